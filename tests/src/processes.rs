@@ -1,4 +1,4 @@
-//! `dripfeed` as real processes: started, killed, stopped in their tracks, let go on. None outlives its test.
+//! `dripfeed` as real processes: started, killed, suspended, continued. None outlives its test.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -168,7 +168,7 @@ impl Process {
         self.child.kill().await.expect("it runs");
     }
 
-    /// Stops it in its tracks: its connections stay open, it does nothing.
+    /// Suspends it (SIGSTOP): its connections stay open, and it does nothing.
     pub fn pause(&self) {
         self.signal(Signal::SIGSTOP);
     }

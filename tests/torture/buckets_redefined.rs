@@ -18,8 +18,8 @@ use crate::rows::Order;
 const NAMES: usize = 4;
 const LIVES: usize = 4;
 
-/// Beside the load, buckets are created, replaced, used and deleted again and again under a few names, while intakes
-/// and processors die. Each time the upstream is another path, and jobs say which one they were submitted for.
+/// Beside the load, buckets are created, replaced, used and deleted repeatedly under a few names, while intakes and
+/// processors die. Each time the upstream is another path, and jobs say which one they were submitted for.
 pub async fn run(order: Order) -> Report {
     let upstream = Upstream::willing().await;
     let mut setup = order.setup();

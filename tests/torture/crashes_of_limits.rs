@@ -74,7 +74,7 @@ fn steady(run: &Run) -> Client {
     run.harness.intakes[1].client().expect("nobody kills this one")
 }
 
-/// Has the first intake do something again and again until it dies at the step.
+/// Makes the first intake repeat something until it dies at the step.
 async fn dies_within<F: Future<Output = ()>>(run: &Run, step: Step, ask: impl Fn(Client) -> F) {
     let slot = &run.harness.intakes[0];
     slot.ready().await;

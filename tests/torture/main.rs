@@ -44,7 +44,7 @@ mod outcomes_once;
 mod poison;
 /// Processors killed.
 mod processors_killed;
-/// Processors stopped in their tracks, and let go on.
+/// Processors suspended (SIGSTOP), and continued.
 mod processors_stopped;
 /// Intakes killed while they purge.
 mod purges_killed;
@@ -52,7 +52,7 @@ mod purges_killed;
 mod redefined;
 /// Redis killed, and back after up to ten seconds.
 mod redis_killed;
-/// Redis stopped in its tracks, and let go on.
+/// Redis suspended (SIGSTOP), and continued.
 mod redis_stopped;
 /// The stream deleted, all of Redis, or all it had on the disk.
 mod redis_wiped;

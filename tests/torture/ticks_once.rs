@@ -19,7 +19,7 @@ use crate::rows::Order;
 /// What each says of ticks that got no job in time; all tick every second.
 const SCHEDULES: [(&str, &str); 4] =
     [("all-1", "all"), ("all-2", "all"), ("latest-1", "latest"), ("latest-2", "latest")];
-/// In seconds. Ahead, as many ticks come at once: no more than are made up for.
+/// In seconds. Ahead, as many ticks come at once: no more than are submitted later.
 const STEPS: [i64; 2] = [30, -2];
 const INTAKES: usize = 3;
 /// Ticks before the first fault, and between two.

@@ -241,7 +241,7 @@ async fn jobs_go_on_where_nobody_receives_their_spans() {
         assert_eq!(intake.client().submit("b", "x").await.expect("an answer").status, 202);
     }
     service.drained("b").await;
-    let says = "span export failed";
+    let says = "could not export spans";
     until("it is logged", async || intake.log().contains(says) && processor.log().contains(says)).await;
     processor.terminate();
     assert!(processor.ended().await.success());

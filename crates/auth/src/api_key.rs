@@ -1,4 +1,4 @@
-//! An API key, and what it may do.
+//! An API key and its permissions.
 
 use dripfeed_job::Priority;
 
@@ -8,12 +8,12 @@ use crate::selector::{BucketSet, ServiceSet};
 /// An API key; only its hash is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiKey {
-    /// Names the caller: the `caller` of its jobs.
+    /// The caller's name: the `caller` of its jobs.
     pub id: String,
     pub sha256: [u8; 32],
     pub scopes: Vec<Scope>,
     pub buckets: BucketSet,
     pub services: ServiceSet,
-    /// The highest one that its jobs may have.
+    /// The highest priority of its jobs.
     pub priority: Priority,
 }

@@ -1,4 +1,4 @@
-//! The API keys of callers: those of the settings, and those that are made at run time.
+//! The API keys of callers: those of the configuration, and those created over the API.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -23,7 +23,7 @@ use crate::scopes::Scope;
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     table: ArcSwap<KeyTable>,
-    /// None: no keys are made at run time.
+    /// None: no keys are created over the API.
     registry: Option<KeyRegistry>,
     changes: watch::Sender<()>,
 }
@@ -45,7 +45,7 @@ impl ApiKeys {
         all
     }
 
-    /// With those that are made at run time, once they are followed.
+    /// With the keys created over the API, once they are followed.
     #[must_use]
     pub fn with_registry(self, store: Store) -> Self {
         Self { registry: Some(KeyRegistry::new(store)), ..self }
@@ -63,13 +63,13 @@ impl ApiKeys {
         self.changes.send_replace(());
     }
 
-    /// Reports when a key may have become invalid. What lives longer than a request looks again then.
+    /// Notifies when a key may have become invalid, for responses that live longer than a request.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
-    /// Follows the keys that are made at run time, for ever.
+    /// Follows the keys created over the API, forever.
     pub async fn keep_following(&self) -> Infallible {
         let mut looked_ms = self.now_ms();
         loop {
@@ -83,15 +83,15 @@ impl ApiKeys {
         }
     }
 
-    /// As [`ApiKeys::follow`]. Where Redis can't be asked, what is known goes on.
+    /// Like [`ApiKeys::follow`], but logs errors. While Redis is unavailable, known keys stay valid.
     pub async fn follow_or_log(&self) {
         // That Redis is away is reported by those who need it.
         if let Err(error) = self.follow().await {
-            tracing::debug!(error = &error as &dyn Error, "could not read changes of API keys");
+            tracing::debug!(error = &error as &dyn Error, "could not read API keys from Redis");
         }
     }
 
-    /// Asks Redis what has changed; it holds here when this returns.
+    /// Reads the changes from Redis. They are in effect when this returns.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
@@ -118,25 +118,25 @@ impl ApiKeys {
         }
     }
 
-    /// Where keys are made at run time. None: no configured key may make any.
+    /// The registry of keys created over the API. None: no configured key may create any.
     #[must_use]
     pub fn registry(&self) -> Option<&KeyRegistry> {
         self.registry.as_ref().filter(|_| self.table.load().grants_keys())
     }
 
-    /// Whether a key of this id is configured, which no call changes.
+    /// Whether the configuration has a key with this id, which the API can't change.
     #[must_use]
     pub fn is_configured(&self, id: &str) -> bool {
         self.table.load().is_configured(id)
     }
 
-    /// Whether a key of this hash is configured.
+    /// Whether the configuration has a key with this hash.
     #[must_use]
     pub fn is_configured_hash(&self, hash: &[u8; 32]) -> bool {
         self.table.load().configured_by_hash(hash).is_some()
     }
 
-    /// All that were made at run time, by their ids, as far as it is known here; also those that have expired.
+    /// All keys created over the API that this process knows, by id, including expired ones.
     #[must_use]
     pub fn run_time_keys(&self) -> Arc<AllRunTimeKeys> {
         Arc::clone(self.table.load().run_time())
@@ -153,8 +153,8 @@ impl ApiKeys {
         self.table.load().is_open()
     }
 
-    /// Whether a caller of this id, the owner of a schedule, may still submit to the bucket. None: a caller without a
-    /// key.
+    /// Whether the caller with this id, the owner of a schedule, may still submit to the bucket. None: a caller without
+    /// a key.
     #[must_use]
     pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
         let table = self.table.load();
@@ -162,7 +162,7 @@ impl ApiKeys {
         table.is_open() || id.is_some_and(|id| table.of_id(id, self.now_ms()).any(may))
     }
 
-    /// The highest priority that the jobs of a caller of this id may have now. Of several keys of one id, the highest.
+    /// The highest priority of the jobs of the caller with this id; with several keys, the highest of all.
     #[must_use]
     pub fn highest_priority(&self, id: Option<&str>) -> Priority {
         let table = self.table.load();

@@ -32,7 +32,7 @@ fn text(value: &HeaderValue) -> Option<&str> {
 pub struct Hosts(Arc<BTreeSet<String>>);
 
 impl Hosts {
-    /// None: one of them is no host name.
+    /// None: one of them isn't a host name.
     #[must_use]
     pub fn new<T: AsRef<str>>(names: &[T]) -> Option<Self> {
         let name = |name: &T| {

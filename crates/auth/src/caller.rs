@@ -43,8 +43,8 @@ impl ApiKeys {
         Some(Caller { key: Some(key), not_after_ms, authorization_is_ours })
     }
 
-    /// As [`ApiKeys::caller`]; Redis is asked for a key that isn't known here, which may have been made a moment ago:
-    /// once for all who ask at about the same time, and at most 20 times a second.
+    /// Like [`ApiKeys::caller`], but looks up an unknown key in Redis, because it may have been created a moment ago.
+    /// Concurrent requests share one query, at most 20 a second.
     ///
     /// # Errors
     /// When Redis can't be asked: whether the key is valid isn't known.
@@ -82,13 +82,13 @@ impl Caller {
         self.key.as_ref().is_none_or(|key| key.buckets == BucketSet::All)
     }
 
-    /// The highest priority that its jobs may have.
+    /// The highest priority of its jobs.
     #[must_use]
     pub fn highest_priority(&self) -> Priority {
         self.key.as_ref().map_or(Priority::High, |key| key.priority)
     }
 
-    /// What the key would allow that the caller's own doesn't. None: nothing.
+    /// The permission of `key` that exceeds those of the caller's key. None: none does.
     #[must_use]
     pub fn exceeded_by(&self, key: &ApiKey, not_after_ms: Option<u64>) -> Option<String> {
         let own = self.key.as_deref()?;
@@ -105,7 +105,7 @@ impl Caller {
         if key.priority > own.priority {
             return Some(format!("the priority `{}`", key.priority));
         }
-        lasts_longer.then(|| "a longer time than its own".to_owned())
+        lasts_longer.then(|| "an expiry later than its own".to_owned())
     }
 
     #[must_use]

@@ -14,12 +14,12 @@ pub fn show_hash(hash: &[u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads 64 hexadecimal digits. What isn't a hash isn't shown: it may be the key itself.
+/// Parses 64 hexadecimal digits. The error doesn't show the input, because it may be the key.
 ///
 /// # Errors
-/// What to write instead.
+/// The expected form.
 pub fn read_hash(digits: &str) -> Result<[u8; 32], String> {
-    let bad = || "is no SHA-256: write 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
+    let bad = || "is not a SHA-256: use 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
     let mut hash = [0; 32];
     if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
         return Err(bad());

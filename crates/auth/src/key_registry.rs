@@ -1,7 +1,7 @@
-//! Keys that are made at run time: in Redis, followed by every process that authenticates.
+//! Keys created over the API: stored in Redis, and followed by every process that authenticates callers.
 //!
-//! A process asks for changes every 400 ms, and for a key that it doesn't know. While Redis doesn't answer, what is
-//! known goes on, and expires all the same: by the Redis clock as this process last saw it, and its own since then.
+//! A process asks for changes every 400 ms, and for a key that it doesn't know. While Redis doesn't answer, known keys
+//! stay valid until they expire: by the Redis clock as last seen, plus the time passed on the clock of this process.
 
 pub(crate) mod audit_trail;
 pub(crate) mod changed_keys;
@@ -26,7 +26,7 @@ use self::registry_keys::RegistryKeys;
 /// So a change holds everywhere within a second, also where one answer of Redis is late.
 pub(crate) const EVERY: Duration = Duration::from_millis(400);
 
-/// Where the keys of an installation are kept.
+/// The registry of API keys in Redis.
 #[derive(Debug)]
 pub struct KeyRegistry {
     store: Store,

@@ -1,4 +1,4 @@
-//! Which keys hold: those of the settings, and beside them those that were made at run time.
+//! The valid keys: those of the configuration, and those created over the API.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ impl KeyTable {
         self
     }
 
-    /// Whether the settings have a key that may make others. Without one, no key that was made at run time holds: so
-    /// the operator can end all of them, and who can write to Redis gains nothing where they aren't used.
+    /// Whether a configured key may create others. Without one, no key created over the API is valid: so the operator
+    /// can end all of them, and who can write to Redis gains nothing where they aren't used.
     pub(crate) fn grants_keys(&self) -> bool {
         self.configured.values().any(|key| key.scopes.contains(&Scope::Keys))
     }

@@ -1,7 +1,7 @@
-//! Authentication and authorization of callers: API keys, scopes, and checks against browser attacks.
+//! Authentication and authorization of callers: API keys, scopes, and protection against browser attacks.
 //!
-//! `api_keys` identifies a key by its hash, `caller` reads it from a request's headers, `scopes` and `selector` say
-//! what it may do and to which buckets and services. `key_registry` has the keys that are made at run time.
+//! `api_keys` finds a key by its hash, `caller` reads it from the headers of a request, `scopes` and `selector` define
+//! what it may do, and in which buckets and services. `key_registry` has the keys created over the API.
 //! `browser_attacks` refuses cross-site requests and DNS rebinding.
 //!
 //! **Architecture invariant:** nothing here answers a request. Each protocol turns these values into its own errors.

@@ -1,4 +1,4 @@
-//! A new key: random, and known to nobody but who is given it.
+//! Generates a random key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,10 +8,10 @@ const MARK: &str = "dripfeed_";
 /// 256 bits.
 const RANDOM_BYTES: usize = 32;
 
-/// Makes a key.
+/// Generates a key.
 ///
 /// # Errors
-/// When the system gives no random bytes.
+/// When the operating system's random number generator fails.
 pub fn new_key() -> Result<String, getrandom::Error> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random)?;

@@ -1,4 +1,4 @@
-//! What a key may do.
+//! The scopes of a key.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,15 @@ pub enum Scope {
     Submit,
     /// Read states and numbers.
     Read,
-    /// See payloads and answers of upstreams, beside what `read` shows.
+    /// Read payloads and answers of upstreams, in addition to `read`.
     Inspect,
     /// Change, pause, cancel, replay, delete; register services.
     Operate,
-    /// Create, define and delete buckets at run time. Not contained in `operate`: who defines a bucket chooses whom it
-    /// calls.
+    /// Create, change and delete buckets over the API. Not part of `operate`, because a definition chooses the
+    /// upstream.
     Define,
-    /// Make, change and revoke keys at run time, none of which may do more than its maker's. Contained in no other
-    /// scope: what is made stays when its maker's key is gone.
+    /// Create, change and revoke keys over the API, with no more permissions than this key. Not part of another scope,
+    /// because created keys outlive the key that created them.
     Keys,
 }
 
@@ -37,7 +37,7 @@ impl Scope {
     }
 }
 
-/// What an operation requires of its caller, as a type: a handler that takes it can't forget the check.
+/// The permission that an operation requires, as a type, so that a handler can't forget the check.
 pub trait Permission: Send + Sync {
     const SCOPE: Scope;
     /// Whether the operation changes something. Then a page of another origin must not trigger it.

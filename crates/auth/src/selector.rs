@@ -1,4 +1,4 @@
-//! Which buckets or services a key is for.
+//! Selects buckets or services by name or pattern.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -8,12 +8,12 @@ use std::str::FromStr;
 use dripfeed_job::BucketName;
 use dripfeed_limit::ServiceName;
 
-/// All, or those of these names, or names that begin so.
+/// All, names, or prefixes of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector<N> {
     All,
     Named(BTreeSet<N>),
-    /// Of `team-a-*` the part before the `*`.
+    /// The part of `team-a-*` before the `*`.
     Matching {
         names: BTreeSet<N>,
         prefixes: BTreeSet<String>,
@@ -35,7 +35,7 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// Whether it has all that the other one has, also names that nobody uses yet.
+    /// Whether it selects everything that the other one selects, including names not in use yet.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let has_all = |names: &BTreeSet<N>| names.iter().all(|name| self.has(name.borrow()));
@@ -57,7 +57,7 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// As [`Selector::parse`] reads them.
+    /// In the form that [`Selector::parse`] reads.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         let plain = |names: &BTreeSet<N>| names.iter().map(|name| name.borrow().to_owned()).collect::<Vec<_>>();

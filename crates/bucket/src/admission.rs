@@ -1,4 +1,4 @@
-//! What a caller is reported about a submission.
+//! Accepting jobs: the answer to a submission.
 
 pub(crate) mod admission_request;
 pub(crate) mod admit;
@@ -10,30 +10,30 @@ use std::time::Duration;
 use dripfeed_job::JobId;
 use dripfeed_limit::Decision;
 
-/// The id of the bound that `max_share` sets, among those of policies.
+/// The id of the limit set by `max_share`, among the ids of policies.
 pub const MAX_SHARE: &str = "max_share";
 
-/// An admission, and what the bucket's limits say.
+/// An admission, and the decision of the bucket's limits.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     pub admission: Admission,
-    /// None: no limit is for this submission, or something else decided before.
+    /// None: no limit applies to this submission, or another check decided first.
     pub limits: Option<Decision>,
-    /// None: the caller isn't known, no share is in force, or something else decided before.
+    /// None: the caller is unknown, no share is set, or another check decided first.
     pub caller_share: Option<CallerShare>,
 }
 
-/// The share of the room that a caller has.
+/// A caller's share of the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerShare {
-    /// Jobs that it has in the bucket, one that was admitted just now included.
+    /// Its jobs in the bucket, including the one just accepted.
     pub jobs: u64,
-    /// The most that it may have.
+    /// The maximum number of its jobs.
     pub most: u64,
 }
 
 impl Judgement {
-    /// What refuses the caller: the ids of policies, and [`MAX_SHARE`].
+    /// The violated limits: ids of policies, and [`MAX_SHARE`].
     #[must_use]
     pub fn violated(&self) -> Vec<&str> {
         let Admission::Refused(Refused { reason, .. }) = &self.admission else { return Vec::new() };
@@ -58,19 +58,19 @@ pub enum Admission {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admitted {
     pub id: JobId,
-    /// Jobs in the bucket, this one included, and the most it may hold.
+    /// Jobs in the bucket, including this one, and the capacity.
     pub level: u64,
     pub capacity: u64,
-    /// Until the job leaks, from the measured leak.
+    /// Estimated time until delivery, at the measured rate.
     pub eta: Duration,
-    /// The idempotency key was known: this is the job it named before, nothing was added.
+    /// The idempotency key exists: this is its job, and none was added.
     pub repeated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub reason: RefusalReason,
-    /// How long to wait before it is worth asking again; None when waiting doesn't help.
+    /// How long to wait before a retry; None: a retry can't succeed.
     pub retry_after: Option<Duration>,
     pub level: u64,
     pub capacity: u64,
@@ -78,19 +78,19 @@ pub struct Refused {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusalReason {
-    /// No room, by jobs or by bytes.
+    /// The bucket is full, by jobs or by bytes.
     BucketFull,
-    /// The job is larger than all the bytes the bucket may hold.
+    /// The job is larger than the bucket's `capacity_bytes`.
     NeverFits,
-    /// The job would leak after its own deadline.
+    /// The job would expire before delivery.
     DeadlineUnreachable,
-    /// The bucket has as many idempotency keys as it may: without one the job may still be admitted.
+    /// The bucket has its maximum number of idempotency keys; without a key the job may still be accepted.
     IdempotencyKeysFull,
-    /// The idempotency key names a job with another body.
+    /// The idempotency key belongs to a job with different content.
     IdempotencyConflict,
-    /// A limit for the caller, or for what else the bucket's policies count by.
+    /// A rate limit of the bucket's policies.
     CallerLimit,
-    /// The caller has its share of the room; no policy refuses.
+    /// The caller has reached its share of the capacity; no policy refuses.
     ShareUsedUp,
 }
 

@@ -29,13 +29,13 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Nothing is asked of Redis yet.
+    /// Makes no request to Redis.
     #[must_use]
     pub fn new(store: Store, settings: BucketSettings) -> Self {
         Self::of_incarnation(store, settings, None)
     }
 
-    /// One that was defined at run time: for nobody while it isn't open ([`Bucket::open`]), or once it is closed.
+    /// A bucket created over the API, which can be used only while it is open ([`Bucket::open`]).
     #[must_use]
     pub fn defined(store: Store, settings: BucketSettings, incarnation: u64) -> Self {
         Self::of_incarnation(store, settings, Some(incarnation))
@@ -57,36 +57,36 @@ impl Bucket {
         &self.name
     }
 
-    /// As configured; changes made at run time are reported by the census.
+    /// As configured; the census reports changes at run time.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.redis_bucket.settings()
     }
 
-    /// Of one that was defined at run time.
+    /// Of a bucket created over the API.
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {
         self.redis_bucket.incarnation
     }
 
-    /// What an admitted job survives, by what Redis was last found to give.
+    /// The effective durability class of accepted jobs.
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.redis_bucket.store.durability()
     }
 
-    /// Other settings from now on; name, kind and key stay what they were.
+    /// Replaces the settings, except name, kind and key.
     pub fn reconfigure(&self, settings: BucketSettings) {
         self.redis_bucket.reconfigure(settings);
     }
 
-    /// Judges submissions by these limits from now on, unless others were set at run time; what was consumed of a limit
-    /// that stays is kept.
+    /// Replaces the rate limits of submissions, unless they were changed at run time; limits that stay keep their
+    /// counters.
     pub fn limit_by(&self, limits: &BucketLimits) {
         self.redis_bucket.limit_by(limits);
     }
 
-    /// Whether submissions are judged by a limit of this name, [`crate::MAX_SHARE`] included, as far as this process
+    /// Whether a limit with this id applies to submissions, including [`crate::MAX_SHARE`], as far as this process
     /// knows.
     #[must_use]
     pub fn is_limited_by(&self, name: &str) -> bool {
@@ -97,8 +97,8 @@ impl Bucket {
         }
     }
 
-    /// Checks limits, room, duplicates and deadline, and appends: in one script, together with what others submit
-    /// meanwhile.
+    /// Checks limits, capacity, duplicates and deadline, and enqueues the job: in one script, batched with concurrent
+    /// submissions.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time: then
@@ -118,7 +118,7 @@ impl Bucket {
         }
     }
 
-    /// Each judged on its own, appended and answered in order.
+    /// Submits several jobs. Each is decided independently; results are in order.
     pub async fn judge_many(
         &self,
         submissions: Vec<Submission>,
@@ -157,7 +157,7 @@ impl Bucket {
         sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
     }
 
-    /// Whether those that wait take turns, and all of a higher priority come first, as far as this process knows.
+    /// Whether fair queuing and priorities are in effect, as far as this process knows.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.redis_bucket.takes_turns()
@@ -178,7 +178,7 @@ impl Bucket {
         }
     }
 
-    /// As `judge`, of unknown origin.
+    /// Like `judge`, of unknown origin.
     ///
     /// # Errors
     /// As [`Bucket::judge`].
@@ -186,13 +186,13 @@ impl Bucket {
         Ok(self.judge(submission, Arc::default()).await?.admission)
     }
 
-    /// As `judge_many`, of unknown origin.
+    /// Like `judge_many`, of unknown origin.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
         let judged = self.judge_many(submissions, Arc::default()).await.into_iter();
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 
-    /// None: it has not ended within the time.
+    /// Waits for the outcome of a job. None: it hasn't ended in time.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -224,12 +224,12 @@ impl Buckets {
         self.0.load_full()
     }
 
-    /// Those with such names, in their order.
+    /// The buckets whose names match, ordered by name.
     pub fn among(&self, has: impl Fn(&str) -> bool) -> Vec<Bucket> {
         self.0.load().values().filter(|bucket| has(bucket.name().as_str())).cloned().collect()
     }
 
-    /// These come, instead of others of their names, and `gone` leave.
+    /// Adds or replaces `buckets`, and removes `gone`.
     pub fn change(&self, buckets: &[Bucket], gone: &[BucketName]) {
         self.0.rcu(|before| {
             let mut all = BTreeMap::clone(before);

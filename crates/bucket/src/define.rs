@@ -1,19 +1,17 @@
-//! Buckets at run time: definitions in Redis that every process follows, and the incarnations of a name.
+//! Buckets created over the API: definitions in Redis that every process follows, and incarnations of a name.
 //!
-//! The registry (`put_definition`, `delete_definition`, `changed_definitions`) has a version for each change, so that
-//! a process asks what has changed since the one it knows. What a definition says, only its reader knows: here it is a
-//! text.
+//! The registry (`put_definition`, `delete_definition`, `changed_definitions`) gives each change a version, so that a
+//! process asks for changes since the version it knows. This crate doesn't parse definitions; to it they are strings.
 //!
-//! A bucket that is created again has the name of one that was deleted, and nothing else of it. So each creation is an
-//! *incarnation*, a number that is written to the bucket's own `control` (`open_bucket`, `close_bucket`), where each
-//! script that works with the bucket finds it: a process that doesn't know yet that a bucket was deleted admits
-//! nothing, and takes nothing.
+//! A bucket that is created again shares only its name with the deleted one. Therefore each creation is an
+//! *incarnation*, a number in the bucket's `control` (`open_bucket`, `close_bucket`) that every script of the bucket
+//! compares: a process that hasn't seen the deletion yet can neither enqueue nor claim a job.
 //!
-//! A `deletion` suspends the bucket (`suspend_bucket`), then decides in the registry whether the definition still is
-//! the one that its caller knows (`begin_deletion`), and only then takes anything away: it purges, closes
-//! (`close_bucket`) and clears the bucket, and removes the definition. Who is stopped before the decision has done
-//! nothing that a later definition doesn't undo (`open_bucket`), or a minute (`reopen_bucket`); who is stopped after it
-//! has others end it.
+//! A `deletion` first suspends the bucket (`suspend_bucket`), then decides in the registry whether the definition still
+//! has the version that the caller knows (`begin_deletion`). Only then it purges, closes (`close_bucket`) and clears
+//! the bucket, and removes the definition. If the process dies before the decision, a later definition (`open_bucket`)
+//! or the next minute (`reopen_bucket`) undoes the suspension; if it dies after the decision, another process completes
+//! the deletion.
 
 pub(crate) mod changed_definitions;
 pub(crate) mod clear_bucket;

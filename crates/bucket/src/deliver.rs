@@ -1,4 +1,4 @@
-//! From the claim of a job to its settlement, and what becomes of a dead replica's jobs.
+//! From claiming a job to recording its outcome, and recovering the jobs of dead replicas.
 
 pub(crate) mod heartbeat_watch;
 pub(crate) mod orphaned_claims;

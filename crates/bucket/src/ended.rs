@@ -1,4 +1,4 @@
-//! What is kept of jobs that have ended: outcomes, dead letters, idempotency keys, and who waits for them.
+//! Retained data of ended jobs: outcomes, dead letters and idempotency keys; and waiting for an outcome.
 
 pub(crate) mod await_outcome;
 pub(crate) mod dead_letters;

@@ -1,4 +1,4 @@
-//! What can go wrong with a bucket that is not an answer.
+//! Errors of bucket operations.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use thiserror::Error;
 
 use crate::inspect::pagination::BadCursor;
 
-/// Cheap to clone: one failed call may be the end of many requests.
+/// An error of a bucket. Cheap to clone, because one failed call may fail many requests.
 #[derive(Clone, Debug, Error)]
 pub enum BucketError {
     #[error(transparent)]
     Store(Arc<StoreError>),
-    /// A list can't do what a stream can.
-    #[error("a bucket of kind `list` can't {0}: use kind `stream`")]
+    /// A list doesn't support this.
+    #[error("a bucket of kind `list` doesn't support {0}; use kind `stream`")]
     Unsupported(&'static str),
-    /// Of a bucket whose jobs don't take such turns.
+    /// The bucket doesn't have this kind of fair queuing.
     #[error("fair.by of this bucket is `{by}`: {why}")]
     Turns { by: &'static str, why: &'static str },
-    #[error("on_outcome of this bucket doesn't list `{0}`: choose among its targets, or none")]
+    #[error("`{0}` is not a target in on_outcome of this bucket; use its targets, or none")]
     OutcomeTarget(BucketName),
-    /// Its end would be reported to another bucket, and no more can wait for that.
-    #[error("the outbox of this bucket is full: its outcomes wait until other buckets have room")]
+    /// The outbox has no room for the job's outcome jobs.
+    #[error("the outbox of this bucket is full: outcome jobs wait for room in their target buckets")]
     OutboxFull,
     #[error(transparent)]
     Cursor(#[from] BadCursor),
-    /// A script answered something else than its Rust side reads: a bug, or somebody else's data under our keys.
-    #[error("the answer of `{script}` can't be read: {what}")]
+    /// The reply of a script can't be parsed: a bug, or foreign data in our keys.
+    #[error("could not parse the reply of the script `{script}`: {what}")]
     Reply { script: &'static str, what: String },
-    /// Settings were changed again each time that they were known.
-    #[error("the settings of the bucket change faster than they can be followed: ask again")]
+    /// Settings were changed again at each retry.
+    #[error("the settings of the bucket are changing too fast; retry")]
     Changing,
-    /// Of a bucket that was defined at run time.
-    #[error("the bucket was deleted, or created again, or isn't ready yet")]
+    /// Of a bucket created over the API.
+    #[error("the bucket was deleted or created again, or isn't ready yet")]
     Gone,
-    /// The bucket is closing: the process is about to end.
+    /// The process is shutting down.
     #[error("the bucket is closing")]
     Closing,
 }

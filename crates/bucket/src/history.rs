@@ -1,9 +1,10 @@
-//! The last day of a bucket: rings of slots in Redis, each of a fixed length, of what was counted, how full the bucket
-//! was, and how long calls took.
+//! The last day of a bucket as time series: rings of slots in Redis, each of a fixed length, with counts, level and
+//! latencies.
 //!
-//! Processes `sample` a bucket from time to time. What it has counted is the difference of two samples, so nothing else
-//! counts anything for this; what calls took is added by the replicas that make them (`call_stats`). The process that
-//! comes first samples, so however many there are, nothing is counted twice and none must be elected.
+//! Processes `sample` a bucket periodically. Counts are the difference between two samples of existing counters, so no
+//! other script counts for the history; latencies are added by the replicas that make the calls (`call_stats`).
+//! Whichever process comes first samples, so any number of processes may sample, nothing is counted twice, and no
+//! leader is needed.
 
 pub(crate) mod call_stats;
 pub(crate) mod latency_sketch;

@@ -1,4 +1,4 @@
-//! Looks at a bucket without changing it; the doctor repairs what it finds.
+//! Reading the state of a bucket. Only the doctor writes, when it repairs.
 
 pub(crate) mod census;
 pub(crate) mod doctor;

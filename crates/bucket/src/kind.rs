@@ -1,3 +1,3 @@
-//! What a stream and a list do differently, in functions of one name.
+//! What differs between a stream and a list: functions of the same names.
 
 pub(crate) mod list;

@@ -1,12 +1,12 @@
-//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, with its Lua script beside it
-//! under the same name.
+//! The bucket: a bounded queue in Redis in front of one upstream. Each verb is a file, with the Lua script of the same
+//! name beside it.
 //!
-//! A job's way: `admission` enqueues it (`admit`), `deliver` claims it at the bucket's `pace` (`take`), and ends the
-//! attempt (`settle`: complete, park, bury); `recover` requeues the jobs of a dead replica. `ended` keeps outcomes,
-//! dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, `history` keeps its last day.
-//! `schedule` submits jobs at their times, `outbox` gives other buckets the ends of jobs. `define` has the buckets that
-//! are defined at run time. `settings` are configured, or changed at run time. `script` and `kind` have what the
-//! scripts share, and what differs between a stream and a list.
+//! The way of a job: `admission` enqueues it (`admit`); `deliver` claims it at the bucket's `pace` (`take`) and records
+//! the result of the attempt (`settle`: complete, park, dead-letter); `recover` requeues the jobs of a dead replica.
+//! `ended` keeps outcomes, dead letters and idempotency keys. `inspect` reads a bucket, `operate` changes it, and
+//! `history` keeps time series of the last day. `schedule` submits jobs at their times, and `outbox` moves outcome jobs
+//! to other buckets. `define` stores the buckets created over the API. `settings` are configured, or changed at run
+//! time. `script` and `kind` contain what scripts share, and what differs between a stream and a list.
 //!
 //! **Architecture invariant:** a job leaves the stream in the script that records its outcome, and nowhere else.
 

@@ -1,4 +1,4 @@
-//! What an operator does to a bucket.
+//! Operations on a bucket.
 
 pub(crate) mod apply_overrides;
 pub(crate) mod audit;

@@ -1,5 +1,5 @@
-//! The outbox: jobs for other buckets that the ends of jobs here make. The script that ends a job writes them, in the
-//! slot of this bucket (`outbox.lua`); they are handed over until the other bucket has accepted them.
+//! The outbox: outcome jobs of this bucket for other buckets. The script that ends a job writes them, in the slot of
+//! this bucket (`outbox.lua`); they stay until the target bucket has accepted them.
 
 mod blocked;
 pub(crate) mod hand_over;

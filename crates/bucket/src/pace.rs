@@ -1,4 +1,4 @@
-//! The pace: tiers that all must let a call pass before a job is taken for it, decided by the rules of limits.
+//! The pace: tiers that a call must pass before its job is claimed, checked by the rules of the limit crate.
 
 mod bounds;
 

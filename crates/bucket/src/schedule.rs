@@ -1,11 +1,11 @@
-//! Schedules: jobs that are submitted at their times.
+//! Schedules submit jobs at set times.
 //!
-//! Each has its next tick in Redis. No process is chosen to look at them: every intake looks (`due_schedules`), and the
-//! script that admits the job of a tick moves the schedule on to the tick after it, or does nothing where another call
-//! has done so before (`submit_ticks`, `ticks.lua`). So a tick has one job, however many intakes there are, and the
-//! clock of Redis alone says whether it has come.
+//! The next tick of each schedule is stored in Redis. There is no leader: every intake looks for due ticks
+//! (`due_schedules`), and the script that enqueues the job of a tick advances the schedule to the next tick, or does
+//! nothing if another call has done so (`submit_ticks`, `ticks.lua`). So a tick gets one job, whatever the number of
+//! intakes, and only the Redis clock decides whether it is due.
 //!
-//! What a definition says, only the intake reads: to the bucket it is a text.
+//! Only the intake parses definitions; to this crate they are strings.
 
 pub(crate) mod changes;
 pub(crate) mod define_schedule;

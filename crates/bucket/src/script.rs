@@ -1,4 +1,4 @@
-//! What all scripts need: key names, the call, the reply, and the Lua that they share.
+//! What all scripts share: key names, calls, replies, and common Lua.
 
 pub(crate) mod acl;
 pub(crate) mod batches;

@@ -1,4 +1,4 @@
-//! What a bucket is set to: plain data, read and checked by the executable.
+//! The settings of a bucket: plain data, parsed and validated by the executable.
 
 mod burst;
 pub(crate) mod fair;

@@ -1,4 +1,4 @@
-//! How long to wait before a call is tried again.
+//! The backoff between retries.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A batch of jobs. Those that were refused for now, or whose outcome is unknown, are sent again until each is accepted
-//! or refused permanently.
+//! A batch of jobs. Items that were refused for now, or whose outcome is unknown, are sent again until each is accepted
+//! or permanently refused.
 
 pub(crate) mod item;
 pub(crate) mod sent;
@@ -25,8 +25,8 @@ use crate::retries::ANSWER_TIME;
 /// Between tries, even if the server says less.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
 
-/// Sends batches to a bucket, also several at once. Each item should have an idempotency key: what isn't answered is
-/// sent again.
+/// Sends batches to a bucket, possibly in parallel. Each item should have an idempotency key, because unanswered
+/// batches are sent again.
 pub struct BatchSender<W> {
     client: Client,
     path: String,
@@ -40,7 +40,7 @@ pub struct BatchSender<W> {
 /// What became of one try.
 enum Tried {
     Judged(Vec<Json>),
-    /// Too much for one call.
+    /// Too large for one request.
     TooLarge(Problem),
     Later(Duration, ClientError),
 }
@@ -59,19 +59,19 @@ struct Course {
 }
 
 impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
-    /// By the retries of `client`. `on_wait` is called before each wait with what is waited for.
+    /// Uses the retries of `client`. `on_wait` is called before each wait, with its reason.
     pub fn new(client: Client, bucket: &BucketName, on_wait: W) -> Self {
         let path = format!("/v1/buckets/{bucket}/jobs/batch");
         Self { client, path, on_wait, patience: Duration::MAX, answered: AtomicBool::new(true) }
     }
 
-    /// Gives up on a server that hasn't answered for that long, and at once on one that never has.
+    /// Gives up on a server that hasn't answered for `patience`, and at once on one that never has.
     #[must_use]
     pub fn patience_once_answered(self, patience: Duration) -> Self {
         Self { patience, answered: AtomicBool::new(false), ..self }
     }
 
-    /// Sends until each item is accepted or refused permanently, or there is no more time.
+    /// Retries until each item is accepted or permanently refused, or the time is over.
     pub async fn send(&self, items: &[BatchItem]) -> SentBatch {
         let mut sent = SentBatch::of(items.len());
         let mut waiting: Vec<usize> = (0..items.len()).collect();

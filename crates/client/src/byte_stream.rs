@@ -1,4 +1,4 @@
-//! Answers without an end, such as `GET /v1/events`.
+//! Streaming responses, such as `GET /v1/events`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::call::{refusal, whole};
 use crate::client::Client;
 use crate::client_error::ClientError;
 
-/// The bytes of an answer as they come.
+/// A streamed response body.
 #[derive(Debug)]
 pub struct ByteStream {
     body: Incoming,
@@ -21,7 +21,7 @@ impl Client {
     /// `within`: timeout of the head of the answer.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn stream(&self, path: &str, within: Duration) -> Result<ByteStream, ClientError> {
         let request = self.request(Method::GET, path, HeaderMap::new(), Bytes::new())?;
         let opened = async {
@@ -36,7 +36,7 @@ impl Client {
 }
 
 impl ByteStream {
-    /// The next bytes, however long they take. None: the server has ended the stream.
+    /// The next bytes; waits without a timeout. None: the server has ended the stream.
     ///
     /// # Errors
     /// When it is cut off.

@@ -1,4 +1,4 @@
-//! Calls of the API by path, one try each.
+//! Calls of the API by path, without retries.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::client_error::ClientError;
 use crate::problem::Problem;
 use crate::retries::ANSWER_TIME;
 
-/// An answer that isn't a refusal.
+/// A successful response.
 #[derive(Clone, Debug)]
 pub struct ApiResponse {
     pub status: StatusCode,
@@ -37,7 +37,7 @@ impl ApiResponse {
 
 impl Client {
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn get(&self, path: &str) -> Result<Json, ClientError> {
         self.call(Method::GET, path, HeaderMap::new(), Bytes::new()).await?.json()
     }
@@ -45,15 +45,15 @@ impl Client {
     /// Without a body.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn post(&self, path: &str) -> Result<Json, ClientError> {
         self.call(Method::POST, path, HeaderMap::new(), Bytes::new()).await?.json()
     }
 
-    /// Without a body, and without one in the answer.
+    /// Without a body in request and response.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
         self.call(Method::DELETE, path, HeaderMap::new(), Bytes::new()).await.map(|_| ())
     }
@@ -61,7 +61,7 @@ impl Client {
     /// With a body of JSON.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn send_json(&self, method: Method, path: &str, body: &Json) -> Result<Json, ClientError> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         self.call(method, path, headers, Bytes::from(body.to_string())).await?.json()
@@ -70,7 +70,7 @@ impl Client {
     /// `path` with its query, such as `/v1/buckets`.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn call(
         &self,
         method: Method,
@@ -130,7 +130,7 @@ pub(crate) fn refusal(answer: &ApiResponse) -> ClientError {
     Problem::of(answer.status, retry_after.map(Duration::from_secs), &answer.body).into()
 }
 
-/// A part of a path or of a query.
+/// Percent-encodes a part of a path or query.
 pub fn escaped(text: &str) -> impl std::fmt::Display {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
 }

@@ -1,4 +1,4 @@
-//! An intake, the key to it, and how often it is asked again.
+//! The client of an intake: its address, key and retries.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Client {
         &self.server
     }
 
-    /// The same client with other retries; it shares its connections.
+    /// A client with other retries that shares the connections of this one.
     #[must_use]
     pub fn with_retries(&self, retries: Retries) -> Self {
         Self { retries, ..self.clone() }

@@ -1,4 +1,4 @@
-//! How an intake is reached.
+//! Options of the connection to an intake.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::retries::Retries;
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 const USER_AGENT: &str = concat!("dripfeed-client/", env!("CARGO_PKG_VERSION"));
 
-/// Why a client can't be made.
+/// An invalid option of a client.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    #[error("`{0}` is not a server URL: write it like http://127.0.0.1:7180")]
+    #[error("`{0}` is not a server URL, such as http://127.0.0.1:7180")]
     Server(String),
     #[error("the key contains invalid characters")]
     Key,
@@ -43,7 +43,7 @@ pub struct ClientBuilder {
 }
 
 impl Client {
-    /// An intake that wants no key, with the usual retries.
+    /// A client without an API key, with default retries.
     ///
     /// # Errors
     /// When it isn't a URL.

@@ -1,4 +1,4 @@
-//! Why a call has failed, and whether to try it again.
+//! Errors of a call, and whether a retry can help.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use thiserror::Error;
 use crate::new_job::BadOption;
 use crate::problem::Problem;
 
-/// `Send + Sync + 'static`, so it fits a `tower` service's `BoxError`, and has what a retry policy asks for.
+/// The error of a call. It is `Send + Sync + 'static`, so it fits the `BoxError` of a `tower` service, and knows
+/// whether and when a retry can succeed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -29,8 +30,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the same call may succeed later: it was refused for now, or there was no answer. In the second case it
-    /// may have been carried out, which is harmless for a job with an idempotency key.
+    /// Whether the same call may succeed later: it was refused for now, or got no answer. In the second case it may
+    /// have been executed, which is harmless for a job with an idempotency key.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -39,7 +40,7 @@ impl ClientError {
         }
     }
 
-    /// How long to wait before the next try, where the intake has said so.
+    /// How long to wait before the next try, if the intake returned it.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.problem()?.retry_after

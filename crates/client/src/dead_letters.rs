@@ -1,4 +1,4 @@
-//! Jobs that can't be delivered, and their return to the bucket.
+//! Dead letters: listing and replaying them.
 
 use bytes::Bytes;
 use dripfeed_job::{BucketName, JobId};
@@ -20,7 +20,7 @@ pub struct DeadLetter {
     pub died_at: String,
     pub caller: Option<String>,
     pub outcome: JobOutcome,
-    /// All else that the API shows of it: for keys with the scope `inspect` also payload, path and headers.
+    /// All other members of the API's response; for keys with the scope `inspect` also payload, path and headers.
     #[serde(flatten)]
     pub more: Map<String, Json>,
 }
@@ -29,7 +29,7 @@ impl Client {
     /// The oldest dead letters of a bucket, up to `most`. [`Client::list`] has filters, and pages.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn dead_letters(&self, bucket: &BucketName, most: usize) -> Result<Vec<DeadLetter>, ClientError> {
         let path = format!("/v1/buckets/{bucket}/dead");
         let (mut pages, mut letters) = (self.list(&path, &[], most), Vec::new());
@@ -41,10 +41,11 @@ impl Client {
         Ok(letters)
     }
 
-    /// Submits a dead letter again, as a new job. Not repeated after an unknown outcome: the letter may be a job again.
+    /// Submits a dead letter as a new job. Not retried after an unknown outcome, because it may already have been
+    /// submitted.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn replay(&self, bucket: &BucketName, id: JobId) -> Result<Receipt, ClientError> {
         let path = format!("/v1/buckets/{bucket}/dead/{id}/replay");
         let call = |time| self.call_within(time, Method::POST, &path, HeaderMap::new(), Bytes::new());

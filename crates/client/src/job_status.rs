@@ -1,10 +1,10 @@
-//! Where a job is, or how it ended.
+//! The state and outcome of a job.
 
 use dripfeed_job::{BucketName, Ending, JobId, JobState};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
-/// A job, without its payload. Times are as RFC 3339 writes them.
+/// A job without its payload. Times are RFC 3339.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct JobStatus {
@@ -19,9 +19,9 @@ pub struct JobStatus {
     pub due_at: Option<String>,
     /// The id of the key that submitted it.
     pub caller: Option<String>,
-    /// None until it ended.
+    /// None until the job has ended.
     pub outcome: Option<JobOutcome>,
-    /// All else that the API shows of it, such as its priority.
+    /// All other members of the API's response, such as the priority.
     #[serde(flatten)]
     pub more: Map<String, Json>,
 }
@@ -38,9 +38,9 @@ pub struct JobOutcome {
     pub settled_at: String,
     /// The upstream's last response, as far as it was stored; None for keys without the scope `inspect`.
     pub body: Option<String>,
-    /// The response was longer than what was stored.
+    /// Whether the stored response is cut.
     pub truncated: bool,
-    /// All else that the API shows of it, such as the content type of the body.
+    /// All other members of the API's response, such as the content type of the body.
     #[serde(flatten)]
     pub more: Map<String, Json>,
 }

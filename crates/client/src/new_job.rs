@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use thiserror::Error;
 
-/// A job to push. Which values an option takes is the intake's to say; all that it finds wrong come in one problem.
+/// A job to push. The intake validates the options, and reports all invalid ones in one problem.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewJob {
     pub(crate) body: Bytes,
@@ -19,7 +19,7 @@ pub struct NewJob {
     pub(crate) forward: Vec<(String, String)>,
 }
 
-/// What can't be sent.
+/// An option that can't be sent.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadOption {
@@ -50,7 +50,7 @@ impl NewJob {
         Self { content_type: Some(content_type.into()), ..self }
     }
 
-    /// At most one job per key. Without one, each push makes its key.
+    /// Idempotency key: at most one job per key. By default each push generates one.
     #[must_use]
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         self.option(OptionName::IdempotencyKey, key)
@@ -86,13 +86,13 @@ impl NewJob {
         self.option(OptionName::Path, path)
     }
 
-    /// Of the jobs that wait, those of a higher priority are called first.
+    /// Waiting jobs of a higher priority are called first.
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
         self.option(OptionName::Priority, priority.as_str())
     }
 
-    /// The group whose turn it waits for.
+    /// The group for fair queuing.
     #[must_use]
     pub fn group(self, group: impl Into<String>) -> Self {
         self.option(OptionName::Group, group)
@@ -110,7 +110,7 @@ impl NewJob {
         self.option(OptionName::Timeout, duration::show(timeout))
     }
 
-    /// Any option, in place of an earlier value of it.
+    /// Sets any option, replacing an earlier value.
     #[must_use]
     pub fn option(mut self, option: OptionName, value: impl Into<String>) -> Self {
         self.options.retain(|(known, _)| *known != option);

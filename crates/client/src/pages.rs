@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paginated lists.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use crate::client_error::ClientError;
 
 const LARGEST_PAGE: usize = 1000;
 
-/// The pages of a list, read one at a time: a list may exceed the memory.
+/// Reads a list page by page, in bounded memory.
 #[derive(Clone, Debug)]
 pub struct Pages<'a> {
     client: &'a Client,
@@ -32,7 +32,7 @@ impl Pages<'_> {
     /// The next page; None at the end.
     ///
     /// # Errors
-    /// When it is refused or unanswered.
+    /// When the call is refused or gets no answer.
     pub async fn next(&mut self) -> Result<Option<Vec<Json>>, ClientError> {
         let Some(cursor) = self.from.take().filter(|_| self.left > 0) else { return Ok(None) };
         let mut query: Vec<_> = self.filters.iter().map(|(name, value)| (*name, value.clone())).collect();

@@ -1,4 +1,4 @@
-//! A refusal, as RFC 9457 writes it.
+//! A problem document (RFC 9457).
 
 use std::fmt;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub status: StatusCode,
-    /// Such as `bucket_full`; empty for what isn't a problem of dripfeed's, such as an answer of a proxy.
+    /// Such as `bucket_full`; empty if the response isn't from dripfeed, for example from a proxy.
     pub code: String,
-    /// When to retry: exact where the problem has it, else by `Retry-After`.
+    /// When to retry: from the problem, otherwise from `Retry-After`.
     pub retry_after: Option<Duration>,
-    /// As it came.
+    /// The document as received.
     pub document: Json,
 }
 

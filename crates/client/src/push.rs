@@ -1,4 +1,4 @@
-//! One job.
+//! Submits one job.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::new_job::NewJob;
 use crate::prefer::prefer_wait;
 use crate::receipt::Receipt;
 
-/// What came of a job that was waited for.
+/// The result of [`Client::push_and_wait`].
 #[derive(Clone, Debug)]
 pub enum PushAnswer {
     /// It was delivered.
     Delivered(UpstreamResponse),
-    /// It is stored, and not delivered yet; or it ended otherwise, which [`Client::job`] shows.
+    /// The job is stored and not delivered yet; or it ended with another outcome, see [`Client::job`].
     Accepted(Receipt),
 }
 
@@ -30,24 +30,25 @@ pub struct UpstreamResponse {
     pub status: Option<u16>,
     pub content_type: Option<String>,
     pub body: Bytes,
-    /// It was longer than what the bucket stores.
+    /// Whether the stored response is cut.
     pub truncated: bool,
 }
 
 impl Client {
-    /// Submits a job. With retries it has an idempotency key: a random one, unless it brings one.
+    /// Submits a job. With retries it gets a random idempotency key, unless it has one.
     ///
     /// # Errors
-    /// When it is refused or unanswered to the end.
+    /// When the call is refused, or gets no answer within the retries.
     pub async fn push(&self, bucket: &BucketName, job: &NewJob) -> Result<Receipt, ClientError> {
         let job = self.to_send(job);
         self.submit(bucket, job.headers()?, &job.body, Duration::ZERO).await?.json()
     }
 
-    /// As [`Client::push`], and waits for the upstream's answer: whole seconds, 60 at most.
+    /// Like [`Client::push`], and waits for the upstream's answer: whole seconds, at most 60.
     ///
     /// # Errors
-    /// When it is refused or unanswered to the end. That the wait is over, or the job dead, is no error.
+    /// When the call is refused, or gets no answer within the retries. A timeout of the wait, or a dead-lettered job,
+    /// isn't an error.
     pub async fn push_and_wait(
         &self,
         bucket: &BucketName,

@@ -1,4 +1,4 @@
-//! Many jobs.
+//! Submits many jobs.
 
 use dripfeed_job::BucketName;
 

@@ -1,4 +1,4 @@
-//! What an intake answers to a job that it accepted.
+//! The answer to an accepted job.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use dripfeed_job::{BucketName, JobId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// The job is stored, and ends in one outcome.
+/// The receipt of an accepted job.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Receipt {
@@ -20,7 +20,7 @@ pub struct Receipt {
     pub durability: String,
     /// The estimated time until the job is delivered, in ms.
     pub eta_ms: u64,
-    /// Members that a later intake has.
+    /// Members added by later versions of the intake.
     #[serde(flatten)]
     pub more: Map<String, Json>,
 }

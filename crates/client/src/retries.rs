@@ -1,4 +1,4 @@
-//! How often a call is tried, and for how long.
+//! How often and for how long a call is retried.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::client_error::ClientError;
 /// Timeout of a whole response; above the longest `Prefer: wait`.
 pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
 
-/// Bounds of the tries of one call: no try begins, and none is waited for, after `within`. What would have to wait
-/// longer returns its last error at once.
+/// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
+/// the last error is returned at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,
@@ -19,16 +19,16 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// One try.
+    /// No retries.
     pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1 };
 
-    /// As many as there is time for; without any, one.
+    /// Any number of tries within `time`, at least one.
     #[must_use]
     pub const fn within(time: Duration) -> Self {
         if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX } }
     }
 
-    /// No more than this many tries, the first one included.
+    /// At most this many tries, including the first.
     #[must_use]
     pub const fn at_most(self, tries: u32) -> Self {
         Self { tries: if tries == 0 { 1 } else { tries }, ..self }

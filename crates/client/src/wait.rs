@@ -1,4 +1,4 @@
-//! Looking at a job, waiting for its end, and cancelling it.
+//! Reads a job, waits for its outcome, and cancels it.
 
 use std::time::Duration;
 
@@ -18,15 +18,16 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(2);
 
 impl Client {
-    /// Where a job is, or how it ended.
+    /// Returns the state of a job, or its outcome.
     ///
     /// # Errors
-    /// When it is refused, as where the outcome isn't kept any more, or unanswered.
+    /// When the call is refused, for example because the outcome has expired, or gets no answer.
     pub async fn job(&self, bucket: &BucketName, id: JobId) -> Result<JobStatus, ClientError> {
         self.of_job(Method::GET, bucket, id, Duration::ZERO).await?.json()
     }
 
-    /// The job when it has ended, or as it is after `within`. [`Client::push_and_wait`] returns the upstream's answer.
+    /// Waits until the job has ended, at most `within`, and returns its state. [`Client::push_and_wait`] returns the
+    /// upstream's answer.
     ///
     /// # Errors
     /// As [`Client::job`].
@@ -48,10 +49,10 @@ impl Client {
         }
     }
 
-    /// Cancels a job that is waiting or parked; one that is cancelled already stays so.
+    /// Cancels a waiting or parked job. Cancelling a cancelled job has no effect.
     ///
     /// # Errors
-    /// When it is refused, as for a job in flight, or unanswered.
+    /// When the call is refused, for example because the job is in flight, or gets no answer.
     pub async fn cancel(&self, bucket: &BucketName, id: JobId) -> Result<(), ClientError> {
         self.of_job(Method::DELETE, bucket, id, Duration::ZERO).await.map(|_| ())
     }

@@ -1,11 +1,11 @@
-//! The page: what a person sees of dripfeed, and does about it.
+//! The dashboard: shows and operates buckets in a browser.
 //!
-//! A request's way: `web::visitor` (the session becomes a key) → `pages` (one file per page) → `web::api` (calls the
-//! public API in this process, with that key) → `parts` (what several pages draw). `live` turns the events of the API
-//! into parts of a page that changed.
+//! The way of a request: `web::visitor` (turns the session into a key) → `pages` (one file per page) → `web::api`
+//! (calls the public API in this process, with that key) → `parts` (shared elements of pages). `live` turns API events
+//! into updated parts of a page.
 //!
-//! **Architecture invariant:** nothing here reaches Redis or a bucket. What the page shows and does, the API shows and
-//! does for the visitor's key; a key without a scope can't get by here either.
+//! **Architecture invariant:** nothing here accesses Redis or a bucket. The dashboard shows and does only what the API
+//! allows the visitor's key.
 
 /// What a frame of `GET /v1/events` says of buckets, as `dripfeed top` shows it too.
 pub mod frame {

@@ -1,7 +1,7 @@
-//! Parts of a page that change, once a second, as server-sent events.
+//! Live updates of page parts, once a second, as server-sent events.
 //!
-//! The events of the API come in, the parts of the page that look otherwise than before go out. So a page has one way
-//! to draw itself, and a bucket in which nothing happens costs nothing.
+//! API events come in, and the parts of the page that changed go out. So each part is rendered by one function, and an
+//! idle bucket costs nothing.
 
 pub(crate) mod event_buffer;
 pub(crate) mod pulse;

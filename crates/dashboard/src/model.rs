@@ -1,4 +1,4 @@
-//! What the API answers, as far as the page shows it.
+//! Responses of the API, as far as the dashboard shows them.
 
 pub(crate) mod audit;
 pub(crate) mod bucket;

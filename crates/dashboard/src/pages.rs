@@ -1,4 +1,4 @@
-//! One file per page: reads what it shows from the API, and draws it.
+//! One file per page: reads its data from the API and renders it.
 
 pub(crate) mod audit;
 pub(crate) mod bucket;

@@ -1,4 +1,4 @@
-//! What several pages draw.
+//! Shared elements of pages.
 
 pub(crate) mod action;
 pub(crate) mod attention;

@@ -1,4 +1,4 @@
-//! Requests and answers of the page: sessions, visitors, forms, the API behind it, and its files.
+//! Requests and responses: sessions, visitors, forms, the API, and static files.
 
 pub(crate) mod answer;
 pub(crate) mod api;

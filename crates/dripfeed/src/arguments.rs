@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
@@ -77,10 +77,10 @@ fn with_options(command: clap::Command, options: &clap::Command) -> clap::Comman
 
 #[derive(Args, Debug)]
 pub(crate) struct Configuration {
-    /// Configuration file (TOML, YAML or JSON); repeatable, later ones win
+    /// Configuration file (TOML, YAML or JSON); repeatable, later files override earlier ones
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Override a setting; wins over files and environment; repeatable
+    /// Set a configuration key; overrides files and environment; repeatable
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Allow the intake to listen beyond loopback without keys: anyone who reaches it may do everything

@@ -1,4 +1,4 @@
-//! An intake, as the operator's commands reach it.
+//! The client that commands use to call an intake.
 
 mod connection_args;
 mod events;

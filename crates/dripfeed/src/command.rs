@@ -1,4 +1,4 @@
-//! The subcommands: the roles, and the operator's commands, one file each.
+//! The subcommands: roles and operator commands, one file each.
 
 mod bucket;
 mod buckets;
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Dev(dev::Arguments),
     #[command(flatten)]
     Role(Role),
-    /// Empty a bucket that was removed, renamed, or given another kind or key: deliver its jobs, or move them
+    /// Deliver or move the jobs of a bucket that was removed, renamed, or given another kind or key
     Drain(role::drain::Arguments),
     /// Validate the configuration
     Check(check::Arguments),
@@ -46,25 +46,25 @@ pub(crate) enum Command {
     Push(push::Arguments),
     /// Show all buckets, or one
     Buckets(buckets::Arguments),
-    /// Create, change, show or delete a bucket at run time
+    /// Create, change, show or delete a bucket over the API
     Bucket(bucket::Arguments),
-    /// Watch the buckets in the terminal, live
+    /// Live view of the buckets in the terminal
     Top(top::Arguments),
-    /// Show what happened in a bucket over the last minutes, hour or day
+    /// Show counts, rates and latencies of a bucket over time
     History(history::Arguments),
-    /// Sum up a window: what came in, how it ended, and how long it took
+    /// Summarize a bucket: jobs accepted, outcomes and latencies
     Report(report::Arguments),
-    /// List or export the jobs of a bucket, or cancel many
+    /// List, export or cancel the jobs of a bucket
     Jobs(jobs::Arguments),
     /// Show a job, or cancel it
     Job(job::Arguments),
-    /// List or export how the jobs of a bucket ended
+    /// List or export the outcomes of a bucket's jobs
     Outcomes(outcomes::Arguments),
     /// List, export, replay or delete the dead letters of a bucket
     Dead(dead::Arguments),
     /// List, define, pause, run or delete the schedules of a bucket
     Schedule(schedule::Arguments),
-    /// Pause a bucket: no deliveries; it accepts jobs until it is full
+    /// Pause a bucket: it makes no calls, and accepts jobs until it is full
     Pause(pause::Arguments),
     /// Resume a paused bucket
     Resume(pause::Arguments),
@@ -72,23 +72,23 @@ pub(crate) enum Command {
     Purge(purge::Arguments),
     /// Change settings of a running bucket
     Set(set::Arguments),
-    /// Submit jobs at a given rate, and measure what a caller sees
+    /// Load test: submit jobs at a given rate and measure the latency of submissions
     Bench(bench::Arguments),
-    /// Check the buckets' invariants in Redis, and repair them
+    /// Check the data of the buckets in Redis for consistency, and repair it
     Doctor(doctor::Arguments),
-    /// Compare published rate limiters with ours under load
+    /// Benchmark published rate limiters against dripfeed's
     Lab(lab::Arguments),
-    /// Create API keys for callers, and make, show and revoke them at run time
+    /// Create, change, list, show and revoke API keys
     Key(key::Arguments),
     /// Print the OpenAPI description of the HTTP API
     Openapi,
     /// Print shell completions
     Completions(completions::Arguments),
-    /// Write the man pages, one of each command, into a folder
+    /// Write the man pages, one for each command, to a directory
     Man(man::Arguments),
 }
 
-/// The roles that are started again and again, as others stop and start with the load.
+/// The roles, which are started often: autoscaling starts and stops them with the load.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Role {
     /// Run an intake: accept jobs over HTTP

@@ -1,8 +1,8 @@
-//! `dripfeed dev`: everything on one machine, with nothing to configure.
+//! `dripfeed dev`: runs everything on one machine, without configuration.
 //!
-//! This process is the intake and the upstream that echoes; Redis and the processors are its children. It ends in the
-//! order in which work flows: intake and processors drain, the echo answers to the last, and Redis stops last of all.
-//! It signals nothing that it didn't start.
+//! This process is the intake and the echo upstream; Redis and the processors are child processes. Shutdown follows the
+//! flow of jobs: intake and processors drain, the echo upstream answers until then, and Redis stops last. It signals
+//! only processes that it started.
 
 mod browser;
 mod echo;
@@ -34,22 +34,22 @@ use crate::telemetry::Log;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Use this Redis instead of a private one
+    /// Redis to use instead of a private one
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
-    /// Where the intake listens, on 127.0.0.1; 0 takes a free port
+    /// Port of the intake on 127.0.0.1; 0 selects a free port
     #[arg(long)]
     port: Option<u16>,
-    /// Where the echo listens, on 127.0.0.1; a free port when it is taken
+    /// Port of the echo upstream on 127.0.0.1; if it is in use, a free port is selected
     #[arg(long, value_name = "PORT", default_value_t = 7182)]
     echo_port: u16,
-    /// How many processors
+    /// Number of processors
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     processors: usize,
-    /// Where the data is
+    /// Directory for the data of Redis
     #[arg(long, value_name = "FOLDER", default_value = ".dripfeed")]
     data: PathBuf,
-    /// Don't open the page in a browser
+    /// Don't open the dashboard in a browser
     #[arg(long)]
     no_open: bool,
 }
@@ -154,7 +154,7 @@ fn with_buckets(mut layers: Layers, data: &Path, echo: SocketAddr) -> Result<Lay
             .mode(0o700)
             .create(data)
             .and_then(|()| fs::write(&file, BUCKETS.replace(ECHO_IN_BUCKETS, &echo.to_string())));
-        written.map_err(|error| anyhow::anyhow!("{} can't be written: {error}", file.display()))?;
+        written.map_err(|error| anyhow::anyhow!("can't write {}: {error}", file.display()))?;
         layers.files.push(file);
     }
     Ok(layers)

@@ -1,4 +1,4 @@
-//! How the program ends: the one place that knows its exit codes.
+//! Exit codes of the program.
 
 use std::fmt;
 use std::process::ExitCode;

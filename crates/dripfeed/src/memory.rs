@@ -1,4 +1,4 @@
-//! Whether what the buckets may hold fits into the memory that Redis may take.
+//! Compares the maximum memory of the buckets with `maxmemory` of Redis.
 
 use dripfeed_bucket::{INSTALLATION, memory_shortfall};
 use dripfeed_store::{Durability, ServerInfo, Store, StoreError};

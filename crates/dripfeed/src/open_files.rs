@@ -1,4 +1,4 @@
-//! How many files this process may have open at once: each connection is one.
+//! The limit of open files: each connection needs one.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -24,8 +24,8 @@ pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
     if room < connections {
         tracing::warn!(
-            "room for {room} connections, but {key} is {connections}: \
-             this process may have {limit} files open (ulimit -Hn, LimitNOFILE=)"
+            "{key} is {connections}, but the limit of open files, {limit}, allows only {room} connections: raise it \
+                (ulimit -Hn, LimitNOFILE=)"
         );
     }
     room.min(connections)

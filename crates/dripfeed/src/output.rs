@@ -1,4 +1,4 @@
-//! What a command prints: data on standard output, as a table for people or as JSON; talk on standard error.
+//! Output of commands: data on standard output, as a table or as JSON; messages on standard error.
 
 use std::io::{self, Write as _};
 

@@ -1,4 +1,4 @@
-//! The roles: processes that run until they are asked to stop. `intake` and `processor` meet only in Redis.
+//! The roles: long-running processes. `intake` and `processor` communicate only through Redis.
 
 mod buckets;
 mod connect;
@@ -40,8 +40,8 @@ const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Stop, as at SIGTERM, when standard input ends: a process that was started over a pipe then never outlives the
-    /// one that started it
+    /// Shut down, as on SIGTERM, when standard input is closed, so that the process doesn't outlive the one that
+    /// started it
     #[arg(long)]
     until_stdin_ends: bool,
 }

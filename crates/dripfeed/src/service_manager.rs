@@ -1,5 +1,5 @@
-//! What systemd learns of a role over the socket that `NOTIFY_SOCKET` names: that it is ready, reads its settings
-//! again, stops, and isn't stuck. Without that variable nothing is sent.
+//! Notifies systemd over the socket in `NOTIFY_SOCKET`: ready, reloading, stopping, and the watchdog. Without that
+//! variable nothing is sent.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -35,7 +35,8 @@ async fn keep_awake(interval: Duration) -> Infallible {
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => send(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::debug!(%error, "no monotonic clock; reloads aren't reported to the service manager"),
+        Err(error) => tracing::debug!(%error, "could not read the monotonic clock; reloads aren't reported to the \
+            service manager"),
     }
 }
 
@@ -45,6 +46,6 @@ pub(crate) fn reloaded() {
 
 fn send(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "the service manager can't be notified at NOTIFY_SOCKET");
+        tracing::warn!(%error, "could not notify the service manager at NOTIFY_SOCKET");
     }
 }

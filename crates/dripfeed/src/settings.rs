@@ -1,8 +1,7 @@
-//! What the program is reported: layers of configuration, read once into the plain data that each part owns.
+//! Configuration: layers, parsed once into the plain data that each part owns.
 //!
-//! `layers` gathers the files, the environment and the arguments into one `tree`; `read` turns a section of it into a
-//! typed one, and goes on after an error, so that all of them are reported at once; a file per section then says what
-//! it means.
+//! `layers` merges files, environment and arguments into one `tree`; `read` deserializes a section of it, and continues
+//! after an error, so that all errors are reported together; one file per section validates it.
 
 mod bucket;
 mod config_error;
@@ -59,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) trace: Option<TraceSettings>,
     pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
-    /// Of buckets that are defined at run time.
+    /// Of buckets created over the API.
     pub(crate) definitions: DefinitionReader,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,

@@ -1,4 +1,4 @@
-//! What a running process learns from outside.
+//! Signals of the operating system.
 
 use std::io;
 

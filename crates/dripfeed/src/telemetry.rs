@@ -1,4 +1,4 @@
-//! What a process reports of its work: logs, and traces. Its metrics are those of the roles.
+//! Logs and traces of a process. Metrics belong to the roles.
 
 mod log;
 #[cfg(feature = "otlp")]

@@ -43,7 +43,7 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
 
 pub(crate) fn refusal(error: &RegistryError) -> Status {
     match error {
-        RegistryError::Unread => Status::unavailable("the rules haven't been loaded from Redis yet; retry later"),
+        RegistryError::Unread => Status::unavailable("the rules are not loaded from Redis yet; retry later"),
         RegistryError::Closed => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
         RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
             Status::resource_exhausted(format!("{error}: delete some first"))

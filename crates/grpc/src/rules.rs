@@ -89,7 +89,7 @@ mod tests {
         let both = RegisterServiceRequest { rules: "{}".to_owned(), ..rule(1, 1) };
         assert!(refused(&both).contains("both"));
         let odd = RegisterServiceRequest { rules: "{\"policies\":1}".to_owned(), ..RegisterServiceRequest::default() };
-        assert!(refused(&odd).starts_with("rules: send one object"));
+        assert!(refused(&odd).starts_with("rules: send an object"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl ExternalScaler for Scaler {
         let asked = Asked::of(request)?;
         // Refused at once, instead of at the first look.
         self.work.allows(&asked).await?;
-        let most = || Status::resource_exhausted(format!("there are {MOST_STREAMS} streams already"));
+        let most = || Status::resource_exhausted(format!("too many streams are open: at most {MOST_STREAMS}"));
         let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| most())?;
         Ok(Response::new(Box::pin(
             ActiveStream::new(self.work.clone(), asked, self.draining.clone(), permit).answers(),

@@ -82,7 +82,7 @@ fn checked<'r>(
 
 fn headers(asked: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
     if asked.headers.len() > MOST_ENTRIES {
-        let detail = format!("headers: more than {MOST_ENTRIES}: send only those that limits count by");
+        let detail = format!("headers: more than {MOST_ENTRIES}; send only those that rate limits use as keys");
         return Err(Status::invalid_argument(detail));
     }
     let header = |(name, value): (&String, &String)| {

@@ -1,4 +1,4 @@
-//! How many connections a port has, how long each may take, and how large a request's head may be.
+//! Limits of a listener: connections, timeouts, and the size of request heads.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Inspecting and operating buckets.
+//! Operations on buckets.
 
 pub(crate) mod audit;
 pub(crate) mod change;

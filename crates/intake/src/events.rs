@@ -1,6 +1,6 @@
 //! `GET /v1/events`: the state of all buckets once a second, as server-sent events.
 //!
-//! However many streams are open, buckets are read once a second (`readings`), and not at all when none is.
+//! Whatever the number of streams, buckets are read once a second (`readings`), and not at all without a stream.
 
 mod frame;
 mod stream;
@@ -29,19 +29,19 @@ const MOST_STATES: usize = 64;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
-    /// Names of buckets, separated by commas, whose whole state each frame has; at most 64.
+    /// Buckets whose full state is in each frame: names separated by commas, at most 64.
     #[param(pattern = "^[A-Za-z0-9_.,-]*$")]
     states: Option<String>,
 }
 
-/// Streams the state of the buckets that the caller may use: one frame a second, as server-sent events.
+/// Streams the state of the buckets that the caller may access, once a second, as server-sent events.
 ///
-/// Each event has the type `frame`, and JSON as its data. The stream ends when the intake stops or the key is revoked.
+/// Each event has the type `frame` and JSON data. The stream ends when the intake shuts down or the key is revoked.
 #[utoipa::path(
     get, path = "/v1/events", tag = "buckets", params(EventsQuery),
     operation_id = "stream_events",
     responses(
-        (status = 200, description = "Server-sent events, each with a frame",
+        (status = 200, description = "Server-sent events, one for each frame",
             content_type = "text/event-stream", body = Frame<'static>),
         responses::OfEvents,
     )
@@ -55,7 +55,10 @@ pub(crate) async fn events(
 ) -> Result<Response, Problem> {
     let states = states(query.states.as_deref())?;
     let permit = intake.streams().enter(Waiter::new(caller.id(), address)).ok_or_else(|| {
-        Problem::new(Code::ManyStreams, "close other streams, or raise intake.max_event_streams and …_per_caller")
+        Problem::new(
+            Code::ManyStreams,
+            "close other streams, or raise intake.max_event_streams or intake.max_event_streams_per_caller",
+        )
     })?;
     let stream = EventStream::new(intake, headers, states, permit).frames();
     let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];

@@ -1,4 +1,4 @@
-//! What concerns the whole installation: the caller's key, keys that are made at run time, and Redis.
+//! Operations on the installation: the caller's key, keys created over the API, and Redis.
 
 pub(crate) mod key;
 pub(crate) mod keys;

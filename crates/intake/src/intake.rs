@@ -35,7 +35,7 @@ struct IntakeState {
     streams: WaitLimit,
     readings: Readings,
     redis: RedisServers,
-    /// Nothing: no buckets can be defined at run time.
+    /// Not set: no buckets can be created over the API.
     definitions: OnceLock<Arc<dyn Definitions>>,
     /// Locked by the examination of a bucket: each reads all of its jobs.
     examining: Mutex<()>,
@@ -85,7 +85,7 @@ impl Intake {
         &self.1
     }
 
-    /// Has buckets that are defined at run time, from now on.
+    /// Enables buckets created over the API.
     pub fn follow(&self, definitions: Arc<dyn Definitions>) {
         // Once is enough.
         let _ = self.0.definitions.set(definitions);

@@ -1,4 +1,4 @@
-//! The API description (OpenAPI): what the handlers' types don't describe themselves.
+//! The API description (OpenAPI): what can't be derived from the handlers' types.
 
 pub(crate) mod document;
 pub(crate) mod flow_tier;

@@ -27,7 +27,7 @@ pub(crate) fn health(health: Health) -> Router {
     Router::new().route("/livez", get(livez)).route("/readyz", get(readyz)).with_state(health)
 }
 
-/// Alive: the process answers.
+/// Liveness: the process answers.
 #[utoipa::path(get, path = "/livez", tag = "health", security(()), responses(
     (status = 200, description = "The process answers", content_type = "text/plain", body = String)
 ))]
@@ -35,7 +35,7 @@ pub(crate) async fn livez() -> &'static str {
     "alive\n"
 }
 
-/// Ready: Redis answers, and this process isn't stopping.
+/// Readiness: Redis answers, and the process isn't shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, description = "Ready for work", content_type = "text/plain", body = String),
     (status = 503, description = "`draining`, or `store_unavailable`: Redis doesn't answer",
@@ -46,8 +46,8 @@ pub(crate) async fn readyz(State(health): State<Health>) -> Result<&'static str,
     Ok("ready\n")
 }
 
-/// This process's metrics as Prometheus text, or as OpenMetrics where `Accept` names it. With keys configured it
-/// requires one with scope `read` for all buckets.
+/// Returns the metrics of this process as Prometheus text, or as OpenMetrics if `Accept` asks for it. With keys
+/// configured, this needs a key with the scope `read` for all buckets.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, description = "The metrics", content(
         (String = "text/plain"), (String = "application/openmetrics-text"),

@@ -1,7 +1,7 @@
-//! Refusals and errors as RFC 9457 problems. Every refusal of the API is made here.
+//! Refusals and errors as RFC 9457 problems. All refusals of the API are created here.
 //!
-//! **Architecture invariant:** a problem says what its caller can act on, never what happened inside: internal texts go
-//! to the log.
+//! **Architecture invariant:** a problem contains what its caller can act on, and no internal details; these go to the
+//! log.
 
 mod bucket;
 mod code;
@@ -71,7 +71,7 @@ impl Problem {
     }
 
     pub(crate) fn unknown_replay() -> Self {
-        Self::new(Code::UnknownReplay, "the bucket knows no replay with this id; it keeps the latest ten")
+        Self::new(Code::UnknownReplay, "the bucket has no replay with this id; it keeps the latest ten")
     }
 
     pub(crate) fn unknown_schedule() -> Self {
@@ -132,7 +132,7 @@ impl Problem {
     /// Of a read: nothing was to be stored, so nothing is said about that.
     pub(crate) fn of_read(mut self) -> Self {
         if self.more.outcome.take().is_some() {
-            self.detail = Cow::Borrowed("Redis can't be read now; retry later");
+            self.detail = Cow::Borrowed("Redis can't be queried; retry later");
         }
         self
     }
@@ -174,11 +174,11 @@ impl From<NotReady> for Problem {
     }
 }
 
-/// A problem as it is sent (RFC 9457).
+/// A problem document (RFC 9457).
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemDocument<'a> {
-    /// A stable reference, one for each `code`.
+    /// A stable URI for each `code`.
     #[serde(rename = "type")]
     about: String,
     title: &'static str,

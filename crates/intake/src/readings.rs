@@ -1,4 +1,4 @@
-//! The state of all buckets, read once a second for as long as somebody looks.
+//! The state of all buckets, read once a second while there is a reader.
 
 mod reading;
 

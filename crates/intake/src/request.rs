@@ -1,4 +1,4 @@
-//! Reading requests: authorization, bodies, queries, client addresses.
+//! Request parsing: authorization, bodies, queries, client addresses.
 
 pub(crate) mod access;
 pub(crate) mod body;

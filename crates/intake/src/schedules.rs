@@ -1,7 +1,7 @@
-//! Schedules: their definitions, and what submits their jobs.
+//! Schedules: definitions, and submitting their jobs.
 //!
-//! `definition` reads what a schedule is, from a request and from Redis; `firing` runs in every intake and submits the
-//! job of each tick.
+//! `definition` parses a schedule from a request and from Redis; `firing` runs in every intake and submits the job of
+//! each tick.
 
 pub(crate) mod define;
 mod definition;

@@ -1,5 +1,5 @@
-//! What one caller may have at once, so that it doesn't stop others: requests on their way to Redis, and those that
-//! stay open.
+//! Concurrency limits per caller, so that one caller doesn't delay others: requests to Redis, and requests that stay
+//! open.
 
 pub(crate) mod turns;
 pub(crate) mod wait_limit;

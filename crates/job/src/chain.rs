@@ -1,4 +1,4 @@
-//! Where the outcome of a job goes: outcome jobs, which other buckets get for its end, and how far such a chain is.
+//! Targets of a job's outcome, and the length of a chain of outcome jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,29 +7,29 @@ use thiserror::Error;
 
 use crate::names::BucketName;
 
-/// The word for no target. No target has this name.
+/// The option value for no targets. No bucket that is a target may have this name.
 pub const NO_TARGET: &str = "none";
 
-/// What is read as a choice of targets, as a regular expression.
+/// Regular expression of a list of targets.
 pub const PATTERN: &str =
     concat!("^(none|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "([ ]*,[ ]*[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,15})$",);
 
 /// In an entry: all targets of the bucket.
 const ALL: &str = "*";
 
-/// What a job chooses among the targets that its bucket has in `on_outcome`; none: nothing is to be reported.
+/// The targets that a job selects among those in `on_outcome` of its bucket; empty: no outcome jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTargets(Vec<BucketName>);
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is no choice of targets: write up to {most} names of buckets with commas between them, or none",
+    "`{0}` is not a list of targets: use up to {most} bucket names separated by commas, or none",
     most = OutcomeTargets::MOST
 )]
 pub struct BadOutcomeTargets(String);
 
 impl OutcomeTargets {
-    /// As many a bucket may have.
+    /// The maximum number of targets of a bucket.
     pub const MOST: usize = 16;
 
     #[must_use]
@@ -71,20 +71,20 @@ impl fmt::Display for OutcomeTargets {
     }
 }
 
-/// What a job says about the outcome jobs of its end.
+/// The outcome jobs of a job: its targets, and its position in a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// 0; of an outcome job one more than of the job that it reports.
+    /// 0; for an outcome job one more than for the job that ended.
     pub depth: u32,
     /// None: all targets of its bucket.
     pub targets: Option<OutcomeTargets>,
 }
 
 impl Chain {
-    /// Of a job of this depth no outcome job is made: a circle of buckets ends.
+    /// A job of this depth creates no outcome jobs, so that a cycle of buckets ends.
     pub const MOST_DEPTH: u32 = 8;
 
-    /// As the entry has it: depth and choice. Empty: it says nothing.
+    /// The field of the entry: depth and targets. Empty: the defaults.
     #[must_use]
     pub fn to_field(&self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! Returns whether two submissions under one idempotency key are the same.
+//! A fingerprint of a submission, to detect another submission with the same idempotency key.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::submission::Submission;
 
-/// 32 hexadecimal digits over what the upstream would get: method, path and body, each led by its length.
+/// 32 hexadecimal digits: a hash of method, path and body, each prefixed by its length.
 #[must_use]
 pub fn fingerprint(submission: &Submission) -> String {
     let method = submission.method.as_ref().map_or("", http::Method::as_str);

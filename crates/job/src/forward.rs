@@ -1,4 +1,4 @@
-//! The headers of a job that go on to the upstream.
+//! The headers of a job that are forwarded to the upstream.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use thiserror::Error;
 pub const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
 
-/// The tick that a job was submitted for, RFC 3339: of jobs of schedules alone.
+/// The tick of a schedule's job (RFC 3339).
 pub const SCHEDULED_FOR: HeaderName = HeaderName::from_static("dripfeed-scheduled-for");
 
-/// At most 64 headers and 16 KiB, none of them one that belongs to a connection or that dripfeed itself sends.
+/// At most 64 headers and 16 KiB, without connection headers and headers that dripfeed sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForwardHeaders {
     fields: Vec<(HeaderName, HeaderValue)>,
@@ -20,28 +20,28 @@ pub struct ForwardHeaders {
     bytes: usize,
 }
 
-/// What a proxied request says of the address that it came from.
+/// Headers of a proxied request about the client's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientAddress {
-    /// The upstream isn't to believe what any caller may write.
+    /// Removed, because any caller can write them.
     Dropped,
-    /// Proxies before the intake write it.
+    /// Forwarded, because proxies before the intake set them.
     Forwarded,
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadForward {
-    #[error("`{0}` is no header name")]
+    #[error("`{0}` is not a valid header name")]
     Name(String),
-    #[error("the value of `{0}` can't stand in a header: use visible text without line breaks")]
+    #[error("invalid value of the header `{0}`: use visible characters without line breaks")]
     Value(String),
-    #[error("`{0}` belongs to a connection, not to a job: leave it out")]
+    #[error("`{0}` is a connection header and can't be forwarded: omit it")]
     Connection(String),
-    #[error("`{0}` is sent by dripfeed itself: leave it out")]
+    #[error("`{0}` is set by dripfeed: omit it")]
     Own(String),
-    #[error("`{0}` says where a call comes from, which is not for a caller to choose: leave it out")]
+    #[error("`{0}` identifies the client of a call and can't be set by a caller: omit it")]
     ClientAddress(String),
-    #[error("more than {MOST} headers or {MOST_BYTES} bytes of them to forward: send fewer")]
+    #[error("more than {MOST} headers, or {MOST_BYTES} bytes of headers, to forward")]
     TooMany,
 }
 
@@ -49,7 +49,7 @@ impl ForwardHeaders {
     /// Adds one header that a caller asked to forward.
     ///
     /// # Errors
-    /// For a header that belongs to a connection, to dripfeed or to the proxies before it, and for too many.
+    /// For a connection header, a header set by dripfeed or by proxies, and too many headers.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), BadForward> {
         let (name, value) = read(name, value)?;
         if is_client_address(&name) {
@@ -58,7 +58,7 @@ impl ForwardHeaders {
         self.add(name, value)
     }
 
-    /// Names the tick that a schedule submits the job for.
+    /// Adds the tick for which a schedule submits the job.
     ///
     /// # Errors
     /// For too many headers, or too many bytes of them.
@@ -78,7 +78,7 @@ impl ForwardHeaders {
         Ok(())
     }
 
-    /// The headers of a proxied request, less those that belong to its connection or to dripfeed.
+    /// The headers of a proxied request, without connection headers and those of dripfeed.
     ///
     /// # Errors
     /// For too many headers, or too many bytes of them.
@@ -106,7 +106,7 @@ impl ForwardHeaders {
         Ok(forward)
     }
 
-    /// Takes out what carries a caller's key to dripfeed.
+    /// Removes a header, such as one with the caller's key.
     pub fn remove(&mut self, name: &HeaderName) {
         self.fields.retain(|(held, _)| held != name);
         self.bytes = self.fields.iter().map(|(name, value)| weight(name, value)).sum();
@@ -121,7 +121,7 @@ impl ForwardHeaders {
         self.fields.is_empty()
     }
 
-    /// As a stream entry holds it: a JSON array of `[name, value]`, empty text for none.
+    /// The field of a stream entry: a JSON array of `[name, value]`, or an empty string.
     #[must_use]
     pub fn to_field(&self) -> String {
         if self.fields.is_empty() {
@@ -132,7 +132,7 @@ impl ForwardHeaders {
         serde_json::to_string(&pairs).unwrap_or_default()
     }
 
-    /// Reads what `to_field` wrote. None when it is something else.
+    /// Parses the output of `to_field`. None: another form.
     #[must_use]
     pub fn from_field(field: &str) -> Option<Self> {
         if field.is_empty() {

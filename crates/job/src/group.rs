@@ -1,4 +1,4 @@
-//! Whose turn a job waits for, where its caller submits for many.
+//! The group of a job, for fair queuing within a caller that submits for many tenants.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 const LONGEST: usize = 64;
 
-/// What is read as a group, as a regular expression.
+/// Regular expression of a group.
 pub const PATTERN: &str = "^[!-~]{1,64}$";
 
 /// 1 to 64 visible ASCII characters.
@@ -15,7 +15,7 @@ pub const PATTERN: &str = "^[!-~]{1,64}$";
 pub struct Group(String);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` can't name a group: use 1 to {LONGEST} visible ASCII characters")]
+#[error("`{0}` is not a valid group: use 1 to {LONGEST} visible ASCII characters")]
 pub struct BadGroup(String);
 
 impl Group {

@@ -1,4 +1,4 @@
-//! The key by which a caller names one job, however often it is sent.
+//! The idempotency key: a caller's name for one job, however often it is submitted.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 const LONGEST: usize = 255;
 
-/// What is read as a key, as a regular expression, but for the length in bytes.
+/// Regular expression of a key; the length in bytes is also limited.
 pub const PATTERN: &str = concat!(
     r#"^("[^\x00-\x1f\x7f-\x9f]{1,255}""#,
     r#"|[^\x00-\x1f\x7f-\x9f"][^\x00-\x1f\x7f-\x9f]{0,254}"#,
@@ -19,7 +19,7 @@ pub struct IdempotencyKey(String);
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadIdempotencyKey {
-    #[error("the idempotency key is empty: leave it out, or name the job")]
+    #[error("the idempotency key is empty: omit it, or give a key")]
     Empty,
     #[error("the idempotency key has {0} bytes: use at most {LONGEST}")]
     TooLong(usize),
@@ -28,7 +28,7 @@ pub enum BadIdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// Reads what a caller sent.
+    /// Parses a caller's input.
     ///
     /// # Errors
     /// For a key that is empty, too long, or has control characters.

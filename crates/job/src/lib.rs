@@ -1,8 +1,8 @@
-//! The vocabulary of dripfeed and its pure decisions: what a job is, how it is written into a stream entry or an
-//! element of a list, what an upstream's answer means, when to try again.
+//! The types of dripfeed and its pure decisions: jobs and their options, their encoding in a stream entry or list
+//! element, the meaning of an upstream's answer, and the backoff between attempts.
 //!
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
-//! a random draw receives it.
+//! a random number receives it.
 
 pub mod chain;
 pub mod fingerprint;

@@ -1,4 +1,4 @@
-//! The names of a bucket and of a job: texts that are safe in a URL, a Redis key and a metric label as they stand.
+//! Names of buckets and ids of jobs: valid in URLs, Redis keys and metric labels without escaping.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ const LONGEST: usize = 64;
 pub struct BucketName(Arc<str>);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` can't name a bucket: use 1 to {LONGEST} of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
+#[error("`{0}` is not a valid bucket name: use 1 to {LONGEST} of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
 pub struct BadBucketName(String);
 
 impl BucketName {
@@ -82,8 +82,8 @@ impl std::borrow::Borrow<str> for BucketName {
     }
 }
 
-/// Of a job, for life: the id of its stream entry, such as `1700000000000-0`, which is milliseconds of the Redis clock,
-/// and a sequence within them.
+/// The id of a job, which never changes: the id of its stream entry, such as `1700000000000-0`, made of milliseconds of
+/// the Redis clock and a sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId {
     ms: u64,
@@ -91,7 +91,7 @@ pub struct JobId {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no job id: write it as the 202 gave it, such as 1700000000000-0")]
+#[error("`{0}` is not a job id, such as 1700000000000-0")]
 pub struct BadJobId(String);
 
 impl JobId {
@@ -100,7 +100,7 @@ impl JobId {
         Self { ms, seq }
     }
 
-    /// When the job was accepted: milliseconds since the epoch, Redis clock.
+    /// When the job was accepted: milliseconds since the epoch, by the Redis clock.
     #[must_use]
     pub const fn accepted_ms(self) -> u64 {
         self.ms

@@ -1,4 +1,4 @@
-//! The options of a submission, one meaning each, whether they come as headers or in a batch.
+//! The options of a submission: the same for headers and for batch items.
 
 use std::fmt;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl OptionName {
         Self::Timeout,
     ];
 
-    /// Its header, lower case.
+    /// The name of its header, in lower case.
     #[must_use]
     pub const fn header(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl OptionName {
         }
     }
 
-    /// Its member in a batch item's `options`.
+    /// The name of its member in `options` of a batch item.
     #[must_use]
     pub const fn member(self) -> &'static str {
         match self {
@@ -86,19 +86,19 @@ impl OptionName {
         }
     }
 
-    /// By its header, lower case.
+    /// Finds an option by its header, in lower case.
     #[must_use]
     pub fn of_header(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|option| option.header() == name)
     }
 
-    /// By its member in a batch item's `options`.
+    /// Finds an option by its member in `options` of a batch item.
     #[must_use]
     pub fn of_member(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|option| option.member() == name)
     }
 
-    /// Reads `text` into the submission. `now` is only for the bound on how far ahead `not_before` may be.
+    /// Parses `text` and sets the option. `now` is used only to limit `not_before`.
     ///
     /// # Errors
     /// The reason, in a sentence that makes sense after the option's name.
@@ -124,7 +124,7 @@ impl OptionName {
     }
 }
 
-/// Why an option's value can't be used.
+/// Why the value of an option is invalid.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct OptionError(String);
@@ -155,7 +155,7 @@ fn begin(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
 fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
     let at: Timestamp = text
         .parse()
-        .map_err(|_| OptionError(format!("`{text}` is no time: write it as RFC 3339, such as 2030-01-01T12:00:00Z")))?;
+        .map_err(|_| OptionError(format!("`{text}` is not a time: use RFC 3339, such as 2030-01-01T12:00:00Z")))?;
     if at.duration_since(now).unsigned_abs() > LONGEST_DELAY && at > now {
         return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
     }
@@ -167,7 +167,7 @@ fn method(text: &str) -> Result<Method, OptionError> {
     let carries_work =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     carries_work.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
-        OptionError(format!("`{text}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
+        OptionError(format!("`{text}` is not a supported method: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
     })
 }
 
@@ -175,7 +175,7 @@ fn retries(text: &str) -> Result<u32, OptionError> {
     text.parse()
         .ok()
         .filter(|retries| *retries <= MOST_RETRIES)
-        .ok_or_else(|| OptionError(format!("`{text}` can't be used: write a whole number from 0 to {MOST_RETRIES}")))
+        .ok_or_else(|| OptionError(format!("`{text}` is not a whole number from 0 to {MOST_RETRIES}")))
 }
 
 #[cfg(test)]

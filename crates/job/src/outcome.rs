@@ -1,4 +1,4 @@
-//! How a job ended: once, for good.
+//! The outcome of a job: recorded once, and final.
 
 pub mod answer;
 pub mod failed_attempt;
@@ -46,7 +46,7 @@ impl fmt::Display for Ending {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no outcome: use delivered, dead, expired or cancelled")]
+#[error("`{0}` is not an outcome: use delivered, dead, expired or cancelled")]
 pub struct BadEnding(String);
 
 impl FromStr for Ending {
@@ -60,7 +60,7 @@ impl FromStr for Ending {
     }
 }
 
-/// What is recorded of an ended job.
+/// The record of an ended job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub result: Ending,
@@ -70,17 +70,17 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     pub attempts: u32,
-    /// Who had submitted the job.
+    /// The caller that submitted the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// The upstream's last answer, cut to what the bucket keeps.
+    /// The upstream's last answer, as far as the bucket keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerBody>,
 }
 
 impl Outcome {
-    /// The line `ending status attempts caller` for what is most frequent, and takes the least room; JSON where there
-    /// is a reason, an answer, or no status.
+    /// The compact line `ending status attempts caller`, if possible; JSON if there is a reason, an answer, or no
+    /// status.
     #[must_use]
     pub fn to_record(&self) -> String {
         let is_a_word = |caller: &str| !caller.is_empty() && !caller.contains(char::is_whitespace);
@@ -96,7 +96,7 @@ impl Outcome {
         }
     }
 
-    /// None for what is no record.
+    /// None: not a record.
     #[must_use]
     pub fn from_record(record: &str) -> Option<Self> {
         if record.starts_with('{') {
@@ -114,16 +114,16 @@ impl Outcome {
     }
 }
 
-/// The body of an upstream's answer, as text where it is text.
+/// The body of an upstream's answer, as text if it is UTF-8.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     pub body: String,
-    /// The body is base64, because it is no UTF-8.
+    /// The body is base64, because it isn't UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub base64: bool,
-    /// More came than is kept.
+    /// Whether the answer was longer than the kept part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
@@ -143,14 +143,14 @@ impl AnswerBody {
         Self { content_type, body, base64, truncated }
     }
 
-    /// To a body of no more bytes than this, as JSON writes it.
+    /// Cuts the body to at most this many bytes of JSON.
     pub fn shorten(&mut self, most: usize) {
         // Base64 comes in fours, and has nothing to escape.
         let most = if self.base64 { most / 4 * 4 } else { most };
         self.truncated |= shorten(&mut self.body, most);
     }
 
-    /// The bytes as the upstream sent them, as far as they were kept.
+    /// The bytes that the upstream sent, as far as they were kept.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         if self.base64 { STANDARD.decode(&self.body).unwrap_or_default() } else { self.body.clone().into_bytes() }

@@ -1,4 +1,4 @@
-//! Where under a bucket's upstream a job goes. A caller chooses the path, never the host.
+//! The path of a job below its bucket's upstream. A caller chooses the path, never the host.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 const LONGEST: usize = 8 * 1024;
 
-/// A path with an optional query. It begins with `/` or `?`, and can't climb out of the upstream it is appended to.
+/// A path with an optional query. It begins with `/` or `?`, and can't leave the upstream that it is appended to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamPath(String);
 
@@ -15,13 +15,13 @@ pub struct UpstreamPath(String);
 pub enum BadPath {
     #[error("the path has {0} bytes: use at most {LONGEST}")]
     TooLong(usize),
-    #[error("the path has a character that no URL carries: percent-encode it")]
+    #[error("the path has a character that is not allowed in a URL: percent-encode it")]
     BadCharacter,
-    #[error("the path has a broken percent sign: write % and two hexadecimal digits")]
+    #[error("the path has an invalid percent-encoding: write % and two hexadecimal digits")]
     BadEscape,
-    #[error("the path climbs out of the bucket's upstream: leave out `.` and `..`, also with parameters behind a `;`")]
+    #[error("the path leaves the bucket's upstream: remove the segments `.` and `..`, also those with `;` parameters")]
     Climbs,
-    #[error("the path can be read as another host: leave out `//`, `\\` and `@`")]
+    #[error("the path could name another host: remove `//`, `\\` and `@`")]
     NamesHost,
 }
 
@@ -29,7 +29,7 @@ impl UpstreamPath {
     /// Reads what a caller sent, `/a/b?c=d` or `a/b`.
     ///
     /// # Errors
-    /// For a path that could leave the upstream's own, or that isn't one.
+    /// For a path that could leave the upstream, or that is invalid.
     pub fn parse(text: &str) -> Result<Self, BadPath> {
         if text.len() > LONGEST {
             return Err(BadPath::TooLong(text.len()));

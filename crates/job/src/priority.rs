@@ -1,4 +1,4 @@
-//! How urgent a job is: of those that wait, all of a higher priority are called first.
+//! The priority of a job: all waiting jobs of a higher priority are called first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub enum Priority {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no priority: use high, normal or low")]
+#[error("`{0}` is not a priority: use high, normal or low")]
 pub struct BadPriority(String);
 
 impl Priority {

@@ -1,9 +1,9 @@
-//! What is masked on the page and in exports, whatever the key may: members of JSON payloads and answers, and headers.
+//! Masks members of JSON payloads and answers, and headers, in the dashboard and in exports, for every key.
 
 use http::HeaderName;
 use serde_json::Value;
 
-/// Stands in the place of what is masked.
+/// Replaces masked values.
 pub const MASK: &str = "redacted";
 
 /// The fields that are masked.
@@ -20,7 +20,7 @@ pub enum Shown {
     /// Nothing in it is masked.
     Whole,
     Masked(String),
-    /// It may have what is to be masked, and can't be read.
+    /// It may contain values to mask, and can't be parsed.
     Hidden,
 }
 

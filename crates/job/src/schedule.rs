@@ -1,4 +1,4 @@
-//! When a schedule has its ticks, and which of them get a job. Every time is in ms since the epoch, of the Redis clock.
+//! The ticks of a schedule, and which of them get a job. Times are in ms since the epoch, by the Redis clock.
 
 pub mod id;
 pub mod plan;

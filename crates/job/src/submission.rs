@@ -1,4 +1,4 @@
-//! What a caller submits: a body, and how it wants it sent.
+//! A submission: a body and its options.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
 
-/// A job before it is admitted.
+/// A submitted job, before it is accepted.
 #[derive(Clone, Debug, Default)]
 pub struct Submission {
     pub body: Bytes,
     pub content_type: Option<String>,
-    /// None: the bucket's own method.
+    /// None: the bucket's method.
     pub method: Option<Method>,
     pub path: Option<UpstreamPath>,
     pub headers: ForwardHeaders,
@@ -27,15 +27,15 @@ pub struct Submission {
     pub start: Start,
     /// None: normal.
     pub priority: Option<Priority>,
-    /// Waits for the turns of this group, and not for its caller's.
+    /// The group for fair queuing, instead of the caller.
     pub group: Option<Group>,
-    /// Of the outcome jobs that its end makes.
+    /// Its outcome jobs.
     pub chain: Chain,
-    /// Not started by then, counted from the admission: the job expires.
+    /// The job expires if no attempt has started within this time after it was accepted.
     pub expires_in: Option<Duration>,
-    /// Attempts after the first. None: the bucket's own number.
+    /// Retries after the first attempt. None: the bucket's setting.
     pub retries: Option<u32>,
-    /// For one attempt, body included. None: the bucket's own.
+    /// Timeout of one attempt, including the response body. None: the bucket's setting.
     pub timeout: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Durations, rates, shares and sizes as people write them.
+//! Durations, rates, shares and sizes in text form.
 
 pub mod duration;
 pub mod expected;

@@ -1,4 +1,4 @@
-//! A job as Redis holds it: an entry of a stream or an element of a list.
+//! The encoding of a job in Redis: a stream entry, or a list element.
 
 pub mod element;
 pub mod entry;

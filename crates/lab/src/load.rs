@@ -11,7 +11,7 @@ use crate::error::LabError;
 /// Between a caller's questions. The published loops start a program for each.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
-/// Asks again and again until `calls` have passed.
+/// Repeats a call until `calls` have passed.
 pub(crate) async fn until_passed<A>(calls: usize, mut ask: impl FnMut(usize) -> A) -> Result<PassedCalls, LabError>
 where
     A: Future<Output = Result<bool, LabError>>,

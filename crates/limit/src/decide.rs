@@ -1,4 +1,4 @@
-//! One decision: what is asked of the rules, in one script call, and what they answer.
+//! A rate-limit decision: the input of the rules, one script call, and its result.
 
 pub(crate) mod clock;
 pub(crate) mod combined;

@@ -3,20 +3,20 @@ use thiserror::Error;
 
 use crate::policy::PolicyId;
 
-/// Why there is no decision.
+/// Why no decision could be made.
 #[derive(Clone, Debug, Error)]
 pub enum LimitError {
-    /// Redis can't be asked, and the policy doesn't let requests pass unchecked: answer 503.
-    /// Without a source: the reply stayed out for longer than a decision may take.
-    #[error("the limit `{policy}` can't be checked: Redis can't be asked now")]
+    /// Redis is unavailable, and the policy doesn't allow requests unchecked: answer 503. Without a source: Redis
+    /// didn't reply within the time limit of a decision.
+    #[error("the limit `{policy}` can't be checked: Redis is unavailable")]
     Unavailable { policy: PolicyId, source: Option<StoreError> },
-    /// What was charged stays charged until it is over on its own.
+    /// Charges stay until they expire.
     #[error("could not return leases to Redis")]
     NotRefunded(#[source] StoreError),
-    /// What a script reported can't be read.
-    #[error("the script decide answered something unexpected; is another version of this program using the same keys?")]
+    /// The reply of a script can't be parsed.
+    #[error("unexpected reply of the script `decide`; does another version of dripfeed use the same Redis keys?")]
     Reply,
-    /// What a policy asks for isn't there where it is used.
-    #[error("the policy `{policy}` asks for {what}")]
+    /// A policy needs an attribute that isn't available here.
+    #[error("the policy `{policy}` needs {what}")]
     NotHere { policy: PolicyId, what: &'static str },
 }

@@ -1,5 +1,5 @@
-//! The kinds of limits. In `kinds/` all of a kind stands side by side: how it is read, how it is packed for scripts,
-//! its rule in Lua, and the same rule for a replica that judges on its own. Here is the list of them.
+//! The kinds of limits. For each kind, `kinds/` contains parsing, packing for scripts, the rule in Lua, and the same
+//! rule in Rust for replicas that decide locally. This file lists the kinds.
 
 mod backlog;
 mod bucket;
@@ -63,7 +63,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Tier, String> {
         "log" => log::read(raw),
         "concurrent" => concurrent::read(raw),
         "backlog" => backlog::read(raw),
-        other => Err(format!("`{other}` is no kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
+        other => Err(format!("`{other}` is not a kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The limiter as a tower layer, before any HTTP service.
+//! A tower layer that limits any HTTP service.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -147,7 +147,7 @@ impl Drop for LeaseGuard {
             let (limiter, decision) = (self.limiter.clone(), self.decision.clone());
             tokio::spawn(async move {
                 if let Err(error) = limiter.release(decision).await {
-                    tracing::warn!(%error, "could not return a lease; it expires");
+                    tracing::warn!(%error, "could not return a lease; it expires after its maximum duration");
                 }
             });
         }
@@ -164,7 +164,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
             "title": "Too many requests",
             "status": 429,
             "code": "caller_limit",
-            "detail": decision.message().unwrap_or_else(|| "this caller is over a limit".to_owned()),
+            "detail": decision.message().unwrap_or_else(|| "this caller has exceeded a rate limit".to_owned()),
             "violated_policies": violated,
             "retry_after_ms": retry,
         }),
@@ -172,7 +172,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
 }
 
 fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
-    tracing::warn!(%error, "request refused: its rate limit could not be checked");
+    tracing::warn!(%error, "request refused: could not check its rate limit");
     let mut response = problem(
         StatusCode::SERVICE_UNAVAILABLE,
         &json!({
@@ -180,7 +180,7 @@ fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
             "title": "Limits can't be checked now",
             "status": 503,
             "code": "store_unavailable",
-            "detail": "the store of the limits can't be reached: try again shortly",
+            "detail": "the rate limit can't be checked now; retry later",
         }),
     );
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

@@ -147,10 +147,10 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     let not_here = |policy: &Policy, what| Err(LimitError::NotHere { policy: policy.id().clone(), what });
     for policy in policies.iter() {
         if policy.tiers().iter().any(|tier| *tier.kind() == TierKind::Backlog) {
-            return not_here(policy, "a backlog, which only a bucket has");
+            return not_here(policy, "a backlog, which exists only in buckets");
         }
         if heads_only && policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))) {
-            return not_here(policy, "a field of the body, which isn't read here");
+            return not_here(policy, "a field of the body, which isn't available here");
         }
     }
     Ok(())

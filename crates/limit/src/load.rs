@@ -1,5 +1,5 @@
-//! Policies from files and requests: `policies`, or the published `slas`. All that is wrong is reported at once, each
-//! with its place; nothing is loaded then.
+//! Parses policies from files and requests: `policies`, or the published `slas`. All faults are reported together, each
+//! with its place; then nothing is loaded.
 
 mod pace;
 mod policy;
@@ -34,7 +34,7 @@ pub struct LoadFault {
 }
 
 impl LoadError {
-    /// For who asks more of policies than can be reported of each on its own.
+    /// For faults found by further checks of policies.
     #[must_use]
     pub const fn new(faults: Vec<LoadFault>) -> Self {
         Self { faults }
@@ -65,7 +65,7 @@ pub fn yaml(text: &str) -> Result<Policies, LoadError> {
     document(parse_yaml(text)?)
 }
 
-/// A YAML document as it stands: whether it holds policies isn't looked at.
+/// Parses a YAML document without checking that it contains policies.
 ///
 /// # Errors
 /// When it isn't YAML.
@@ -128,7 +128,7 @@ fn only_list(document: Json) -> Result<(String, Vec<Json>), LoadError> {
 }
 
 fn no_document() -> LoadError {
-    whole(&"send one object with the one member `policies`, or `slas`: a list")
+    whole(&"send an object with one member, `policies` or `slas`, which is a list")
 }
 
 /// Reads a list of policies that is part of another document, where its name is `place`.
@@ -174,7 +174,7 @@ fn read(
 /// Reads one item by its shape; the place in the fault is below the item.
 fn shape<T: DeserializeOwned>(item: Json) -> Result<T, LoadFaults> {
     if !item.is_object() {
-        return Err(vec![LoadFault { place: String::new(), message: "this is no object with members".to_owned() }]);
+        return Err(vec![LoadFault { place: String::new(), message: "not an object".to_owned() }]);
     }
     serde_path_to_error::deserialize(item).map_err(|error| {
         let place = error.path().to_string();

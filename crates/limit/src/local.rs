@@ -1,5 +1,5 @@
-//! The rules, for a replica that judges on its own: while Redis is away, or between two looks at it. The same as in
-//! Lua, state for state; a test holds them against each other.
+//! The rules for local decisions: while Redis is unavailable, or between two calls to it. They are the same as in Lua,
+//! state for state; a test compares them.
 
 use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;

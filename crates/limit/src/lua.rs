@@ -1,6 +1,7 @@
-//! The rules in Lua, for scripts that decide in one go with what else they do.
+//! The rules in Lua, for scripts that check limits together with other work.
 //!
-//! A script names what it calls in a line `-- needs: rules/check`; each request's [`crate::Plan`] is one of its `ARGV`.
+//! A script names what it calls in a line `-- needs: rules/check`; the [`crate::Plan`] of each request is one of its
+//! `ARGV`.
 
 use dripfeed_store::{Fragment, Fragments};
 

@@ -1,4 +1,4 @@
-//! A policy: which requests, counted by what, may do how much.
+//! A policy: the requests it matches, the key of its counters, and its tiers.
 
 mod bad_policy;
 pub(crate) mod calendar;
@@ -35,7 +35,7 @@ use crate::policy::tier::{Align, LEAST_LEASED, Tier, TierKind};
 pub(crate) const MOST_KEY_PARTS: usize = 16;
 const LONGEST_SYNC: Duration = Duration::from_mins(1);
 
-/// A policy that was checked.
+/// A validated policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
     settings: PolicySettings,

@@ -1,9 +1,8 @@
-//! The rules of services, registered at run time and kept in Redis: all intakes have the same ones, and each has a
+//! The rules of services, registered at run time and stored in Redis. All intakes have the same rules, and each has a
 //! limiter for each service.
 //!
-//! An intake looks for changes every [`PERIOD`], and asks Redis for nothing when it knows a service or that none
-//! exists. While Redis is away the rules that are known go on; each policy's `on_store_error` says what is then decided
-//! by them.
+//! An intake checks for changes every [`PERIOD`], and makes no query for a known service, or one known not to exist.
+//! While Redis is unavailable, known rules stay in force; `on_store_error` of each policy decides how.
 
 mod delete;
 mod error;
@@ -40,7 +39,7 @@ pub use self::rules::{BadRules, Rules};
 /// Every intake has a change within a second: this, and the time that reading it takes.
 const PERIOD: Duration = Duration::from_millis(400);
 
-/// The services and their limiters, at one intake. Cheap to clone; clones are one. Lives in a tokio runtime.
+/// The services and their limiters at one intake. Cheap to clone; clones share their state. Needs a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Services(Arc<Shared>);
 
@@ -55,7 +54,7 @@ struct Shared {
 }
 
 impl Services {
-    /// Reads what is registered, if Redis answers; from now on this intake is one of those that share the limits.
+    /// Reads the registered services, if Redis answers, and registers this intake as one that shares the limits.
     pub async fn open(store: Store) -> Self {
         let keys = RegistryKeys::new(store.prefix());
         let heartbeat = Mutex::new(Some(Heartbeat::new()));
@@ -100,12 +99,12 @@ impl Services {
         }
     }
 
-    /// What became of requests at this intake, by service and policy; those that were limited so far.
+    /// Decisions of this intake by service and policy.
     pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
         self.0.known_services.tally()
     }
 
-    /// Has the limiters return what they took ahead, and leaves the others: the last thing an intake does.
+    /// Returns leased quota and unregisters this intake; to be called last at shutdown.
     pub async fn close(&self) {
         if let Some(heartbeat) = self.0.heartbeat.lock().await.take() {
             self.0.known_services.close().await;
@@ -143,7 +142,7 @@ impl Shared {
                 }
             }
             // The store reports an outage, once.
-            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read changes of rules"),
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read rules from Redis"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a replica decides on its own: calls leased ahead, counts reported later, known refusals, and all while Redis is
-//! away.
+//! Decisions without a call to Redis: leased quota, asynchronous counters, cached refusals, and decisions while Redis
+//! is unavailable.
 
 pub(crate) mod async_counter;
 pub(crate) mod leased;

@@ -132,7 +132,7 @@ fn retry_of(job: &Job, bucket: &Retry) -> Retry {
 
 fn last_of(retry: &Retry, why: &str) -> String {
     match retry.attempts {
-        0 | 1 => format!("{why}; it had one attempt"),
+        0 | 1 => format!("{why}; it was the only attempt"),
         attempts => format!("{why}; that was the last of {attempts} attempts"),
     }
 }

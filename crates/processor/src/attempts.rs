@@ -1,4 +1,4 @@
-//! The jobs under way in a lane; one slot each, free again when its task has ended, however it ended.
+//! The attempts in flight of a lane: each occupies a slot until its task ends, for whatever reason.
 
 use dripfeed_bucket::Replica;
 use tokio::task::{JoinError, JoinSet};
@@ -60,7 +60,7 @@ fn doubt_after_panic(replica: &Replica, ended: Result<(), JoinError>) {
 fn is_panic(ended: Result<(), JoinError>) -> bool {
     let panicked = ended.is_err_and(|error| error.is_panic());
     if panicked {
-        tracing::error!("a job's task panicked; the job is requeued: a bug, please report it");
+        tracing::error!("a job's task panicked; the job is requeued; this is a bug, please report it");
     }
     panicked
 }

@@ -1,4 +1,4 @@
-//! One call: sends a request, reads the answer within its bounds, and says what came back.
+//! One call: sends a request, reads the answer within its limits, and returns the result.
 
 pub(crate) mod request;
 
@@ -123,7 +123,7 @@ impl CallResult {
     /// The attempt ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for
     /// ever.
     pub(crate) fn panicked() -> Self {
-        let why = "the processor panicked during the attempt: a bug, please report it".to_owned();
+        let why = "the processor panicked during the attempt; this is a bug, please report it".to_owned();
         Self { answer: UpstreamAnswer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }
@@ -161,11 +161,11 @@ const fn class_of(status: u16) -> &'static str {
 /// Why nothing whole came back.
 #[derive(Debug, Error)]
 enum NoAnswer {
-    #[error("no whole answer within {}", duration::show(*.0))]
+    #[error("no complete answer within {}", duration::show(*.0))]
     Late(Duration),
-    #[error("the upstream can't be reached: no connection in time")]
+    #[error("can't connect to the upstream: timeout")]
     Unconnected,
-    #[error("the upstream can't be reached: {0}")]
+    #[error("can't connect to the upstream: {0}")]
     Unreached(String),
     #[error(transparent)]
     Unmade(LocalShortage),

@@ -1,4 +1,4 @@
-//! The name of a replica in Redis.
+//! The consumer name of a replica in Redis.
 
 use std::process;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What this replica sees of its calls, added to the history of the bucket.
+//! Reports the calls of this replica to the history of the bucket.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! A lane: takes the jobs of one bucket at its pace, and starts an attempt for each.
+//! A lane: claims the jobs of one bucket at its pace, and starts an attempt for each.
 //!
 //! pace → take (here) → call → decide → settle (`attempt`).
 
@@ -220,7 +220,7 @@ impl Lane {
         if let Err(error) = self.bucket().reopen_abandoned().await {
             let error = &error as &dyn std::error::Error;
             let bucket = self.bucket().name();
-            tracing::debug!(%bucket, error, "could not read whether the bucket is being deleted");
+            tracing::debug!(%bucket, error, "could not check whether the bucket is being deleted");
         }
         self.rest(LOOK).await;
     }
@@ -292,7 +292,7 @@ impl Lane {
     async fn end_history(&self) {
         let seen = self.context.metrics().seen().take();
         if !seen.is_empty() && timeout(LEAVE, self.bucket().sample_history(&seen)).await.is_err() {
-            tracing::debug!(bucket = %self.bucket().name(), "the last second is missing in the history");
+            tracing::debug!(bucket = %self.bucket().name(), "could not record the last second of the history");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the attempts of one lane share: upstream, metrics, and when they must end.
+//! What the attempts of one lane share: upstream, metrics, and the shutdown deadline.
 
 use std::sync::Arc;
 

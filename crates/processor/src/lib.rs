@@ -1,11 +1,12 @@
-//! HTTP out: takes jobs at each bucket's pace, calls its upstream, and settles what came of it.
+//! The processor: claims jobs at each bucket's pace, calls the upstream, and records the outcome.
 //!
-//! The life of a job here: a `lane` claims it together with a token of the pace; an `attempt` builds its request, makes
-//! the `call`, decides what the answer means, and settles. A lane's `upkeep` keeps its claims alive, and
-//! its `history` what they came to. Where nothing is to be done, it is on `standby`.
+//! A `lane` claims jobs together with rate tokens; an `attempt` builds the request, makes the `call`, decides by the
+//! answer, and settles the job. A lane's `upkeep` sends heartbeats and recovers jobs of dead replicas, and its
+//! `history` reports calls. An idle lane is on `standby`.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
-//! the upstream could have seen. A job's end is decided in Redis alone: nothing is remembered here.
+//! the upstream could have seen. A job's end is decided in Redis only: a processor has no state of its jobs that would
+//! have to survive it.
 
 mod attempt;
 mod attempts;

@@ -1,4 +1,4 @@
-//! What a processor counts. `dripfeed_` before the names, and `_total` after those of counters, are the registry's.
+//! The metrics of a processor. The registry adds the prefix `dripfeed_`, and the suffix `_total` of counters.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -104,13 +104,13 @@ impl Metrics {
             attempt_took: Histograms::new(by_bucket, of_calls),
             job_took: Histograms::new(by_bucket, of_jobs),
         };
-        registry.register("jobs_settled", "Jobs that ended, by outcome", metrics.settled.clone());
-        registry.register("attempts", "Calls to the upstream, by how they ended", metrics.attempts.clone());
-        registry.register("jobs_recovered", "Jobs taken over from dead replicas", metrics.recovered.clone());
+        registry.register("jobs_settled", "Jobs ended by this processor, by outcome", metrics.settled.clone());
+        registry.register("attempts", "Calls to the upstream, by result", metrics.attempts.clone());
+        registry.register("jobs_recovered", "Jobs recovered from dead replicas", metrics.recovered.clone());
         for (name, help, histograms) in [
-            ("job_wait", "From the admission of a job to its being taken", &metrics.waited),
-            ("attempt_duration", "Of a call to the upstream, answer included", &metrics.attempt_took),
-            ("job_total", "From the admission of a job to its delivery", &metrics.job_took),
+            ("job_wait", "Time from accepting a job to claiming it", &metrics.waited),
+            ("attempt_duration", "Duration of a call to the upstream, including the response", &metrics.attempt_took),
+            ("job_total", "Time from accepting a job to its delivery", &metrics.job_took),
         ] {
             histograms.register(registry, name, help);
         }

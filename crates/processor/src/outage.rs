@@ -1,8 +1,7 @@
-//! While Redis or this machine refuses: retries with a growing backoff, logged once when that begins and once when it
-//! ends.
+//! Retries with backoff while Redis, or this machine, refuses; logged once at the beginning and once at the end.
 //!
-//! This machine may lack what it gives its processes: open files, ports, memory for sockets. Then no call was made and
-//! the upstream isn't the cause, so no job pays for it with an attempt.
+//! This machine may lack open files, ports, or memory for sockets. Then no call was made, and the upstream isn't the
+//! cause, so it doesn't count as an attempt.
 
 use std::error::Error;
 use std::fs::File;

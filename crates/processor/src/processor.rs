@@ -1,4 +1,4 @@
-//! The processor: a lane for each bucket, none of them in another's way.
+//! The processor: one independent lane for each bucket.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -22,7 +22,7 @@ use crate::standby::keep_sweeping;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
 
-/// All lanes of a process. Cheap to clone; clones are the same processor.
+/// A processor: the lanes of a process. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct Processor {
     inner: Arc<Inner>,
@@ -41,7 +41,7 @@ struct Inner {
 }
 
 impl Processor {
-    /// Registers its metrics; starts nothing yet. `tracer` exports spans of its attempts.
+    /// Creates a processor and registers its metrics, without starting it. `tracer` exports the spans of attempts.
     #[must_use]
     pub fn new(settings: ProcessorSettings, connector: Connector, tracer: Tracer, registry: &mut Registry) -> Self {
         let inner = Inner {
@@ -56,8 +56,8 @@ impl Processor {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Takes and calls until `stop`, then drains; returns at most about two seconds after the drain time. A processor
-    /// runs once.
+    /// Claims jobs and makes calls until `stop`, then drains; returns at most about two seconds after the drain time. A
+    /// processor runs once.
     pub async fn run(&self, lanes: Vec<(Bucket, Upstream)>, stop: CancellationToken) {
         self.serve(lanes, &[]);
         tokio::select! {
@@ -71,8 +71,7 @@ impl Processor {
         self.inner.tasks.wait().await;
     }
 
-    /// Makes the running lanes those that are given: starts new ones, drains removed ones, and changes the others
-    /// where they run.
+    /// Replaces the lanes: starts new ones, drains removed ones, and changes the settings of the others while they run.
     pub fn reconcile(&self, wanted: Vec<(Bucket, Upstream)>) {
         let mut lanes = self.inner.lanes();
         let Some(lanes) = lanes.as_mut() else { return };
@@ -87,7 +86,7 @@ impl Processor {
         }
     }
 
-    /// Serves these buckets besides, otherwise than before where they run, and drains those that are `gone`.
+    /// Adds or changes the lanes of `wanted`, and drains those of `gone`.
     pub fn serve(&self, wanted: Vec<(Bucket, Upstream)>, gone: &[BucketName]) {
         let mut lanes = self.inner.lanes();
         let Some(lanes) = lanes.as_mut() else { return };
@@ -167,7 +166,8 @@ impl Inner {
 /// A lane that panics is a bug; its bucket must not stand still for it.
 async fn keep_running(lane: Lane) {
     while AssertUnwindSafe(lane.run()).catch_unwind().await.is_err() {
-        tracing::error!(bucket = %lane.bucket().name(), "a lane panicked and restarts: a bug, please report it");
+        tracing::error!(bucket = %lane.bucket().name(), "the task of a bucket panicked and restarts; this is a bug, \
+            please report it");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

@@ -1,17 +1,17 @@
-//! What a processor is set to: plain data, read and checked by the executable.
+//! The settings of a processor: plain data, parsed and validated by the executable.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct ProcessorSettings {
-    /// What its replicas' names in Redis begin with. None: host and process id.
+    /// The prefix of its replicas' names in Redis. None: host and process id.
     pub name: Option<String>,
-    /// How long a silent replica is believed alive.
+    /// A replica without a heartbeat for this long is dead.
     pub lease: Duration,
-    /// After so long without a job in the bucket a replica leaves its group, and joins again when one comes.
+    /// After this long without a job in the bucket, a replica goes on standby.
     pub standby_after: Duration,
-    /// Whether histograms, too, say of which bucket they are.
+    /// Whether histograms have the label `bucket`.
     pub histograms_by_bucket: bool,
-    /// At a stop: how long calls under way may take to end.
+    /// Shutdown: how long running calls may take to end.
     pub drain: Duration,
 }

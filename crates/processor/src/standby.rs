@@ -1,5 +1,5 @@
-//! Standby: a lane without work leaves its bucket's group, and looks at it rarely. A message wakes it, or the one look
-//! that is taken at the buckets of all such lanes.
+//! Standby: an idle lane leaves its bucket's consumer group. It is woken by a message, or by the periodic check of all
+//! buckets on standby.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
-//! What a replica does periodically: it shows the others that it lives, and requeues the jobs of dead ones; and it
-//! forgets ended work in the bucket, also while nothing ends in it, reports dead letters that were dropped, and keeps
-//! the history.
+//! Periodic work of a replica: sends its heartbeat, requeues the jobs of dead replicas, deletes expired records,
+//! reports dropped dead letters, and writes the history.
 
 use std::convert::Infallible;
 use std::time::Duration;

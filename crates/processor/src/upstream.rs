@@ -1,4 +1,4 @@
-//! An upstream: where a bucket's jobs go, and as whom. It comes from configuration, checked once, here.
+//! The upstream of a bucket: its URL, headers and limits, from configuration, validated once here.
 
 mod checks;
 pub(crate) mod connector;
@@ -19,29 +19,29 @@ use crate::upstream::checks::{checked_url, secret_headers};
 use crate::upstream::root_certs::RootCerts;
 use crate::upstream::signature::SigningSecret;
 
-/// What an upstream is set to, before it is checked.
+/// The settings of an upstream, before validation.
 pub struct UpstreamSettings {
-    /// `http://` or `https://`, a host, and a path that the jobs' paths are appended to.
+    /// An `http://` or `https://` URL. Paths of jobs are appended to its path.
     pub url: String,
-    /// For jobs that name none.
+    /// The default method.
     pub method: Method,
-    /// For one attempt, from connecting to the answer's last byte. A job may bring its own.
+    /// Timeout of one attempt, from connecting to the last byte of the answer. A job can override it.
     pub timeout: Duration,
-    /// For making a connection: name, TCP and TLS together.
+    /// Connect timeout: DNS, TCP and TLS together.
     pub connect_timeout: Duration,
-    /// Sent with every call; they win over what a job brings. Credentials belong here.
+    /// Headers of every call, which override those of a job; also credentials.
     pub headers: Vec<(String, SecretString)>,
-    /// Every call carries a signature of each. None: calls aren't signed.
+    /// Every call is signed with each. Empty: calls aren't signed.
     pub signing_secrets: Vec<SigningSecret>,
-    /// Whether it may be in a private network or on this machine.
+    /// Whether private, loopback and link-local addresses are allowed.
     pub allow_private: bool,
-    /// Who may have signed its certificate.
+    /// The trusted certificate authorities.
     pub root_certs: RootCerts,
-    /// Bytes of an answer's body that are read at most; of a longer one the rest is left and the connection closed.
+    /// Maximum bytes read of an answer's body. The rest of a longer one is discarded, and the connection closed.
     pub max_answer: u64,
 }
 
-/// A checked upstream. Its `Debug` shows neither headers nor query.
+/// A validated upstream. Its `Debug` output omits headers and query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Upstream {
     url: Uri,
@@ -56,10 +56,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Checks the settings.
+    /// Validates the settings.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first violated rule.
     pub fn new(settings: UpstreamSettings) -> Result<Self, BadUpstream> {
         let UpstreamSettings {
             url,

@@ -1,4 +1,4 @@
-//! What the server at hand is, what it grants our user, and what is wrong with it.
+//! Checks of the server: its version and settings, the permissions of the Redis user, and problems.
 
 pub(crate) mod acl;
 pub(crate) mod durability_check;

@@ -1,9 +1,8 @@
 //! A Redis Cluster: requests go to the node that serves their slot.
 //!
-//! A request is repeated only after a refusal that reports that nothing of it was carried out, and for a short time:
-//! what isn't known to be without effect is up to the caller. ASK isn't followed. Nearly every script of ours has a key
-//! that doesn't exist yet, for which the node that gets the slot answers TRYAGAIN; so a bucket waits until its slot has
-//! moved.
+//! A request is repeated only after a refusal that proves that nothing was executed, and only for a short time;
+//! otherwise the caller decides. ASK redirects aren't followed: nearly every script has a key that doesn't exist yet,
+//! for which the importing node answers TRYAGAIN; so a bucket waits until its slot has moved.
 
 mod topology;
 

@@ -1,4 +1,4 @@
-//! From settings to a connection that is open: addresses, Sentinel, TLS, credentials.
+//! Opens connections: addresses, Sentinel, TLS, credentials.
 
 mod connect_options;
 pub(crate) mod connector;

@@ -1,11 +1,10 @@
-//! One connection that many callers share and that renews itself.
+//! A shared connection that reconnects automatically.
 //!
-//! It is up, being renewed, or down. It is renewed when it is lost, after three
-//! calls in a row without a reply, and after READONLY (a failover made its server a replica)
-//! or, with Sentinel, NOREPLICAS (its replicas may have left it for another master). One
-//! task renews it, with pauses that grow; anyone who calls meanwhile waits for the first attempt and,
-//! once that failed, gets the error at once. Connections that don't hold are renewed with growing pauses too:
-//! a server that takes connections and then closes them makes neither a storm nor a full log.
+//! It is up, reconnecting, or down. It is replaced when it is lost, after three calls in a row without a reply, after
+//! READONLY (a failover made its server a replica), and with Sentinel after NOREPLICAS (its replicas may have moved to
+//! another master). One task reconnects with backoff. Calls meanwhile wait for the first attempt; once that has failed,
+//! they get the error at once. If new connections are lost again at once, the backoff applies to them too, so that a
+//! server that accepts and closes connections causes neither a connection storm nor a flood of logs.
 
 pub(crate) mod bell;
 mod health;
@@ -100,6 +99,11 @@ impl Connection {
         }
     }
 
+    /// Disconnects, and makes no new connection: a server that stops after that isn't reported as lost.
+    pub(crate) fn close(&self) {
+        self.state.send_replace(ConnectionState::Down(StoreError::unreachable(self.connector.address())));
+    }
+
     pub(crate) fn connector(&self) -> &Connector {
         &self.connector
     }
@@ -151,7 +155,7 @@ impl Connection {
         self.watched(&handle.health, during, deadline, pipeline.query_async(&mut connection)).await
     }
 
-    /// The connection at hand, or the one that is being made.
+    /// The current connection, or the one that is being opened.
     pub(crate) async fn handle(&self) -> Result<ConnectionHandle, StoreError> {
         if let ConnectionState::Up(handle) = &*self.state.borrow() {
             return Ok(handle.clone());

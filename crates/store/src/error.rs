@@ -1,5 +1,5 @@
-//! What can go wrong with Redis, judged once: what kind of failure it is, whether the write may
-//! have happened, and whether repeating can help.
+//! Errors of Redis, classified once: the kind of failure, whether the write may have happened, and whether a retry can
+//! help.
 
 mod code;
 mod kind;

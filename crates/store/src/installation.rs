@@ -1,5 +1,5 @@
-//! What all processes of one installation share: those over one Redis with one prefix. The version of what they write,
-//! and a salt that keys of theirs are hashed with.
+//! What all processes of one installation share, over one Redis with one prefix: the layout version of keys, and a salt
+//! for hashed keys.
 
 use std::fmt::Write as _;
 
@@ -36,11 +36,11 @@ impl InstallationKeys {
     }
 }
 
-/// The keys below a prefix are written in a way that this program doesn't know.
+/// The keys have a layout that this version doesn't support.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "the keys below `{prefix}` in Redis have the layout `{found}`, and this program knows layouts up to {LAYOUT}: use \
-     the release that wrote them or a newer one, or another redis.prefix"
+    "the keys with the prefix `{prefix}` in Redis have the layout `{found}`, and this version supports layouts up to \
+        {LAYOUT}: use the version that wrote them or a newer one, or another redis.prefix"
 )]
 pub struct UnknownLayout {
     prefix: String,
@@ -56,11 +56,14 @@ pub enum InstallationError {
     /// Redis can't be asked.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Somebody else has written the salt.
-    #[error("`salt` in the key `{0}` isn't 32 hexadecimal digits: delete that field, and limits count from zero")]
+    /// The salt in Redis is invalid.
+    #[error(
+        "the field `salt` of the Redis key `{0}` isn't 32 hexadecimal digits; delete it, which resets the counters \
+        of limits"
+    )]
     Salt(String),
-    /// There is no salt yet, and none can be made.
-    #[error("the system gives no random bytes: {0}")]
+    /// No salt could be generated.
+    #[error("the operating system's random number generator failed: {0}")]
     Random(getrandom::Error),
 }
 
@@ -81,8 +84,8 @@ fn parse(salt: &str) -> Option<[u8; 16]> {
     u128::from_str_radix(salt, 16).ok().filter(|_| salt.len() == 32).map(u128::to_be_bytes)
 }
 
-/// Opens the installation below the prefix of `store`, or begins it where Redis holds none; from then on
-/// [`Store::salt`] is its salt. To be called periodically: an emptied Redis gets it back.
+/// Opens the installation with the prefix of `store`, or creates it, and sets [`Store::salt`]. Must be called
+/// periodically, so that an emptied Redis gets it again.
 ///
 /// # Errors
 /// When its layout is newer than [`LAYOUT`], and as for any script.
@@ -96,7 +99,7 @@ pub async fn open_installation(store: &Store) -> Result<(), InstallationError> {
     Ok(())
 }
 
-/// The layout of the installation below the prefix of `store`; None: it has never been opened. Writes nothing.
+/// The layout of the installation with the prefix of `store`; None: it doesn't exist. Writes nothing.
 ///
 /// # Errors
 /// As [`open_installation`].

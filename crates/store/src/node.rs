@@ -92,6 +92,14 @@ impl Node {
         }
     }
 
+    pub(crate) fn close(&self) {
+        self.connection.close();
+        self.large.close();
+        if let Some(replicated) = &self.replicated {
+            replicated.close();
+        }
+    }
+
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }

@@ -1,7 +1,7 @@
-//! Follows a registry: a hash of texts by their names, each change of which has a version, higher than all before.
+//! Follows a registry: a hash of strings by name, in which each change has a version higher than all before.
 //!
-//! A process asks for what has changed since the version that it knows. It reads all again where Redis has another
-//! epoch, a lower version, or another number of entries than it followed. So Redis is right, whatever it lost.
+//! A process asks for changes since the version it knows. It reads all entries again if Redis has another epoch, a
+//! lower version, or another number of entries. So Redis is the source of truth, even if it lost data.
 
 pub(crate) mod known_entries;
 

@@ -1,4 +1,4 @@
-//! Scripts whose writes are confirmed by all that follow, before their reply counts: the durability class `replicated`.
+//! Scripts whose writes are confirmed by all connected replicas before they return: the durability class `replicated`.
 
 mod wait_marker;
 
@@ -29,7 +29,7 @@ pub(crate) struct Replicated {
     connections: Vec<Arc<Connection>>,
     /// How long WAIT waits: less than a reply may take, so that its own answer arrives.
     wait: Duration,
-    /// What every key of ours begins with.
+    /// The prefix of all keys.
     prefix: String,
 }
 
@@ -52,6 +52,10 @@ impl Replicated {
             connection.attempted().await?;
         }
         Ok(())
+    }
+
+    pub(crate) fn close(&self) {
+        self.connections.iter().for_each(|connection| connection.close());
     }
 
     /// The same for all calls of a script for a bucket.

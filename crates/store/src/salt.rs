@@ -1,4 +1,4 @@
-//! What keys of Redis are hashed with.
+//! The salt for hashed Redis keys.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -1,4 +1,4 @@
-//! Lua scripts: what is run, and one call of it.
+//! Lua scripts, and calls of them.
 
 mod parts;
 

@@ -1,5 +1,5 @@
-//! The private Redis of `dripfeed dev` and of the tests: a child process on a unix socket, its data
-//! in a folder of ours. It never touches a server that it didn't start.
+//! The private Redis of `dripfeed dev` and of tests: a child process on a Unix socket, with its data in a separate
+//! directory. It never affects a server that it didn't start.
 
 mod error;
 mod folder;
@@ -35,8 +35,8 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 /// The longest to wait until it has written its data and ended.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// A running private Redis. Dropping it kills it, which loses nothing that Redis acknowledged;
-/// [`PrivateServer::stop`] is the orderly end.
+/// A running private Redis. Dropping it kills the process; writes acknowledged to the append-only file aren't lost.
+/// [`PrivateServer::stop`] shuts it down.
 #[derive(Debug)]
 pub struct PrivateServer {
     child: Child,
@@ -46,8 +46,7 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// Starts a server with its data, log and socket in `dir`, which is made if need be, and
-    /// returns when it answers.
+    /// Starts a server with its data, log and socket in `dir`, which is created if needed, and returns when it answers.
     ///
     /// # Errors
     /// When no server is installed, when one is already running on `dir`, or when it ends at once
@@ -80,7 +79,7 @@ impl PrivateServer {
         self.child.id()
     }
 
-    /// Waits until the server ends on its own, and says how. Cancel-safe.
+    /// Waits until the server exits unexpectedly, and returns how. Cancel-safe.
     pub async fn died(&mut self) -> ServerError {
         match self.child.wait().await {
             Ok(status) => self.folder.died(status),
@@ -88,7 +87,7 @@ impl PrivateServer {
         }
     }
 
-    /// Ends the server as SHUTDOWN does: it writes what it holds, then exits.
+    /// Shuts the server down, like SHUTDOWN: it saves its data and exits.
     ///
     /// # Errors
     /// When it ended badly, or had to be killed.
@@ -124,7 +123,7 @@ impl PrivateServer {
         self.ready().await
     }
 
-    /// Stops the process in its tracks (SIGSTOP): connections stay open, nothing is answered.
+    /// Suspends the process (SIGSTOP): connections stay open and get no replies.
     ///
     /// # Errors
     /// When it isn't running.
@@ -132,7 +131,7 @@ impl PrivateServer {
         self.signal(Signal::SIGSTOP)
     }
 
-    /// Lets a paused process go on.
+    /// Continues a suspended process.
     ///
     /// # Errors
     /// When it isn't running.

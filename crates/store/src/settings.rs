@@ -3,24 +3,24 @@ use std::time::Duration;
 use crate::durability::Durability;
 use crate::url::Address;
 
-/// How to reach Redis and what is asked of it. Plain data, filled by the program's settings.
+/// Settings of Redis: plain data, filled by the executable.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
-    /// Where Redis is, and as whom to speak to it.
+    /// Address and credentials.
     pub url: Address,
-    /// What every key of ours begins with.
+    /// The prefix of all keys.
     pub prefix: String,
-    /// What an accepted job must survive.
+    /// The configured durability class.
     pub durability: Durability,
     /// Connect timeout, including DNS and Sentinel.
     pub connect_timeout: Duration,
-    /// The longest to wait for the reply to one command or script.
+    /// Timeout of one command or script.
     pub response_timeout: Duration,
 }
 
 impl RedisSettings {
-    /// Settings with time limits of one second each: a call then fails within 1.5 s while Redis is
-    /// away, so that an intake can still answer 503 within 2 s.
+    /// Settings with timeouts of one second each: a call then fails within 1.5 s while Redis is unavailable, so that an
+    /// intake can answer 503 within 2 s.
     pub fn new(url: Address, prefix: impl Into<String>, durability: Durability) -> Self {
         Self {
             url,

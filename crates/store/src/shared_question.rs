@@ -1,4 +1,4 @@
-//! One question to Redis for all who ask it at about the same time.
+//! Shares one Redis query between concurrent callers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 /// It is asked no more often, however many ask.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// A question about what isn't known here: at most 20 times a second.
+/// Shares a query between concurrent callers, and makes it at most 20 times a second.
 #[derive(Debug)]
 pub struct SharedQuestion<E>(Mutex<LastAnswer<E>>);
 
@@ -25,8 +25,7 @@ impl<E> Default for SharedQuestion<E> {
 }
 
 impl<E: Clone> SharedQuestion<E> {
-    /// A caller that comes while others wait for an answer is given the next one, which sees what was there before it
-    /// came.
+    /// A caller that arrives while a query is running gets the result of the next one, which sees all earlier writes.
     ///
     /// # Errors
     /// Those of the question.

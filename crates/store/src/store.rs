@@ -20,10 +20,10 @@ use crate::script::Call;
 use crate::settings::RedisSettings;
 use crate::url::{Address, Deployment};
 
-/// Redis, as all parts of the program reach it. Cheap to clone; clones share their connections.
+/// A Redis client. Cheap to clone; clones share their connections.
 ///
-/// A call fails within `response_timeout` and half a second, in a Cluster and a whole one, whatever state Redis is in,
-/// and Redis is used again within a second of being back. Connections are renewed automatically.
+/// A call fails within `response_timeout` plus half a second (in a Cluster plus one second), whatever the state of
+/// Redis, and Redis is used again within a second after it is back. Connections are renewed automatically.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -68,7 +68,7 @@ enum Destination {
 }
 
 impl Store {
-    /// Connects at once and sees that Redis answers: in a Cluster each master.
+    /// Connects and checks that Redis answers; in a Cluster each master.
     ///
     /// # Errors
     /// When Redis can't be reached, denies access, or is still loading its data.
@@ -90,14 +90,14 @@ impl Store {
         Ok(store)
     }
 
-    /// The same Redis. In a Cluster what has no key itself (TIME, liveness) is asked of the node that
-    /// has `key`, wherever that is moved.
+    /// The same client, which in a Cluster sends commands without a key (TIME, PING) to the node that has `key`,
+    /// wherever its slot is moved.
     #[must_use]
     pub fn for_key(self, key: &str) -> Self {
         Self { destination: Destination::Slot(Slot::for_key(key)), ..self }
     }
 
-    /// Each server that takes writes, to be asked on its own.
+    /// A client for each server that accepts writes.
     pub fn masters(&self) -> Vec<Self> {
         let each = |node| Self { inner: Arc::clone(&self.inner), destination: Destination::Node(node) };
         self.nodes().into_iter().map(each).collect()
@@ -108,22 +108,22 @@ impl Store {
         matches!(self.inner.backend, Backend::Cluster(_))
     }
 
-    /// What every key of ours begins with.
+    /// The prefix of all keys.
     pub fn prefix(&self) -> &str {
         &self.inner.prefix
     }
 
-    /// The salt of the installation, for keys that shall not show what they were made of.
+    /// The salt of the installation, for hashed keys.
     pub fn salt(&self) -> &Salt {
         &self.inner.salt
     }
 
-    /// The class that answers may name now: as configured, until [`Store::gives`] says otherwise.
+    /// The effective durability class: as configured, until [`Store::gives`] sets another one.
     pub fn durability(&self) -> Durability {
         *self.inner.durability.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Redis was found to give this class, to be named from now on.
+    /// Sets the durability class that Redis was found to provide.
     pub fn gives(&self, class: Durability) {
         *self.inner.durability.write().unwrap_or_else(PoisonError::into_inner) = class;
     }
@@ -144,12 +144,12 @@ impl Store {
         }
     }
 
-    /// Whether there is a connection now; asks nobody.
+    /// Whether there is a connection now; makes no request.
     pub fn is_connected(&self) -> bool {
         self.nodes().iter().all(|node| node.connection().is_up())
     }
 
-    /// Returns when there is a connection: at once, or as soon as one could be made again.
+    /// Waits until there is a connection.
     pub async fn connected(&self) {
         match (&self.destination, &self.inner.backend) {
             (Destination::Node(node), _) | (_, Backend::Server(node)) => node.connection().up().await,
@@ -158,7 +158,14 @@ impl Store {
         }
     }
 
-    /// Asks Redis whether it serves commands: in a Cluster each master.
+    /// Closes the connections of this store and its clones; later calls fail. A Redis that stops after that isn't
+    /// reported as lost.
+    pub fn close(&self) {
+        self.inner.subscriptions.close();
+        self.nodes().iter().for_each(|node| node.close());
+    }
+
+    /// Sends PING; in a Cluster to each master.
     ///
     /// # Errors
     /// When it doesn't, as for any command.
@@ -172,8 +179,7 @@ impl Store {
         futures::future::try_join_all(answers).await.map(drop)
     }
 
-    /// Runs a script: by its hash, and when Redis doesn't know it (it was restarted, or another
-    /// master took over), once more with its source.
+    /// Runs a script by its hash, and if Redis doesn't have it (after a restart or a failover), again with its source.
     ///
     /// # Errors
     /// Named after the script.
@@ -181,8 +187,8 @@ impl Store {
         self.ask(Request::Script(call)).await
     }
 
-    /// Runs a script whose writes must be as durable as the settings say: with the class
-    /// `replicated` the reply comes after a replica confirmed them.
+    /// Runs a script with the configured durability: with the class `replicated`, returns after the replicas have
+    /// confirmed its writes.
     ///
     /// # Errors
     /// As [`Store::run`]; and `NotReplicated`, of unknown outcome, when no replica confirmed in
@@ -191,7 +197,7 @@ impl Store {
         self.ask(Request::Durable(call)).await
     }
 
-    /// Runs one command. Not for blocking reads: all others would wait behind them.
+    /// Runs one command. Not for blocking reads, which would delay all other commands of the connection.
     ///
     /// # Errors
     /// Named after the command.
@@ -207,14 +213,14 @@ impl Store {
         self.ask(Request::Pipeline(pipeline)).await
     }
 
-    /// What is published on `channel` from now on, over one connection for all channels. Messages can be lost: then the
-    /// reader is asked to look.
+    /// Subscribes to `channel`, over one connection for all channels. If messages may have been lost, the subscriber is
+    /// notified.
     pub fn subscribe(&self, channel: &str) -> Subscription {
         self.inner.subscriptions.subscribe(channel, self.listened_to())
     }
 
-    /// Rings with each `word` that is published on `channel` from now on, and when one may have been missed; over the
-    /// same connection. All bells of a channel are for the same word.
+    /// Notifies of each `word` that is published on `channel`, and when one may have been lost; over the same
+    /// connection. All bells of a channel have the same word.
     pub fn bell(&self, channel: &str, word: &'static str) -> Bell {
         self.inner.subscriptions.bell(channel, word, self.listened_to())
     }

@@ -10,7 +10,7 @@ use crate::trace_context::TraceContext;
 /// Where spans go once they have ended.
 pub(crate) type Export = Arc<dyn Fn(Span) + Send + Sync>;
 
-/// Ends when it is dropped, and is exported then: also where its task was cancelled or panicked.
+/// Ends and is exported when it is dropped, also if its task was cancelled or panicked.
 pub struct ActiveSpan {
     export: Export,
     /// Until it is exported.
@@ -23,7 +23,7 @@ impl ActiveSpan {
         Self { export, context: span.context, span: Some(span) }
     }
 
-    /// What its children, in this process or another, have as their parent.
+    /// The parent of child spans, in this process or another.
     #[must_use]
     pub const fn context(&self) -> TraceContext {
         self.context
@@ -41,14 +41,14 @@ impl ActiveSpan {
         }
     }
 
-    /// What it is done for.
+    /// Links another span, such as the submission of a job.
     pub fn link(&mut self, to: TraceContext) {
         if let Some(span) = &mut self.span {
             span.link = Some(to);
         }
     }
 
-    /// It began earlier than it was known.
+    /// Sets an earlier start time.
     pub fn began(&mut self, at: SystemTime) {
         if let Some(span) = &mut self.span {
             span.began = span.began.min(at);

@@ -13,7 +13,7 @@ pub struct Span {
     pub context: TraceContext,
     /// None: the first of its trace.
     pub parent: Option<SpanId>,
-    /// The submission that an attempt is for.
+    /// The span of the submission, for an attempt.
     pub link: Option<TraceContext>,
     pub began: SystemTime,
     pub ended: SystemTime,
@@ -25,7 +25,7 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     Internal,
-    /// A job is put into a bucket, for a processor.
+    /// Enqueues a job for a processor.
     Producer,
     /// A request to an upstream.
     Client,

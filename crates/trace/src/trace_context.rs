@@ -16,7 +16,7 @@ pub struct SpanId(NonZeroU64);
 pub struct TraceContext {
     pub trace: TraceId,
     pub span: SpanId,
-    /// Its spans are exported.
+    /// Whether its spans are exported.
     pub sampled: bool,
 }
 
@@ -43,7 +43,7 @@ impl SpanId {
 }
 
 impl TraceContext {
-    /// None: malformed. Of a later version what version 00 has is read.
+    /// None: malformed. Later versions are parsed as version 00.
     #[must_use]
     pub fn parse(traceparent: &str) -> Option<Self> {
         let is_hex = traceparent.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));

@@ -8,7 +8,7 @@ use crate::active_span::{ActiveSpan, Export};
 use crate::span::{Span, SpanKind};
 use crate::trace_context::{SpanId, TraceContext, TraceId};
 
-/// Cheap to clone; clones are the same tracer. Off by default: then it begins no span.
+/// Creates spans. Cheap to clone; clones share their state. Off by default: then it creates none.
 #[derive(Clone, Default)]
 pub struct Tracer {
     /// None: off.
@@ -18,13 +18,13 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// `export` must not wait: it is called where a job is handled.
+    /// `export` must not block: it is called while a job is processed.
     #[must_use]
     pub fn new(sampling: f64, export: impl Fn(Span) + Send + Sync + 'static) -> Self {
         Self { export: Some(Arc::new(export)), sampling }
     }
 
-    /// A submission, under what its caller sent as `traceparent`: sampled as the caller decided, otherwise as
+    /// The span of a submission with the caller's `traceparent`, sampled according to its flag, otherwise as
     /// configured. None: not sampled.
     #[must_use]
     pub fn submission(&self, name: &'static str, traceparent: Option<&str>) -> Option<ActiveSpan> {

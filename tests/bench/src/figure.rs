@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::goals::{Bound, Goal};
 
-/// The same quantity, measured again and again.
+/// A quantity, measured repeatedly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Vec<f64>);
 

@@ -134,7 +134,7 @@ async fn keys_and_fields_in_redis_keep_their_names() {
     check("redis", &seen);
 }
 
-/// What is there of API keys, where some are made at run time.
+/// The Redis keys of API keys, where some are created over the API.
 async fn names_of_keys() -> Names {
     let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"platform"));
     let key = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"keys\"]\n");

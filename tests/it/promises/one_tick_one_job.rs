@@ -1,5 +1,5 @@
 //! One tick, one job: a tick of a schedule has one job, however many intakes there are, whatever dies meanwhile, and
-//! whatever their clocks show; and what couldn't be submitted in time is made up for as the schedule says.
+//! whatever their clocks show; and ticks that couldn't be submitted in time are handled as the schedule configures.
 
 /// Stepped, of Redis and of the intakes' machines.
 mod clocks;

@@ -93,8 +93,8 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
 }
 
-/// Two replicas get the replies of the server that listens on `socket` late for a while, again and again, and twice in
-/// a row.
+/// Two replicas get the replies of the server that listens on `socket` late for a while, repeatedly, and twice in a
+/// row.
 async fn late_replies_make_no_more_calls<R: RunningRedis>(redis: R, socket: PathBuf, durability: Durability) {
     const LATE: Duration = Duration::from_millis(850);
     let upstream = Upstream::willing().await;

@@ -216,5 +216,5 @@ async fn a_class_that_redis_is_set_to_later_is_named_too() {
     let intake = service.intake().await;
     assert!(!intake.log().contains("maxmemory-policy"), "{}", intake.log());
     service.redis::<()>("CONFIG SET maxmemory-policy allkeys-lru").await;
-    until("it is reported", async || intake.log().contains("Redis may drop accepted jobs")).await;
+    until("it is reported", async || intake.log().contains("Redis may evict accepted jobs")).await;
 }

@@ -28,7 +28,7 @@ const CONCURRENCY: usize = 4;
 /// What the processor's memory may grow by: 64 MiB.
 const GROWTH_KIB: u64 = 64 << 10;
 
-const LATE: &str = "no whole answer within 500ms";
+const LATE: &str = "no complete answer within 500ms";
 
 /// A sort of hostility: the path where it is met, how its jobs end, and what is notified of that.
 const SORTS: [(&str, Ending, &str); 10] = [

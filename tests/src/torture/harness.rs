@@ -87,7 +87,7 @@ impl Setup {
             concurrency: 50,
             capacity: 3000,
             attempts: 5,
-            // The same job may be hit again and again: only the row about poison wants it buried for that.
+            // The same job may be hit repeatedly: only the row about poison wants it buried for that.
             deliveries: 1000,
             server: ServerOptions::default(),
             far_proxies: false,

@@ -118,7 +118,7 @@ impl ProcessSlot {
         self.order(SlotCommand::Kill).await;
     }
 
-    /// Stops it in its tracks.
+    /// Suspends it (SIGSTOP).
     pub async fn pause(&self) {
         self.order(SlotCommand::Pause).await;
     }

@@ -1,4 +1,4 @@
-//! Who made, changed and revoked keys, and when. The scripts that do so add the entries.
+//! The audit log of keys: who created, changed and revoked them, and when. The scripts that do so add the entries.
 
 use redis::Value;
 use redis::streams::StreamRangeReply;
@@ -9,15 +9,15 @@ use super::error::KeyRegistryError;
 /// The scripts keep as many.
 const MOST_ENTRIES: usize = 100;
 
-/// One thing that somebody did.
+/// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyAuditEntry {
     pub at_ms: u64,
-    /// The id of the key that did it.
+    /// The id of the acting key.
     pub by: String,
     /// `create`, `change` or `delete`.
     pub action: String,
-    /// The id of the key that it was done to.
+    /// The id of the affected key.
     pub id: String,
     pub detail: String,
 }

@@ -1,4 +1,4 @@
-//! All keys that were made at run time, as far as a process knows them.
+//! All keys created over the API, as far as this process knows them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

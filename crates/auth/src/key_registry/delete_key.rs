@@ -12,14 +12,14 @@ static SCRIPT: Script = Script::new("delete_key", KEY_FRAGMENTS, include_str!("d
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteKey {
     Done,
-    /// It isn't there.
+    /// It doesn't exist.
     Gone,
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
 }
 
 impl KeyRegistry {
-    /// Unless it is another one by now than its caller knows. `by`: the id of the key that does this.
+    /// Deletes the key if it is unchanged. `by`: the id of the acting key.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

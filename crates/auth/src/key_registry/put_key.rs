@@ -1,4 +1,4 @@
-//! Makes a key, or changes it.
+//! Creates or changes a key.
 
 use dripfeed_store::Script;
 
@@ -15,21 +15,21 @@ pub(super) const MOST: usize = 10_000;
 /// The most bytes of all: every intake keeps them.
 pub(super) const ALL: usize = 8 << 20;
 
-/// What is to be stored.
+/// A key to store.
 #[derive(Clone, Debug)]
 pub struct NewKey<'k> {
     pub key: &'k ApiKey,
     pub not_after_ms: Option<u64>,
-    /// The version that its caller knows. None: it isn't there.
+    /// The version that the caller knows. None: it doesn't exist.
     pub known: Option<u64>,
-    /// The id of the key that does this.
+    /// The id of the acting key.
     pub by: &'k str,
-    /// For the audit trail.
+    /// For the audit log.
     pub detail: &'k str,
 }
 
 impl NewKey<'_> {
-    /// The most bytes of the text of one key.
+    /// Maximum bytes of one key in Redis.
     pub const LONGEST: usize = 8 << 10;
 }
 
@@ -37,17 +37,17 @@ impl NewKey<'_> {
 pub enum PutKey {
     /// With this version.
     Done(u64),
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
     /// Another key has this hash.
     KnownHash,
     ManyKeys,
-    /// It is too long, or all keys together would be.
+    /// The key, or all keys together, would be too large.
     ManyBytes,
 }
 
 impl KeyRegistry {
-    /// Within the bounds, and unless it is another one by now than its caller knows.
+    /// Stores the key within the limits, if it is unchanged.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

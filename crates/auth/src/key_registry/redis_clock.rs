@@ -1,4 +1,4 @@
-//! The Redis clock, as a process knows it between two answers.
+//! The Redis clock, estimated between two replies.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

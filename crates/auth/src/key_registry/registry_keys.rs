@@ -1,4 +1,4 @@
-//! The keys in Redis of the API keys that are made at run time.
+//! The Redis keys of the registry of API keys.
 
 /// No bucket can have their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! A key that was made at run time, and its text in Redis.
+//! A key created over the API, and its form in Redis.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::selector::Selector;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTimeKey {
     pub key: Arc<ApiKey>,
-    /// By the Redis clock. None: it never expires.
+    /// Expiry by the Redis clock. None: never.
     pub not_after_ms: Option<u64>,
-    /// Another one, and a higher one, after each change: its time in µs, at least.
+    /// Increases with each change; at least its time in µs.
     pub version: u64,
     /// The id of the key that changed it last.
     pub by: String,

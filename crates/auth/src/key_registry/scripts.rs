@@ -1,4 +1,4 @@
-//! What the scripts of keys are joined from.
+//! The fragments that the scripts of keys are joined from.
 
 use dripfeed_limit::lua;
 use dripfeed_store::{Fragment, Fragments, REGISTRY_FRAGMENTS};

@@ -1,4 +1,4 @@
-//! A submission, the request that brought it, and the limits that it is judged by.
+//! A submission, the request that brought it, and the limits that apply to it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::limits::BucketLimits;
 
-/// What limits may count by, beside the submission itself.
+/// The attributes of a request that limits may use, in addition to the submission.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// Of the request that brought it.
+    /// The headers of the request.
     pub headers: HeaderMap,
-    /// The caller's. None: it isn't known, and counts as one for all.
+    /// The client's address. None: unknown; all such requests share one counter.
     pub address: Option<IpAddr>,
 }
 

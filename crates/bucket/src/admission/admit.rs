@@ -1,4 +1,4 @@
-//! Admit: limits, room and duplicates are checked and the jobs appended in one script.
+//! Admit: one script checks limits, capacity and duplicates, and enqueues the jobs.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Where input is parsed: what is small at once; what is large on a thread that neither accepts nor answers others, and
-//! only so much of it at a time.
+//! Parses input: small input on the calling thread, large input on separate threads with bounded parallelism, so that
+//! it doesn't delay other requests.
 
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock};

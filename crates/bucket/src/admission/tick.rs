@@ -24,13 +24,13 @@ pub(crate) struct Tick {
     pub(crate) may_overlap: bool,
 }
 
-/// What became of it.
+/// The result of a tick.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticked {
     Judged(Admission),
     /// The job of an earlier tick is still in the bucket.
     Overlapped,
-    /// Another call was earlier, the schedule is another one by now, or the tick hasn't come.
+    /// Another call was earlier, the schedule was changed, or the tick isn't due.
     Gone,
 }
 

@@ -1,4 +1,4 @@
-//! All definitions, as far as a process knows them.
+//! All definitions, as far as this process knows them.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("changed_definitions", SHARED, include_str!("changed_definitions.lua"));
 
-/// What a process knows. It follows what Redis says: definitions that Redis lost are gone.
+/// The definitions that a process knows. Redis is the source of truth: definitions that it lost are removed.
 #[derive(Debug, Default)]
 pub struct KnownDefinitions(KnownEntries<Definition>);
 
-/// A bucket that was defined, otherwise than before, or deleted.
+/// A changed, new or deleted definition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefinitionChange {
     Defined(Arc<Definition>),
@@ -32,7 +32,7 @@ impl RegistryEntry for Definition {
 }
 
 impl KnownDefinitions {
-    /// Asks what has changed, and learns it.
+    /// Reads the changes from Redis.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.

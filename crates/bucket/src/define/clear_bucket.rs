@@ -1,4 +1,4 @@
-//! Forgets what a deleted bucket has left.
+//! Deletes the data of a deleted bucket.
 
 use dripfeed_store::Script;
 use redis::Value;

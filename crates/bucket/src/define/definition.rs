@@ -1,22 +1,22 @@
-//! A definition as Redis has it.
+//! A definition as stored in Redis.
 
 use dripfeed_job::BucketName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// A bucket that was defined at run time.
+/// A bucket created over the API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     pub bucket: BucketName,
-    /// Another one, and a higher one, after each change.
+    /// Increases with each change.
     pub version: u64,
-    /// The version that it was created at.
+    /// The version at which the bucket was created.
     pub incarnation: u64,
     /// The id of the key that defined it last. None: no keys were configured.
     pub by: Option<String>,
-    /// As it was written, less its credentials.
+    /// The definition as written, without credentials.
     pub definition: Json,
-    /// The credentials, as only the reader of the definition can open them.
+    /// The encrypted credentials.
     pub sealed: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The keys of the definitions.
+//! The Redis keys of the definitions.
 
 /// No bucket can have their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
-//! The steps of a deletion, in their order: a bucket is suspended, then it is decided, and only then anything is taken
-//! away. Where somebody was stopped before the decision, the bucket opens again.
+//! The steps of a deletion, in order: suspend the bucket, decide, delete its data. If it is interrupted before the
+//! decision, the bucket opens again.
 
 pub(crate) mod suspend_bucket;
 

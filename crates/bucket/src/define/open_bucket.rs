@@ -1,4 +1,4 @@
-//! Opens a bucket that was defined at run time.
+//! Opens a bucket created over the API.
 
 use dripfeed_store::Script;
 
@@ -11,11 +11,11 @@ static SCRIPT: Script = Script::new("open_bucket", SHARED, include_str!("open_bu
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
     Open,
-    /// Somebody is about to delete it as it is defined now, or later.
+    /// It is being deleted, with this definition or a later one.
     Suspended,
     /// It was deleted.
     Closed,
-    /// Another one of its name was created later.
+    /// A bucket of the same name was created later.
     Gone,
 }
 
@@ -37,7 +37,7 @@ impl Bucket {
             "suspended" => Ok(Opened::Suspended),
             "closed" => Ok(Opened::Closed),
             "gone" => Ok(Opened::Gone),
-            word => Err(BucketError::Reply { script: "open_bucket", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "open_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

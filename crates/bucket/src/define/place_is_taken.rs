@@ -1,4 +1,4 @@
-//! Whether a name has jobs of a bucket that was never defined at run time.
+//! Whether a name still has jobs of a bucket that wasn't created over the API.
 
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;

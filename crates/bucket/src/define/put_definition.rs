@@ -13,32 +13,32 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("put_definition", SHARED, include_str!("put_definition.lua"));
 
-/// What is to be defined.
+/// A new definition.
 #[derive(Clone, Debug)]
 pub struct NewDefinition<'d> {
     pub bucket: &'d BucketName,
-    /// The version that its caller knows. None: it isn't there.
+    /// The version that the caller knows. None: it doesn't exist.
     pub known: Option<u64>,
     pub capacity_bytes: u64,
-    /// The id of the key that defines it.
+    /// The id of the caller's key.
     pub by: Option<&'d str>,
     pub definition: &'d Json,
     pub sealed: Option<&'d str>,
 }
 
-/// What all definitions may come to.
+/// Limits of all definitions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefinitionBounds {
-    /// The most buckets.
+    /// Maximum number of buckets.
     pub most: u64,
-    /// The most that their `capacity_bytes` may be together.
+    /// Maximum sum of `capacity_bytes`.
     pub bytes: u64,
 }
 
 impl DefinitionBounds {
-    /// The most bytes of one definition, as JSON.
+    /// Maximum bytes of one definition, as JSON.
     pub const ONE: usize = 64 << 10;
-    /// The most bytes of all: every process keeps them.
+    /// Maximum bytes of all definitions, because every process keeps them in memory.
     pub const ALL: usize = 16 << 20;
 }
 
@@ -48,14 +48,14 @@ pub enum PutDefinition {
         version: u64,
         incarnation: u64,
     },
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
-    /// It is being deleted: that comes first.
+    /// It is being deleted; complete the deletion first.
     Deleting,
     ManyBuckets,
-    /// The capacities together would be more than they may.
+    /// The sum of capacities would exceed its maximum.
     ManyBytes,
-    /// The definitions themselves would.
+    /// The size of all definitions would exceed its maximum.
     ManyDefinitions,
 }
 
@@ -80,7 +80,7 @@ impl NewDefinition<'_> {
             "many_buckets" => Ok(PutDefinition::ManyBuckets),
             "many_bytes" => Ok(PutDefinition::ManyBytes),
             "many_definitions" => Ok(PutDefinition::ManyDefinitions),
-            word => Err(BucketError::Reply { script: "put_definition", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "put_definition", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Death is observed: a replica whose heartbeat stood still for long enough, by the observer's own clock, is dead. No
-//! wall clock is asked, so no clock step steals live jobs or strands dead ones.
+//! Failure detection: a replica is dead when an observer has seen its heartbeat unchanged for the lease, by the
+//! observer's monotonic clock. No wall clock is involved, so a clock step can't requeue live jobs or strand dead ones.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

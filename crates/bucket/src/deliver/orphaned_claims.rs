@@ -1,5 +1,5 @@
-//! Orphaned claims: jobs that a living replica has claimed without knowing it, because the answer to a take was lost.
-//! Nobody takes a job from a living replica, so it requeues them, before it takes again.
+//! Orphaned claims: jobs that a live replica has claimed without knowing it, because the reply to its take was lost. No
+//! other replica recovers the jobs of a live one, so it requeues them before its next take.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

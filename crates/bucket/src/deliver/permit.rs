@@ -52,7 +52,7 @@ pub(crate) fn undrained(valid: Duration) -> Duration {
     valid.min(valid.saturating_sub(PROMPT) * 2)
 }
 
-/// The right to one call, used up by it.
+/// The right to make one call.
 #[derive(Debug)]
 pub struct Permit {
     asked: Instant,
@@ -65,7 +65,7 @@ impl Permit {
         Self { asked, valid, lateness }
     }
 
-    /// Whether the call may begin now. It may not when Redis or this process took too long: then the job is returned.
+    /// Whether the call may begin now. It may not if Redis or this process took too long: then the job is requeued.
     #[must_use]
     pub fn spend(self) -> bool {
         let age = self.asked.elapsed();

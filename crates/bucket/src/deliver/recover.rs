@@ -1,4 +1,4 @@
-//! Recovery: the jobs of a replica that is dead are due again for all.
+//! Recovery: requeues the jobs of a dead replica.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -15,14 +15,14 @@ use crate::script::scripts::Scripts;
 static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
 static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
 
-/// What a heartbeat brought to light.
+/// The result of a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// This replica was itself declared dead.
+    /// This replica was declared dead.
     pub fenced: bool,
-    /// Jobs of dead replicas that are due again for all.
+    /// Requeued jobs of dead replicas.
     pub recovered: u64,
-    /// Jobs that were handed out too often without an end.
+    /// Jobs dead-lettered after too many deliveries.
     pub poisoned: u64,
 }
 

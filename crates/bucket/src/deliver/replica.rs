@@ -29,7 +29,7 @@ static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
 
-/// A replica's name in the group, unique per process and life.
+/// A replica's consumer name in the group, unique per process and membership.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Consumer(String);
 
@@ -51,14 +51,14 @@ impl fmt::Display for Consumer {
     }
 }
 
-/// Whether a process is new in the group, or comes again after it was declared dead or Redis lost its membership.
+/// Whether a process joins for the first time, or again after it was declared dead or Redis lost its membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     First,
     Again,
 }
 
-/// One life of a replica in a bucket's group. Cheap to clone; all clones are one member.
+/// A replica's membership in a bucket's consumer group. Cheap to clone; all clones are one member.
 #[derive(Clone)]
 pub struct Replica(Arc<Member>);
 
@@ -95,7 +95,7 @@ impl Member {
 }
 
 impl Bucket {
-    /// Makes a process a member of the bucket's group; a silent member is believed alive for at most `lease`.
+    /// Joins the bucket's consumer group. A member without a heartbeat for `lease` is declared dead.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -103,8 +103,8 @@ impl Bucket {
         Replica::join(&self.redis_bucket, consumer, lease, life, None).await
     }
 
-    /// For a caller that knows that a replica is gone: its jobs are due at once for the others, not only after the
-    /// lease. None: its heart beat meanwhile, so it lives and keeps its jobs.
+    /// Declares a replica dead without waiting for the lease, and requeues its jobs. None: it sent a heartbeat
+    /// meanwhile, so it keeps its jobs.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -162,11 +162,11 @@ impl Replica {
         &self.0.consumer
     }
 
-    /// Up to `most` jobs that may be called now.
+    /// Claims up to `most` jobs that may be called now.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time. What was claimed all the same is found again at
-    /// the next take.
+    /// When Redis can't be reached, refuses, or doesn't answer in time. Jobs that were claimed anyway are found by the
+    /// next take.
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
@@ -200,19 +200,19 @@ impl Replica {
         Ok(reply.take)
     }
 
-    /// A claim may have been lost before it was settled: what this replica holds without knowing it is returned with
-    /// the next take.
+    /// Notes that a claim may have been lost: the next take requeues jobs that this replica has claimed without knowing
+    /// it.
     pub fn doubt(&self) {
         self.0.open_claims.doubt();
     }
 
-    /// Jobs that this replica found past their deadline, and so ended, since this was last asked.
+    /// Jobs that this replica has expired since the last call.
     #[must_use]
     pub fn expired(&self) -> u64 {
         self.0.expired.swap(0, Ordering::Relaxed)
     }
 
-    /// Until it may be worth taking again. May be dropped at any time.
+    /// Waits until another take may be worthwhile. Cancel-safe.
     pub async fn wait(&self, idle: &Idle) {
         if !idle.takes_new {
             return tokio::time::sleep(idle.wait).await;
@@ -227,15 +227,15 @@ impl Replica {
         }
     }
 
-    /// Ends an attempt. What is settled meanwhile by others goes together; while Redis is away it waits.
+    /// Records the result of an attempt, batched with concurrent ones. Waits while Redis is unavailable.
     ///
     /// # Errors
-    /// While the process ends; a lack of Redis is waited out.
+    /// When the process is shutting down.
     pub async fn settle(&self, claim: Claim, settlement: Settlement) -> Result<Settled, BucketError> {
         self.settle_with(claim, settlement, Feedback::default()).await
     }
 
-    /// The same, where the attempt reported something of the upstream.
+    /// Like [`Replica::settle`], with feedback about the upstream.
     ///
     /// # Errors
     /// As [`Replica::settle`].
@@ -263,7 +263,7 @@ impl Replica {
         }
     }
 
-    /// Shows that this replica lives, looks at the others, and requeues the jobs of dead ones.
+    /// Sends a heartbeat, checks those of the others, and requeues the jobs of dead replicas.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -272,16 +272,16 @@ impl Replica {
         self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch).await
     }
 
-    /// How often to `beat`.
+    /// The interval of `beat`.
     #[must_use]
     pub fn beat_interval(&self) -> Duration {
         beat_interval(self.0.lease)
     }
 
-    /// Leaves the group; what it has still claimed is due at once for the others, without counting an attempt.
+    /// Leaves the group and requeues claimed jobs, without counting an attempt.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; then the lease runs out instead.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; then the jobs are requeued after the lease.
     pub async fn leave(&self) -> Result<(), BucketError> {
         self.0.redis_bucket.take_over(self.0.consumer.as_str(), "*").await.map(drop)
     }
@@ -302,14 +302,14 @@ impl Replica {
         self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).at
     }
 
-    /// Whether all others were seen to live a moment ago. While one wasn't, it may have to be recovered.
+    /// Whether all other replicas were recently alive. Otherwise jobs may have to be recovered.
     #[must_use]
     pub fn sees_others_live(&self) -> bool {
         // While the others are looked at, nothing is known of them.
         self.0.watch.try_lock().is_ok_and(|watch| watch.all_live(Instant::now()))
     }
 
-    /// Calls under way at once that this replica may have now; a change at run time is known after the next `take`.
+    /// The maximum concurrent calls of this replica; a change at run time is known after the next `take`.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
         self.0.redis_bucket.effective_settings().settings.leak.concurrency

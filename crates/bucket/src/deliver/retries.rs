@@ -1,5 +1,5 @@
-//! When the next of the jobs is due that this replica has put back: then it is worth taking again, whatever a take said
-//! before.
+//! When the next job that this replica has parked is due: then another take is worthwhile, whatever the last one
+//! returned.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Settle: the end of an attempt, by the replica that made it. Only the owner settles: one look at its membership
-//! fences the whole batch.
+//! Settle: records the result of an attempt, by the replica that made it. Only the owner settles: one check of its
+//! membership fences the whole batch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,23 +34,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A batch that Redis has refused so often is split.
 const REFUSALS: u32 = 3;
 
-/// What is to become of a claimed job.
+/// How to settle a claimed job.
 #[derive(Clone, Debug)]
 pub enum Settlement {
     Complete {
         status: u16,
         answer: Option<AnswerBody>,
     },
-    /// The attempt failed: due again after the wait. A list has no second attempt: there it is buried.
+    /// The attempt failed: retry after the delay. In a list, which has no retries, the job is dead-lettered.
     Retry {
         after: Duration,
     },
-    /// The upstream asks to wait: the bucket is throttled, the job is due then, and the attempt isn't counted.
+    /// The upstream asked to wait: the bucket is throttled, the job is due after that, and the attempt isn't counted.
     /// None: the upstream named no time.
     Throttled {
         wait: Option<Duration>,
     },
-    /// Not called, or not to the end, by our own doing: due at once for any replica, the attempt isn't counted.
+    /// Not called, or aborted by this process: requeued at once, without counting an attempt.
     Requeue,
     Bury {
         reason: String,
@@ -61,7 +61,7 @@ pub enum Settlement {
 }
 
 impl Settlement {
-    /// How long it takes until the job may be taken again; none where that is another one's to say, or never.
+    /// The delay until the job may be claimed again. None: decided elsewhere, or never.
     pub(crate) const fn due_again(&self) -> Option<Duration> {
         match self {
             Self::Retry { after } => Some(*after),
@@ -71,14 +71,14 @@ impl Settlement {
     }
 }
 
-/// What an attempt reports its upstream, whatever becomes of the job.
+/// Feedback of an attempt about the upstream, independent of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
-    /// No whole answer came in time.
+    /// The call timed out.
     pub timed_out: bool,
-    /// Nothing more is granted for so long: the bucket is throttled.
+    /// The upstream's quota is used up for this long: the bucket is throttled.
     pub exhausted_for: Option<Duration>,
-    /// What is kept of a call that failed. None: it didn't, or none was made.
+    /// The record of a failed call. None: it succeeded, or none was made.
     pub failed: Option<FailedCall>,
 }
 
@@ -93,7 +93,7 @@ pub struct FailedCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Recorded,
-    /// The replica had been declared dead: another one has the job, nothing was changed.
+    /// The replica was declared dead: another one has the job, and nothing was changed.
     Fenced,
 }
 
@@ -241,7 +241,7 @@ impl RedisBucket {
                         let error = &error as &dyn std::error::Error;
                         tracing::warn!(
                             %bucket, jobs, job, error,
-                            "settling failed; retrying until it succeeds"
+                            "could not record outcomes in Redis; retrying"
                         );
                         reported = true;
                     }
@@ -362,7 +362,7 @@ fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
         Settlement::Complete { .. } => {}
         // An element: this is a list.
         Settlement::Retry { .. } if claim.element.is_some() => {
-            let reason = "the attempt failed, and a list has no second one";
+            let reason = "the attempt failed, and a list bucket doesn't retry";
             let record = record(claim, Ending::Dead, Some(reason), None, claim.failures + 1, None);
             call.arg("bury").arg(record).arg(reason).arg(failed);
         }

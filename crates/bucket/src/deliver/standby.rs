@@ -1,6 +1,6 @@
-//! Standby: a process serves a bucket in which nothing is to be done. It is no member of the group then, and costs
-//! Redis nothing but a look from time to time. As long as a bucket has a job, waiting, parked or in flight, all that
-//! serve it are members: so what is to be recovered is watched.
+//! Standby: a process that serves an idle bucket isn't a member of its consumer group and costs Redis only a periodic
+//! check. While a bucket has a job, waiting, parked or in flight, all processes that serve it are members, so that jobs
+//! to recover are noticed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_mins(1);
 /// Who wasn't noted for so long is gone: three looks.
 const SILENCE: Duration = Duration::from_mins(3);
 
-/// One process on standby for a bucket. It is of use until it joins again.
+/// A process on standby for a bucket, until it joins again.
 pub struct Standby {
     redis_bucket: Arc<RedisBucket>,
     name: Consumer,
@@ -37,7 +37,7 @@ pub struct Standby {
 }
 
 impl Replica {
-    /// Leaves a bucket in which nothing is to be done. What has come meanwhile is found by the first look.
+    /// Leaves an idle bucket. The first check finds jobs that were added meanwhile.
     ///
     /// # Errors
     /// As [`Replica::leave`].
@@ -56,7 +56,7 @@ impl Replica {
 }
 
 impl Bucket {
-    /// Serves the bucket from now on, and joins when the first look or a later one shows that it should.
+    /// Starts on standby; the process joins when a check finds that it should.
     #[must_use]
     pub fn stand_by(&self, name: Consumer) -> Standby {
         let redis_bucket = self.redis_bucket.clone();
@@ -68,14 +68,14 @@ impl Bucket {
 }
 
 impl Standby {
-    /// Returns when a message says that jobs have come. One that is lost, and what others add, is found by
-    /// [`with_jobs`]. May be dropped at any time.
+    /// Waits for a message that jobs were added. [`with_jobs`] covers lost messages and entries of a plain `XADD`.
+    /// Cancel-safe.
     pub async fn called(&self) {
         let mut new_jobs = self.new_jobs.clone();
         while new_jobs.rung().await == Ring::Missed {}
     }
 
-    /// How long to wait for the next look: not the same for all buckets.
+    /// The time until the next check, which is randomized.
     #[must_use]
     pub fn until_next_look(&self) -> Duration {
         LOOK.mul_f64(0.75 + fastrand::f64() / 2.0)
@@ -120,7 +120,7 @@ impl Standby {
 /// The most buckets that are asked for in one round trip.
 const AT_ONCE: usize = 200;
 
-/// Which of some buckets of one process have jobs. One that can't be asked has none.
+/// Which of the buckets have jobs. Buckets that can't be read are omitted.
 ///
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.

@@ -1,4 +1,4 @@
-//! Pace and take, in one script: a token is got before a job is read.
+//! Take: one script gets rate tokens first, and then claims as many jobs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -24,14 +24,14 @@ static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.
 /// forward gains no more than that, for which pace.rs keeps room.
 const JITTER: Duration = Duration::from_millis(25);
 
-/// What a replica got.
+/// The result of a take.
 #[derive(Debug)]
 pub enum Take {
-    /// And what to wait for before it asks again; none where more may wait.
+    /// Claimed jobs, and what to wait for before the next take; None: more may be waiting.
     Jobs(Vec<ClaimedJob>, Option<Idle>),
     /// Nothing may be called now.
     Idle(Idle),
-    /// The replica was declared dead: it takes and settles nothing more, and joins again under another name.
+    /// The replica was declared dead: it can't claim or settle jobs, and must join again under another name.
     Fenced,
 }
 
@@ -39,11 +39,11 @@ pub enum Take {
 pub struct ClaimedJob {
     pub claim: Claim,
     pub permit: Permit,
-    /// An entry that is no job is to be buried with the reason.
+    /// An entry that can't be parsed must be dead-lettered with the reason.
     pub job: Result<Job, Unreadable>,
 }
 
-/// The right to settle one job, used up by it.
+/// The right to settle one job once.
 #[derive(Debug)]
 pub struct Claim {
     pub(crate) id: JobId,
@@ -68,14 +68,14 @@ impl Claim {
         self.id
     }
 
-    /// Attempts that failed before this one.
+    /// The number of earlier failed attempts.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 }
 
-/// Why nothing came, and how long it isn't worth asking again unless the bell rings.
+/// Why no job was claimed, and how long to wait before the next take unless the bell rings.
 #[derive(Clone, Debug)]
 pub struct Idle {
     /// Nothing but a new job is wanting.

@@ -1,5 +1,5 @@
-//! Waits for the end of a job. Who waits is registered in Redis, and the script that ends the job publishes that
-//! (record.lua); a message that is lost is made up for by looking periodically. One look for all who wait.
+//! Waits for a job to end. The waiting process registers in Redis, and the script that ends the job publishes a message
+//! (record.lua). Lost messages are covered by a periodic check, one for all waiting callers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

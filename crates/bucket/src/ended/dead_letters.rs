@@ -1,4 +1,4 @@
-//! Dead letters: buried jobs, whole, with the reason and the upstream's last answer.
+//! Dead letters: complete jobs, with the reason and the upstream's last answer.
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, Outcome, element};
@@ -50,11 +50,11 @@ pub struct DeadLetter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeadFilter {
-    /// Only reasons that contain this text;
+    /// Only letters whose reason contains this text,
     pub reason: Option<String>,
-    /// or that are this text.
+    /// or is equal to it.
     pub exact_reason: bool,
-    /// Only with this last status.
+    /// Only letters with this last status.
     pub status: Option<u16>,
     pub caller: Option<String>,
     pub died_since_ms: Option<u64>,
@@ -108,7 +108,7 @@ impl Bucket {
         Ok(Page { items, next: Some(Cursor::new(LIST, bucket, last)) })
     }
 
-    /// By the id of the job that died.
+    /// Returns the dead letter of a job.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,4 +1,4 @@
-//! One job's recorded outcome.
+//! The recorded outcome of one job.
 
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
 use dripfeed_job::{JobId, Outcome};

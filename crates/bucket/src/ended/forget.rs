@@ -1,4 +1,4 @@
-//! Deletes dead letters for good.
+//! Deletes dead letters permanently.
 
 use dripfeed_job::JobId;
 use dripfeed_store::Script;
@@ -13,7 +13,7 @@ use crate::script::scripts::SHARED;
 static FORGET: Script = Script::new("forget", SHARED, include_str!("forget.lua"));
 
 impl Bucket {
-    /// Whether there was such a letter.
+    /// Deletes a dead letter. Returns whether it existed.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -21,10 +21,10 @@ impl Bucket {
         Ok(self.redis_bucket.forget(&[id]).await? == 1)
     }
 
-    /// Deletes those that match; returns how many.
+    /// Deletes all matching letters, and returns their number.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; what was deleted until then is gone.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; some may have been deleted.
     pub async fn delete_dead_many(&self, filter: &DeadFilter) -> Result<u64, BucketError> {
         let mut deleted = 0;
         let mut from = filter.first();

@@ -1,4 +1,4 @@
-//! How jobs ended: one by one, in pages, and summed up.
+//! Outcomes of jobs: single, in pages, and aggregated.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ static REPORT: Script = Script::new("report", SHARED, include_str!("report.lua")
 
 const LIST: &str = "outcomes";
 
-/// The jobs that ended within a window, and how long they took from admission to their end.
+/// The jobs that ended within a window, and their latencies from acceptance to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub from_ms: u64,
     pub to_ms: u64,
     pub ended: Vec<(Ending, u64)>,
-    /// Attempts that the ended jobs took, in all.
+    /// All attempts of these jobs.
     pub attempts: u64,
-    /// None: nothing was delivered.
+    /// None: no job was delivered.
     pub latency: Option<Latency>,
 }
 
-/// Percentiles in ms, from admission to the recorded end, over the delivered jobs.
+/// Percentiles in ms of delivered jobs, from acceptance to the recorded end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
     pub p50: u64,
@@ -96,7 +96,7 @@ impl Bucket {
         Ok(Page { items, next: Some(Cursor::new(LIST, bucket, from)) })
     }
 
-    /// How the jobs of the last `window` ended: counts and latencies.
+    /// Counts and latencies of the jobs that ended in the last `window`.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,4 +1,4 @@
-//! Replay: a dead letter becomes a new job. It keeps the bound and the pace.
+//! Replay: submits a dead letter as a new job, within capacity and rate limit.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ pub enum Replayed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedMany {
     pub replayed: u64,
-    /// Matched, but there was no room, or none for their caller.
+    /// Matching letters that were not replayed: the bucket, or the share of their caller, was full.
     pub left: u64,
 }
 
 impl Bucket {
-    /// The letter becomes a new job, if there is room.
+    /// Submits the letter as a new job, if the bucket has room.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -41,8 +41,8 @@ impl Bucket {
         Ok(self.redis_bucket.replay(id, Duration::ZERO, None, None).await?.unwrap_or(Replayed::Unknown))
     }
 
-    /// As [`Bucket::replay`], with another payload: all else of the job stays, and the new one names the old one. Not
-    /// in a list bucket, and not of a job that can't be read. `content_type` None: as it was.
+    /// Like [`Bucket::replay`], with another payload; the new job references the old one. Not in a list bucket, and not
+    /// for a job that can't be parsed. `content_type` None: unchanged.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -53,11 +53,11 @@ impl Bucket {
         content_type: Option<String>,
     ) -> Result<Replayed, BucketError> {
         if self.redis_bucket.kind == Kind::List {
-            return Err(BucketError::Unsupported("replay with another payload"));
+            return Err(BucketError::Unsupported("replays with another payload"));
         }
         let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(Replayed::Unknown) };
         let died = entry::decode(id, &fields)
-            .map_err(|_| BucketError::Unsupported("replay with another payload, of a job that can't be read"))?;
+            .map_err(|_| BucketError::Unsupported("replays with another payload of a job that can't be parsed"))?;
         let edited = Submission {
             body,
             content_type: content_type.or(died.content_type),
@@ -79,14 +79,14 @@ impl Bucket {
         Ok(replayed.unwrap_or(Replayed::Unknown))
     }
 
-    /// Those that match, oldest first, as far as there is room, at most at `rate`: the n-th is due after n of its
-    /// periods, so the bucket itself keeps the rate and nobody has to stay for it.
+    /// Submits matching letters as new jobs, oldest first, as far as the bucket has room, at `rate`: the n-th job is
+    /// due after n periods, so the bucket enforces the rate.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
-            return Err(BucketError::Unsupported("replay at a rate"));
+            return Err(BucketError::Unsupported("replays at a rate"));
         }
         let ids = self.redis_bucket.dead_ids(filter).await?;
         let mut done = ReplayedMany::default();

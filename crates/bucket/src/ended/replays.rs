@@ -1,9 +1,9 @@
-//! Replays of many dead letters in the background: what was asked for and how far it is stands in Redis, so that every
-//! intake shows it, and another one goes on where one died.
+//! Background replays of dead letters. The filter and the progress are stored in Redis, so that every intake shows
+//! them, and another one continues if an intake dies.
 //!
-//! A letter is replayed by one script, which counts it (`replay.lua`): none is replayed or counted twice, also when two
-//! processes carry the replay out for a moment. Letters of jobs that die after the start are not part of it: what is
-//! replayed and dies again isn't replayed for ever.
+//! One script replays a letter and counts it (`replay.lua`): no letter is replayed or counted twice, even if two
+//! processes run the replay for a moment. Jobs that are dead-lettered after the start aren't included, so that a replay
+//! ends.
 
 mod progress;
 mod replay_run;
@@ -28,8 +28,8 @@ static START: Script = Script::new("start_replay", SHARED, include_str!("replays
 const MOST_REPLAYS: usize = 10;
 
 impl Bucket {
-    /// Begins to replay the letters that match now, oldest first, at most at `rate`, and as there is room. `key`: who
-    /// wants it. None: too many are running.
+    /// Starts a background replay of the letters that match now, oldest first, at `rate`, and as the bucket has room.
+    /// `key`: the id of the acting key. None: too many are running.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -60,7 +60,7 @@ impl Bucket {
         Ok(ReplayTask::read_all(&fields))
     }
 
-    /// From then on it replays nothing more. False: there is no such replay. One that has ended stays what it is.
+    /// Stops a replay: it replays nothing more. False: unknown replay. A replay that has ended doesn't change.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -69,7 +69,7 @@ impl Bucket {
         Ok(self.redis_bucket.advance_replay(id, None, &ending).await? != Lease::Absent)
     }
 
-    /// Goes on with replays that no process carries out. To be called after a start, and periodically.
+    /// Continues replays whose process has died. To be called at the start and periodically.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,5 +1,5 @@
-//! Retention: ended work is kept for as long, in as many pieces and in as many bytes as is set. Every script that ends
-//! jobs forgets more than it adds; this is for buckets in which nothing ends, and for idempotency keys.
+//! Retention of ended work by age, number and bytes. Every script that ends jobs deletes more records than it adds;
+//! this module covers buckets in which no job ends, and idempotency keys.
 
 use std::sync::atomic::Ordering;
 
@@ -19,16 +19,15 @@ const ROUNDS: usize = 100;
 /// Idempotency keys forgotten in one call.
 const MOST_KEYS: usize = 500;
 
-/// What a bucket has dropped of its dead letters.
+/// Dead letters dropped by a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Dead letters that were deleted for others, or for their age, since the bucket began.
+    /// Dead letters deleted at the maximum number, bytes or age, since the bucket was created.
     pub dead_dropped: u64,
 }
 
 impl Bucket {
-    /// Forgets ended work beyond what is kept. To be called periodically: nothing else does in a bucket where nothing
-    /// ends.
+    /// Deletes expired records. To be called periodically, for buckets in which no job ends.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,10 +1,10 @@
-//! What one replica saw of the calls of a bucket since it last said so.
+//! Calls that one replica made to a bucket's upstream since its last report.
 
 use std::time::Duration;
 
 use crate::history::latency_sketch::LatencySketch;
 
-/// How the upstream answered a call.
+/// The class of an upstream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerClass {
     Success,
@@ -45,7 +45,7 @@ impl AnswerClass {
     }
 }
 
-/// Counts, and how long things took, of a fixed size.
+/// Counts and latencies, of a fixed size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallStats {
     retried: u64,
@@ -56,23 +56,23 @@ pub struct CallStats {
 }
 
 impl CallStats {
-    /// A job was claimed for a call, so long after its admission.
+    /// Counts a claim, this long after the job was accepted.
     pub fn waited(&mut self, wait: Duration) {
         self.wait.record(wait);
     }
 
-    /// A call ended, with this status or without an answer.
+    /// Counts a call, with its status or without an answer.
     pub fn answered(&mut self, status: Option<u16>, took: Duration) {
         self.answers[AnswerClass::of(status) as usize] += 1;
         self.attempt.record(took);
     }
 
-    /// A job is parked until its next attempt.
+    /// Counts a retry.
     pub fn retried(&mut self) {
         self.retried += 1;
     }
 
-    /// A job was delivered, so long after its admission.
+    /// Counts a delivery, this long after the job was accepted.
     pub fn delivered(&mut self, total: Duration) {
         self.total.record(total);
     }

@@ -1,5 +1,5 @@
-//! How long something took, many times: a count for each of a fixed number of ranges, each longer than the one before
-//! by the same factor. So a percentile that is read from it is wrong by a bounded part, whatever was measured.
+//! A latency histogram with exponential ranges: each is longer than the one before by the same factor, so the relative
+//! error of a percentile is bounded.
 
 use std::fmt;
 use std::time::Duration;

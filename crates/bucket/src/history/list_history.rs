@@ -13,20 +13,20 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("list_history", SHARED, include_str!("list_history.lua"));
 
-/// A bucket over a window that ends now.
+/// Time series of a bucket over a window that ends now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub window: HistoryWindow,
     /// ms since the epoch by the clock of Redis, as `to_ms`: where the first slot of the window begins, and now.
     pub from_ms: u64,
     pub to_ms: u64,
-    /// In the order of time; the last may not be over yet. Where nothing happened there is no slot, and the bucket was
-    /// as full as at the end of the slot before.
+    /// In order of time; the last one may be incomplete. Slots without events are omitted: the level is that of the
+    /// previous slot.
     pub slots: Vec<HistorySlot>,
 }
 
 impl Bucket {
-    /// What was sampled within the window ([`Bucket::sample_history`]).
+    /// Returns the samples of the window ([`Bucket::sample_history`]).
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

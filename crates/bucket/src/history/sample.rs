@@ -1,4 +1,4 @@
-//! Adds to the history what happened since the last sample.
+//! Adds the counts since the last sample to the history.
 
 use std::sync::PoisonError;
 

@@ -1,10 +1,10 @@
-//! One slot of a history, as slots.lua writes it and as it is shown.
+//! One slot of the history, as `slots.lua` writes it and as the API returns it.
 
 use crate::history::call_stats::AnswerClass;
 use crate::history::latency_sketch::{LatencySketch, Quantiles};
 use crate::history::window::HistoryWindow;
 
-/// What happened in a bucket from `at_ms` on, for as long as a slot of its window is.
+/// One slot of a time series, from `at_ms` on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistorySlot {
     /// ms since the epoch.
@@ -17,22 +17,22 @@ pub struct HistorySlot {
     pub cancelled: u64,
     /// Attempts that failed and were followed by another.
     pub retried: u64,
-    /// Of the upstream, in the order of [`AnswerClass::ALL`].
+    /// Calls by class of answer, in the order of [`AnswerClass::ALL`].
     pub answers: [u64; AnswerClass::ALL.len()],
-    /// At the last sample, as all below.
+    /// At the last sample, as all following values.
     pub waiting: u64,
     pub in_flight: u64,
     pub parked: u64,
     pub capacity: u64,
     /// None: no rate is set.
     pub target_per_s: Option<f64>,
-    /// What is left of the target: less while it is cut, nothing while the bucket is paused or throttled.
+    /// The effective rate: reduced, or 0 while the bucket is paused or throttled.
     pub effective_per_s: Option<f64>,
-    /// From the admission to a call. None, as below: nothing was measured.
+    /// From acceptance to the call. None, as for the following: nothing was measured.
     pub wait: Option<Quantiles>,
     /// Of a call.
     pub attempt: Option<Quantiles>,
-    /// From the admission to the delivery.
+    /// From acceptance to delivery.
     pub total: Option<Quantiles>,
 }
 

@@ -1,11 +1,11 @@
-//! The windows of a history, and what slots they are made of.
+//! The windows of the history, and the length of their slots.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// How far back a history is looked at.
+/// The windows of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryWindow {
     FiveMinutes,
@@ -30,13 +30,13 @@ impl HistoryWindow {
         }
     }
 
-    /// How long one of its slots is.
+    /// The length of its slots.
     #[must_use]
     pub const fn slot(self) -> Duration {
         Duration::from_secs(self.slot_s())
     }
 
-    /// The most slots that it has.
+    /// The number of its slots.
     #[must_use]
     pub const fn slots(self) -> u64 {
         match self {

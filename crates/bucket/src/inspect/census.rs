@@ -1,4 +1,4 @@
-//! Counts a bucket at one moment, and shows how fast it fills and leaks.
+//! Counts the jobs of a bucket at one moment, and returns its rates.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,41 +35,41 @@ pub struct Census {
     pub capacity: u64,
     pub bytes: u64,
     pub capacity_bytes: u64,
-    /// The most of the capacity for one caller. None: all of it.
+    /// The maximum share of one caller. None: no limit.
     pub max_share: Option<MaxShare>,
     pub limits: BucketLimits,
     pub waiting: u64,
     pub in_flight: u64,
     pub parked: u64,
-    /// Of the parked ones, those that are due within half a minute.
+    /// Parked jobs that are due within 30 seconds.
     pub due_soon: u64,
     pub dead: u64,
-    /// Of the oldest job in the bucket; None when it is empty.
+    /// Age of the oldest job; None: the bucket is empty.
     pub oldest_age: Option<Duration>,
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
     pub pace: Pace,
     pub paused: bool,
-    /// Those on standby, too.
+    /// Including replicas on standby.
     pub replicas: Vec<ReplicaCensus>,
-    /// What was changed at run time and differs from the configuration.
+    /// Settings changed at run time that differ from the configuration.
     pub overrides: Overrides,
-    /// Since the bucket began.
+    /// Since the bucket was created.
     pub accepted: u64,
     pub refused: Vec<(RefusalReason, u64)>,
     pub ended: Vec<(Ending, u64)>,
     pub recovered: u64,
-    /// Of the dead letters together.
+    /// Bytes of all dead letters.
     pub dead_bytes: u64,
-    /// Dead letters that were deleted for others or for their age, and that were replayed, since the bucket began.
+    /// Dead letters deleted at the maximum number, bytes or age, and replayed ones, since the bucket was created.
     pub dead_dropped: u64,
     pub dead_replayed: u64,
-    /// Outcome jobs that wait for their bucket.
+    /// Outcome jobs in the outbox.
     pub outbox: u64,
-    /// Outcome jobs that their buckets have accepted, since the bucket began.
+    /// Outcome jobs moved to their target buckets, since the bucket was created.
     pub outbox_handed_over: u64,
-    /// Ends of which no outcome job was made, because the chain was too long.
+    /// Outcomes without an outcome job, because the chain was at its maximum length.
     pub outbox_chains: u64,
 }
 
@@ -77,17 +77,17 @@ pub struct Census {
 pub struct Pace {
     /// None: no rate is set.
     pub target: Option<PaceTarget>,
-    /// None: no rate is set, and nothing was measured.
+    /// None: no rate is set and none was measured.
     pub effective_per_s: Option<f64>,
-    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier lets nothing pass for
+    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier allows no calls for
     /// longer), `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead
     /// letter may go for another), `outbox_full` (no more outcome jobs may wait for their bucket), `no_rate`.
     pub reason: &'static str,
-    /// Until the upstream's wish to wait is over.
+    /// Remaining time of a throttle.
     pub throttled_for: Option<Duration>,
-    /// Calls that may be made at once. None: no rate is set.
+    /// Available rate tokens. None: no rate is set.
     pub tokens: Option<u64>,
-    /// Until the rate lets a call pass.
+    /// Time until the rate allows a call.
     pub next_call: Duration,
 }
 
@@ -98,7 +98,7 @@ pub struct ReplicaCensus {
 }
 
 impl Bucket {
-    /// The level, the measured rates and the replicas.
+    /// Counts jobs, and returns rates and replicas.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,8 +1,8 @@
-//! Examines the invariants of a bucket in Redis, and repairs what is broken: a bounded part in each script, while
-//! others go on.
+//! Checks the invariants of a bucket in Redis, and repairs violations: a bounded part in each script, while the bucket
+//! is in use.
 //!
-//! What is judged of one job is judged at one moment. What is judged of all together is counted part by part, and holds
-//! only when no job came or went meanwhile: else it is reported as not checked.
+//! Checks of a single job see it at one moment. Totals are counted in parts, and are compared only if no job was added
+//! or removed during the count; otherwise they are reported as not checked.
 
 mod counts;
 mod finding;
@@ -19,11 +19,11 @@ use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::settings::Kind;
 
-/// What was found, and what couldn't be looked for.
+/// The findings, and what couldn't be checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examination {
     pub findings: Vec<Finding>,
-    /// What wasn't checked, and why, in words.
+    /// What wasn't checked, and why.
     pub unchecked: Vec<&'static str>,
 }
 
@@ -51,7 +51,7 @@ impl Bucket {
         let redis_bucket = &self.redis_bucket;
         let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
         if !redis_bucket.examine_jobs_and_counts(repair, &mut findings).await? {
-            unchecked.push("what jobs count, in bytes and by caller: jobs came or went while they were counted");
+            unchecked.push("totals of jobs by bytes and by caller: jobs were added or removed during the count");
         }
         match redis_bucket.kind {
             Kind::Stream => {
@@ -61,7 +61,7 @@ impl Bucket {
             Kind::List => {
                 redis_bucket.examine_holdings(repair, &mut findings).await?;
                 if redis_bucket.has_keys_of_a_list().await? {
-                    unchecked.push("whether idempotency keys name jobs that are gone: a list can't be asked for a job");
+                    unchecked.push("idempotency keys of missing jobs: a list can't be searched for a job");
                 }
             }
         }

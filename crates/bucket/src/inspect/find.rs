@@ -1,4 +1,4 @@
-//! Finds one job, wherever it is.
+//! Finds a job by id, in any state.
 
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
@@ -16,27 +16,27 @@ use crate::settings::Kind;
 static SCRIPTS: Scripts =
     Scripts::of_kinds("find", include_str!("../kind/stream/find.lua"), include_str!("../kind/list/find.lua"));
 
-/// A job as callers may see it: everything but its body and headers.
+/// A job without body and headers.
 #[derive(Clone, Debug)]
 pub struct JobView {
     pub id: JobId,
     pub state: JobState,
     /// Attempts begun.
     pub attempts: u32,
-    /// While parked or delayed: when it is due, ms since the epoch.
+    /// When a parked or delayed job is due, ms since the epoch.
     pub due_ms: Option<u64>,
     pub caller: Option<String>,
-    /// None: of a job that has ended.
+    /// None: the job has ended.
     pub priority: Option<Priority>,
-    /// None: without one, or of a job that has ended.
+    /// None: no group, or the job has ended.
     pub group: Option<String>,
     /// The replica that has it, while in flight.
     pub consumer: Option<String>,
-    /// And when it was settled, ms since the epoch.
+    /// The outcome, and when it was recorded, ms since the epoch.
     pub outcome: Option<(Outcome, u64)>,
-    /// The latest of its failed attempts. A list of jobs has those of ended jobs alone.
+    /// The latest failed attempts; in lists only of ended jobs.
     pub failed: Vec<FailedAttempt>,
-    /// While it is in the bucket: the dead letter that it was, before somebody gave it another payload.
+    /// While the job is in the bucket: the dead letter from which it was made, with another payload.
     pub replay_of: Option<JobId>,
 }
 
@@ -82,7 +82,7 @@ impl JobView {
 }
 
 impl Bucket {
-    /// What is known of a job: where it is in the bucket, or how it ended. None: unknown, or forgotten.
+    /// Returns the state or outcome of a job. None: unknown, or expired.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -102,8 +102,7 @@ impl Bucket {
         }
     }
 
-    /// The job that a caller's idempotency key names. `caller` None: of jobs without a caller. None: it names no job,
-    /// or one that is forgotten.
+    /// Finds a job by a caller's idempotency key. `caller` None: jobs without a caller. None: unknown, or expired.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

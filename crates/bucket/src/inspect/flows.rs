@@ -1,4 +1,4 @@
-//! Who waits, and whose turn it is.
+//! The flows with waiting jobs, in the order of their turns.
 
 use std::time::Duration;
 
@@ -14,30 +14,30 @@ use crate::settings::fair::FairBy;
 
 static SCRIPT: Script = Script::new("flows", STREAM, include_str!("flows.lua"));
 
-/// Those who wait, in the order of their turns.
+/// The flows with waiting jobs, in the order of their turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flows {
     pub by: FairBy,
-    /// Those that somebody waits at, the highest first.
+    /// The priorities of waiting jobs, highest first.
     pub priorities: Vec<PriorityState>,
     pub items: Vec<Flow>,
-    /// All flows, also those of which nothing waits.
+    /// The number of flows, including those without waiting jobs.
     pub known: u64,
 }
 
-/// What waits at one priority, as far as one script looks.
+/// The waiting jobs of one priority, as far as one script counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriorityState {
     pub priority: Priority,
     pub waiting: u64,
-    /// Since the oldest of these was admitted. None: it was cancelled meanwhile.
+    /// Age of the oldest of these jobs. None: it was cancelled meanwhile.
     pub oldest_age: Option<Duration>,
 }
 
-/// What one caller, or group, has waiting at one priority.
+/// The waiting jobs of one caller, or group, at one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// None: of jobs without a caller, and of a group.
+    /// None: jobs without a caller, or of a group.
     pub caller: Option<String>,
     pub group: Option<String>,
     pub priority: Priority,
@@ -58,7 +58,7 @@ impl Bucket {
     pub async fn flows(&self, limit: usize) -> Result<Flows, BucketError> {
         let redis_bucket = &self.redis_bucket;
         if redis_bucket.kind == Kind::List {
-            return Err(BucketError::Unsupported("let callers take turns"));
+            return Err(BucketError::Unsupported("fair queuing"));
         }
         let keys = &redis_bucket.keys;
         let (effective, mut reply) = redis_bucket

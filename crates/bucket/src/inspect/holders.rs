@@ -1,4 +1,4 @@
-//! Who holds room in a bucket.
+//! The callers with the most jobs or bytes in a bucket.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const AT_ONCE: usize = 1000;
 /// How the field with a caller's bytes ends (counts.lua): no caller has a space in it.
 const BYTES: &str = " bytes";
 
-/// What a caller has in a bucket, in flight or not.
+/// The jobs of a caller in a bucket, including those in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
     pub caller: String,

@@ -1,4 +1,4 @@
-//! Lists jobs by state: what is in the bucket, oldest first; what has ended, in the order of their ends.
+//! Lists jobs by state: jobs in the bucket, oldest first; ended jobs, in the order of their ends.
 
 use std::collections::BTreeMap;
 

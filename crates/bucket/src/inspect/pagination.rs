@@ -1,4 +1,4 @@
-//! Pages over what a bucket holds, and where one ended.
+//! Pages of lists, and their cursors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,8 +12,7 @@ pub(crate) const CALLS: usize = 100;
 /// Bytes after which a page ends: below this, another script may read at least one more entry.
 pub(crate) const PAGE_BYTES: usize = BATCH_BYTES;
 
-/// Where a page ended: of which list, of which bucket. Opaque to callers; `Display` and `FromStr` carry it through a
-/// URL.
+/// The position in a list of a bucket. Opaque to callers; `Display` and `FromStr` convert it for URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     list: String,
@@ -22,7 +21,7 @@ pub struct Cursor {
 }
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the cursor isn't one of this list: use `next` of the page before, or leave it out")]
+#[error("the cursor isn't one of this list: use `next` of the previous page, or omit it")]
 pub struct BadCursor;
 
 impl Cursor {
@@ -61,7 +60,7 @@ impl FromStr for Cursor {
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// None: that was the last page.
+    /// None: this is the last page.
     pub next: Option<Cursor>,
 }
 

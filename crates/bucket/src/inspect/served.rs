@@ -1,5 +1,5 @@
-//! The buckets that this installation has served. One that was taken out of the settings, or was given another name,
-//! kind or key there, may have left accepted jobs in Redis that no process looks at.
+//! The registry of served buckets. A bucket that was removed from the configuration, or whose name, kind or key
+//! changed, may have left accepted jobs in Redis that no process serves.
 
 pub(crate) mod bucket_place;
 mod forget_place;
@@ -25,11 +25,11 @@ const LONG_AGO: u64 = 1;
 /// A process that looks for long notes again what it has.
 const NOTED_AGAIN: Duration = Duration::from_secs(5);
 
-/// Accepted jobs that no process looks at.
+/// Accepted jobs that no process serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrandedJobs {
     pub place: BucketPlace,
-    /// The key that they are in.
+    /// The key of the jobs.
     pub key: String,
     /// Outcome jobs that wait for their bucket, too.
     pub jobs: u64,
@@ -85,7 +85,7 @@ impl Bucket {
         self.incarnation() == other.incarnation() && place(self) == place(other)
     }
 
-    /// How many jobs are in the bucket. As [`Census::level`](crate::Census::level), for less.
+    /// The number of jobs in the bucket; cheaper than [`Census::level`](crate::Census::level).
     ///
     /// # Errors
     /// When Redis can't be asked.
@@ -94,7 +94,7 @@ impl Bucket {
     }
 }
 
-/// How many jobs are there.
+/// The number of jobs of a place.
 ///
 /// # Errors
 /// When Redis can't be asked.

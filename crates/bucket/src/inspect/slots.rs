@@ -1,8 +1,8 @@
-//! How many calls at once a bucket can use: what a scaler asks.
+//! The number of concurrent calls that a bucket can use, for autoscaling.
 //!
-//! The level is no answer to that: jobs that are parked for a week keep processors running, and ten thousand jobs at
-//! five calls a second ask for processors that wait. By Little's law, a rate keeps as many calls under way as it starts
-//! within the time of one.
+//! The level isn't suitable: jobs parked for a week would keep processors running, and 10,000 jobs at five calls a
+//! second would start processors that only wait. By Little's law, a rate needs as many concurrent calls as it starts
+//! within the duration of one.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ const UNKNOWN_CALL: Duration = Duration::from_secs(1);
 /// Buckets that are read at once.
 const AT_ONCE: usize = 32;
 
-/// What there is work for now.
+/// The current demand for calls and processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Calls at once. 0: there is nothing to call, and nothing in flight.
+    /// Concurrent calls. 0: no job to call, and none in flight.
     pub calls: u64,
-    /// Processors for as many.
+    /// Processors for these calls.
     pub replicas: u64,
 }
 

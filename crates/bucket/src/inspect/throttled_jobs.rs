@@ -1,4 +1,4 @@
-//! How many jobs wait for what their own callers, or groups, may be called.
+//! Counts the jobs that wait for the limits of their caller or group.
 
 use dripfeed_store::Script;
 

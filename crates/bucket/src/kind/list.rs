@@ -1,4 +1,4 @@
-//! What a list can't do, and how it is asked what it can't know on its own: who holds which job.
+//! What a list doesn't support, and searching a list for a job.
 
 use dripfeed_job::{Priority, Start, Submission};
 
@@ -12,16 +12,16 @@ use crate::settings::Kind;
 /// A list can't park, so it has no delay and no second attempt; and all of it is one line.
 pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketError> {
     if submission.start != Start::AtOnce {
-        return Err(BucketError::Unsupported("delay a job"));
+        return Err(BucketError::Unsupported("delayed jobs"));
     }
     if submission.priority.is_some_and(|priority| priority != Priority::Normal) {
-        return Err(BucketError::Unsupported("give a job a priority"));
+        return Err(BucketError::Unsupported("priorities"));
     }
     if submission.group.is_some() {
-        return Err(BucketError::Unsupported("let groups take turns"));
+        return Err(BucketError::Unsupported("fair queuing by group"));
     }
     if submission.retries.unwrap_or(0) > 0 {
-        return Err(BucketError::Unsupported("try a job again"));
+        return Err(BucketError::Unsupported("retries"));
     }
     Ok(())
 }

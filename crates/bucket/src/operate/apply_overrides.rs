@@ -12,18 +12,18 @@ use crate::settings::overrides::Overrides;
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
 impl Bucket {
-    /// In force at once, on all replicas and intakes, also for what is in the bucket.
+    /// Changes settings at once, on all replicas and intakes, also for queued jobs.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket.
     pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
         if self.redis_bucket.kind == Kind::List && overrides.ask_for_turns() {
-            return Err(BucketError::Unsupported("let callers take turns"));
+            return Err(BucketError::Unsupported("fair queuing"));
         }
         self.redis_bucket.write_control(overrides.fields()).await
     }
 
-    /// Nothing leaks until `resume`; submissions are admitted until the bucket is full.
+    /// Pauses the bucket: it makes no calls until `resume`, and accepts jobs until it is full.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

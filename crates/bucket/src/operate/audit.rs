@@ -1,4 +1,4 @@
-//! The audit trail: who did what to a bucket, and when.
+//! The audit log of a bucket: who changed what, and when.
 
 use dripfeed_job::JobId;
 use redis::Value;
@@ -12,7 +12,7 @@ const MOST_ENTRIES: usize = 100;
 /// Of each text of an entry.
 const LONGEST_TEXT: usize = 300;
 
-/// One thing that somebody did.
+/// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     /// Milliseconds since the epoch.
@@ -21,7 +21,7 @@ pub struct AuditEntry {
     pub key: Option<String>,
     /// Such as `pause`.
     pub action: String,
-    /// What it was about; may be empty.
+    /// Details; may be empty.
     pub detail: String,
 }
 

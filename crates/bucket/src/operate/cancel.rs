@@ -1,4 +1,4 @@
-//! Cancel: takes back what waits or is parked.
+//! Cancels a waiting or parked job.
 
 use dripfeed_job::{Ending, JobId, JobState};
 
@@ -12,19 +12,19 @@ use crate::script::scripts::Scripts;
 static SCRIPTS: Scripts =
     Scripts::of_kinds("cancel", include_str!("../kind/stream/cancel.lua"), include_str!("../kind/list/cancel.lua"));
 
-/// What became of a wish to cancel.
+/// The result of cancelling a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
     Cancelled,
     /// A replica has it.
     InFlight,
-    /// It had ended before.
+    /// It has already ended.
     Ended(Ending),
     Unknown,
 }
 
 impl Bucket {
-    /// Ends a job that isn't in flight. A list bucket is looked through for it.
+    /// Cancels a job that isn't in flight. A list bucket is scanned for it.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; when its end goes to another bucket and the

@@ -1,4 +1,4 @@
-//! Bulk cancel: takes back all that match and that nobody holds.
+//! Bulk cancel: cancels all matching jobs that aren't in flight.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
     include_str!("../kind/list/cancel_many.lua"),
 );
 
-/// Which jobs are cancelled: those that have all that is named.
+/// The filter of a bulk cancel: jobs must match all given members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CancelFilter {
-    /// Of other states than waiting and parked, nothing is cancelled.
+    /// Only waiting and parked jobs can be cancelled.
     pub state: Option<JobState>,
     pub caller: Option<String>,
     /// Since the admission.

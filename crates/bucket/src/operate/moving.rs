@@ -1,9 +1,9 @@
-//! Moves the jobs of a place that nobody serves into another bucket: each is accepted there as a new job, and only then
-//! cancelled here, with a reason that names the new one.
+//! Moves the jobs of a place that no process serves into another bucket: each is accepted there as a new job, and then
+//! cancelled here, with a reason that names the new job.
 //!
-//! The two buckets may lie in different slots of a Cluster, so that no script does both. The new job's idempotency key
-//! is made of the old one's id: a move that was killed in between is done again, finds the new job, and ends the old
-//! one.
+//! The buckets may be in different slots of a Redis Cluster, so one script can't do both. The idempotency key of the
+//! new job is derived from the old id: a move that was killed in between can be repeated; it finds the new job and ends
+//! the old one.
 
 mod admit;
 mod leaving;
@@ -42,7 +42,7 @@ pub struct Mover {
     progress: MoveProgress,
 }
 
-/// What became of the jobs so far.
+/// The progress of a move.
 #[derive(Clone, Debug, Default)]
 pub struct MoveProgress {
     /// Accepted by the other bucket, now or in a run before, and ended here.
@@ -51,7 +51,7 @@ pub struct MoveProgress {
     pub expired: u64,
     /// Accepted by the other bucket while a replica began to hold them here: called twice.
     pub doubled: u64,
-    /// What can't be moved, and why.
+    /// Jobs that can't be moved, and why.
     pub left: BTreeMap<JobId, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Purge: cancels all that waits or is parked.
+//! Purge: cancels all waiting and parked jobs.
 
 use crate::bucket::Bucket;
 use crate::define::deletion::suspend_bucket::LastJob;

@@ -1,4 +1,4 @@
-//! Who need not be asked again for now.
+//! Target buckets without room, which aren't tried again for now.
 
 use std::collections::HashSet;
 use std::time::Duration;

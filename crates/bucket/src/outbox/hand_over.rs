@@ -1,6 +1,6 @@
-//! Hands outcome jobs over to their buckets, which accept them as they would anybody's: by their limits, as far as they
-//! have room, and once for each idempotency key. Only then they leave the outbox. So whatever is killed in between,
-//! none is lost, and none is there twice.
+//! Submits outcome jobs to their target buckets, like any other submission: within limits and capacity, and once per
+//! idempotency key. Only then they are removed from the outbox. So a process that is killed in between neither loses
+//! nor duplicates one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Between two lines about a bucket that isn't configured.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-/// What one round did.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandedOver {
     /// Nothing waits.
@@ -41,7 +41,7 @@ pub enum HandedOver {
     Some,
 }
 
-/// Hands over the outcome jobs of one bucket.
+/// Moves the outcome jobs of one bucket to their target buckets.
 pub struct OutcomeCourier {
     from: Bucket,
     /// Of this process.
@@ -74,13 +74,13 @@ impl OutcomeCourier {
         &self.from
     }
 
-    /// Hands over what waits, oldest first, as far as there is room, and waits until it is worth looking again. An
-    /// error is logged; so is a bucket that isn't among `targets`.
+    /// Moves outcome jobs, oldest first, as far as the targets have room, and waits until another round is worthwhile.
+    /// Logs errors, and targets that aren't in `targets`.
     pub async fn round(&mut self, targets: &Buckets) {
         self.news.hush();
         let handed_over = self.hand_over(targets).await.inspect_err(|error| {
             let (bucket, error) = (self.from.name(), error as &dyn std::error::Error);
-            tracing::debug!(%bucket, error, "could not submit outcome jobs; retrying");
+            tracing::debug!(%bucket, error, "could not move outcome jobs to their target bucket; retrying");
         });
         match handed_over {
             Ok(HandedOver::Some) => {}
@@ -142,7 +142,8 @@ impl OutcomeCourier {
             let bucket = self.from.name();
             tracing::warn!(
                 %bucket, %to,
-                "outcome jobs wait for a bucket that isn't configured; configure it, or delete them from the outbox"
+                "outcome jobs wait for a target bucket that isn't configured; configure it, or delete them from the \
+                    outbox"
             );
         }
     }
@@ -168,7 +169,7 @@ impl OutcomeCourier {
                     Ok(Admission::Admitted(_)) => done.push(job.entry),
                     Ok(Admission::Refused(refused)) if refused.reason == RefusalReason::IdempotencyConflict => {
                         let (bucket, to) = (self.from.name(), to.name());
-                        tracing::warn!(%bucket, %to, "an outcome job's idempotency key belongs to another job");
+                        tracing::warn!(%bucket, %to, "outcome job dropped: its idempotency key belongs to another job");
                         done.push(job.entry);
                     }
                     Ok(Admission::Refused(refused)) => {
@@ -177,7 +178,8 @@ impl OutcomeCourier {
                     }
                     Err(error) => {
                         let (bucket, to) = (self.from.name(), to.name());
-                        tracing::debug!(%bucket, %to, error = &error as &dyn std::error::Error, "an outcome job waits");
+                        tracing::debug!(%bucket, %to, error = &error as &dyn std::error::Error, "an outcome job waits \
+                            for its target bucket");
                         blocked.block(to);
                     }
                 }

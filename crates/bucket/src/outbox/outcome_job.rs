@@ -1,4 +1,4 @@
-//! One job that waits in the outbox, and what its bucket is given.
+//! One outcome job in the outbox, and its submission to the target bucket.
 
 use bytes::Bytes;
 use dripfeed_job::idempotency::IdempotencyKey;

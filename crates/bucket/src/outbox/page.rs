@@ -1,4 +1,4 @@
-//! What waits in the outbox, a part at a time.
+//! Reads the outbox, in pages.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) struct Page {
 }
 
 impl Bucket {
-    /// Whether outcome jobs wait for their bucket: also such as were written by other settings than there are now.
+    /// Whether the outbox has outcome jobs, also those written with earlier settings.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,4 +1,4 @@
-//! What each caller, or group, may be called: checked, and as the scripts take it.
+//! Rate and concurrency limits of each caller, or group: validated, and packed for scripts.
 
 use dripfeed_job::Rate;
 use dripfeed_limit::Tier;

@@ -1,5 +1,5 @@
-//! Which buckets have schedules, and since when they were changed: so that an intake asks one question a second,
-//! however many buckets there are.
+//! Which buckets have schedules, and when they last changed, so that an intake makes one query a second for all
+//! buckets.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ static CHANGES: Script = Script::new("schedule_changes", SHARED, include_str!("s
 /// The field that counts all changes: no bucket has this name.
 const ALL: &str = "@";
 
-/// Changes of all schedules of an installation, as far as they are known.
+/// The changes of all schedules of an installation, as far as this process knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleChanges {
     all: u64,

@@ -11,11 +11,11 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("define_schedule", SHARED, include_str!("define_schedule.lua"));
 
-/// What is to be defined.
+/// A new definition.
 #[derive(Clone, Debug)]
 pub struct NewSchedule<'s> {
     pub id: &'s ScheduleId,
-    /// What it is now, as its caller knows it. None: it isn't there.
+    /// The schedule as the caller knows it. None: it doesn't exist.
     pub known: Option<&'s KnownSchedule>,
     pub definition: &'s str,
     /// The job of each tick.
@@ -24,7 +24,7 @@ pub struct NewSchedule<'s> {
     pub next: NextTick,
 }
 
-/// The next tick of a schedule that is defined again.
+/// The next tick of a redefined schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextTick {
     Unchanged,
@@ -35,9 +35,9 @@ pub enum NextTick {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defined {
     Done,
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
-    /// The bucket has as many schedules, or bytes of them, as it may have.
+    /// The bucket has its maximum number of schedules, or of their bytes.
     Full,
 }
 
@@ -66,7 +66,7 @@ impl Bucket {
             }
             "changed" => Ok(Defined::Changed),
             "full" => Ok(Defined::Full),
-            word => Err(BucketError::Reply { script: "define_schedule", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "define_schedule", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Looks for ticks that have come.
+//! Finds due ticks.
 
 use dripfeed_store::Script;
 use redis::Value;
@@ -16,11 +16,11 @@ static SCRIPT: Script = Script::new("due_schedules", SHARED, include_str!("due_s
 pub struct DueSchedules {
     /// Of the Redis clock.
     pub now_ms: u64,
-    /// The first tick that hasn't come. None: no more come.
+    /// The first tick that isn't due. None: no further ticks.
     pub next_ms: Option<u64>,
     /// Those of which one has, the longest due first; at most as many as go into one script.
     pub due: Vec<KnownSchedule>,
-    /// Those that were passed over because they can't be read.
+    /// The number of schedules that can't be parsed.
     pub unreadable: usize,
 }
 

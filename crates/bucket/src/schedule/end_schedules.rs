@@ -1,4 +1,4 @@
-//! Ends schedules; what they have submitted stays.
+//! Ends schedules. Jobs that they have submitted stay.
 
 use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;
@@ -18,7 +18,7 @@ impl Bucket {
         Ok(self.end(id.as_str()).await? > 0)
     }
 
-    /// Of a bucket that isn't served any more; how many there were.
+    /// Ends all schedules of a bucket that isn't served any longer, and returns their number.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,4 +1,4 @@
-//! A schedule as Redis has it.
+//! A schedule as stored in Redis.
 
 use dripfeed_job::JobId;
 use dripfeed_job::schedule::ScheduleId;
@@ -15,19 +15,19 @@ pub struct KnownSchedule {
     pub next_ms: Option<u64>,
 }
 
-/// What became of its ticks.
+/// The state of its ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleState {
     /// Another one with each definition.
     pub(crate) version: String,
     pub paused: bool,
-    /// The last tick that got a job, in ms, and that job.
+    /// The last tick that was submitted, in ms, and its job.
     pub last: Option<(u64, JobId)>,
-    /// Ticks that got none: too many at once, too late, or refused until the next one.
+    /// Ticks that were not submitted: too many at once, too late, or refused until the next one.
     pub missed: u64,
-    /// Ticks that got none because the job of an earlier one was still in the bucket.
+    /// Ticks that were skipped because the job of an earlier one was still in the bucket.
     pub overlapped: u64,
-    /// Why the next tick, which has come, has no job yet.
+    /// Why the due tick isn't submitted yet.
     pub reason: Option<RefusalReason>,
 }
 

@@ -1,4 +1,4 @@
-//! Passes over ticks that get no job.
+//! Skips ticks that get no job.
 
 use dripfeed_job::schedule::Step;
 use dripfeed_store::Script;

@@ -1,4 +1,4 @@
-//! Submits the jobs of ticks, each once.
+//! Submits the jobs of ticks, each exactly once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +25,15 @@ pub struct TickJob {
     submission: Submission,
 }
 
-/// What became of it.
+/// The result of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickEnd {
     Submitted(JobId),
-    /// It gets no job: its idempotency key names another one.
+    /// Not submitted: its idempotency key belongs to another job.
     Missed,
-    /// It gets no job: that of an earlier tick is still in the bucket.
+    /// Skipped: the job of an earlier tick is still in the bucket.
     Overlapped,
-    /// Another process has dealt with it, or will.
+    /// Another process handles it.
     Gone,
     /// Not now.
     Refused {

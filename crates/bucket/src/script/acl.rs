@@ -1,5 +1,5 @@
-//! What a user of Redis must be allowed to work with a bucket: the commands that are called, most of them in scripts.
-//! Each stands here as a call that could be carried out, to be asked for and not to be made.
+//! The Redis permissions that a bucket needs: its commands, most of them called in scripts, each as an example for `ACL
+//! DRYRUN`. They are never executed.
 
 use dripfeed_store::{Durability, denied};
 use redis::Cmd;

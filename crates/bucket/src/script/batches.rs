@@ -1,4 +1,4 @@
-//! Group commit: while one call is on its way, what arrives meanwhile forms the next. A lone item waits for nothing.
+//! Group commit: items that arrive while a call is running form the next batch. A single item never waits.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

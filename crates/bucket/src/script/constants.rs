@@ -1,4 +1,4 @@
-//! What Rust and Lua both know: each value stands here alone, as a literal, so that both have it from one place.
+//! Constants shared by Rust and Lua, each defined once as a literal.
 
 macro_rules! largest_body {
     () => {

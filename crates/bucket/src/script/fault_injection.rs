@@ -1,5 +1,5 @@
-//! Bugs for the fault suite to find, so that it is known to find them. They are built in with the feature
-//! `planted-bugs` alone, and then only the one that DRIPFEED_PLANT names is there.
+//! Bugs planted for the fault suite, to verify that it finds them. Built only with the feature `planted-bugs`; the
+//! environment variable DRIPFEED_PLANT selects one.
 
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use crate::settings::Kind;
 
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
-/// The bug · what is written in the scripts · what stands there instead.
+/// The bug · what is written in the scripts · the replacement.
 const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     (
         "ack_before_send",

@@ -1,4 +1,4 @@
-//! All key names of a bucket, in one place. They share one hash tag, so that each script works in Redis Cluster.
+//! All key names of a bucket. They share one hash tag, so that each script works in Redis Cluster.
 
 use dripfeed_job::BucketName;
 
@@ -283,7 +283,7 @@ impl Keys {
         self.of("schedules:state")
     }
 
-    /// All that outlives jobs, but for `control`, the audit trail, the replicas and idempotency keys. Other keys have a
+    /// All that outlives jobs, but for `control`, the audit log, the replicas and idempotency keys. Other keys have a
     /// TTL.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let of_work = [self.parked(), self.flows(), self.ranges(), self.standby(), self.batches()];

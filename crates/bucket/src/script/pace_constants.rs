@@ -1,4 +1,4 @@
-//! What Rust and Lua both know of the pace: each value stands here alone, and scripts have it under the same name.
+//! Constants of the pace shared by Rust and Lua, under the same names.
 
 macro_rules! in_rust_and_lua {
     ($fragment:ident: $($(#[$meta:meta])* $name:ident: $type:ty = $value:literal;)*) => {

@@ -1,4 +1,4 @@
-//! Answers that scripts have packed with `cmsgpack`, read from their bytes member by member.
+//! Parses replies that scripts packed with `cmsgpack`, member by member.
 
 use bytes::{Buf as _, Bytes};
 

@@ -1,9 +1,9 @@
-//! What every verb of a bucket needs: Redis, the key names, and the effective settings, with which scripts are run.
+//! What every verb of a bucket needs: the store, the key names, and the effective settings that scripts run with.
 //!
-//! Effective are the configured settings, and over them the changes that were made at run time. Changes are kept in
-//! Redis under a version. A script is given the settings as its caller knows them, and the version that this comes
-//! from; where the changes are others by now, it does nothing and answers them, and is asked again. So a change holds
-//! for all replicas from the moment it is written, and nobody asks for changes in vain.
+//! Effective settings are the configured ones, overridden by changes at run time, which are stored in Redis with a
+//! version. A script gets the settings of its caller with the version that they include. If the version in Redis
+//! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
+//! replicas as soon as it is written, without polling.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -104,7 +104,7 @@ pub(crate) struct RedisBucket {
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
-    /// Of a bucket that was defined at run time.
+    /// Of a bucket created over the API.
     pub(crate) incarnation: Option<u64>,
     /// As far as this process knows.
     effective: ArcSwap<EffectiveSettings>,
@@ -185,9 +185,8 @@ impl RedisBucket {
         Ok(None)
     }
 
-    /// A bucket that was defined at run time is that of its incarnation, and no other of its name. A change of that
-    /// comes with a version, so that a caller that knows another one
-    /// is answered all that is in `control`.
+    /// A bucket created over the API is that of its incarnation, and no other of its name. A change of that comes with
+    /// a version, so that a caller that knows another one is answered all that is in `control`.
     fn check_incarnation(&self, fields: &[(String, String)]) -> Result<(), BucketError> {
         let Some(incarnation) = self.incarnation else { return Ok(()) };
         #[cfg(feature = "planted-bugs")]

@@ -1,4 +1,4 @@
-//! Reads what scripts answer, member by member. Bodies are moved, not copied.
+//! Parses replies of scripts, member by member. Bodies are moved, not copied.
 
 use bytes::Bytes;
 use redis::Value;
@@ -190,7 +190,7 @@ impl Reply {
 
     /// An answer that begins with a word the Rust side doesn't know.
     pub(crate) fn unknown<T>(&self, word: &str) -> Result<T, BucketError> {
-        Err(BucketError::Reply { script: self.script, what: format!("`{word}` means nothing here") })
+        Err(BucketError::Reply { script: self.script, what: format!("unexpected reply `{word}`") })
     }
 }
 

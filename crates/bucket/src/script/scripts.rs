@@ -1,5 +1,4 @@
-//! Of what scripts are joined: the fragments that others need, each by its name, and those that each kind has in its
-//! own way.
+//! The fragments that scripts are joined from, by name, and those that differ between stream and list.
 
 use dripfeed_limit::lua;
 use dripfeed_store::{Fragment, Fragments, REGISTRY_FRAGMENTS, Script};

@@ -1,4 +1,4 @@
-//! Which bursts fit a rate.
+//! Valid bursts for a rate.
 
 use dripfeed_job::Rate;
 use dripfeed_limit::Tier;
@@ -6,7 +6,7 @@ use dripfeed_limit::Tier;
 /// What is wrong with this rate and burst together, in a sentence; None when nothing is.
 pub(crate) fn fault(rate: Option<Rate>, burst: u64) -> Option<String> {
     if burst == 0 {
-        return Some("a burst of 0 lets nothing pass: use at least 1".to_owned());
+        return Some("a burst of 0 allows no calls: use at least 1".to_owned());
     }
     let rate = rate?;
     let most = Tier::most_burst(rate);

@@ -1,4 +1,4 @@
-//! Whose jobs take turns, and how often.
+//! Settings of fair queuing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::error::BucketError;
 use crate::settings::flow_bounds::{FlowBounds, MOST_NAMED, MOST_WEIGHT, NamedFlows, name_fault};
 
-/// Turns between those that wait.
+/// Settings of fair queuing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fair {
     pub by: FairBy,
@@ -23,12 +23,12 @@ pub struct Fair {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FairBy {
-    /// Callers take turns; jobs without a caller are as one caller's.
+    /// Fair queuing by caller; jobs without a caller count as one caller's.
     #[default]
     Caller,
-    /// Groups that callers name take turns; jobs without a group wait for the turns of their caller.
+    /// Fair queuing by group; jobs without a group are queued by caller.
     Group,
-    /// All jobs wait in one line.
+    /// All jobs are in one queue.
     Off,
 }
 
@@ -43,13 +43,13 @@ impl FairBy {
     }
 }
 
-/// How many calls each of some callers, or groups, gets while one of weight 1 gets one: from 1 to 1000. Cheap to clone.
+/// The weights of callers, or groups, from 1 to 1000: calls while one of weight 1 gets one. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 
 impl Weights {
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn new(weights: BTreeMap<String, u64>) -> Result<Self, String> {
         if weights.len() > MOST_NAMED {
             return Err(format!("{} callers: use at most {MOST_NAMED}", weights.len()));
@@ -61,7 +61,7 @@ impl Weights {
             }
             let sound = u16::try_from(weight).ok().filter(|weight| (1..=MOST_WEIGHT).contains(weight));
             let Some(weight) = sound else {
-                return Err(format!("the weight {weight} of `{caller}` isn't from 1 to {MOST_WEIGHT}"));
+                return Err(format!("the weight {weight} of `{caller}` is out of range: use 1 to {MOST_WEIGHT}"));
             };
             read.insert(caller, weight);
         }
@@ -109,13 +109,13 @@ impl Fair {
     pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         let is_normal = submission.priority.is_none_or(|priority| priority == Priority::Normal);
         if self.by == FairBy::Off && !is_normal {
-            let why = "all jobs wait in one line; submit without a priority";
+            let why = "all jobs are in one queue; submit without a priority";
             return Err(BucketError::Turns { by: self.by.as_str(), why });
         }
         let why = match self.by {
             FairBy::Group => return Ok(()),
-            FairBy::Caller => "its callers take turns; submit without a group",
-            FairBy::Off => "all jobs wait in one line; submit without a group",
+            FairBy::Caller => "fair queuing is by caller; submit without a group",
+            FairBy::Off => "all jobs are in one queue; submit without a group",
         };
         let refused = Err(BucketError::Turns { by: self.by.as_str(), why });
         if submission.group.is_some() { refused } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! How fast each caller, or group, may be called, and how many of its calls may be under way.
+//! Rate and concurrency limits of each caller, or group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ const LONGEST_NAME: usize = 256;
 
 pub(crate) fn name_fault(name: &str) -> Option<String> {
     let is_sound = (1..=LONGEST_NAME).contains(&name.len());
-    (!is_sound).then(|| format!("a caller's name has 1 to {LONGEST_NAME} bytes"))
+    (!is_sound).then(|| format!("a caller's name must have 1 to {LONGEST_NAME} bytes"))
 }
 
-/// What holds for each, unless it is named.
+/// The limits of each caller, or group, that has no entry in `flows`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowBounds {
-    /// Calls of each, over all replicas. None: as many as its turns let through.
+    /// The rate limit of each, over all replicas. None: no limit.
     pub rate: Option<Rate>,
-    /// At least 1. Without a rate it means nothing.
+    /// At least 1. Ignored without a rate.
     pub burst: u64,
-    /// What must let a call pass besides the rate.
+    /// Further rate limits.
     pub tiers: FlowTiers,
-    /// Calls of each under way at once, over all replicas.
+    /// Maximum concurrent calls of each, over all replicas.
     pub max_in_flight: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Default for FlowBounds {
     }
 }
 
-/// What is set for one caller, or group; what isn't is as for each.
+/// The settings of one caller, or group; omitted ones are those of [`FlowBounds`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object of weight, rate, burst, tiers, max_in_flight and paused")]
 pub struct NamedFlow {
@@ -52,23 +52,23 @@ pub struct NamedFlow {
     pub rate: Option<Rate>,
     #[serde(default, deserialize_with = "count")]
     pub burst: Option<u64>,
-    /// Instead of those of each, all together.
+    /// Replaces all tiers of [`FlowBounds`].
     #[serde(default)]
     pub tiers: Option<FlowTiers>,
     #[serde(default, deserialize_with = "count")]
     pub max_in_flight: Option<u64>,
-    /// None of its jobs is called until it isn't.
+    /// Whether its jobs are not called.
     #[serde(default)]
     pub paused: bool,
 }
 
-/// Callers, or groups, for which something else is set than for each, by their names. Cheap to clone.
+/// The settings of single callers, or groups, by name. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedFlows(Arc<BTreeMap<String, NamedFlow>>);
 
 impl NamedFlows {
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn new(flows: BTreeMap<String, NamedFlow>) -> Result<Self, String> {
         if flows.len() > MOST_NAMED {
             return Err(format!("{} callers: use at most {MOST_NAMED}", flows.len()));
@@ -152,7 +152,9 @@ impl NamedFlow {
 fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
     let weight: Option<u16> = Option::deserialize(from)?;
     let is_sound = weight.is_none_or(|weight| (1..=MOST_WEIGHT).contains(&weight));
-    is_sound.then_some(weight).ok_or_else(|| D::Error::custom(format!("a weight is from 1 to {MOST_WEIGHT}")))
+    is_sound
+        .then_some(weight)
+        .ok_or_else(|| D::Error::custom(format!("the weight is out of range: use 1 to {MOST_WEIGHT}")))
 }
 
 fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {

@@ -1,4 +1,4 @@
-//! Rates that each caller, or group, keeps besides the first one, such as a daily quota.
+//! Further rate limits of each caller, or group, such as a daily quota.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::settings::burst;
 /// Each is counted for each caller.
 const MOST: usize = 4;
 
-/// A rate, and how many calls may come at once after a quiet time.
+/// A rate, and the calls that may start at once after an idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenTier")]
 pub struct FlowTier {
@@ -42,16 +42,16 @@ impl TryFrom<WrittenTier> for FlowTier {
     }
 }
 
-/// All of them must let a call pass. Cheap to clone.
+/// Rate limits that a call must all pass. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTiers(Arc<[FlowTier]>);
 
 impl FlowTiers {
-    /// The most tiers beside a rate.
+    /// Maximum number of tiers in addition to the rate.
     pub const MOST: usize = MOST;
 
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the fault.
     pub fn new(tiers: Vec<FlowTier>) -> Result<Self, String> {
         if tiers.len() > MOST {
             return Err(format!("{} tiers: use at most {MOST}", tiers.len()));
@@ -123,8 +123,8 @@ mod tests {
                 json!([{ "rate": "1/s" }, { "rate": "1/s", "kind": "fixed" }]),
                 "fair.tiers[1]: unknown field `kind`, expected `rate` or `burst`",
             ),
-            (json!([{ "rate": "0/s" }]), "fair.tiers[0]: `0/1s` lets nothing pass"),
-            (json!([{ "rate": "1/s", "burst": 0 }]), "fair.tiers[0]: a burst of 0 lets nothing pass"),
+            (json!([{ "rate": "0/s" }]), "fair.tiers[0]: `0/1s` allows no calls"),
+            (json!([{ "rate": "1/s", "burst": 0 }]), "fair.tiers[0]: a burst of 0 allows no calls"),
             (json!([{ "rate": "1/s", "burst": EXACT }]), "fair.tiers[0]: a burst of 9007199254740992 at 1/s can't"),
             (json!(vec![json!({ "rate": "1/s" }); 5]), "fair.tiers: 5 tiers: use at most 4"),
         ] {

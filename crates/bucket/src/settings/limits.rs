@@ -1,4 +1,4 @@
-//! Who may submit how much: a bucket's policies, and the list that they were read from.
+//! Rate limits of submissions: a bucket's policies, and the list that they were parsed from.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const MOST_POLICIES: usize = 100;
 /// Everybody who works with the bucket reads them after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Policies that can be decided with the append. Cheap to clone.
+/// Policies that the enqueuing script can check. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct BucketLimits(Arc<ParsedLimits>);
 
@@ -90,15 +90,15 @@ fn impossible(policy: &Policy) -> impl Iterator<Item = (&'static str, &'static s
         (
             settings.consistency != Consistency::Strict,
             "consistency",
-            "a bucket decides its limits in Redis, with the append: use strict",
+            "limits of a bucket are checked in Redis, by the script that enqueues: use strict",
         ),
         (
             settings.on_store_error != OnStoreError::Closed,
             "on_store_error",
-            "without Redis nothing can be admitted: use closed",
+            "without Redis no job can be accepted: use closed",
         ),
-        (settings.id.as_str() == MAX_SHARE, "id", "in refusals this names the bucket's max_share: use another one"),
-        (leases, "tiers", "a submission holds nothing that could be returned: use leak.max_in_flight, or backlog"),
+        (settings.id.as_str() == MAX_SHARE, "id", "reserved for the bucket's max_share: use another id"),
+        (leases, "tiers", "a submission takes no lease: use leak.max_in_flight, or backlog"),
     ]
     .into_iter()
     .filter_map(|(is_so, member, why)| is_so.then_some((member, why)))

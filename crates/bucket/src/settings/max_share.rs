@@ -1,4 +1,4 @@
-//! How much of a bucket's room the jobs of one caller may take.
+//! The maximum share of a bucket's capacity for the jobs of one caller.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub enum MaxShare {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no share: write a part of the capacity from 0.01% to 100%, such as 25%, or {FREE}")]
+#[error("`{0}` is not a share: use a percentage of the capacity from 0.01% to 100%, such as 25%, or {FREE}")]
 pub struct BadMaxShare(String);
 
 impl MaxShare {

@@ -1,4 +1,4 @@
-//! Which ends of jobs other buckets are given a job for, and how many of these jobs wait for it at most.
+//! The targets of outcome jobs, and the size of the outbox.
 
 use dripfeed_job::chain::NO_TARGET;
 use dripfeed_job::{BucketName, Chain, Ending, OutcomeTargets, Submission};
@@ -7,15 +7,15 @@ use crate::error::BucketError;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnOutcome {
-    /// None twice. Empty: no end goes anywhere.
+    /// Without duplicates. Empty: no outcome jobs.
     pub targets: Vec<OutcomeTarget>,
-    /// The most outcome jobs that wait for their bucket.
+    /// Maximum number of outcome jobs in the outbox.
     pub most: u64,
-    /// The most bytes of them together.
+    /// Maximum bytes of the outbox.
     pub bytes: u64,
 }
 
-/// A bucket that gets a job for each end of such a kind.
+/// A target bucket, and the outcomes for which it gets outcome jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeTarget {
     pub bucket: BucketName,
@@ -33,7 +33,7 @@ impl OnOutcome {
         self.targets.is_empty()
     }
 
-    /// The most outcome jobs of one end.
+    /// Maximum number of outcome jobs of one job.
     #[must_use]
     pub fn most_of_one(&self) -> u64 {
         let of = |ending: &Ending| self.targets.iter().filter(|target| target.outcomes.contains(ending)).count() as u64;
@@ -59,19 +59,19 @@ impl OnOutcome {
         let mut names: Vec<&str> = self.targets.iter().map(|target| target.bucket.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Some(format!("the bucket `{}` is named twice: write all of its outcomes together", pair[0]));
+            return Some(format!("the bucket `{}` is listed twice: list all of its outcomes in one place", pair[0]));
         }
         if names.contains(&NO_TARGET) {
-            return Some(format!("no bucket `{NO_TARGET}` can be a target: jobs choose none of them by that word"));
+            return Some(format!("`{NO_TARGET}` can't be a target: for a job it means no targets"));
         }
         if names.len() > OutcomeTargets::MOST {
-            return Some(format!("{} targets are too many: use at most {}", names.len(), OutcomeTargets::MOST));
+            return Some(format!("{} targets: use at most {}", names.len(), OutcomeTargets::MOST));
         }
         let largest = self.most_of_one() * Self::largest(answer_bytes);
         if self.most < self.most_of_one() || self.bytes < largest {
             return Some(format!(
-                "keep.most_outbox and keep.outbox_bytes leave no room for what one job of `{bucket}` makes: use at \
-                 least {} and {largest}B",
+                "keep.most_outbox and keep.outbox_bytes are too small for the outcome jobs of one job of `{bucket}`: \
+                    use at least {} and {largest}B",
                 self.most_of_one()
             ));
         }

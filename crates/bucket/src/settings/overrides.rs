@@ -1,4 +1,4 @@
-//! Settings that were changed at run time, and what they come to over the configured ones.
+//! Settings changed at run time, and how they override the configured ones.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::settings::limits::BucketLimits;
 use crate::settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
 use crate::settings::setting_kind::{Adjustable, BadSetting, SettingValue};
 
-/// By the setting's name: a value, or None to go back to the configured one. What isn't in it stays unchanged.
+/// By name of the setting: a value, or None to restore the configured one. Settings that aren't in it are unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides(BTreeMap<&'static str, Option<SettingValue>>);
 
@@ -18,11 +18,11 @@ impl Overrides {
     /// One change: of the setting with this name, to a value in the form of the API; null goes back.
     ///
     /// # Errors
-    /// When there is no such setting, or what is wrong with the value.
+    /// For an unknown setting, or an invalid value.
     pub fn of(name: &str, value: impl Into<Json>) -> Result<Self, BadSetting> {
         let mut overrides = Self::default();
         let setting =
-            RunTimeSetting::named(name).ok_or_else(|| BadSetting::Value(format!("there is no setting `{name}`")))?;
+            RunTimeSetting::named(name).ok_or_else(|| BadSetting::Value(format!("unknown setting `{name}`")))?;
         overrides.set(setting, value.into())?;
         Ok(overrides)
     }
@@ -37,7 +37,7 @@ impl Overrides {
         Ok(())
     }
 
-    /// These, and over them `later` ones.
+    /// These overrides, overridden by `later`.
     #[must_use]
     pub fn and(mut self, later: Self) -> Self {
         self.0.extend(later.0);
@@ -49,7 +49,7 @@ impl Overrides {
         self.0.contains_key(name)
     }
 
-    /// Each change, as the API prints it.
+    /// The overrides in the form of the API.
     pub fn iter(&self) -> impl Iterator<Item = (&'static RunTimeSetting, Option<&Json>)> {
         let json = |name| self.0.get(name).map(|value| value.as_ref().map(|value| &value.json));
         RUN_TIME_SETTINGS.iter().filter_map(move |setting| Some((setting, json(setting.name)?)))

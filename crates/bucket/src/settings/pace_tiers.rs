@@ -1,9 +1,9 @@
-//! What a pace has besides its rate.
+//! The tiers of a pace, in addition to its rate.
 
 use dripfeed_limit::{LoadError, Tier, load};
 use serde_json::Value as Json;
 
-/// Tiers of a pace besides its rate, and how they were written.
+/// The tiers of a pace, in addition to its rate, and their source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PaceTiers {
     written: Vec<Json>,

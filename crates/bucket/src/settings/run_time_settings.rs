@@ -1,6 +1,5 @@
-//! The settings that can be changed at run time: each stands here once. `PATCH` and its description, `dripfeed set`,
-//! what a bucket shows of its changes, and the hash `control` go by this table. The defaults are in
-//! `config/default.toml`, with those of all settings.
+//! The settings that can be changed at run time, each defined once. `PATCH` and its description, `dripfeed set`, the
+//! overrides that a bucket shows, and the hash `control` use this table. Defaults are in `config/default.toml`.
 
 use serde_json::Value as Json;
 
@@ -12,11 +11,11 @@ use crate::settings::setting_kind::SettingKind::{
 pub struct RunTimeSetting {
     /// In the configuration, in `PATCH` and for `dripfeed set`.
     pub name: &'static str,
-    /// For the API description; empty: the name says it.
+    /// For the API description; empty: self-explanatory.
     pub description: &'static str,
     /// For `dripfeed set`.
     pub example: &'static str,
-    /// How it is read, and what it sets.
+    /// How it is parsed and applied.
     pub kind: SettingKind,
 }
 
@@ -29,66 +28,66 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "capacity_bytes",
-        description: "Bytes, or text with a unit: `64MiB`.",
+        description: "Bytes, or a string with a unit: `64MiB`.",
         example: "32MiB",
         kind: Size(|to, bytes| to.settings.capacity_bytes = bytes),
     },
     RunTimeSetting {
         name: "max_share",
-        description: "The largest share of the capacity, in jobs and in bytes, for one caller's jobs; or `free`: as \
-                      much as there is free room.",
+        description: "Maximum share of the capacity, in jobs and in bytes, for the jobs of one caller; or `free`: as \
+            much as there is free room.",
         example: "25%",
         kind: MaxShare(|to, share| to.settings.max_share = Some(share)),
     },
     RunTimeSetting {
         name: "fair.by",
-        description: "Whose jobs take turns: those of each `caller`, or `group`; or `off`: all jobs wait in one line.",
+        description: "Fair queuing by `caller` or by `group`; `off`: all jobs are in one queue.",
         example: "off",
         kind: FairBy(|to, by| to.settings.fair.by = by),
     },
     RunTimeSetting {
         name: "fair.weights",
-        description: "Calls that a caller, or group, gets while one of weight 1 gets one, from 1 to 1000; replaced as \
-                      a whole.",
+        description: "Weights of callers, or groups, from 1 to 1000: calls while one of weight 1 gets one; replaced as \
+            a whole.",
         example: r#"{"shop":4}"#,
         kind: Weights(|to, weights| to.settings.fair.weights = weights),
     },
     RunTimeSetting {
         name: "fair.rate",
-        description: "Calls of each caller, or group, per time.",
+        description: "Rate limit of each caller, or group, such as `10/s`.",
         example: "10/s",
         kind: Rate(|to, rate| to.settings.fair.bounds.rate = Some(rate)),
     },
     RunTimeSetting {
         name: "fair.burst",
-        description: "Calls of each that may start at once after a quiet time.",
+        description: "Calls of each that may start at once after an idle time.",
         example: "10",
         kind: Count(|to, burst| to.settings.fair.bounds.burst = burst),
     },
     RunTimeSetting {
         name: "fair.tiers",
-        description: "Further rates of each, at most 4, that a call must keep besides `fair.rate`; replaced as a \
-                      whole.",
+        description: "Further rate limits of each, at most 4, that a call must pass in addition to `fair.rate`; \
+            replaced as a whole.",
         example: r#"[{"rate":"1000/d","burst":1000}]"#,
         kind: FlowTiers(|to, tiers| to.settings.fair.bounds.tiers = tiers),
     },
     RunTimeSetting {
         name: "fair.max_in_flight",
-        description: "Concurrent calls of each, over all replicas.",
+        description: "Maximum concurrent calls of each, over all replicas.",
         example: "2",
         kind: Count(|to, calls| to.settings.fair.bounds.max_in_flight = Some(calls)),
     },
     RunTimeSetting {
         name: "fair.flows",
-        description: "What is set for some callers, or groups, by their names: `weight`, `rate`, `burst`, \
-                      `tiers`, `max_in_flight`, and `paused`; replaced as a whole.",
+        description: "Settings of single callers, or groups, by name: `weight`, `rate`, `burst`, `tiers`, \
+            `max_in_flight` and `paused`; replaced as a whole.",
         example: r#"{"shop":{"rate":"50/s","max_in_flight":10}}"#,
         kind: Flows(|to, flows| to.settings.fair.flows = flows),
     },
     RunTimeSetting {
         name: "limits",
-        description: "Rate limits of submissions, as a list or as a document; replaced as a whole. Consumption is kept \
-                      for unchanged ids.",
+        description: "Rate limits of submissions, as a list or as a document; replaced as a whole. Policies with the \
+            same id keep their counters.",
         example: r#"[{"id":"each","key":["caller"],"tiers":[{"kind":"gate","period":"1s"}]}]"#,
         kind: Limits(|to, limits| to.limits = limits),
     },
@@ -106,7 +105,7 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "leak.tiers",
-        description: "Further limits that a call must pass besides the rate.",
+        description: "Further rate limits that each call must pass.",
         example: r#"[{"kind":"fixed","limit":10000,"period":"1d"}]"#,
         kind: PaceTiers(|to, tiers| to.settings.leak.tiers = tiers),
     },
@@ -118,13 +117,13 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "leak.concurrency",
-        description: "Per replica.",
+        description: "Concurrent calls of each replica.",
         example: "5",
         kind: SmallCount(|to, calls| to.settings.leak.concurrency = calls),
     },
     RunTimeSetting {
         name: "leak.max_in_flight",
-        description: "Over all replicas.",
+        description: "Concurrent calls of all replicas.",
         example: "20",
         kind: Count(|to, calls| to.settings.leak.max_in_flight = Some(calls)),
     },

@@ -1,4 +1,4 @@
-//! What a setting that can be changed at run time may be: how it is read, and what it sets.
+//! The kinds of settings that can be changed at run time: how each is parsed and applied.
 
 use std::fmt;
 use std::num::NonZeroU16;

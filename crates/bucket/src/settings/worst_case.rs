@@ -1,5 +1,5 @@
-//! How much of Redis' memory a bucket takes at most, worked out from its settings. The constants were measured on
-//! Redis, and a test compares the sum with `used_memory`.
+//! The maximum memory that a bucket uses in Redis, computed from its settings. The constants were measured, and a test
+//! compares the sum with `used_memory`.
 
 use crate::settings::{BucketSettings, Kind};
 
@@ -30,19 +30,19 @@ const IDEMPOTENCY_KEY: u64 = 1280;
 const SCHEDULE: u64 = 640;
 /// One letter is kept, however large. No script moves a larger job.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes, the audit trail, replays of many.
+/// Counters, members, changes, the audit log, background replays.
 const BUCKET: u64 = 128 << 10;
 /// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
 const HISTORY: u64 = 64 << 10;
 
 /// What an installation takes beside its buckets: Redis itself, its connections, the answers to batches, which are kept
-/// for some seconds: those of 20,000 admissions a second; and as many API keys as may be made at run time.
+/// for some seconds: those of 20,000 admissions a second; and the maximum number of API keys created over the API.
 pub const INSTALLATION: u64 = 96 << 20;
 
 const MIB: u64 = 1 << 20;
 
 impl BucketSettings {
-    /// The most bytes of Redis' memory that this bucket takes. The state of limits isn't in it.
+    /// The maximum memory of this bucket in Redis, without counters of limits.
     #[must_use]
     pub fn most_memory(&self) -> u64 {
         let stored = |bytes: u64| bytes.saturating_mul(ROUNDING.0) / ROUNDING.1;
@@ -89,24 +89,23 @@ impl BucketSettings {
     }
 }
 
-/// What is wrong with the memory that Redis may take, and what to do about it; None: all fits. `limits`: the
-/// `maxmemory` of each server. `needed`: what all buckets together may take.
+/// A warning if `maxmemory` is too low or not set; None: it suffices. `limits`: `maxmemory` of each server. `needed`:
+/// the maximum of all buckets together.
 #[must_use]
 pub fn memory_shortfall(limits: &[u64], needed: u64) -> Option<String> {
-    let what_to_do = "raise maxmemory, or lower capacity, capacity_bytes and keep of the buckets";
+    let what_to_do = "raise maxmemory, or lower capacity, capacity_bytes or keep of the buckets";
     if limits.contains(&0) {
         let needed = needed.div_ceil(MIB);
         return Some(format!(
-            "maxmemory isn't set, so Redis grows until it is killed; the buckets may take {needed} MiB: set it to at \
-             least that"
+            "maxmemory of Redis isn't set; set it to at least {needed} MiB, the most that the buckets can use"
         ));
     }
     let given = limits.iter().fold(0, |sum: u64, limit| sum.saturating_add(*limit));
     (given < needed).then(|| {
         let (given, needed) = (given / MIB, needed.div_ceil(MIB));
         format!(
-            "the buckets may take {needed} MiB and maxmemory is {given} MiB: when it is full, new jobs are \
-            refused: {what_to_do}"
+            "maxmemory of Redis is {given} MiB, and the buckets can use {needed} MiB; when it is full, new jobs are \
+                refused: {what_to_do}"
         )
     })
 }
@@ -121,8 +120,8 @@ mod tests {
         assert_eq!(memory_shortfall(&[50 << 20, 50 << 20], 100 << 20), None);
         assert!(
             memory_shortfall(&[100 << 20], (100 << 20) + 1)
-                .is_some_and(|text| text.contains("take 101 MiB and maxmemory is 100 MiB"))
+                .is_some_and(|text| text.contains("maxmemory of Redis is 100 MiB, and the buckets can use 101 MiB"))
         );
-        assert!(memory_shortfall(&[0], 1).is_some_and(|text| text.contains("maxmemory isn't set")));
+        assert!(memory_shortfall(&[0], 1).is_some_and(|text| text.contains("maxmemory of Redis isn't set")));
     }
 }

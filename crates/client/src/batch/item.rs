@@ -1,4 +1,4 @@
-//! A job as a batch has it.
+//! A job as a batch item.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::new_job::NewJob;
 
-/// A job as a batch has it: `{"body": …, "options": {…}}`, on one line.
+/// A batch item: `{"body": …, "options": {…}}`, on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchItem(String);
 
@@ -25,7 +25,7 @@ struct Members<'a> {
 }
 
 impl BatchItem {
-    /// JSON text that the API reads. Its line breaks, which mean nothing in JSON, become spaces.
+    /// From JSON text. Line breaks, which are insignificant in JSON, become spaces.
     #[must_use]
     pub fn of_json(text: &str) -> Self {
         Self(text.replace('\n', " "))

@@ -1,4 +1,4 @@
-//! How each job of a batch ended.
+//! The result of each job of a batch.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::problem::Problem;
 /// Between tries, when nobody says how long to wait.
 pub(crate) const USUAL_WAIT: Duration = Duration::from_secs(1);
 
-/// How each job of a batch ended, in their order.
+/// The result of each job of a batch, in order.
 #[derive(Debug)]
 pub struct SentBatch {
     pub items: Vec<ItemResult>,
-    /// Why some are left.
+    /// Why some jobs are [`Left`](ItemResult::Left).
     pub error: Option<ClientError>,
 }
 
@@ -25,8 +25,8 @@ pub enum ItemResult {
     Accepted(JobId),
     /// For good.
     Refused(Problem),
-    /// Not accepted in time, or not known to be: [`SentBatch::error`] says why. A push with the same idempotency key
-    /// is safe.
+    /// Not accepted in time, or with unknown outcome; see [`SentBatch::error`]. Pushing it again with the same
+    /// idempotency key is safe.
     Left,
 }
 
@@ -35,7 +35,7 @@ impl SentBatch {
         Self { items: vec![ItemResult::Left; items], error: None }
     }
 
-    /// The ids of those that were accepted.
+    /// The ids of the accepted jobs.
     pub fn accepted(&self) -> impl Iterator<Item = JobId> {
         self.items.iter().filter_map(|item| if let ItemResult::Accepted(id) = item { Some(*id) } else { None })
     }

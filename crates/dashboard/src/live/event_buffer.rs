@@ -1,4 +1,4 @@
-//! Server-sent events, which arrive in pieces.
+//! Parses server-sent events that arrive in pieces.
 
 use bytes::{Bytes, BytesMut};
 

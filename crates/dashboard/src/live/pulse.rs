@@ -1,5 +1,5 @@
-//! What happens now: the rates of the last seconds, by what buckets counted since. The rates of the API are over a
-//! longer window, in which a flood is still seen when it is over.
+//! Current rates: computed over the last seconds from the counters of buckets. The rates of the API cover a longer
+//! window, in which a burst is visible after it has ended.
 
 use std::collections::{HashMap, VecDeque};
 

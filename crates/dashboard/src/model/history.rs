@@ -1,4 +1,4 @@
-//! A bucket over a window.
+//! Time series of a bucket.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which callers hold room, and which limits refused.
+//! The callers with the most jobs, and refusals by limit.
 
 use std::collections::BTreeMap;
 

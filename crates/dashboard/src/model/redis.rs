@@ -1,4 +1,4 @@
-//! Redis, and what the doctor finds in a bucket.
+//! Redis, and the findings of the doctor.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! A replay of many dead letters.
+//! A background replay.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! The audit trail of a bucket: with its page, and again when there may be more in it.
+//! The audit log of a bucket: part of its page, reloaded after changes.
 
 use std::sync::Arc;
 

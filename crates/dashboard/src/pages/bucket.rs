@@ -1,4 +1,4 @@
-//! `/buckets/{b}`: one bucket, its numbers, its pace, and what can be done.
+//! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
@@ -83,7 +83,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
             section.card.row {
                 div {
                     h2 { "Purge" }
-                    p.faint { "Cancels all waiting and parked jobs, for good. Jobs in flight go on." }
+                    p.faint { "Permanently cancels all waiting and parked jobs. Jobs in flight continue." }
                 }
                 (action::confirmed(
                     visitor,

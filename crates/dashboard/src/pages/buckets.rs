@@ -1,4 +1,4 @@
-//! `/`: all buckets, and what needs a person first.
+//! `/`: all buckets, and first what needs attention.
 
 mod drawn;
 mod live;

@@ -1,4 +1,4 @@
-//! Cancels all jobs that match: a form on the jobs' page, and what it does.
+//! Bulk cancel: a form on the page of jobs, and its action.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -18,7 +18,7 @@ use crate::web::identity::Visitor;
 /// The fields are those of the API's filter.
 pub(crate) fn form(visitor: &Visitor, name: &str, path: &str, state: &str) -> Markup {
     let fields = html! {
-        p { "Cancels waiting and parked jobs that match all of this, for good. Jobs in flight go on." }
+        p { "Permanently cancels the waiting and parked jobs that match all of these. Jobs in flight continue." }
         label {
             "state"
             select name="state" {

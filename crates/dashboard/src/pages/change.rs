@@ -1,4 +1,4 @@
-//! `/buckets/{b}/change`: settings changed at run time, shown before they are applied.
+//! `/buckets/{b}/change`: changes settings at run time, with a preview.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(crate) fn form(bucket: &Bucket) -> Markup {
     html! {
         section.card {
             h2 { "Settings" }
-            p.faint { "Fill in what to change; nothing changes before you have seen a preview." }
+            p.faint { "Fill in the settings to change. A preview is shown before anything changes." }
             form.settings method="get" action={ "/buckets/" (bucket.name) "/change" } {
                 @for setting in &SETTINGS {
                     label {
@@ -155,7 +155,7 @@ fn changed(bucket: &Bucket) -> Vec<&'static str> {
 /// What follows from it.
 fn notes(bucket: &Bucket, wanted: &[(&'static str, String)]) -> Vec<String> {
     let capacity = wanted.iter().find(|(name, _)| *name == "capacity").and_then(|(_, value)| value.parse::<u64>().ok());
-    let mut notes = vec!["Applies at once, on all replicas, also to jobs that are queued already.".to_owned()];
+    let mut notes = vec!["Applies at once, on all replicas, also to queued jobs.".to_owned()];
     notes.extend(capacity.filter(|capacity| *capacity < bucket.level).map(|capacity| {
         format!("The level is {}: no job is lost, and new ones are refused until it is below {capacity}.", bucket.level)
     }));

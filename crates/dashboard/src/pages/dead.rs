@@ -1,4 +1,4 @@
-//! `/buckets/{b}/dead`: dead letters, grouped by why they died.
+//! `/buckets/{b}/dead`: dead letters, grouped by reason.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
@@ -51,8 +51,9 @@ fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, letters: &List<DeadLe
                 @else {
                     p { "No dead letters." }
                     p.faint {
-                        "A job becomes one when the upstream refuses it for good, or its attempts are used up. "
-                        "Here it can then be looked at, edited, replayed, exported or deleted."
+                        "A job is dead-lettered when the upstream refuses it permanently, or all its attempts have \
+                            failed. "
+                        "It can then be inspected, edited, replayed, exported or deleted here."
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Dead letters of one reason and status: shown together, replayed and deleted together.
+//! Dead letters of one reason and status, which can be replayed and deleted together.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub(crate) fn of_page(visitor: &Visitor, path: &str, letters: &List<DeadLetter>)
 
 fn actions(visitor: &Visitor, path: &str, group: &DeadQuery) -> Markup {
     let fields = html! {
-        p { "Deletes all letters of this reason and status, also those that aren't on this page, for good." }
+        p { "Permanently deletes all letters with this reason and status, including those on other pages." }
         (group.fields())
     };
     html! {

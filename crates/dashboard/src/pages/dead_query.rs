@@ -1,4 +1,4 @@
-//! Which dead letters are shown, replayed, deleted or exported.
+//! The filter of dead letters to show, replay, delete or export.
 
 use maud::{Markup, html};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What an action did, said once on the page that comes after it.
+//! The result of an action, shown once on the next page.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -24,11 +24,11 @@ impl Done {
             Some("paused") => "Paused. Nothing is called until it is resumed.".to_owned(),
             Some("resumed") => "Resumed.".to_owned(),
             Some("changed") => "Changed. It applies at once, also to queued jobs.".to_owned(),
-            Some("purged") => format!("Cancelled {count} jobs. Those in flight go on."),
+            Some("purged") => format!("Cancelled {count} jobs. Jobs in flight continue."),
             Some("cancelled") => "Cancelled.".to_owned(),
             Some("replayed") => format!("Replayed {count}: each is a new job now."),
-            Some("replaying") => "The replay has started. It goes on when you leave this page.".to_owned(),
-            Some("stopped") => "The replay has stopped. What it hasn't replayed stays.".to_owned(),
+            Some("replaying") => "The replay has started. It continues when you leave this page.".to_owned(),
+            Some("stopped") => "The replay has stopped. Letters that it hasn't replayed stay.".to_owned(),
             Some("deleted") => format!("Deleted {count}."),
             _ => return html! {},
         };

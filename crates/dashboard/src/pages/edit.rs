@@ -1,4 +1,4 @@
-//! A dead letter with another payload, as a new job.
+//! Submits a dead letter as a new job with another payload.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! `/buckets/{b}/history`: what happened in a bucket, as a part of its page.
+//! `/buckets/{b}/history`: the charts of a bucket, as part of its page.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;

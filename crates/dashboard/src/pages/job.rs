@@ -1,4 +1,4 @@
-//! `/buckets/{b}/jobs/{id}`: one job and how it ended.
+//! `/buckets/{b}/jobs/{id}`: one job and its outcome.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;

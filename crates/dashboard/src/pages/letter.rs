@@ -62,7 +62,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
             div.actions {
                 (action::button(visitor, &format!("{path}/replay"), "Replay"))
                 (edit::form(page.redaction(), visitor, path, letter))
-                @let what = "Deletes this letter and its payload for good.";
+                @let what = "Permanently deletes this letter and its payload.";
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))
             }
         }

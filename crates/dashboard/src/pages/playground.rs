@@ -1,4 +1,4 @@
-//! In `dripfeed dev`: buttons to play with, and how the upstream behaves.
+//! In `dripfeed dev`: buttons that submit jobs and change the mode of the echo upstream.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

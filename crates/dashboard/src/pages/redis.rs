@@ -1,4 +1,4 @@
-//! `/redis`: the servers, their memory and persistence, what is wrong, and what the doctor finds in a bucket.
+//! `/redis`: the servers, their memory and persistence, problems, and the findings of the doctor.
 
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -53,7 +53,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
         @for server in &redis.servers { (one(server, redis.worst_case_bytes)) }
         section.card {
             h2 { "Doctor" }
-            p.faint { "Checks that every job of a bucket is where it belongs. It reads all of them, a few at a time." }
+            p.faint { "Checks the invariants of a bucket. It reads all jobs, a few at a time." }
             form.inline method="get" action="/redis" {
                 label {
                     "Bucket "
@@ -89,7 +89,7 @@ fn one(server: &Server, worst_case: u64) -> Markup {
     let (most, most_is) = if server.max_memory > 0 {
         (server.max_memory, "maxmemory")
     } else {
-        (worst_case.max(server.used_memory), "the most that all buckets take")
+        (worst_case.max(server.used_memory), "maximum memory of all buckets")
     };
     html! {
         section.card {

@@ -1,4 +1,4 @@
-//! Replays of many dead letters, on the page of the dead letters: started, watched, and stopped.
+//! Background replays on the page of dead letters: start, progress, stop.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! `/services`: rules in force, what they decided, and a request to try them with.
+//! `/services`: rules, decisions, and a form to try a request.
 
 use axum::extract::{Path, State};
 use axum::response::Response;

@@ -53,7 +53,7 @@ fn body(next: &Next, failure: Option<&Failure>) -> Markup {
     html! {
         section.sign-in.card {
             h1 { "Sign in" }
-            p.faint { "With an API key. What it may do here is what it may do in the API." }
+            p.faint { "With an API key, which has the same permissions here as in the API." }
             @if let Some(Failure { title, detail, .. }) = failure {
                 p.note data-mood="bad" role="alert" { strong { (title) } ". " (detail) }
             }

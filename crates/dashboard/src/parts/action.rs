@@ -1,4 +1,4 @@
-//! Forms that change something. Each carries the visitor's token.
+//! Forms that change something, with the visitor's form token.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What needs a person, and what to do about it: first on the page.
+//! What needs attention, and the remedies: first on the page.
 
 use maud::{Markup, html};
 
@@ -43,11 +43,11 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let mut add = |mood, what: &str, what_to_do: &str| notices.push(Notice::of(bucket, mood, what, what_to_do));
     let full = numbers::percent(bucket.level, bucket.capacity);
     if bucket.reason == "dead_full" {
-        add("bad", "stopped, because its dead letters are full", "replay or delete dead letters");
+        add("bad", "stopped: its dead letters are at their maximum", "replay or delete dead letters");
     }
     if bucket.reason == "outbox_full" {
         let what_to_do = "check that the buckets of its on_outcome have room, and that their upstreams answer";
-        add("bad", "stopped, because its outbox is full", what_to_do);
+        add("bad", "stopped: its outbox is full", what_to_do);
     }
     if bucket.replicas == 0 && bucket.level > 0 {
         let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");

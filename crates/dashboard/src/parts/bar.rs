@@ -1,4 +1,4 @@
-//! A part of a whole as a bar.
+//! A progress bar.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! A bucket among a few: its picture and its numbers.
+//! A bucket as a card, with drawing and numbers; used for few buckets.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! A job as a command that submits it again.
+//! A job as a curl command that submits it again.
 
 use crate::model::job::DeadLetter;
 use dripfeed_job::redaction::{Redaction, Shown};

@@ -1,8 +1,7 @@
-//! A bucket as a picture: what comes in at the top, the level in layers, what leaks below and what keeps it from
-//! leaking, what spills over.
+//! The drawing of a bucket: inflow at the top, level in layers, outflow below with what limits it, and overflow.
 //!
-//! All drawings share the shapes of [`shapes`], which stand once in a page. Where a layer begins is an attribute, which
-//! the style sheet moves slowly; all other geometry is the same in each drawing.
+//! All drawings share the shapes of [`shapes`], which are once in a page. The start of a layer is an attribute that the
+//! style sheet animates; the rest of the geometry is the same in each drawing.
 
 use maud::{Markup, html};
 

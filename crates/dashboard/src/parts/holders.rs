@@ -1,4 +1,4 @@
-//! Which callers hold room in a bucket, and which of its limits refused.
+//! The callers with the most jobs in a bucket, and refusals by limit.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What surrounds every page.
+//! The layout of every page.
 
 use axum::response::Response;
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! How fast a bucket leaks, and why not faster.
+//! The rate of a bucket, and what limits it.
 
 use maud::{Markup, html};
 
@@ -58,7 +58,7 @@ impl Why {
         let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), throttled_ms: None, after };
         let cut = |cause: &str| why(&format!("Cut to {effective}"), format!(" of {target}: {cause}."));
         match pace.reason.as_str() {
-            "paused" => why("Paused", format!(". It fills until somebody resumes it. Its rate is {target}.")),
+            "paused" => why("Paused", format!(". It fills until it is resumed. Its rate is {target}.")),
             "held" => {
                 let why = why("Throttled by the upstream", format!(". Its rate is {target}."));
                 Self { throttled_ms: pace.held_for_ms, ..why }
@@ -67,7 +67,7 @@ impl Why {
             "refusals" => cut("the upstream refuses calls"),
             "timeouts" => cut("calls time out"),
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
-            "outbox_full" => why("Stopped", ": its outcomes wait until other buckets have room.".to_owned()),
+            "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
             _ if bucket.replicas.is_empty() => why("No processor", format!(" serves it. Its rate is {target}.")),
             _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },

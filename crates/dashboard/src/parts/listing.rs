@@ -1,4 +1,4 @@
-//! Parts of lists: filters as links, the way to the next page.
+//! Elements of lists: filter links and pagination.
 
 use maud::{Markup, html};
 

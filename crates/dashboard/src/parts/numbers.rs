@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers.
 
 const KIB: u64 = 1024;
 

@@ -1,4 +1,4 @@
-//! One bucket: its picture, its numbers, and what serves and limits it.
+//! One bucket: drawing, numbers, processors and limits.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::parts::leak::State;
 use crate::parts::{action, card, drawing, leak, listing, numbers, policy, when};
 use crate::web::identity::Visitor;
 
-/// `paused_by`: what the audit trail says of a bucket that is paused.
+/// `paused_by`: the entry of the audit log about the pause of a bucket.
 pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEntry>) -> Markup {
     let row = bucket.row();
     let state = State::of(&row);
@@ -53,7 +53,7 @@ fn tiles(bucket: &Bucket, row: &Row) -> Markup {
         (card::tile("out", &numbers::measured(row.settled_per_s), &target))
         (card::tile("refused", &numbers::measured(row.refused_per_s), "with status 429"))
         (card::tile("oldest job", &card::or_dash(row.oldest_age_ms.map(numbers::time)), "in the bucket"))
-        (card::tile("empties in", &card::or_dash(leak::empties(row)), "if nothing comes"))
+        (card::tile("empties in", &card::or_dash(leak::empties(row)), "if no jobs are added"))
         (card::tile("size", &numbers::bytes(bucket.bytes), &bytes))
         div {
             dt { "dead letters" }

@@ -1,4 +1,4 @@
-//! A body as text, as a tree of JSON, or as bytes.
+//! A body as text, as a JSON tree, or as bytes.
 
 mod indent;
 mod tree;
@@ -33,7 +33,7 @@ pub(crate) fn of(redaction: &Redaction, payload: &Payload<'_>) -> Markup {
             (whole(&masked, payload))
         },
         Shown::Hidden => html! {
-            p.faint { "It isn't shown: it may have fields that are to be redacted, and isn't one whole JSON text." }
+            p.faint { "Not shown: it may contain fields to redact, and isn't valid JSON." }
         },
     }
 }
@@ -67,7 +67,7 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
 
 /// For keys without the scope `inspect`.
 pub(crate) fn hidden() -> Markup {
-    html! { p.faint { "Your key doesn't show payloads and answers: that takes the scope " code { "inspect" } "." } }
+    html! { p.faint { "Your key doesn't show payloads and answers: this needs the scope " code { "inspect" } "." } }
 }
 
 /// An object or an array: whole, or not at all.

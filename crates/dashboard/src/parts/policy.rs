@@ -1,4 +1,4 @@
-//! A policy of a service or a bucket, as cells of a table: its id, what it counts by, its tiers.
+//! A policy of a service or a bucket as table cells: id, key, tiers.
 
 use maud::{Markup, html};
 use serde_json::Value;

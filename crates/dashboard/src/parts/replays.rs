@@ -1,4 +1,4 @@
-//! Replays of many dead letters, and how far each is.
+//! Background replays and their progress.
 
 use maud::{Markup, html};
 

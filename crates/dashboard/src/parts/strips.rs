@@ -1,4 +1,4 @@
-//! What happened in a bucket, as strips of one time axis: each a picture that needs no script, and all of them a table.
+//! The charts of a bucket over one time axis, without JavaScript, and the same data as a table.
 
 mod path;
 mod series;

@@ -1,4 +1,4 @@
-//! Many buckets: a row for each, of which a page shows some.
+//! The table of buckets, for many of them, in pages.
 
 mod selection;
 

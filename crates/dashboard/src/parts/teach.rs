@@ -1,4 +1,4 @@
-//! Empty pages teach: what to call, with the address at hand.
+//! Empty pages show a command to try, with the address of the intake.
 
 use http::{HeaderMap, header};
 use maud::{Markup, html};

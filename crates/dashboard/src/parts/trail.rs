@@ -1,4 +1,4 @@
-//! Who did what to a bucket.
+//! The audit log of a bucket.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! Moments: how long ago, with the exact time beside it. A module of the page keeps them going.
+//! Times: relative, with the exact time beside it. A script of the page updates them.
 
 use jiff::Timestamp;
 use maud::{Markup, html};

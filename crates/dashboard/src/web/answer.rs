@@ -1,4 +1,4 @@
-//! Answers of the page, and what all of them forbid browsers to do.
+//! Responses, and the security headers of all of them.
 
 use axum::response::{Html, IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

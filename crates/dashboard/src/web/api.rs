@@ -30,7 +30,7 @@ impl Api {
     pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Failure> {
         let body = self.call(visitor, Method::GET, path, None).await?;
         serde_json::from_slice(&body).map_err(|error| {
-            tracing::error!(%error, path, "the page can't read an answer of the API");
+            tracing::error!(%error, path, "the dashboard can't parse a response of the API");
             Failure::unreadable()
         })
     }

@@ -1,4 +1,4 @@
-//! The style sheet, the modules and the icon: compiled in, and fetched again only when they change.
+//! Style sheet, scripts and icon: compiled in, and cached until they change.
 
 use std::sync::Arc;
 

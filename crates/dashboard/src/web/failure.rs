@@ -1,4 +1,4 @@
-//! What went wrong, as the API says it.
+//! Errors, as the API reports them.
 
 use http::StatusCode;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! A submitted form: of a page of ours, and of this visitor.
+//! Parses a submitted form, and checks its origin and token.
 
 use std::collections::BTreeMap;
 
@@ -78,6 +78,6 @@ pub(crate) fn is_of_our_page(headers: &HeaderMap) -> bool {
 }
 
 pub(crate) fn forged() -> Failure {
-    let detail = "this form is not of the page that you are signed in to: reload the page and try again";
+    let detail = "this form belongs to another session: reload the page and try again";
     Failure::new(StatusCode::FORBIDDEN, "Nothing was changed", detail)
 }

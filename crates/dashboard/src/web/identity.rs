@@ -1,4 +1,4 @@
-//! Who looks at the page, and what they may do.
+//! The visitor and their permissions.
 
 use dripfeed_auth::DRIPFEED_KEY;
 use dripfeed_http::Peer;

@@ -1,7 +1,7 @@
-//! The session cookie: the visitor's key, sealed, and valid at every intake of the installation.
+//! The session cookie: the visitor's key, encrypted, and valid at every intake of the installation.
 //!
-//! It has the key and not a name of one: so anyone who learns the salt can open a cookie that they have, but make none,
-//! and a key that is revoked ends its sessions at once.
+//! It contains the key itself, not an id: anyone who learns the salt can decrypt a cookie that they have, but create
+//! none without a key, and revoking a key ends its sessions at once.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

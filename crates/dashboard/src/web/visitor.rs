@@ -1,4 +1,4 @@
-//! The session of a request becomes a visitor.
+//! Turns the session of a request into a visitor.
 
 use axum::extract::FromRequestParts;
 use axum::response::Response;
@@ -18,7 +18,7 @@ use crate::web::identity::{Permissions, Visitor};
 /// # Errors
 /// When the API doesn't accept it.
 pub(crate) async fn identify(page: &Dashboard, key: Option<&str>, parts: &Parts) -> Result<Visitor, Failure> {
-    let invalid = |_| Failure::new(StatusCode::UNAUTHORIZED, "Unknown key", "a key has no such characters");
+    let invalid = |_| Failure::new(StatusCode::UNAUTHORIZED, "Unknown key", "a key has only visible ASCII characters");
     let mut visitor = Visitor {
         key: key.map(HeaderValue::try_from).transpose().map_err(invalid)?,
         peer: parts.extensions.get::<Peer>().copied(),

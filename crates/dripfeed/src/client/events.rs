@@ -1,4 +1,4 @@
-//! `GET /v1/events`: a frame a second.
+//! `GET /v1/events`: one frame a second.
 
 use std::time::Duration;
 

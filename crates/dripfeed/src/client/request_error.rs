@@ -1,4 +1,4 @@
-//! Errors of requests in the words of the command line, and their exit codes.
+//! Errors of requests as messages of the command line, with their exit codes.
 
 use std::error::Error;
 use std::fmt;

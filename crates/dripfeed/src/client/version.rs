@@ -1,4 +1,4 @@
-//! Versions of what is changed: `ETag`, `If-Match`.
+//! Versions of resources: `ETag` and `If-Match`.
 
 use dripfeed_client::ApiResponse;
 use http::header::{ETAG, IF_MATCH};
@@ -17,6 +17,6 @@ pub(crate) fn version(answer: &ApiResponse) -> Json {
 /// When it can't be a version.
 pub(crate) fn if_match(version: Option<&str>) -> Result<HeaderMap, Failure> {
     let tag = version.map(|version| HeaderValue::try_from(format!("\"{version}\""))).transpose();
-    let tag = tag.map_err(|_| Failure::new(Exit::Usage, "--if-match is no version"))?;
+    let tag = tag.map_err(|_| Failure::new(Exit::Usage, "--if-match isn't a version"))?;
     Ok(tag.into_iter().map(|tag| (IF_MATCH, tag)).collect())
 }

@@ -1,4 +1,4 @@
-//! `dripfeed bucket`: buckets that are defined at run time.
+//! `dripfeed bucket`: buckets created over the API.
 
 mod definition;
 
@@ -28,15 +28,16 @@ pub(crate) struct Arguments {
 enum BucketCommand {
     /// Create a bucket, or replace its definition
     Put(Box<PutArgs>),
-    /// Show a bucket, with its definition and the version of that
+    /// Show a bucket, its definition and the version of the definition
     Show { name: BucketName },
     /// Delete a bucket that has no jobs
     Delete {
+        /// Name of the bucket
         name: BucketName,
-        /// Cancel its waiting and parked jobs first
+        /// First cancel its waiting and parked jobs
         #[arg(long)]
         purge: bool,
-        /// Only if its definition has this version
+        /// Only if the definition has this version
         #[arg(long, value_name = "VERSION")]
         if_match: Option<String>,
     },
@@ -44,10 +45,11 @@ enum BucketCommand {
 
 #[derive(Args, Debug)]
 struct PutArgs {
+    /// Name of the bucket
     name: BucketName,
     #[command(flatten)]
     definition: DefinitionArgs,
-    /// Only if its definition has this version
+    /// Only if the definition has this version
     #[arg(long, value_name = "VERSION")]
     if_match: Option<String>,
 }

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Show this bucket in detail
+    /// Bucket to show in detail
     name: Option<BucketName>,
     #[command(flatten)]
     connection: ConnectionArgs,

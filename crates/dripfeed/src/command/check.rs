@@ -11,13 +11,13 @@ use crate::memory;
 use crate::output;
 use crate::settings::{Layers, Settings};
 
-const GRANT: &str = "grant our Redis user the rules of config/deploy/redis-acl.conf";
-const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and \
-                       `+acl|whoami +acl|dryrun` for our user";
+const GRANT: &str = "grant the Redis user the rules of config/deploy/redis-acl.conf";
+const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and `+acl|whoami \
+    +acl|dryrun` for the Redis user";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Also check Redis: version, memory policy, persistence and ACL
+    /// Also connect to Redis and check its version, memory policy, persistence and ACL
     #[arg(long)]
     connect: bool,
 }
@@ -37,7 +37,7 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     }
     match installed_layout(&store).await? {
         Some(layout) => output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?,
-        None => output::line(format!("no role has started with the prefix `{}` yet", store.prefix()))?,
+        None => output::line(format!("no intake or processor has run with the prefix `{}` yet", store.prefix()))?,
     }
     let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
@@ -48,7 +48,7 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
             Ok(level) => output::line(format!("bucket {name}: {level}"))?,
             Err(denied) => {
                 errors += 1;
-                output::line(format!("error: bucket {name}: the ACL of Redis is too narrow: {denied}: {GRANT}"))?;
+                output::line(format!("error: bucket {name}: the Redis ACL denies {denied}: {GRANT}"))?;
             }
         }
     }
@@ -62,7 +62,7 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
         0 => Ok(output::line(format!("durability class of accepted jobs: {}", settings.redis.durability))?),
         errors => {
             let errors = counted(errors, "error");
-            Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured: {errors}")))
+            Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured, {errors}")))
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Shell to print completions for
     shell: Shell,
 }
 

@@ -18,6 +18,7 @@ use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[command(subcommand)]
     command: Option<DeadCommand>,
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum DeadCommand {
-    /// List them (the default)
+    /// List them (default)
     List {
         /// Maximum number of letters
         #[arg(long, default_value_t = 100)]
@@ -42,23 +43,24 @@ enum DeadCommand {
         #[command(flatten)]
         filter: FilterArgs,
     },
-    /// Replay one, or all that fit, at the bucket's rate
+    /// Submit one, or all that match, as new jobs
     Replay {
+        /// Id of the dead letter
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<JobId>,
-        /// All that match the filter
+        /// Replay all that match the filter
         #[arg(long)]
         all: bool,
         /// Rate of replays, such as 10/s [default: the bucket's rate]
         #[arg(long, requires = "all")]
         rate: Option<Rate>,
-        /// In the background, as there is room: prints the replay, which `replays` shows
+        /// Replay in the background, as the bucket has room; prints the replay, which `replays` shows
         #[arg(long, requires = "all", conflicts_with = "id")]
         background: bool,
         #[command(flatten)]
         filter: FilterArgs,
     },
-    /// Show the latest replays in the background, or one, and stop it
+    /// Show the latest background replays, or show or stop one
     Replays(ReplaysArgs),
     /// Delete one permanently
     Delete { id: JobId },

@@ -1,5 +1,5 @@
-//! `dripfeed doctor`: connects to Redis itself, because it checks what the roles can't see. Each script reads a bounded
-//! part, so it may be stopped at any time.
+//! `dripfeed doctor`: connects to Redis itself, to check what the roles can't see. Each script reads a bounded part, so
+//! the command may be stopped at any time.
 
 use clap::Args;
 use dripfeed_bucket::{Bucket, BucketPlace, Finding, KnownDefinitions, stranded_jobs};
@@ -14,9 +14,9 @@ use crate::settings::{Layers, Settings};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Only this bucket
+    /// Bucket to check [default: all]
     bucket: Option<BucketName>,
-    /// Repair what can be repaired
+    /// Repair what can be repaired automatically
     #[arg(long)]
     repair: bool,
     /// Output format
@@ -53,10 +53,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     findings.extend(stranded(&store, &buckets, arguments.bucket.as_ref()).await?);
     let unknown = arguments.bucket.as_ref().filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
     if let Some(wanted) = unknown.filter(|_| findings.is_empty()) {
-        return Err(Failure::new(
-            Exit::Configuration,
-            format!("no bucket `{wanted}` in the configuration: add [buckets.{wanted}]"),
-        ));
+        return Err(Failure::new(Exit::Configuration, format!("unknown bucket `{wanted}`: add [buckets.{wanted}]")));
     }
     match arguments.output {
         Format::Table if findings.is_empty() && checked_all => output::line("all invariants hold")?,
@@ -67,7 +64,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     verdict(&findings, arguments.repair)
 }
 
-/// The configured ones, and those that are defined at run time.
+/// The configured ones, and those created over the API.
 async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, Failure> {
     let durability = settings.redis.durability;
     let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));
@@ -82,7 +79,7 @@ async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, 
                     buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
                 }
                 Err(_) => {
-                    output::say(format_args!("{}: not checked: its definition isn't accepted", definition.bucket));
+                    output::say(format_args!("{}: not checked: invalid definition", definition.bucket));
                 }
             }
         }
@@ -101,7 +98,7 @@ async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>
         json!({
             "bucket": found.place.bucket,
             "count": found.jobs,
-            "what": format!("accepted jobs of a {} that no process serves any more", found.place.kind.as_str()),
+            "what": format!("accepted jobs of a {} that no process serves", found.place.kind.as_str()),
             "example": found.key,
             "remedy": null,
             "advice": served::remedy(found),
@@ -126,7 +123,7 @@ fn verdict(findings: &[Json], repaired: bool) -> Result<(), Failure> {
     match (findings.len() - repairable, repairable) {
         (0, 0) => Ok(()),
         (0, _) if repaired => Ok(()),
-        (0, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold: run it with --repair")),
+        (0, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold; repair them with --repair")),
         (_, _) => Err(Failure::new(Exit::Failure, "some invariants don't hold, and not all of them can be repaired")),
     }
 }

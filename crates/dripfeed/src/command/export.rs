@@ -1,5 +1,5 @@
-//! `export` of dead letters, outcomes and jobs: page by page to standard output, in little memory. What `intake.redact`
-//! names is masked, and payloads take a key with the scope `inspect`.
+//! `export` of dead letters, outcomes and jobs: page by page to standard output, in little memory. The members and
+//! headers in `intake.redact` are masked; payloads need a key with the scope `inspect`.
 
 mod csv;
 
@@ -18,7 +18,7 @@ pub(super) use self::csv::CsvColumn;
 
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct ExportArgs {
-    /// One JSON document per line, or rows under a line of names
+    /// NDJSON: one JSON document per line; CSV: with a header line
     #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
     format: ExportFormat,
 }
@@ -58,7 +58,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
             Err(error) => {
                 has_room(out.flush())?;
                 bar.finish_and_clear();
-                output::say(format_args!("{written} written, and not all: run it again"));
+                output::say(format_args!("incomplete: {written} written; run it again"));
                 return Err(error.into());
             }
         };

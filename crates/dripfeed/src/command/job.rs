@@ -9,9 +9,11 @@ use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
+    /// Id of the job
     id: JobId,
-    /// Cancel it if it is waiting or parked
+    /// Cancel the job if it is waiting or parked
     #[arg(long)]
     cancel: bool,
     #[command(flatten)]

@@ -14,8 +14,10 @@ use crate::output::{Column, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
-    /// Only these: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the bucket]
+    /// Only jobs in this state: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the
+    /// bucket]
     #[arg(long)]
     state: Option<JobState>,
     /// Maximum number of jobs

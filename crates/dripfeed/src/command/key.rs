@@ -1,4 +1,4 @@
-//! `dripfeed key`: keys of callers, for the configuration or at run time.
+//! `dripfeed key`: API keys, for the configuration or created over the API.
 
 mod new;
 mod put;
@@ -24,18 +24,19 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Create a random key: it is printed once and stored nowhere; the configuration gets its hash
+    /// Generate a key for the configuration; it is printed once and not stored, its hash goes into the configuration
     New(NewKey),
-    /// Make a key at run time, or change what it may do; a new key is printed once and stored nowhere
+    /// Create or change a key over the API; a new key is printed once and not stored
     Put(Box<PutArgs>),
-    /// Show a key that was made at run time
+    /// Show a key created over the API
     Show {
+        /// Id of the key
         #[arg(value_parser = id)]
         id: String,
         #[command(flatten)]
         connection: ConnectionArgs,
     },
-    /// List the keys that were made at run time
+    /// List the keys created over the API
     List {
         /// Maximum number of keys
         #[arg(long, default_value_t = 100)]
@@ -43,8 +44,9 @@ enum KeyCommand {
         #[command(flatten)]
         connection: ConnectionArgs,
     },
-    /// Revoke a key that was made at run time
+    /// Revoke a key created over the API
     Delete {
+        /// Id of the key
         #[arg(value_parser = id)]
         id: String,
         /// Only if the key has this version

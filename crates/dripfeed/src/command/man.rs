@@ -11,15 +11,15 @@ use crate::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Where the pages are written, such as /usr/local/share/man/man1; made if it doesn't exist
+    /// Directory for the man pages, such as /usr/local/share/man/man1; created if it doesn't exist
     folder: PathBuf,
 }
 
 /// One page of each command, for `man dripfeed-push`.
 pub(super) fn run(Arguments { folder }: &Arguments, program: clap::Command) -> Result<(), Failure> {
     let shown = folder.display();
-    fs::create_dir_all(folder).with_context(|| format!("{shown} can't be made"))?;
-    clap_mangen::generate_to(program, folder).with_context(|| format!("the man pages can't be written to {shown}"))?;
+    fs::create_dir_all(folder).with_context(|| format!("can't create {shown}"))?;
+    clap_mangen::generate_to(program, folder).with_context(|| format!("can't write the man pages to {shown}"))?;
     output::say(format_args!("man pages written to {shown}"));
     Ok(())
 }

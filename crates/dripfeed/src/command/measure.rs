@@ -1,4 +1,4 @@
-//! Commands that measure a running installation, or show what it measured.
+//! Commands that measure a running installation, or show its measurements.
 
 pub(crate) mod bench;
 pub(crate) mod history;

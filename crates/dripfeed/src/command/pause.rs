@@ -9,6 +9,7 @@ use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[command(flatten)]
     connection: ConnectionArgs,

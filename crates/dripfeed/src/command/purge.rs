@@ -11,6 +11,7 @@ use crate::output::{self, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     /// Don't ask for confirmation
     #[arg(long)]
@@ -38,7 +39,7 @@ pub(super) fn confirmed(command: &str, question: &str, bucket: &BucketName) -> R
     if !io::stdin().is_terminal() {
         return Err(Failure::new(
             Exit::Usage,
-            format!("{command} asks for confirmation, and standard input is no terminal: use --yes"),
+            format!("{command} needs a confirmation, and standard input isn't a terminal: use --yes"),
         ));
     }
     eprint!("{question} Type the bucket's name: ");

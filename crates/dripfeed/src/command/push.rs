@@ -21,6 +21,7 @@ use crate::output::{self, Format};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[command(flatten)]
     source: BodySource,
@@ -29,8 +30,8 @@ pub(crate) struct Arguments {
     content_type: Option<String>,
     #[command(flatten)]
     options: Options,
-    /// Name of this push, part of the idempotency keys of its lines: with the name of an interrupted push, lines that
-    /// were accepted are not submitted again
+    /// Name of this push, part of the idempotency key of each line. To resume an interrupted push, use its name:
+    /// accepted lines are not submitted again
     #[arg(long, requires = "ndjson", value_name = "NAME")]
     run_id: Option<String>,
     #[command(flatten)]
@@ -41,13 +42,13 @@ pub(crate) struct Arguments {
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct BodySource {
-    /// The body itself
+    /// Body of the job
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
     /// File with the body; - for standard input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// File with one job per line, {"body": …, "options": {…}}; - for standard input
+    /// File with one job per line: {"body": …, "options": {…}}; - for standard input
     #[arg(long, value_name = "FILE")]
     ndjson: Option<PathBuf>,
 }

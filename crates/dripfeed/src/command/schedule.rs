@@ -16,6 +16,7 @@ use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[command(subcommand)]
     command: Option<ScheduleCommand>,
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum ScheduleCommand {
-    /// List them (the default)
+    /// List them (default)
     List {
         /// Maximum number of schedules
         #[arg(long, default_value_t = 100)]
@@ -33,15 +34,15 @@ enum ScheduleCommand {
     },
     /// Show one
     Show { id: ScheduleId },
-    /// Define one, or replace its definition
+    /// Create one, or replace its definition
     Put(Box<PutArgs>),
-    /// Pause one: its ticks get no jobs, and aren't made up for
+    /// Pause one; ticks during the pause are not submitted later
     Pause { id: ScheduleId },
-    /// Resume one, from its next tick on
+    /// Resume one with its next tick
     Resume { id: ScheduleId },
-    /// Submit the job of one now
+    /// Submit its job now
     Run { id: ScheduleId },
-    /// Delete one; jobs that it has submitted stay
+    /// Delete one; jobs it has submitted stay in the bucket
     Delete { id: ScheduleId },
 }
 

@@ -15,6 +15,7 @@ use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[arg(required = true, value_name = "KEY=VALUE", help = settings())]
     changes: Vec<Change>,
@@ -33,7 +34,7 @@ impl FromStr for Change {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once('=').ok_or("write it as key=value")?;
+        let (name, value) = text.split_once('=').ok_or("use key=value")?;
         let setting = RunTimeSetting::named(name.trim()).ok_or_else(|| {
             let names: Vec<&str> = RUN_TIME_SETTINGS.iter().map(|setting| setting.name).collect();
             format!("unknown setting: use one of {}", names.join(", "))
@@ -46,7 +47,7 @@ impl FromStr for Change {
 fn value_of(kind: SettingKind, value: &str) -> Result<Json, String> {
     match kind {
         SettingKind::Count(_) | SettingKind::SmallCount(_) => {
-            value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` is not a whole number"))
+            value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` isn't a whole number"))
         }
         SettingKind::Size(_) | SettingKind::MaxShare(_) | SettingKind::Rate(_) | SettingKind::FairBy(_) => {
             Ok(Json::from(value))

@@ -1,4 +1,4 @@
-//! Opens the page in a browser.
+//! Opens the dashboard in a browser.
 
 use std::env;
 use std::io::{IsTerminal as _, stderr};
@@ -13,6 +13,6 @@ pub(super) fn open(address: &str) {
     let mut command = Command::new("xdg-open");
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
-        tracing::debug!(%error, "no browser opened");
+        tracing::debug!(%error, "could not open a browser");
     }
 }

@@ -1,4 +1,4 @@
-//! An upstream to look at: answers with what it gets, as it is asked to, and prints a line for each call.
+//! The echo upstream: returns each request, as its parameters say, and prints a line for it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How the echo answers, whatever a call asks for.
+//! The mode of the echo upstream, which overrides the parameters of calls.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,10 +47,10 @@ impl EchoModes {
                 tokio::time::sleep(SLOW).await;
                 None
             }
-            EchoMode::Failing => Some((StatusCode::INTERNAL_SERVER_ERROR, "failing, as asked\n").into_response()),
+            EchoMode::Failing => Some((StatusCode::INTERNAL_SERVER_ERROR, "failing, as configured\n").into_response()),
             EchoMode::Throttling => {
                 let retry_after = [(header::RETRY_AFTER, THROTTLED_S.to_string())];
-                Some((StatusCode::TOO_MANY_REQUESTS, retry_after, "throttling, as asked\n").into_response())
+                Some((StatusCode::TOO_MANY_REQUESTS, retry_after, "throttling, as configured\n").into_response())
             }
             EchoMode::Unreachable => {
                 let cut = stream::iter([Err::<&str, _>(io::Error::from(io::ErrorKind::ConnectionReset))]);

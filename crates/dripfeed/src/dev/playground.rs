@@ -1,4 +1,4 @@
-//! Control of the echo, through the intake: `GET` and `PUT /v1/dev/upstream`. Only `dripfeed dev` has it.
+//! Controls the echo upstream through the intake: `GET` and `PUT /v1/dev/upstream`. Only in `dripfeed dev`.
 
 use std::sync::Arc;
 

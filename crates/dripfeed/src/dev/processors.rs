@@ -1,4 +1,4 @@
-//! The processors of `dripfeed dev`: children, so that one can be killed and the others be seen to go on.
+//! The processors of `dripfeed dev`: child processes, so that one can be killed while the others continue.
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -53,7 +53,7 @@ impl Processors {
             let pid = child.id().unwrap_or_default();
             // Kept here: to wait for a child closes what it holds itself of the pipe.
             let _pipe = child.stdin.take();
-            output::say(format_args!("processor {number} is process {pid}: `kill -9 {pid}` costs no job"));
+            output::say(format_args!("processor {number} is process {pid}: `kill -9 {pid}` loses no job"));
             let status = tokio::select! {
                 status = child.wait() => status?,
                 () = stop.cancelled() => return self.drain(child).await,
@@ -62,7 +62,7 @@ impl Processors {
                 break;
             }
             may_start_again(status)?;
-            output::say(format_args!("processor {number} ended ({status}); another one starts in a second"));
+            output::say(format_args!("processor {number} exited ({status}); restarting it in a second"));
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(BEFORE_THE_NEXT) => {}
@@ -80,7 +80,7 @@ impl Processors {
             .process_group(0)
             .kill_on_drop(true)
             .spawn();
-        child.map_err(|error| anyhow::anyhow!("{} can't be started: {error}", self.program.display()).into())
+        child.map_err(|error| anyhow::anyhow!("can't start {}: {error}", self.program.display()).into())
     }
 
     async fn drain(&self, mut child: Child) -> Result<(), Failure> {
@@ -94,7 +94,7 @@ impl Processors {
             }
             Err(_) => {
                 output::say(format_args!(
-                    "a processor didn't end in time, and is killed: its jobs are due again after the lease"
+                    "a processor didn't stop in time and was killed; its jobs are requeued after the lease"
                 ));
                 child.kill().await?;
             }
@@ -106,7 +106,7 @@ impl Processors {
 /// One that was killed may; one that refuses its settings would refuse them again.
 fn may_start_again(status: ExitStatus) -> Result<(), Failure> {
     if status.code() == Some(Exit::Configuration as i32) {
-        return Err(Failure::new(Exit::Configuration, "a processor refuses these settings, as reported above"));
+        return Err(Failure::new(Exit::Configuration, "a processor rejected the configuration, see above"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The Redis of `dripfeed dev`: a child, started again when it dies.
+//! The Redis of `dripfeed dev`: a child process, restarted when it dies.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,8 +31,8 @@ impl PrivateRedis {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return self.0.stop().await,
-                died = self.0.died() => output::say(format_args!("{died}\nit starts again in a second; what was \
-                    accepted is in its file")),
+                died = self.0.died() => output::say(format_args!("{died}\nrestarting it in a second; accepted jobs are \
+                    in its append-only file")),
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),

@@ -1,4 +1,4 @@
-//! What a newcomer is reported when everything runs.
+//! Printed once everything runs: addresses, and first commands to try.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,13 +36,13 @@ impl Welcome<'_> {
              upstream  http://{echo}/echo     ?status=500&delay=2s&retry_after=5\n  \
              Redis     {redis_cli}\n  \
              buckets   {}     from {}\n\n  \
-             Submit a job, and see it arrive here:\n    \
+             Submit a job; the upstream logs it here:\n    \
              curl -i {intake}/v1/buckets/{bucket}/jobs --json '{{\"hello\":\"world\"}}'\n  \
-             Many, and look how they leak:\n    \
+             Submit many, and see them delivered at the bucket's rate:\n    \
              for n in $(seq 40); do echo \"{{\\\"body\\\":$n}}\"; done | \
              {program} push {bucket} --ndjson - --server {intake}\n    \
              {redis_cli} XPENDING '{}:{{{bucket}}}:jobs' processors\n  \
-             Ctrl-C drains and ends everything.\n",
+             Ctrl-C stops everything after running calls have ended.\n",
             names.join(", "),
             files.join(", "),
             settings.redis.prefix,

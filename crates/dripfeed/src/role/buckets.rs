@@ -1,4 +1,4 @@
-//! The buckets of the settings, and those that are defined at run time, as a role works with them.
+//! The buckets that a role works with: those of the configuration, and those created over the API.
 
 use dripfeed_bucket::{Bucket, BucketPlace, Buckets};
 use dripfeed_job::BucketName;

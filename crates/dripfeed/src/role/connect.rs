@@ -1,4 +1,4 @@
-//! The way to Redis at the start of a role: waited for, then looked at.
+//! Connects to Redis at the start of a role: waits for it, then checks it.
 
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ fn tell(error: &StoreError, told: &mut Option<Instant>) {
     if told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) {
         *told = Some(Instant::now());
         let error: &dyn std::error::Error = error;
-        tracing::warn!(error, "Redis isn't reachable yet; retrying for up to {} s", PATIENCE.as_secs());
+        tracing::warn!(error, "can't connect to Redis yet; retrying for up to {} s", PATIENCE.as_secs());
     }
 }
 
@@ -111,7 +111,8 @@ fn look_at(server: &Store, facts: &ServerInfo, configured: Durability) -> Result
         }
     }
     if !errors.is_empty() {
-        let message = format!("{} at {} can't be used:{}", facts.product, server.address(), errors.concat());
+        let message =
+            format!("{} at {} can't be used as configured:{}", facts.product, server.address(), errors.concat());
         return Err(Failure::new(Exit::Configuration, message));
     }
     let effective = effective(configured, facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;

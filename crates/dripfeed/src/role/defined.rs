@@ -1,7 +1,7 @@
-//! Buckets that are defined at run time: this process follows what Redis says of them, beside those of its settings.
+//! Buckets created over the API: this process follows their definitions in Redis.
 //!
-//! A name that is configured is no defined bucket here, whatever Redis says. A definition that this process doesn't
-//! accept, by its own `[define]`, is served nowhere in it. While Redis doesn't answer, what is known goes on.
+//! A bucket of the configuration takes precedence over a definition of the same name. Definitions that the `[define]`
+//! of this process doesn't allow aren't served. While Redis doesn't answer, known definitions stay in force.
 
 mod defined_bucket;
 mod intake_definitions;
@@ -79,7 +79,7 @@ impl DefinedBuckets {
     async fn follow_or_log(&self) {
         // That Redis is away is reported by those who need it.
         if let Err(error) = self.follow().await {
-            tracing::debug!(error = &error as &dyn Error, "could not read changes of bucket definitions");
+            tracing::debug!(error = &error as &dyn Error, "could not read bucket definitions from Redis");
         }
     }
 

@@ -1,7 +1,7 @@
-//! `dripfeed drain BUCKET`: empties a bucket that left the settings, or that is there under another kind or key.
+//! `dripfeed drain BUCKET`: empties a bucket that was removed from the configuration, or whose kind or key changed.
 //!
-//! With the settings that it had it is served until it is empty (`serving`). Without them its jobs are moved into
-//! another bucket (`moving`).
+//! With its old settings it is served until it is empty (`serving`). Without them its jobs are moved into another
+//! bucket (`moving`).
 
 mod guard;
 mod moving;
@@ -26,16 +26,16 @@ use crate::telemetry::Log;
 #[derive(Args, Debug)]
 #[group(id = "drain")]
 pub(crate) struct Arguments {
-    /// The bucket, by the name that it had
+    /// Name of the bucket
     bucket: BucketName,
-    /// Move its jobs into this bucket of the configuration, as new jobs, instead of delivering them with the settings
-    /// that it had. It may have the same name, with another key
+    /// Move its jobs to this configured bucket, as new jobs, instead of delivering them. It may have the same name and
+    /// another key
     #[arg(long, value_name = "OTHER")]
     into: Option<BucketName>,
-    /// Resume it first if it is paused
+    /// Resume the bucket first if it is paused
     #[arg(long, conflicts_with = "into")]
     resume: bool,
-    /// How to print what became of its jobs
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
@@ -102,13 +102,10 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
         false => {
             let lines =
                 stranded.iter().map(|found| format!("\n  {}: {} jobs", described(&found.place, store), found.jobs));
-            format!("; stranded are:{}", lines.collect::<String>())
+            format!("; stranded jobs:{}", lines.collect::<String>())
         }
     };
-    Ok(Failure::new(
-        Exit::Configuration,
-        format!("there is no bucket `{bucket}` in the configuration: {what_to_do}{list}"),
-    ))
+    Ok(Failure::new(Exit::Configuration, format!("unknown bucket `{bucket}`: {what_to_do}{list}")))
 }
 
 /// Nobody submits for the schedules of a bucket that isn't served any more.
@@ -116,7 +113,7 @@ async fn end_schedules(bucket: &Bucket) -> Result<(), Failure> {
     let schedules = bucket.end_all_schedules().await?;
     if schedules > 0 {
         let bucket = bucket.name();
-        tracing::warn!(%bucket, schedules, "the bucket's schedules were ended: no process serves the bucket any more");
+        tracing::warn!(%bucket, schedules, "the schedules of the bucket were ended, because no process serves it");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An intake that others reach, and that has no keys.
+//! Warns about an intake that is reachable by others and has no keys.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 /// `open_to_others`: where others reach it.
 pub(super) fn warning(open_to_others: Option<SocketAddr>, has_keys: bool) -> Option<String> {
     let address = open_to_others.filter(|_| !has_keys)?;
-    Some(format!("there are no [[keys]]: anyone who reaches {address} may submit, read, change and purge everything"))
+    Some(format!(
+        "no [[keys]] are configured: anyone who can reach {address} may submit, read, change and purge everything"
+    ))
 }
 
 #[cfg(test)]
@@ -17,7 +19,7 @@ mod tests {
     fn an_open_intake_is_warned_of() {
         let everywhere = "0.0.0.0:7180".parse().ok();
         let warned = warning(everywhere, false);
-        assert!(warned.is_some_and(|text| text.contains("anyone who reaches 0.0.0.0:7180")));
+        assert!(warned.is_some_and(|text| text.contains("anyone who can reach 0.0.0.0:7180")));
         assert_eq!((warning(everywhere, true), warning(None, false)), (None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! gRPC beside HTTP: its port, and what is served there.
+//! The gRPC port and its services.
 
 use std::io;
 use std::net::SocketAddr;

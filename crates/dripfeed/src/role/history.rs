@@ -1,4 +1,4 @@
-//! The history is kept also where no processor runs: a bucket fills, and refuses.
+//! Records the history of buckets in intakes too, so that it is complete while no processor runs.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,6 +16,6 @@ pub(super) async fn keep(buckets: &Buckets) -> Infallible {
     loop {
         ticks.tick().await;
         let sample = async |bucket: &Bucket| bucket.sample_history(&CallStats::default()).await;
-        upkeep::for_each(buckets, "The history wasn't kept", sample).await;
+        upkeep::for_each(buckets, "could not record the history of buckets", sample).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `dripfeed intake`: HTTP in.
+//! `dripfeed intake`: accepts jobs over HTTP.
 
 mod routes;
 
@@ -227,6 +227,7 @@ impl IntakeRole {
             never = self.keys.keep_following() => match never {},
         };
         self.services.close().await;
+        self.connected.store.close();
         self.traces.end().await;
         served?;
         tracing::info!("the intake has stopped");
@@ -299,7 +300,8 @@ impl IntakeRole {
     fn refuse_to_open(&self, settings: &Settings) -> Result<(), Refused> {
         match self.open_to_others {
             Some(address) if settings.keys.is_empty() && !settings.anyone_may_call => Err(Refused(format!(
-                "there are no [[keys]], and {address} is reachable by others: add one, or restart on 127.0.0.1"
+                "no [[keys]] are configured, and {address} is not a loopback address: add a key, or restart on \
+                    127.0.0.1"
             ))),
             _ => Ok(()),
         }

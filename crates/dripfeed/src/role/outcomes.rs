@@ -1,4 +1,4 @@
-//! Hands over the outcome jobs of buckets, in every role that serves them: one process at a time does it for a bucket.
+//! Moves outcome jobs to their target buckets, in every role that serves the buckets; one process at a time per bucket.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! `dripfeed processor`: HTTP out.
+//! `dripfeed processor`: calls the upstreams.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The memory of each Redis server that takes writes, as gauges: an alert can come before `maxmemory` does.
+//! Memory gauges of each Redis server that accepts writes, for alerts before `maxmemory` is reached.
 
 use dripfeed_store::{ServerInfo, Store};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -21,8 +21,8 @@ pub(crate) struct RedisMemory {
 impl RedisMemory {
     pub(crate) fn register(&self, registry: &mut Registry) {
         for (name, help, family) in [
-            ("redis_memory_used", "Memory that a Redis server uses", &self.used),
-            ("redis_memory_max", "The maxmemory of a Redis server, 0 when none is set", &self.max),
+            ("redis_memory_used", "Memory used by a Redis server", &self.used),
+            ("redis_memory_max", "maxmemory of a Redis server; 0: not set", &self.max),
         ] {
             registry.register_with_unit(name, help, Unit::Bytes, family.clone());
         }

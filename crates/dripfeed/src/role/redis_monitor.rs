@@ -1,5 +1,5 @@
-//! Redis is checked periodically: what it is set to may change, and another server may take its place. Answers name
-//! the durability class that was found last.
+//! Checks Redis periodically: its settings may change, and another server may take over. Answers name the durability
+//! class that was found last.
 
 use std::time::Duration;
 
@@ -74,7 +74,8 @@ fn follow(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability
     let Some(class) = classes.min() else { return };
     let before = store.durability();
     if before != class {
-        tracing::warn!(%before, now = %class, "the durability of accepted jobs changed with the settings of Redis");
+        tracing::warn!(%before, now = %class, "the settings of Redis changed, and with them the durability of accepted \
+            jobs");
         store.gives(class);
     }
 }

@@ -1,4 +1,4 @@
-//! SIGHUP: the settings are read again, and what can change in a running process changes.
+//! SIGHUP: reads the settings again, and applies those that can change in a running process.
 
 use std::convert::Infallible;
 use std::fmt::Display;

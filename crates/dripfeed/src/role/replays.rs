@@ -1,4 +1,4 @@
-//! Replays of many whose intake is gone are carried on by another one.
+//! Continues background replays whose intake has died.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,6 +12,6 @@ const EVERY: Duration = Duration::from_secs(3);
 pub(super) async fn go_on(buckets: &Buckets) -> Infallible {
     loop {
         tokio::time::sleep(EVERY).await;
-        upkeep::for_each(buckets, "replays weren't looked for", Bucket::go_on_with_replays).await;
+        upkeep::for_each(buckets, "could not read background replays from Redis", Bucket::go_on_with_replays).await;
     }
 }

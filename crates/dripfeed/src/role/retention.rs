@@ -1,4 +1,4 @@
-//! Ended work and idempotency keys are forgotten also where no processor runs.
+//! Deletes expired records in intakes too, so that they expire while no processor runs.
 
 use std::convert::Infallible;
 use std::time::Duration;

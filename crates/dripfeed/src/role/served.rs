@@ -1,5 +1,4 @@
-//! What this process serves is noted in Redis periodically, and jobs of buckets that nobody serves any more are
-//! reported.
+//! Registers the buckets that this process serves in Redis, periodically, and reports stranded jobs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +25,7 @@ struct BucketLabels {
 #[derive(Clone)]
 pub(crate) struct ServedBuckets {
     places: Arc<Mutex<Vec<BucketPlace>>>,
-    /// Of buckets that are defined at run time.
+    /// Of buckets created over the API.
     defined: Arc<Mutex<Vec<BucketPlace>>>,
     stranded: Family<BucketLabels, Gauge>,
 }
@@ -34,7 +33,7 @@ pub(crate) struct ServedBuckets {
 impl ServedBuckets {
     pub(crate) fn register(settings: &Settings, registry: &mut Registry) -> Self {
         let served = Self { places: Arc::default(), defined: Arc::default(), stranded: Family::default() };
-        let help = "Accepted jobs of a bucket that no process has among its settings any more";
+        let help = "Stranded jobs: accepted jobs of a bucket that no process is configured with";
         registry.register("stranded_jobs", help, served.stranded.clone());
         served.replace(settings);
         served
@@ -45,7 +44,7 @@ impl ServedBuckets {
         *lock(&self.places) = places(settings);
     }
 
-    /// Others are defined at run time.
+    /// Replaces the places of buckets created over the API.
     pub(crate) fn define(&self, all: &AllDefined) {
         let places = all.values().map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
         *lock(&self.defined) = places.collect();
@@ -91,8 +90,8 @@ fn places(settings: &Settings) -> Vec<BucketPlace> {
 pub(crate) fn remedy(StrandedJobs { place, .. }: &StrandedJobs) -> String {
     let bucket = &place.bucket;
     format!(
-        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the file that had the bucket, or move them \
-         with `dripfeed drain {bucket} --into OTHER`"
+        "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the configuration that had the bucket, or \
+            move them with `dripfeed drain {bucket} --into OTHER`"
     )
 }
 

@@ -1,4 +1,4 @@
-//! What an intake does for every bucket from time to time.
+//! Periodic work of an intake for every bucket.
 
 use std::error::Error;
 

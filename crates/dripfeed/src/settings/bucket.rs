@@ -1,4 +1,4 @@
-//! `[buckets.NAME]`, each laid over `[defaults]`.
+//! `[buckets.NAME]`, which overrides `[defaults]`.
 
 mod checks;
 mod leak;
@@ -30,7 +30,7 @@ pub(crate) struct ConfiguredBucket {
 }
 
 impl ConfiguredBucket {
-    /// `durability` is the class that the server at hand gives.
+    /// `durability` is the class that the server provides.
     pub(crate) fn settings(&self, durability: Durability) -> BucketSettings {
         BucketSettings { durability, ..self.settings.clone() }
     }
@@ -75,7 +75,10 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     let errors = reader.count();
     let section: Option<Section> = reader.value(&SectionPath::only(&path), set.clone(), &compiled);
     if section.is_some_and(|section| section.upstream.is_some()) {
-        reader.error(&["defaults".into(), "upstream".into()], "belongs to one bucket: write it under [buckets.NAME]");
+        reader.error(
+            &["defaults".into(), "upstream".into()],
+            "is a setting of single buckets: move it to [buckets.NAME]",
+        );
     }
     if reader.count() == errors { set } else { compiled }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the configuration, a line each.
+//! Errors of the configuration, one per line.
 
 use std::fmt;
 
@@ -46,8 +46,8 @@ impl ConfigErrors {
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors = if self.0.len() == 1 { "an error".to_owned() } else { format!("{} errors", self.0.len()) };
-        write!(f, "the configuration has {errors}:")?;
+        let errors = if self.0.len() == 1 { "1 error".to_owned() } else { format!("{} errors", self.0.len()) };
+        write!(f, "invalid configuration, {errors}:")?;
         self.0.iter().try_for_each(|error| write!(f, "\n  {error}"))
     }
 }

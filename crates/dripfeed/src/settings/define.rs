@@ -1,4 +1,4 @@
-//! `[define]`: which buckets may be defined at run time.
+//! `[define]`: which buckets may be created over the API.
 
 mod ceiling;
 pub(super) mod definition;
@@ -29,7 +29,7 @@ pub(crate) struct DefineSettings {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     upstreams: Vec<String>,
     allow_private: bool,
@@ -50,7 +50,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<DefineSettings> {
         patterns.extend(reader.accept(&path, text.parse::<UpstreamPattern>().map_err(|error| error.to_string())));
     }
     if most > MOST {
-        reader.error(&["define".into(), "most".into()], format!("use at most {MOST}: every process knows all of them"));
+        reader.error(
+            &["define".into(), "most".into()],
+            format!("use at most {MOST}: every process keeps all of them in memory"),
+        );
     }
     let seal_keys = match seal_key_file.as_os_str().is_empty() {
         true => None,

@@ -1,4 +1,4 @@
-//! Quantities as people write them, for `#[serde(deserialize_with = …)]`: each names what it expects.
+//! Deserializes quantities in text form, for `#[serde(deserialize_with = …)]`, with errors that name the expected form.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -93,18 +93,18 @@ pub(super) fn address_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Opti
 }
 
 fn address_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    from.deserialize_any(Text("an address and port in quotes, such as \"127.0.0.1:7180\""))
+    from.deserialize_any(Text("an address with a port in quotes, such as \"127.0.0.1:7180\""))
 }
 
 fn parse_address<E: Error>(text: &str) -> Result<SocketAddr, E> {
-    let bad = |_| E::custom(format!("`{}` is no address and port: write it like 127.0.0.1:7180", text.escape_debug()));
+    let bad = |_| E::custom(format!("`{}` is not an address with a port, such as 127.0.0.1:7180", text.escape_debug()));
     text.parse().map_err(bad)
 }
 
 /// Addresses that are a network, or one address.
 pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<IpNet, D::Error> {
     let text = from.deserialize_any(Text("a network in quotes, such as \"10.0.0.0/8\""))?;
-    let bad = |_| Error::custom(format!("`{}` is no network: write it like 10.0.0.0/8", text.escape_debug()));
+    let bad = |_| Error::custom(format!("`{}` is not a network, such as 10.0.0.0/8", text.escape_debug()));
     text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(bad)
 }
 
@@ -114,7 +114,7 @@ where
     D: Deserializer<'de>,
     T: FromStr<Err: fmt::Display>,
 {
-    from.deserialize_any(Text("a text in quotes"))?.parse().map_err(Error::custom)
+    from.deserialize_any(Text("a string in quotes"))?.parse().map_err(Error::custom)
 }
 
 /// The same, where the empty text stands for none.
@@ -123,12 +123,12 @@ where
     D: Deserializer<'de>,
     T: FromStr<Err: fmt::Display>,
 {
-    let text = from.deserialize_any(Text("a text in quotes"))?;
+    let text = from.deserialize_any(Text("a string in quotes"))?;
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
 }
 
 fn out_of_range<E: Error>(n: u64) -> E {
-    E::custom(format!("{n} is more than can be counted here: use a smaller one"))
+    E::custom(format!("{n} is too large"))
 }
 
 struct Whole {

@@ -15,7 +15,7 @@ pub(crate) struct GrpcPort {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     #[serde(deserialize_with = "deserialize::address_or_none")]
     listen: Option<SocketAddr>,

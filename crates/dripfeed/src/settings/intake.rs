@@ -35,7 +35,7 @@ pub(crate) struct IntakeRole {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     #[serde(deserialize_with = "deserialize::address")]
     listen: SocketAddr,
@@ -92,7 +92,7 @@ impl TryFrom<String> for DashboardPlace {
             "intake" => Ok(Self::Intake),
             "off" => Ok(Self::Off),
             other => other.parse().map(Self::Apart).map_err(|_| {
-                format!("`{}` is no place for the page: use intake, off, or an address", other.escape_debug())
+                format!("`{}` is not valid: use intake, off, or an address with a port", other.escape_debug())
             }),
         }
     }
@@ -110,24 +110,24 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
     }
     if section.max_body > LARGEST_BODY as u64 {
         let most = size::show(LARGEST_BODY as u64);
-        reader.error(&key("max_body"), format!("use at most {most}: a larger body would block Redis for all others"));
+        reader.error(&key("max_body"), format!("use at most {most}: a larger body would block Redis for too long"));
     }
     if section.max_bodies < section.max_body {
-        let message = "is less than intake.max_body: one body alone would find no room";
+        let message = "is less than intake.max_body, the size of one body";
         reader.error(&key("max_bodies"), message);
     }
     if section.max_batch > LARGEST_BATCH {
         reader.error(
             &key("max_batch"),
-            format!("use at most {LARGEST_BATCH}: a batch keeps all others waiting in Redis"),
+            format!("use at most {LARGEST_BATCH}: a larger batch would block Redis for too long"),
         );
     }
     let hosts = Hosts::new(&section.hosts).unwrap_or_else(|| {
-        reader.error(&key("hosts"), "use names of hosts, such as \"intake.example\", without a port");
+        reader.error(&key("hosts"), "use host names such as \"intake.example\", without a port");
         Hosts::default()
     });
     let redaction = Redaction::new(&section.redact).unwrap_or_else(|| {
-        reader.error(&key("redact"), "use JSON pointers, such as \"/card/number\", and names of headers");
+        reader.error(&key("redact"), "use JSON pointers, such as \"/card/number\", or header names");
         Redaction::default()
     });
     let tls = tls(reader, &section);
@@ -163,8 +163,8 @@ pub(super) fn keep_from_others(reader: &mut Reader<'_>, path: &[Step], listen: S
     let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
     if !listen.ip().is_loopback() && !has_keys && !anyone_may_call {
         let message = format!(
-            "{listen} is reachable by others and there are no [[keys]]: add one, listen on 127.0.0.1, or start with \
-             --insecure-no-auth"
+            "{listen} is not a loopback address, and no [[keys]] are configured: add a key, listen on 127.0.0.1, or \
+                start with --insecure-no-auth"
         );
         reader.error(path, message);
     }
@@ -183,7 +183,7 @@ fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> 
         (false, false) => None,
     };
     if let Some((missing, there)) = half {
-        reader.error(&key(missing), format!("is missing, and intake.{there} is set: TLS takes both"));
+        reader.error(&key(missing), format!("is missing, but intake.{there} is set: TLS needs both"));
         return None;
     }
     let certificates = reader.accept(&key("tls_cert"), secret::read_public(tls_cert));

@@ -1,4 +1,4 @@
-//! `[[keys]]`: who may call the intake.
+//! `[[keys]]`: the API keys.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
         let Some(key) = read_entry(reader, &path, entry, known) else { continue };
         // Two keys may have one id, while one replaces the other; a key that stands twice has no certain scopes.
         if let Some(first) = places.insert(key.sha256, index) {
-            reader.error(&path, format!("is the key of keys[{first}]: take one of the two out"));
+            reader.error(&path, format!("duplicates keys[{first}]: remove one of them"));
         }
         keys.push(key);
     }
@@ -68,7 +68,7 @@ fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: Known
         reader.error(&below(path, "id"), message);
     }
     if entry.scopes.is_empty() {
-        reader.error(&below(path, "scopes"), "allows nothing: use submit, read, inspect, operate, define, keys");
+        reader.error(&below(path, "scopes"), "is empty: use submit, read, inspect, operate, define, keys");
     }
     let sha256 = read_sha256(reader, path, &entry);
     let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, known);
@@ -90,7 +90,7 @@ fn read_sha256(reader: &mut Reader<'_>, path: &[Step], entry: &Entry) -> Option<
 
 fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
     match (entry.sha256.as_str(), entry.hash_file.as_os_str().is_empty()) {
-        ("", true) => Err(("sha256", "is missing, and so is hash_file: printf %s \"$KEY\" | sha256sum".to_owned())),
+        ("", true) => Err(("sha256", "is missing, and hash_file too: printf %s \"$KEY\" | sha256sum".to_owned())),
         ("", false) => {
             let text = secret::read_public(&entry.hash_file).map_err(|message| ("hash_file", message))?;
             // As sha256sum writes it: the hash, and the name of what was hashed.
@@ -98,6 +98,6 @@ fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
             read_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
         }
         (digits, true) => read_hash(digits).map_err(|message| ("sha256", message)),
-        (_, false) => Err(("hash_file", "sha256 is set too: take one of the two out".to_owned())),
+        (_, false) => Err(("hash_file", "sha256 is also set: remove one of them".to_owned())),
     }
 }

@@ -1,4 +1,4 @@
-//! Where settings come from, lowest first: the defaults compiled in, files, the environment, arguments.
+//! The layers of settings, lowest first: compiled-in defaults, files, environment, arguments.
 
 use std::collections::HashMap;
 use std::fs;
@@ -35,7 +35,7 @@ impl Layers {
         let Layer(defaults) = layers.next().unwrap_or_default();
         let mut merged = Value::from(defaults.clone());
         for layer in layers {
-            // A layer's values are at hand: to lay them over can't fail.
+            // A layer's values are in memory: merging them can't fail.
             let _ = layer.collect_to(&mut merged);
         }
         Tree { merged, defaults: defaults.into() }
@@ -96,18 +96,17 @@ fn file(path: &Path) -> Result<Layer, ConfigError> {
         Some("toml") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Toml, text),
         Some("json") => Layer::read_json,
         Some("yaml" | "yml") => Layer::read_yaml,
-        _ => return Err(wrong("has no known format: name it .toml, .yaml or .json".to_owned())),
+        _ => return Err(wrong("unknown format: use a file name with .toml, .yaml or .json".to_owned())),
     };
     let bytes = fs::read(path).map_err(|error| wrong(format!("can't be opened: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        wrong(format!("isn't UTF-8 after byte {}: save it as UTF-8", error.utf8_error().valid_up_to()))
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| wrong(format!("invalid UTF-8 after byte {}", error.utf8_error().valid_up_to())))?;
     read(&origin, &text)
 }
 
 fn argument(text: &str) -> Result<Layer, ConfigError> {
     let Some((key, value)) = text.split_once('=') else {
-        let message = format!("`{text}` has no `=`: write it as section.key=value");
+        let message = format!("`{text}` has no `=`: use section.key=value");
         return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
     };
     let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());

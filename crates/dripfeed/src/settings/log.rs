@@ -37,7 +37,9 @@ impl std::str::FromStr for LogLevel {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || {
             let shown = text.escape_debug();
-            format!("`{shown}` is no level: use error, warn, info, debug or trace, or info,dripfeed_bucket=debug")
+            format!(
+                "`{shown}` is not a log level: use error, warn, info, debug or trace, or info,dripfeed_bucket=debug"
+            )
         };
         let levels = ["error", "warn", "info", "debug", "trace", "off"];
         // The filter takes any bare word for the name of a module, so that a slip of the pen would silence all others.
@@ -51,7 +53,7 @@ impl std::str::FromStr for LogLevel {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     #[serde(deserialize_with = "deserialize::parsed")]
     level: LogLevel,

@@ -23,7 +23,7 @@ pub(crate) struct ProcessorRole {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     name: String,
     #[serde(deserialize_with = "deserialize::address")]
@@ -52,7 +52,8 @@ pub(super) fn read(
     let least = redis.map_or(Duration::ZERO, |redis| redis.response_timeout * 3);
     if section.lease < least {
         let message = format!(
-            "{} is less than three times redis.response_timeout: use {} or more, or a living replica passes for dead",
+            "{} is less than three times redis.response_timeout: use {} or more, or live replicas would be declared \
+                dead",
             duration::show(section.lease),
             duration::show(least)
         );
@@ -71,5 +72,5 @@ fn check_name(name: &str) -> Result<(), String> {
     if name.len() <= 64 && name.chars().all(plain) {
         return Ok(());
     }
-    Err(format!("`{}` can't name a replica: use at most 64 of a-z A-Z 0-9 _ - . :", name.escape_debug()))
+    Err(format!("`{}` is not a valid replica name: use at most 64 of a-z A-Z 0-9 _ - . :", name.escape_debug()))
 }

@@ -1,5 +1,5 @@
-//! Turns a section of the tree into a typed one. After an error it goes on without the value that was wrong, so that
-//! all errors come to light at once.
+//! Deserializes a section of the tree. After an error it continues without the wrong value, so that all errors are
+//! reported together.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ impl<'a> Reader<'a> {
     pub(super) fn refuse_unknown_sections(&mut self, known: &[&str]) {
         for name in self.tree.sections() {
             if !known.contains(&name.as_str()) {
-                let message = format!("there is no such section: use {}", known.join(", "));
+                let message = format!("unknown section: use {}", known.join(", "));
                 self.error(&[Step::Key(name)], message);
             }
         }
@@ -116,14 +116,14 @@ fn said(error: &serde_json::Error) -> String {
     let split = |prefix| message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
     let known = |list: &str| list.trim_start_matches("one of ").replace('`', "");
     if let Some((_, list)) = split("unknown field ") {
-        return format!("there is no such key: use {}", known(list));
+        return format!("unknown key: use {}", known(list));
     }
     if let Some((value, list)) = split("unknown variant ") {
-        return format!("{value} isn't known here: use {}", known(list));
+        return format!("{value} is not a valid value: use {}", known(list));
     }
     if let Some((found, expected)) = split("invalid type: ").or_else(|| split("invalid value: ")) {
         // Any text may be a secret at the wrong place.
-        let found = if found.starts_with("string") { "a text" } else { found };
+        let found = if found.starts_with("string") { "a string" } else { found };
         return format!("must be {expected}, not {found}");
     }
     match message.strip_prefix("missing field ") {

@@ -15,7 +15,7 @@ use super::read::Reader;
 use super::secret;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     #[serde(deserialize_with = "deserialize::parsed")]
     url: Address,
@@ -46,7 +46,7 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
     }
     let path = ["redis".into(), "url_file".into()];
     if reader.tree.is_set(&["redis".into(), "url".into()]) {
-        reader.error(&path, "redis.url is set too: take one of the two out");
+        reader.error(&path, "redis.url is also set: remove one of them");
         return None;
     }
     let url = secret::read_secret(&section.url_file).and_then(|url| {
@@ -66,7 +66,7 @@ pub(super) fn check_keys(
     for (name, bucket) in buckets {
         let Some(key) = bucket.as_ref().and_then(ConfiguredBucket::key) else { continue };
         let errors = [
-            owners.get(key).map(|other| format!("`{key}` is the key of the bucket `{other}` too: give each its own")),
+            owners.get(key).map(|other| format!("the bucket `{other}` has the same key, `{key}`")),
             redis.and_then(|redis| below_prefix(key, &redis.prefix)),
             redis.filter(|redis| redis.url.is_cluster()).and_then(|_| in_another_slot(key, name)),
         ];
@@ -79,14 +79,13 @@ pub(super) fn check_keys(
 
 fn below_prefix(key: &str, prefix: &str) -> Option<String> {
     let reserved = format!("{prefix}:{{");
-    key.starts_with(&reserved)
-        .then(|| format!("`{key}` is among dripfeed's own keys: use a name that doesn't begin with `{reserved}`"))
+    key.starts_with(&reserved).then(|| format!("`{key}` is reserved: use a key that doesn't begin with `{reserved}`"))
 }
 
 fn in_another_slot(key: &str, bucket: &BucketName) -> Option<String> {
     let tag = format!("{{{bucket}}}");
     (!same_slot(key, &tag))
-        .then(|| format!("`{key}` is in another slot of the Cluster than the bucket: begin it with `{tag}`"))
+        .then(|| format!("`{key}` is in another slot of the Redis Cluster than the bucket: begin it with `{tag}`"))
 }
 
 /// Braces would move the keys of a bucket into other cluster slots.
@@ -95,5 +94,5 @@ fn check_prefix(prefix: &str) -> Result<(), String> {
     if !prefix.is_empty() && prefix.len() <= 64 && prefix.chars().all(plain) {
         return Ok(());
     }
-    Err(format!("`{}` can't begin a key: use 1 to 64 of a-z A-Z 0-9 _ - . :", prefix.escape_debug()))
+    Err(format!("`{}` is not a valid prefix: use 1 to 64 of a-z A-Z 0-9 _ - . :", prefix.escape_debug()))
 }

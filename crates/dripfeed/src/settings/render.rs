@@ -1,4 +1,4 @@
-//! The settings in force, as `dripfeed config` prints them.
+//! The effective settings, as `dripfeed config` prints them.
 
 use serde::Serialize;
 use serde_json::Value as Json;

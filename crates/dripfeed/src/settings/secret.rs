@@ -1,4 +1,4 @@
-//! Values in separate files.
+//! Secrets in separate files.
 
 use std::fs;
 use std::io::Read as _;
@@ -17,7 +17,7 @@ pub(crate) fn read_secret(path: &Path) -> Result<SecretString, String> {
             return Ok(());
         }
         Err(format!(
-            "{} holds a secret and is open to everyone (mode {:04o}): chmod o= {0}",
+            "{} contains a secret and is accessible by everyone (mode {:04o}): chmod o= {0}",
             path.display(),
             mode & 0o7777
         ))

@@ -1,4 +1,4 @@
-//! Which buckets or services something is about: names, or `*` for all.
+//! Selects buckets or services: names, or `*` for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::tree::Step;
 #[derive(Clone, Copy)]
 pub(super) struct KnownNames<'a> {
     pub(super) configured: &'a BTreeMap<BucketName, Option<ConfiguredBucket>>,
-    /// Buckets may be defined at run time.
+    /// Buckets may be created over the API.
     pub(super) others_may_come: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn read(
     known: KnownNames<'_>,
 ) -> Option<BucketSet> {
     if names.is_empty() {
-        reader.error(path, "names no bucket: use names, or [\"*\"] for all");
+        reader.error(path, "is empty: use names, or [\"*\"] for all");
         return None;
     }
     if names.iter().any(|name| name == "*") {
@@ -47,7 +47,7 @@ pub(super) fn read(
                 _ => {
                     let path: Vec<Step> = path.iter().cloned().chain([Step::Index(index)]).collect();
                     let shown = name.escape_debug();
-                    reader.error(&path, format!("there is no bucket `{shown}`: add [buckets.{shown}], or take it out"));
+                    reader.error(&path, format!("unknown bucket `{shown}`: add [buckets.{shown}], or remove it"));
                 }
             },
         }
@@ -61,7 +61,7 @@ pub(super) fn read(
 /// Services come and go at run time: any name that one may have will do.
 pub(super) fn read_services(reader: &mut Reader<'_>, path: &[Step], names: &[String]) -> Option<ServiceSet> {
     if names.is_empty() {
-        reader.error(path, "names no service: use names, or [\"*\"] for all");
+        reader.error(path, "is empty: use names, or [\"*\"] for all");
         return None;
     }
     if names.iter().any(|name| name == "*") {

@@ -20,7 +20,7 @@ pub(crate) struct TraceSettings {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
     #[serde(deserialize_with = "endpoint")]
     endpoint: Option<Uri>,
@@ -33,7 +33,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<Option<TraceSettings>> {
     let Section { endpoint, sampling } = reader.section("trace")?;
     let Some(endpoint) = endpoint else { return Some(None) };
     if !cfg!(feature = "otlp") {
-        let message = "this build exports no traces: leave it empty, or build it with `--features otlp`";
+        let message = "this build can't export traces: leave it empty, or build with `--features otlp`";
         reader.error(&["trace".into(), "endpoint".into()], message);
         return None;
     }
@@ -45,7 +45,7 @@ fn endpoint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uri>, D::Error>
     if text.is_empty() {
         return Ok(None);
     }
-    let bad = || format!("`{}` is no OTLP/HTTP address: write it like http://127.0.0.1:4318", text.escape_debug());
+    let bad = || format!("`{}` is not an OTLP/HTTP address, such as http://127.0.0.1:4318", text.escape_debug());
     let uri: Uri = text.parse().map_err(|_| D::Error::custom(bad()))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(D::Error::custom(bad()));

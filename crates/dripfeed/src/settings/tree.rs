@@ -1,4 +1,4 @@
-//! All layers as one tree. Each value knows its origin.
+//! All layers merged into one tree. Each value knows its origin.
 
 use config::{FileFormat, Format as _, Value, ValueKind};
 use serde_json::{Map, Value as Json};
@@ -52,7 +52,7 @@ impl Tree {
         find(&self.merged, path).is_some()
     }
 
-    /// Who said what stands there, or the nearest that stands above it. None: it stands nowhere.
+    /// The origin of a value, or of the nearest one above it. None: it isn't set.
     pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
         (0..=path.len())
             .rev()

@@ -1,4 +1,4 @@
-//! The keys of a bucket that say whom it calls, and how.
+//! The settings of a bucket's upstream.
 
 pub(super) mod headers;
 pub(super) mod signing;
@@ -71,13 +71,16 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
         .filter(|_| is_read)
 }
 
-const MISSING: &str = "is missing: name the address that gets the calls, such as https://api.example.com/v1/mail";
+const MISSING: &str = "is missing: set the URL to call, such as https://api.example.com/v1/mail";
 
 fn parse_method(text: &str) -> Result<Method, String> {
     let methods =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
     methods.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
-        format!("`{}` is no method for a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", text.escape_debug())
+        format!(
+            "`{}` is not a supported method: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
+            text.escape_debug()
+        )
     })
 }
 
@@ -90,14 +93,14 @@ fn root_certs_of_file(file: &Path) -> Result<RootCerts, String> {
 
 fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
     if !beside.0.is_empty() {
-        return Err("headers is set too: take one of the two out".to_owned());
+        return Err("headers is also set: remove one of them".to_owned());
     }
     headers::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
 }
 
 fn signing_secrets_of_file(file: &Path, beside: &SigningSecrets) -> Result<SigningSecrets, String> {
     if !beside.0.is_empty() {
-        return Err("signing_secret is set too: take one of the two out".to_owned());
+        return Err("signing_secret is also set: remove one of them".to_owned());
     }
     signing::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
 }

@@ -1,4 +1,4 @@
-//! Logs: for people or for machines, always on standard error.
+//! Logs, as text or JSON, always on standard error.
 
 use std::io::{self, IsTerminal as _};
 
@@ -35,7 +35,7 @@ impl Log {
 
     pub(crate) fn set_level(&self, level: &LogLevel) {
         if let Err(error) = self.0.reload(level.filter()) {
-            tracing::error!(%error, "the log level can't be changed");
+            tracing::error!(%error, "could not change the log level");
         }
     }
 }

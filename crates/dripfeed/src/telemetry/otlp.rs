@@ -1,5 +1,5 @@
-//! Exports spans over OTLP, as protobuf over HTTP: in batches, from a queue that drops what comes too fast. Nothing of
-//! a job waits for it.
+//! Exports spans over OTLP, as protobuf over HTTP, in batches. The queue drops spans when it is full; jobs never wait
+//! for it.
 
 mod http_client;
 mod span_data;
@@ -66,7 +66,7 @@ impl Exporter {
     pub(super) async fn end(&self) {
         self.stop.cancel();
         if timeout(LAST, self.task.wait()).await.is_err() {
-            tracing::warn!("the last spans weren't exported: the OTLP endpoint doesn't answer");
+            tracing::warn!("could not export the last spans: the OTLP endpoint doesn't answer");
         }
     }
 }
@@ -85,13 +85,13 @@ async fn export(otlp: SpanExporter, mut queue: Receiver<Span>, dropped: Arc<Atom
             // Once for all that follow.
             Err(error) if working => {
                 let error = error as &dyn Error;
-                tracing::warn!(error, spans, "span export failed; jobs aren't affected");
+                tracing::warn!(error, spans, "could not export spans; jobs aren't affected");
             }
-            Ok(()) if !working => tracing::info!("spans are exported again"),
+            Ok(()) if !working => tracing::info!("the export of spans has recovered"),
             _ => {}
         }
         if lost > 0 {
-            tracing::warn!(spans = lost, "spans were dropped: more were recorded than could be exported");
+            tracing::warn!(spans = lost, "spans dropped: more were recorded than exported");
         }
         working = exported.is_ok();
     }

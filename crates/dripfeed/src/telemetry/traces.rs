@@ -1,4 +1,4 @@
-//! The traces of a process: off, or exported over OTLP where the build can and the settings say so.
+//! The traces of a process: off, or exported over OTLP, if the build and the settings enable it.
 
 use dripfeed_trace::Tracer;
 

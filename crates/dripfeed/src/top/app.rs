@@ -1,4 +1,4 @@
-//! What is shown: the last frame, where one looks, and what one is asked.
+//! The state of the view: the last frame, the selection, and open questions.
 
 mod keys;
 

@@ -1,4 +1,4 @@
-//! What was seen of a bucket since it was opened.
+//! The frames of a bucket since it was opened.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Lines of text, which are the screen, and what `--once` prints.
+//! Renders lines of text, for the screen and for `--once`.
 
 mod bucket;
 mod cell;

@@ -1,4 +1,4 @@
-//! The frames of an intake, for as long as somebody looks: a stream that ends is opened again.
+//! The event stream of an intake; reconnects when it ends.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One frame as text, for pipes, scripts and `watch`.
+//! Prints one frame as text, for pipes, scripts and `watch`.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The terminal: taken for as long as somebody looks, and restored however that ends.
+//! The terminal: taken over while the view is open, and restored however it ends.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Somebody looks: frames, keys and seconds come in, drawings go out.
+//! A session of the view: frames, keys and timer ticks in, rendered lines out.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A bucket of a frame, as far as the frame has it.
+//! A bucket of a frame.
 
 use dripfeed_dashboard::frame::{self, Bucket, Frame, Notice, Row, State, Why};
 

@@ -73,7 +73,7 @@ async fn more_connections_than_open_files_are_told() {
         Running::start(command.arg(program.get_program()).args(program.get_args()))
     };
     let few = start("-n 300");
-    few.says("room for 172 connections, but intake.max_connections is 10000");
+    few.says("intake.max_connections is 10000, but the limit of open files, 300, allows only 172 connections");
     // A limit that can be raised is.
     let raised = start("-Sn 300");
     raised.address();
@@ -143,7 +143,7 @@ fn an_error_is_one_line_whatever_its_cause_says() {
         }
     });
     let ended = run(&["check", "--connect", "--set", &url]);
-    assert!(ended.err.contains("is it a Redis 6.2 or newer"), "{}", ended.err);
+    assert!(ended.err.contains("is the server Redis 6.2 or newer"), "{}", ended.err);
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
 }
 
@@ -154,7 +154,7 @@ async fn redis_may_come_after_a_role_and_a_role_that_waits_can_be_stopped() {
     let start = || Running::start(&mut dripfeed(&["intake", "--set", &url, "--set", "intake.listen=127.0.0.1:0"]));
     let (stays, leaves) = (start(), start());
     for intake in [&stays, &leaves] {
-        intake.says("Redis isn't reachable yet");
+        intake.says("can't connect to Redis yet");
     }
     assert_eq!(leaves.end(), Some(0));
     let server = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();

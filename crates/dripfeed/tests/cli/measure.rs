@@ -47,7 +47,7 @@ async fn a_bench_of_nothing_ends_before_its_first_job() {
     let intake = Intake::start(BUCKET).await;
     let bench = |more: &[&str]| run(&[&["bench", "mail", "--server", &intake.server], more].concat()).code;
     assert_eq!(bench(&["--rate", "1/day", "--time", "1s"]), Some(2), "no submission is due");
-    assert_eq!(run(&["bench", "none", "--server", &intake.server]).code, Some(1), "there is no such bucket");
+    assert_eq!(run(&["bench", "none", "--server", &intake.server]).code, Some(1), "unknown bucket");
     assert_eq!(run(&["bench", "mail", "--server", "http://127.0.0.1:1"]).code, Some(69));
     assert!(run(&["jobs", "mail", "--server", &intake.server]).out.lines().count() <= 1);
     intake.end().await;

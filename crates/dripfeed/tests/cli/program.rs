@@ -1,5 +1,6 @@
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::iter;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -86,9 +87,15 @@ impl Running {
         kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
     }
 
-    pub(crate) fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(self) -> Option<i32> {
+        self.end_with_log().0
+    }
+
+    /// The exit code, and the lines of standard error that no [`Running::says`] returned.
+    pub(crate) fn end_with_log(mut self) -> (Option<i32>, Vec<String>) {
         self.signal(Signal::SIGTERM);
-        self.child.wait().unwrap().code()
+        let code = self.child.wait().unwrap().code();
+        (code, self.err.rest())
     }
 }
 
@@ -129,9 +136,16 @@ impl Lines {
             }
         }
     }
+
+    /// All lines that [`Lines::with`] didn't return, once the process has closed the pipe.
+    fn rest(&self) -> Vec<String> {
+        let mut lines = self.heard.take();
+        lines.extend(iter::from_fn(|| self.told.recv_timeout(PATIENCE).ok()));
+        lines
+    }
 }
 
-/// A Redis of the test's own, in its own folder.
+/// A Redis server for one test, in a separate folder.
 pub(crate) async fn redis(arguments: &[&str]) -> (TempDir, PrivateServer) {
     let folder = TempDir::new().unwrap();
     let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();

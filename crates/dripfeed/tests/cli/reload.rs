@@ -39,7 +39,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
     let one_key = format!("{ONE}key = \"jobs\"\n{TWO}key = \"jobs\"\n");
-    reload(&one_key, "buckets.two.key: `jobs` is the key of the bucket `one` too");
+    reload(&one_key, "buckets.two.key: the bucket `one` has the same key, `jobs`");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
     reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), "[processor] changed; restart to apply");
@@ -107,7 +107,7 @@ async fn an_intake_that_others_reach_keeps_its_keys_when_a_file_has_none() {
     fs::write(&file, format!("[intake]\nlisten = \"127.0.0.1:0\"\n{TWO}")).unwrap();
     intake.signal(Signal::SIGHUP);
     let line = intake.says("reload failed; settings unchanged");
-    assert!(line.contains("there are no [[keys]]") && line.contains("0.0.0.0:"), "{line}");
+    assert!(line.contains("no [[keys]] are configured") && line.contains("0.0.0.0:"), "{line}");
     assert!(needs_a_key());
     assert_eq!(intake.end(), Some(0));
     redis.stop().await.unwrap();

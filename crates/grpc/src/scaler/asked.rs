@@ -25,7 +25,11 @@ impl Asked {
         let missing = || Status::invalid_argument("metadata: `bucket` is missing: name a bucket, or `*` for all");
         let bucket = metadata.remove("bucket").filter(|bucket| !bucket.is_empty()).ok_or_else(missing)?;
         if let Some(key) = metadata.remove("keyFromEnv") {
-            let bad = |_| Status::unauthenticated("metadata: the variable of `keyFromEnv` has no valid key");
+            let bad = |_| {
+                Status::unauthenticated(
+                    "metadata: the environment variable named by `keyFromEnv` contains no valid key",
+                )
+            };
             headers.insert(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).map_err(bad)?);
         }
         Ok(Self { bucket, headers })
@@ -40,7 +44,7 @@ impl Asked {
         if !caller.may_use(&self.bucket) {
             return Err(Status::permission_denied("this key has no access to this bucket"));
         }
-        let unknown = || Status::not_found("there is no bucket of this name; add it to the configuration");
+        let unknown = || Status::not_found("unknown bucket; add it to the configuration");
         buckets.get(&self.bucket).map(|bucket| vec![bucket]).ok_or_else(unknown)
     }
 }

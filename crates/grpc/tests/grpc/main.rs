@@ -12,7 +12,7 @@ mod generated;
 mod keda;
 /// Published clients, and our own fields.
 mod registering;
-/// Keys that are made at run time.
+/// Keys created over the API.
 mod run_time_keys;
 /// The Redis, the server and the clients of one test.
 mod stage;

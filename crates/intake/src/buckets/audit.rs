@@ -1,4 +1,4 @@
-//! `GET …/audit`: who did what to a bucket.
+//! `GET …/audit`: the audit log of a bucket.
 
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
@@ -13,7 +13,7 @@ use crate::request::access::BucketAccess;
 use crate::request::pagination::List;
 use crate::request::time;
 
-/// One thing that somebody did.
+/// An entry of the audit log.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
 pub(crate) struct Audited {
@@ -24,15 +24,15 @@ pub(crate) struct Audited {
     /// `pause`, `resume`, `change`, `purge`, `cancel`, `replay`, `edit`, `delete`, `schedule` or `define`; of a key
     /// `create`, `change` or `delete`.
     action: String,
-    /// What it was about, such as `leak.rate: 5/s → 10/s`; may be empty.
+    /// Details, such as `leak.rate: 5/s → 10/s`; may be empty.
     detail: String,
 }
 
-/// Returns who did what to a bucket: the latest hundred entries, the newest first.
+/// Returns the audit log of a bucket: the latest hundred entries, newest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/audit", tag = "buckets", params(parameters::Bucket),
     operation_id = "list_audit",
-    responses((status = 200, description = "The audit trail", body = List<Audited>), responses::OfBucket)
+    responses((status = 200, description = "The audit log", body = List<Audited>), responses::OfBucket)
 )]
 pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Audited>>, Problem> {
     let items = bucket.audit_trail().await?.into_iter().map(Audited::from).collect();
@@ -56,7 +56,7 @@ impl From<KeyAuditEntry> for Audited {
 pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detail: &str) {
     tracing::info!(bucket = %bucket.name(), key = caller.id(), action, detail, "audit");
     if let Err(error) = bucket.record(caller.id(), action, detail).await {
-        tracing::warn!(bucket = %bucket.name(), %error, action, "could not write an audit entry to Redis");
+        tracing::warn!(bucket = %bucket.name(), %error, action, "could not write the audit log to Redis");
     }
 }
 

@@ -50,7 +50,7 @@ fn check_bursts_of_each_fit(bucket: &Bucket, overrides: &Overrides) -> Result<()
 fn check_defined(intake: &Intake, bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let Some(definitions) = intake.definitions().filter(|_| bucket.incarnation().is_some()) else { return Ok(()) };
     if let Some(name) = ["capacity", "capacity_bytes"].into_iter().find(|name| overrides.has(name)) {
-        return Err(Problem::bad_member(name, &format!("{name}: PUT the bucket's definition instead")));
+        return Err(Problem::bad_member(name, &format!("{name}: can't be changed here; PUT the bucket's definition")));
     }
     let (BucketSettings { leak, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
     let most = definitions.most_concurrency();

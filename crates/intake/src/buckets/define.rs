@@ -1,4 +1,4 @@
-//! Buckets that are defined at run time: `PUT` and `DELETE /v1/buckets/{b}`, and what an intake knows of them.
+//! Buckets created over the API: `PUT` and `DELETE /v1/buckets/{b}`.
 
 mod audit;
 pub(crate) mod body;

@@ -15,7 +15,7 @@ use crate::request::access::BucketAccess;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Examination)]
 pub(crate) struct Examined {
-    /// Which invariants don't hold; empty when all do.
+    /// The violated invariants; empty if all hold.
     findings: Vec<Found>,
     /// What could not be checked, and why.
     unchecked: Vec<&'static str>,
@@ -26,20 +26,20 @@ pub(crate) struct Examined {
 struct Found {
     what: &'static str,
     count: u64,
-    /// A job, a key or a name that it is about.
+    /// An example: a job, a key or a name.
     #[schema(required)]
     example: Option<String>,
-    /// What `dripfeed doctor --repair` does about it; null when it can't be repaired.
+    /// How `dripfeed doctor --repair` repairs it; null: can't be repaired.
     #[schema(required)]
     remedy: Option<&'static str>,
 }
 
-/// Checks the invariants of a bucket, as `dripfeed doctor` does: reads every job, a bounded part in each script, one
-/// bucket at a time.
+/// Checks the invariants of a bucket, as `dripfeed doctor` does. It reads every job, a bounded number in each script,
+/// and checks one bucket at a time.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/doctor", tag = "buckets", params(parameters::Bucket),
     operation_id = "examine_bucket",
-    responses((status = 200, description = "What was found", body = Examined), responses::OfBucket)
+    responses((status = 200, description = "The findings", body = Examined), responses::OfBucket)
 )]
 pub(crate) async fn doctor(
     State(intake): State<Intake>,

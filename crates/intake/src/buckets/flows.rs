@@ -1,4 +1,4 @@
-//! `GET …/flows`: whose turn it is in a bucket.
+//! `GET …/flows`: the callers with waiting jobs, in the order of their turns.
 
 use axum::Json;
 use dripfeed_auth::Read;
@@ -22,7 +22,7 @@ pub(crate) struct FlowsQuery {
     limit: Option<String>,
 }
 
-/// Returns the callers, or groups, whose jobs wait in a bucket, in the order of their turns.
+/// Returns the callers, or groups, with waiting jobs, in the order of their turns.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/flows", tag = "buckets", params(parameters::Bucket, FlowsQuery),
     operation_id = "get_flows",
@@ -39,16 +39,16 @@ pub(crate) async fn flows(
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flows)]
 pub(crate) struct FlowSummary {
-    /// `caller` or `group`; or `off`: new jobs wait in one line, and aren't listed here.
+    /// `caller` or `group`; or `off`: new jobs are in one queue and aren't listed here.
     by: &'static str,
-    /// Those that jobs wait at, the highest first.
+    /// The priorities of waiting jobs, highest first.
     priorities: Vec<PriorityOfFlows>,
     items: Vec<FlowState>,
-    /// All flows, also those of callers that had their turn and wait for nothing now.
+    /// The number of flows, including those without waiting jobs.
     flows: u64,
 }
 
-/// What waits at one priority. Of very many callers the first ones are looked at.
+/// The waiting jobs of one priority. With very many callers, only the first ones are counted.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FlowsOfPriority)]
 struct PriorityOfFlows {
@@ -56,36 +56,36 @@ struct PriorityOfFlows {
     priority: &'static str,
     /// At least this many jobs.
     waiting: u64,
-    /// How long ago the oldest of these was admitted. Where higher ones never end, it grows and grows.
+    /// The age of the oldest of these jobs. It keeps growing if there are always jobs of a higher priority.
     #[schema(required)]
     oldest_age_ms: Option<u64>,
 }
 
-/// What waits of one caller, or group, at one priority.
+/// The waiting jobs of one caller, or group, at one priority.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Flow)]
 struct FlowState {
-    /// Null: jobs without a caller, or a group's.
+    /// Null: jobs without a caller, or of a group.
     #[schema(required)]
     caller: Option<String>,
-    /// Only of a group.
+    /// Null: jobs of a caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
-    /// `high`, `normal` or `low`: all of a higher one come first.
+    /// `high`, `normal` or `low`; higher priorities are called first.
     priority: &'static str,
-    /// Jobs that wait for their turn; of more than 1000 runs of jobs, at least this many.
+    /// The number of waiting jobs; a lower bound, if they are more than 1000 runs of ids.
     waiting: u64,
-    /// Calls while a caller or group of weight 1 gets one.
+    /// Weight: calls while a caller or group of weight 1 gets one.
     weight: u16,
-    /// Calls under way of this caller, or group, at all priorities; only where `fair` says how fast some may be called,
-    /// or how many times at once.
+    /// Calls in flight of this caller, or group, at all priorities; only with rate or concurrency limits per caller in
+    /// `fair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_flight: Option<u64>,
     /// Until when it may not be called, though its turn may come: or until one of its calls ends, where as many are
     /// under way as may be. Of one that is paused, when it is looked at next.
     #[serde(skip_serializing_if = "Option::is_none")]
     throttled_until: Option<String>,
-    /// From 1: the next one. Those that are throttled come last.
+    /// Position in the order of turns, from 1; throttled ones are last.
     place: u64,
 }
 

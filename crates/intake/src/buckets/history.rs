@@ -1,4 +1,4 @@
-//! `GET …/history`: a bucket over the last minutes, hour or day.
+//! `GET …/history`: time series of a bucket.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ pub(crate) struct HistoryQuery {
     window: Option<String>,
 }
 
-/// Returns what happened in a bucket, slot by slot, oldest first: counts, level, rates and latencies.
+/// Returns a time series of a bucket, oldest slot first: counts, level, rates and latencies.
 ///
-/// A slot in which nothing happened is left out: the bucket was as full as at the end of the slot before. The last slot
-/// may not be over yet. Latencies are exact to 5 %.
+/// Slots without events are omitted: the level is that of the previous slot. The last slot may be incomplete. Latencies
+/// are exact to 5 %.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/history", tag = "buckets", params(parameters::Bucket, HistoryQuery),
     operation_id = "get_history",
@@ -52,7 +52,7 @@ pub(crate) struct ShownHistory {
     window: &'static str,
     /// The length of a slot.
     slot_ms: u64,
-    /// Where the first slot of the window begins.
+    /// Start of the first slot of the window.
     from: String,
     /// Now, by the clock of Redis.
     to: String,
@@ -62,7 +62,7 @@ pub(crate) struct ShownHistory {
 #[derive(Serialize, ToSchema)]
 #[schema(as = HistorySlot)]
 struct ShownSlot {
-    /// Where it begins.
+    /// Start of the slot.
     at: String,
     accepted: u64,
     refused: u64,
@@ -80,20 +80,20 @@ struct ShownSlot {
     /// Null: no rate is set.
     #[schema(required)]
     target_per_s: Option<f64>,
-    /// Less than the target while the rate is cut; 0 while the bucket is paused or throttled.
+    /// Less than the target while the rate is reduced; 0 while the bucket is paused or throttled.
     #[schema(required)]
     effective_per_s: Option<f64>,
     /// Calls that ended.
     calls: u64,
-    /// These by the status of their answer: `2xx`, `3xx`, `4xx` without 429, `429`, `5xx`, `none`.
+    /// Calls by status: `2xx`, `3xx`, `4xx` (without 429), `429`, `5xx`, `none`.
     answers: BTreeMap<&'static str, u64>,
-    /// From the admission to a call; null, as below, when nothing was measured.
+    /// From acceptance to the call; null, as for the following two, if nothing was measured.
     #[schema(required)]
     wait_ms: Option<ShownQuantiles>,
-    /// Of a call.
+    /// Duration of a call.
     #[schema(required)]
     attempt_ms: Option<ShownQuantiles>,
-    /// From the admission to the delivery.
+    /// From acceptance to delivery.
     #[schema(required)]
     total_ms: Option<ShownQuantiles>,
 }

@@ -1,4 +1,4 @@
-//! `GET …/holders`: which callers hold room in a bucket, and which limits refused.
+//! `GET …/holders`: the callers with the most jobs or bytes, and refusals by limit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::request::pagination::{self, Params};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HoldersQuery {
-    /// What comes first: the most `jobs`, by default, or the most `bytes`.
+    /// The order: most `jobs` first (the default), or most `bytes`.
     #[param(pattern = "^(jobs|bytes)$")]
     by: Option<String>,
     /// The maximum number of callers.
@@ -28,7 +28,7 @@ pub(crate) struct HoldersQuery {
     limit: Option<String>,
 }
 
-/// Returns the callers that hold the most room in a bucket, and how often submissions were refused by which limit.
+/// Returns the callers with the most jobs or bytes in a bucket, and the number of refused submissions by limit.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/holders", tag = "buckets", params(parameters::Bucket, HoldersQuery),
     operation_id = "get_holders",
@@ -63,13 +63,13 @@ pub(crate) async fn holders(
 #[schema(as = Holders)]
 pub(crate) struct HolderSummary {
     items: Vec<HeldRoom>,
-    /// All callers that have jobs in the bucket.
+    /// The number of callers with jobs in the bucket.
     callers: u64,
-    /// By limit, `max_share` included: what this intake decided since it started.
+    /// Decisions of this intake since it started, by limit, including `max_share`.
     limits: BTreeMap<String, LimitCounts>,
 }
 
-/// What a caller has in the bucket, in flight or not.
+/// The jobs of a caller in the bucket, including those in flight.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Holder)]
 struct HeldRoom {
@@ -88,7 +88,7 @@ impl From<Holder> for HeldRoom {
 struct LimitCounts {
     allowed: u64,
     refused: u64,
-    /// What `mode = "shadow"` would have refused.
+    /// Requests that a policy with `mode = "shadow"` would have refused.
     shadow_refused: u64,
 }
 

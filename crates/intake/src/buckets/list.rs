@@ -16,7 +16,7 @@ use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::Allowed;
 use crate::request::pagination::List;
 
-/// Lists the buckets that the caller may use. One whose state can't be read is listed with the error.
+/// Lists the buckets that the caller may access. A bucket whose state can't be read is listed with an error.
 #[utoipa::path(
     get, path = "/v1/buckets", tag = "buckets",
     operation_id = "list_buckets",
@@ -57,7 +57,7 @@ impl ListedBucket {
     }
 }
 
-/// A bucket whose state can't be read now, such as while its slot moves to another node.
+/// A bucket whose state can't be read, for example while its slot moves to another node.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UnavailableBucket {
     #[schema(value_type = String)]

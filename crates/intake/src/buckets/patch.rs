@@ -1,4 +1,4 @@
-//! The body of `PATCH …`, read by the table of the settings that can be changed at run time.
+//! The body of `PATCH …`, parsed with the table of settings that can be changed at run time.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ impl Patch {
         let target = Overrides::of("leak.rate", rate.map(|rate| rate.to_string())).map_err(refused)?;
         let both = self.overrides.clone().and(target);
         if self.overrides.has("leak.rate") && both != self.overrides {
-            let why = "conflicts with leak.rate, which means the same: set one of the two";
+            let why = "is the same setting as leak.rate; set one of the two";
             return Err(Problem::bad_member("pace.target", why));
         }
         Ok(both)

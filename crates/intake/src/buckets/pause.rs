@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::Unused;
 
-/// Stops deliveries; the bucket still admits jobs until it is full.
+/// Pauses a bucket: it makes no calls, and accepts jobs until it is full.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/pause", tag = "buckets", params(parameters::Bucket),
     operation_id = "pause_bucket",
@@ -25,7 +25,7 @@ pub(crate) async fn pause(
     BucketState::of(&bucket).await.map(Json)
 }
 
-/// Resumes deliveries.
+/// Resumes a paused bucket.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/resume", tag = "buckets", params(parameters::Bucket),
     operation_id = "resume_bucket",

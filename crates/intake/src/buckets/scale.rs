@@ -1,4 +1,4 @@
-//! `GET /v1/scale`: how many processors there is work for, as one number.
+//! `GET /v1/scale`: the number of processors for the current work, for autoscaling.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,13 +20,14 @@ const ALL: &str = "*";
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ScaleQuery {
-    /// The name of a bucket, or `*`: all that the key may read.
+    /// The name of a bucket, or `*` for all that the key may read.
     bucket: String,
 }
 
-/// Returns how many calls at once a bucket can use now, and the processors for them: for jobs that wait, are in flight,
-/// or are due within 30 seconds, and at most what the rate and `leak.max_in_flight` allow. Of a bucket that is paused,
-/// or may make no call for longer, only the jobs in flight count.
+/// Returns the number of concurrent calls that a bucket can use now, and the number of processors for them, for
+/// autoscaling. It counts jobs that are waiting, in flight, or due within 30 seconds, up to what the rate and
+/// `leak.max_in_flight` allow. While a bucket is paused, or can make no call within that time, only jobs in flight
+/// count.
 #[utoipa::path(
     get, path = "/v1/scale", tag = "buckets", params(ScaleQuery),
     operation_id = "get_scale",
@@ -45,12 +46,12 @@ pub(crate) async fn scale(
     Ok(Json(Slots::most_of(theirs).await?.into()))
 }
 
-/// What there is work for.
+/// The demand for calls and processors.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Scale {
-    /// Calls at once. Of all buckets: the most of one, as each processor makes calls of all buckets side by side.
+    /// Concurrent calls. For all buckets: the maximum of one, because each processor serves all buckets in parallel.
     slots: u64,
-    /// Processors for as many, by `leak.concurrency`.
+    /// Processors for these calls, by `leak.concurrency`.
     replicas: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The state of a bucket: how full it is, how fast it leaks, and why.
+//! The state of a bucket: level, rates and settings.
 
 pub(crate) mod row;
 
@@ -27,8 +27,8 @@ pub(crate) struct BucketState {
     pub(crate) capacity: u64,
     bytes: u64,
     capacity_bytes: u64,
-    /// The largest share of the capacity, in jobs and in bytes, for one caller's jobs, such as `25%`;
-    /// or `free`: as much as there is free room; null: all of it.
+    /// The maximum share of the capacity, in jobs and in bytes, for the jobs of one caller, such as `25%`; or `free`:
+    /// as much as there is free room; null: no limit.
     #[schema(value_type = Option<String>, required)]
     max_share: Option<MaxShare>,
     /// The rate limits of submissions.
@@ -41,7 +41,7 @@ pub(crate) struct BucketState {
     pub(crate) dead: u64,
     /// Bytes of all dead letters.
     dead_bytes: u64,
-    /// Outcome jobs that wait until their bucket has room.
+    /// Outcome jobs that wait for room in their target bucket.
     outbox: u64,
     /// Age of the oldest job in the bucket; null when it is empty.
     #[schema(required)]
@@ -51,10 +51,10 @@ pub(crate) struct BucketState {
     settled_per_s: f64,
     pace: PaceState,
     pub(crate) paused: bool,
-    /// Also those that wait for a first job.
+    /// Including replicas on standby.
     replicas: Vec<ReplicaState>,
     totals: Totals,
-    /// Settings changed at run time, by their names in PATCH.
+    /// Settings changed at run time, by their PATCH names.
     #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     changes: Value,
 }
@@ -63,16 +63,16 @@ pub(crate) struct BucketState {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Pace)]
 struct PaceState {
-    /// The configured rate, such as `200/500ms`, or with more tiers `10/s, fixed 10000/24h`; null: unlimited.
+    /// The configured rate, such as `200/500ms`, or with tiers `10/s, fixed 10000/24h`; null: unlimited.
     #[schema(required)]
     target: Option<String>,
     #[schema(required)]
     effective_per_s: Option<f64>,
     /// The reason for the effective rate: `target`, `held` (throttled by the upstream), `used_up` (a tier's quota is
-    /// used up), `refusals` or `timeouts` (the rate was cut for them, and recovers), `paused`, `dead_full` (see
-    /// keep.when_dead_full), `outbox_full` (outcomes wait until other buckets have room) or `no_rate`.
+    /// used up), `refusals` or `timeouts` (the rate was reduced because of them, and recovers), `paused`, `dead_full`
+    /// (see keep.when_dead_full), `outbox_full` (outcome jobs wait for room in other buckets) or `no_rate`.
     reason: &'static str,
-    /// The time left of a throttle that the upstream asked for.
+    /// Remaining time of a throttle that the upstream asked for.
     #[schema(required)]
     held_for_ms: Option<u64>,
 }
@@ -96,12 +96,12 @@ struct Totals {
     ended: Map<String, Value>,
     /// Jobs recovered from dead replicas.
     recovered: u64,
-    /// Dead letters deleted to make room, or for their age.
+    /// Dead letters deleted at the maximum number, bytes or age.
     dead_dropped: u64,
     dead_replayed: u64,
-    /// Outcome jobs that other buckets have accepted.
+    /// Outcome jobs moved to their target buckets.
     outbox_handed_over: u64,
-    /// Outcomes that went no further, because their chain was too long.
+    /// Outcomes without an outcome job, because the chain was at its maximum length.
     outbox_chains: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What one event says.
+//! The content of one event.
 
 use dripfeed_auth::Caller;
 use serde::Serialize;
@@ -12,25 +12,25 @@ use crate::request::time;
 /// Beyond this many buckets a frame has rows of those alone whose whole state was asked for.
 const MOST_ROWS: usize = 1000;
 
-/// The buckets that the caller may use, at one moment.
+/// The state of the buckets that the caller may access, at one moment.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Frame)]
 pub(crate) struct Frame<'r> {
     at: String,
     summary: Summary,
-    /// The names of the numbers in a row of `buckets`.
+    /// The column names of the rows in `buckets`.
     columns: &'static [&'static str],
-    /// A row for each bucket, in the order of their names. With more than 1000 buckets, only for those in `states`.
+    /// One row for each bucket, ordered by name. With more than 1000 buckets, only for those in `states`.
     #[schema(value_type = Vec<Vec<serde_json::Value>>)]
     buckets: Vec<Row<'r>>,
-    /// The whole state of the buckets that `states` names.
+    /// The full state of the buckets in the parameter `states`.
     #[schema(value_type = Vec<BucketState>)]
     states: Vec<&'r BucketState>,
-    /// Buckets whose state can't be read now.
+    /// Buckets whose state can't be read at the moment.
     unavailable: Vec<&'r str>,
 }
 
-/// All of the caller's buckets together.
+/// Totals of all buckets that the caller may access.
 #[derive(Default, Serialize, ToSchema)]
 struct Summary {
     buckets: usize,

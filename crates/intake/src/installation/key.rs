@@ -1,4 +1,4 @@
-//! `GET /v1/key`: what the caller may do.
+//! `GET /v1/key`: the permissions of the caller's key.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,18 +15,18 @@ use crate::request::access::authenticate;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Key)]
 pub(crate) struct KeyInfo {
-    /// The key's id. Null: no keys are configured, and everyone may do everything.
+    /// The key's id. Null: no keys are configured, so everyone may do everything.
     #[schema(required)]
     id: Option<String>,
     /// `submit`, `read`, `inspect`, `operate`, `define`, `keys`.
     scopes: Vec<&'static str>,
-    /// Whether it is for all buckets.
+    /// Whether the key may access all buckets.
     all_buckets: bool,
-    /// The highest priority that its jobs may have: `high`, `normal` or `low`.
+    /// The highest priority of its jobs: `high`, `normal` or `low`.
     priority: &'static str,
 }
 
-/// Returns what the caller's key may do.
+/// Returns the permissions of the caller's key.
 #[utoipa::path(
     get, path = "/v1/key", tag = "installation",
     operation_id = "get_key",

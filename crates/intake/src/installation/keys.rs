@@ -1,4 +1,4 @@
-//! Keys that are made at run time: `/v1/keys`, and who made them.
+//! Keys created over the API: `/v1/keys`, and their audit log.
 
 pub(crate) mod audit;
 mod change;

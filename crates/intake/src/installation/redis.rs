@@ -1,4 +1,4 @@
-//! `GET /v1/redis`: the servers, their memory and persistence, and what is wrong with them.
+//! `GET /v1/redis`: the servers, their memory and persistence, and problems.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,21 +14,21 @@ use crate::openapi::responses;
 use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
 
-/// Redis as the intake finds it now.
+/// The state of Redis.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Redis)]
 pub(crate) struct RedisState {
-    /// The servers that take writes: one, or all masters of a Cluster.
+    /// The servers that accept writes: one, or all masters of a Cluster.
     servers: Vec<Server>,
     /// The configured durability class: `process`, `everysec`, `fsync` or `replicated`.
     #[schema(value_type = String)]
     durability_configured: Durability,
-    /// The class that answers name now.
+    /// The effective durability class, which answers name.
     #[schema(value_type = String)]
     durability: Durability,
-    /// The most that all configured buckets may take together.
+    /// The maximum memory of all configured buckets together.
     worst_case_bytes: u64,
-    /// What is wrong with all servers together; null: nothing.
+    /// A warning about `maxmemory` of all servers; null: none.
     #[schema(required)]
     memory_warning: Option<String>,
 }
@@ -41,15 +41,15 @@ struct Server {
     product: String,
     used_memory: u64,
     peak_memory: u64,
-    /// `maxmemory`; 0: none is set.
+    /// `maxmemory`; 0: not set.
     max_memory: u64,
     /// `maxmemory-policy`.
     eviction: String,
     append_only: bool,
-    /// `always`, `everysec` or `no`; null where Redis may not be asked.
+    /// `always`, `everysec` or `no`; null: the Redis ACL denies the query.
     #[schema(required)]
     append_fsync: Option<String>,
-    /// Replicas that follow now.
+    /// Connected replicas.
     replicas: usize,
     findings: Vec<Finding>,
 }
@@ -63,8 +63,8 @@ struct Finding {
     what_to_do: String,
 }
 
-/// Returns the state of Redis as it was at most a second ago, and what is wrong with it. With keys configured it
-/// requires one for all buckets.
+/// Returns the state and problems of Redis, at most a second old. With keys configured, this needs a key for all
+/// buckets.
 #[utoipa::path(
     get, path = "/v1/redis", tag = "installation",
     operation_id = "get_redis",

@@ -33,9 +33,7 @@ pub(crate) async fn cancel(
             Ok(StatusCode::NO_CONTENT)
         }
         Cancel::Ended(Ending::Cancelled) => Ok(StatusCode::NO_CONTENT),
-        Cancel::InFlight => {
-            Err(Problem::new(Code::InFlight, "a replica is calling the upstream for it; it can't be cancelled now"))
-        }
+        Cancel::InFlight => Err(Problem::new(Code::InFlight, "the job is being delivered and can't be cancelled")),
         Cancel::Ended(ending) => Err(Problem::new(Code::JobEnded, format!("the job is {ending}"))),
         Cancel::Unknown => Err(Problem::unknown_job()),
     }

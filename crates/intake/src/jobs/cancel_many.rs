@@ -19,8 +19,8 @@ use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::{body, json};
 
-/// Cancels all waiting and parked jobs that match: at least one member is needed, and a job has to match all of them.
-/// Jobs in flight are not affected.
+/// Cancels all waiting and parked jobs that match all given members; at least one is required. Jobs in flight are not
+/// affected.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/cancel", tag = "jobs", params(parameters::Bucket),
     operation_id = "cancel_jobs",
@@ -71,7 +71,7 @@ impl CancelRequest {
     /// A misspelt or forgotten filter must not cancel everything.
     fn filter(self) -> Result<CancelFilter, Problem> {
         if self.caller.as_deref() == Some("") {
-            return Err(Problem::bad_member("caller", "is empty: name a caller, or leave it out"));
+            return Err(Problem::bad_member("caller", "is empty; give a caller, or omit it"));
         }
         let state = self.state.map(|state| match state {
             CancellableState::Waiting => JobState::Waiting,
@@ -79,14 +79,14 @@ impl CancelRequest {
         });
         let filter = CancelFilter { state, caller: self.caller, older_than: self.older_than };
         if filter == CancelFilter::default() {
-            let detail = "name at least one of state, caller and older_than; …/purge cancels everything";
+            let detail = "give at least one of state, caller and older_than; …/purge cancels all jobs";
             return Err(Problem::new(Code::BadMember, detail));
         }
         Ok(filter)
     }
 }
 
-/// For the audit trail: `waiting, of shop, older than 10m`.
+/// For the audit log: `waiting, of shop, older than 10m`.
 fn described(filter: &CancelFilter) -> String {
     let state = filter.state.map(|state| state.to_string());
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));

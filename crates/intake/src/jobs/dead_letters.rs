@@ -30,18 +30,18 @@ use crate::request::time;
 pub(crate) struct DeadLettersQuery {
     /// Only reasons that contain this text.
     reason: Option<String>,
-    /// `true`: only reasons that are this text.
+    /// `true`: only reasons equal to this text.
     #[param(value_type = Option<bool>)]
     exact_reason: Option<String>,
-    /// Only with this last status of the upstream.
+    /// Only letters with this last upstream status.
     #[param(value_type = Option<u16>, minimum = 100, maximum = 599)]
     status: Option<String>,
     /// Only jobs of this caller.
     caller: Option<String>,
-    /// Only jobs that died at this time, RFC 3339, or later.
+    /// Only jobs dead-lettered at or after this time (RFC 3339).
     #[param(format = DateTime)]
     since: Option<String>,
-    /// Only jobs that died at this time, RFC 3339, or earlier.
+    /// Only jobs dead-lettered at or before this time (RFC 3339).
     #[param(format = DateTime)]
     until: Option<String>,
     #[param(ignore)]
@@ -72,12 +72,12 @@ impl DeadLettersQuery {
     pub(super) fn filter_of_deletion(&self) -> Result<DeadFilter, Problem> {
         for (name, given) in [("limit", &self.limit), ("cursor", &self.cursor), ("redacted", &self.redacted)] {
             if given.is_some() {
-                return Err(pagination::bad(name, "all that match are deleted, not a page of them"));
+                return Err(pagination::bad(name, "not supported here: all matching letters are deleted"));
             }
         }
         let filter = self.filter()?;
         if filter == DeadFilter::default() {
-            return Err(pagination::bad("reason", "name at least one of reason, status, caller, since and until"));
+            return Err(pagination::bad("reason", "give at least one of reason, status, caller, since and until"));
         }
         Ok(filter)
     }
@@ -163,15 +163,15 @@ pub(crate) struct Letter {
     /// The payload, if it isn't UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     body_base64: Option<String>,
-    /// Null for keys without the scope `inspect`, as the path and the headers; and where it is the bucket's own.
+    /// Null for keys without the scope `inspect`, as path and headers are; null also if it is the bucket's method.
     #[schema(required)]
     method: Option<String>,
     #[schema(required)]
     path: Option<String>,
-    /// That are forwarded to the upstream.
+    /// The headers forwarded to the upstream.
     #[schema(required)]
     headers: Option<Vec<Header>>,
-    /// The dead letter that it was, before it was submitted again with another payload.
+    /// The dead letter from which this job was made, with another payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     replay_of: Option<JobId>,

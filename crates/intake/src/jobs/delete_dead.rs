@@ -13,7 +13,7 @@ use crate::request::access::BucketAccess;
 use crate::request::body::Unused;
 use crate::request::pagination::Params;
 
-/// Deletes all dead letters that match, permanently: at least one parameter is needed.
+/// Deletes all matching dead letters permanently. At least one parameter is required.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/dead", tag = "dead letters", params(parameters::Bucket, DeadLettersQuery),
     operation_id = "delete_dead_letters",

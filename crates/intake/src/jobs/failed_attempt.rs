@@ -1,4 +1,4 @@
-//! What is shown of an attempt that failed.
+//! A failed attempt as the API returns it.
 
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
@@ -14,17 +14,17 @@ use crate::request::time;
 pub(super) struct FailedJobAttempt {
     /// From 1.
     attempt: u32,
-    /// When the job was claimed for it.
+    /// When the job was claimed for this attempt.
     started_at: String,
     took_ms: u64,
-    /// The replica that made it.
+    /// The replica that made the attempt.
     replica: String,
-    /// Null where no whole response came.
+    /// Null: no complete response was received.
     #[schema(required)]
     status: Option<u16>,
     reason: String,
-    /// The upstream's response, as far as it was stored; null for keys without the scope `inspect`, and of the attempt
-    /// that ended the job, whose outcome has it.
+    /// The upstream's response, as far as it was stored; null for keys without the scope `inspect`, and for the last
+    /// attempt, whose response is in the outcome.
     #[schema(required)]
     body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(super) struct FailedJobAttempt {
     /// `body` is base64, because it isn't UTF-8.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     base64: bool,
-    /// The response was longer than what was stored.
+    /// Whether the stored response is cut.
     truncated: bool,
 }
 

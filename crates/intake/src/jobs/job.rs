@@ -29,7 +29,7 @@ use crate::submit::sync_wait::{SyncWait, until_ended};
     params(parameters::Bucket, parameters::Job, parameters::Wait),
     responses(
         (status = 200, description = "The job", body = Job, headers(
-            ("Preference-Applied" = String, description = "`wait=…`: the job has ended, or the wait is over"),
+            ("Preference-Applied" = String, description = "`wait=…`: the job has ended, or the time is over"),
         )),
         responses::OfJob,
     )
@@ -76,20 +76,19 @@ pub(crate) struct Job {
     /// `high`, `normal` or `low`, while it is in the bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<&'static str>,
-    /// The group whose turn it waits for.
+    /// The group for fair queuing.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
     /// The replica that claimed it, while in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumer: Option<String>,
-    /// Null until it ended.
+    /// Null until the job has ended.
     #[schema(required)]
     outcome: Option<JobOutcome>,
-    /// The latest of its attempts that failed, as far as they were stored. A list of jobs has those of ended jobs
-    /// alone.
+    /// The latest failed attempts, as far as they were stored. In a list of jobs only for ended jobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed_attempts: Vec<FailedJobAttempt>,
-    /// While it is in the bucket: the dead letter that it was, before it was submitted again with another payload.
+    /// While the job is in the bucket: the dead letter from which it was made, with another payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     replay_of: Option<JobId>,
@@ -136,7 +135,7 @@ pub(crate) struct JobOutcome {
     /// `body` is base64, because it isn't UTF-8.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     base64: bool,
-    /// The response was longer than what was stored.
+    /// Whether the stored response is cut.
     truncated: bool,
 }
 

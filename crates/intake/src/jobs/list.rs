@@ -20,15 +20,14 @@ use crate::request::sight::Sight;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsQuery {
-    /// `waiting`, `in_flight`, `parked`; or ended: `delivered`, `dead`, `expired`, `cancelled`. By default all in the
-    /// bucket.
+    /// `waiting`, `in_flight` or `parked`; or ended: `delivered`, `dead`, `expired` or `cancelled`. By default all jobs
+    /// in the bucket.
     #[param(pattern = "^(waiting|in_flight|parked|delivered|dead|expired|cancelled)$")]
     state: Option<String>,
-    /// The one job that this idempotency key names, wherever it is; none, or one.
+    /// Only the job with this idempotency key, in any state.
     #[param(value_type = formats::IdempotencyKey, inline, required = false)]
     idempotency_key: Option<String>,
-    /// The caller whose idempotency key it is, by default the caller of this request. Another one takes the scope
-    /// `operate`.
+    /// The caller of the idempotency key, by default the caller of this request. Another one needs the scope `operate`.
     caller: Option<String>,
     #[param(ignore)]
     redacted: Option<String>,
@@ -66,9 +65,9 @@ pub(crate) async fn jobs(
         Some(key) if state.is_none() && after.is_none() => {
             find(&bucket, &caller, query.caller.as_deref(), &key).await?
         }
-        Some(_) => return Err(pagination::bad("idempotency_key", "it names one job: leave out state and cursor")),
+        Some(_) => return Err(pagination::bad("idempotency_key", "matches one job; omit state and cursor")),
         None if query.caller.is_some() => {
-            return Err(pagination::bad("caller", "whose idempotency key? name that, too"));
+            return Err(pagination::bad("caller", "give the idempotency key, too"));
         }
         None => bucket.jobs(state, after.as_ref(), limit).await?,
     };
@@ -83,7 +82,7 @@ async fn find(
 ) -> Result<Page<JobView>, Problem> {
     let owner = named.or(caller.id());
     if owner != caller.id() && !caller.may(Scope::Operate) {
-        return Err(Problem::new(Code::Forbidden, "idempotency keys of other callers take the scope `operate`"));
+        return Err(Problem::new(Code::Forbidden, "the idempotency keys of other callers need the scope `operate`"));
     }
     let found = bucket.find_by_key(owner, key).await?;
     Ok(Page { items: found.into_iter().collect(), next: None })

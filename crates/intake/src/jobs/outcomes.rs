@@ -1,4 +1,4 @@
-//! `GET …/outcomes`: lists how jobs ended.
+//! `GET …/outcomes`: lists the outcomes of jobs.
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
@@ -19,7 +19,7 @@ use crate::request::sight::Sight;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct OutcomesQuery {
-    /// Only jobs settled at this time, RFC 3339, or later.
+    /// Only jobs that ended at or after this time (RFC 3339).
     #[param(format = DateTime)]
     since: Option<String>,
     /// Only `delivered`, `dead`, `expired` or `cancelled`.

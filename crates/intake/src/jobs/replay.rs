@@ -1,4 +1,4 @@
-//! `POST …/dead/{id}/replay`, `POST …/dead/replay`: submits dead letters again, within capacity and rate.
+//! `POST …/dead/{id}/replay`, `POST …/dead/replay`: submits dead letters as new jobs, within capacity and rate.
 
 use axum::Json;
 use axum::body::Body;
@@ -24,13 +24,13 @@ use crate::submit::admit::judge;
 use crate::submit::options;
 use crate::submit::receipt::{self, Receipt};
 
-/// Submits a dead letter again, as a new job.
+/// Submits a dead letter as a new job.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/{id}/replay", tag = "dead letters",
     operation_id = "replay_dead_letter",
     params(parameters::Bucket, parameters::Job),
     responses(
-        (status = 202, description = "Admitted as a new job", body = Receipt,
+        (status = 202, description = "Accepted as a new job", body = Receipt,
             headers(("Location" = String, description = "The new job"))),
         responses::OfReplay,
     )
@@ -46,19 +46,20 @@ pub(crate) async fn replay(
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
 
-/// Submits a dead letter again with another payload, as a new job that names it. All else of the job stays.
+/// Submits a dead letter as a new job with another payload. `replay_of` of the new job is the dead letter; everything
+/// else is kept.
 ///
-/// Takes the scope `submit` as well.
+/// Also needs the scope `submit`.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/{id}/edit", tag = "dead letters",
     operation_id = "edit_dead_letter",
     params(parameters::Bucket, parameters::Job),
     request_body(
         content((body::Any = "application/json"), (body::Any = "*/*")),
-        description = "The new payload; without a content type it has the one that the job had"
+        description = "The new payload; without a content type, that of the old payload is kept"
     ),
     responses(
-        (status = 202, description = "Admitted as a new job", body = Receipt,
+        (status = 202, description = "Accepted as a new job", body = Receipt,
             headers(("Location" = String, description = "The new job"))),
         responses::OfEdit,
     )
@@ -89,11 +90,11 @@ fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admi
     judge(intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))
 }
 
-/// Submits all dead letters that match the filter again, as far as the bucket has room.
+/// Submits all dead letters that match the filter as new jobs, as far as the bucket has room.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/replay", tag = "dead letters", params(parameters::Bucket),
     operation_id = "replay_dead_letters",
-    request_body(content = Option<ReplayRequest>, description = "The filter; all when omitted or null"),
+    request_body(content = Option<ReplayRequest>, description = "The filter; omitted or null: all letters"),
     responses((status = 200, description = "Done", body = ReplaySummary), responses::OfChange)
 )]
 pub(crate) async fn replay_many(
@@ -125,20 +126,20 @@ pub(super) async fn read(body: Body, intake: &Intake) -> Result<(DeadFilter, Opt
 pub(crate) struct ReplayRequest {
     /// Only reasons that contain this text.
     reason: Option<String>,
-    /// Only reasons that are this text.
+    /// Only reasons equal to this text.
     #[serde(default)]
     exact_reason: bool,
-    /// Only with this last status of the upstream.
+    /// Only letters with this last upstream status.
     #[serde(default, deserialize_with = "status")]
     #[schema(minimum = 100, maximum = 599)]
     status: Option<u16>,
     /// Only jobs of this caller.
     caller: Option<String>,
-    /// Only jobs that died at this time, RFC 3339, or later.
+    /// Only jobs dead-lettered at or after this time (RFC 3339).
     #[serde(default, deserialize_with = "time::deserialize")]
     #[schema(value_type = Option<String>, format = DateTime)]
     since: Option<u64>,
-    /// Only jobs that died at this time, RFC 3339, or earlier.
+    /// Only jobs dead-lettered at or before this time (RFC 3339).
     #[serde(default, deserialize_with = "time::deserialize")]
     #[schema(value_type = Option<String>, format = DateTime)]
     until: Option<u64>,
@@ -173,7 +174,7 @@ impl From<ReplayRequest> for DeadFilter {
 #[schema(as = Replayed)]
 pub(crate) struct ReplaySummary {
     replayed: u64,
-    /// Matching dead letters that stay, because the bucket is full.
+    /// Matching dead letters that were not replayed, because the bucket is full.
     left: u64,
 }
 

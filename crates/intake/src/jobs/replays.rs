@@ -1,5 +1,5 @@
-//! `POST …/dead/replays`, `GET …/dead/replays`, `GET …/dead/replays/{id}`, `DELETE …/dead/replays/{id}`: replays of
-//! many dead letters in the background.
+//! `POST …/dead/replays`, `GET …/dead/replays`, `GET …/dead/replays/{id}`, `DELETE …/dead/replays/{id}`: background
+//! replays of dead letters.
 
 use axum::Json;
 use axum::body::Body;
@@ -25,12 +25,13 @@ use crate::request::time;
 /// In bytes, of a text of the filter: it is kept with the replay.
 const LONGEST_TEXT: usize = 1024;
 
-/// Starts a replay of all dead letters that match the filter now. It goes on in the background at the given rate, and
-/// waits while the bucket is full; jobs that die again are not part of it. The latest ten of a bucket are kept.
+/// Starts a background replay of all dead letters that match the filter now. It submits them at the given rate, and
+/// waits while the bucket is full. Jobs that are dead-lettered again aren't replayed again. The latest ten replays of a
+/// bucket are kept.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/dead/replays", tag = "dead letters", params(parameters::Bucket),
     operation_id = "start_replay",
-    request_body(content = Option<ReplayRequest>, description = "The filter; all when omitted or null"),
+    request_body(content = Option<ReplayRequest>, description = "The filter; omitted or null: all letters"),
     responses(
         (status = 202, description = "Started", body = Replay,
             headers(("Location" = String, description = "The replay"))),
@@ -48,12 +49,13 @@ pub(crate) async fn start(
             return Err(Problem::bad_member(name, &format!("use at most {LONGEST_TEXT} bytes")));
         }
     }
-    let many = || Problem::new(Code::ManyReplays, "wait until one of them is done, or cancel one");
+    let many = || Problem::new(Code::ManyReplays, "wait until one of them has ended, or cancel one");
     let id = bucket.start_replay(filter, rate, caller.id()).await?.ok_or_else(many)?;
     // Where this fails, what looks for abandoned replays begins with it.
     let carried_out = bucket.go_on_with_replays().await;
     if let Err(error) = carried_out {
-        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "a replay starts later");
+        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "not supported for a \
+            background replay");
     }
     let started = find(&bucket, id).await?;
     audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}", started.total)).await;
@@ -61,7 +63,7 @@ pub(crate) async fn start(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
 }
 
-/// Lists the replays of a bucket: the latest ten, the newest first.
+/// Lists the background replays of a bucket: the latest ten, newest first.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead/replays", tag = "dead letters", params(parameters::Bucket),
     operation_id = "list_replays",
@@ -71,7 +73,7 @@ pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> 
     Ok(Json(List { items: all(&bucket).await?, next: None }))
 }
 
-/// Returns a replay and how far it is.
+/// Returns a background replay and its progress.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/dead/replays/{id}", tag = "dead letters",
     operation_id = "get_replay",
@@ -85,7 +87,7 @@ pub(crate) async fn replay(
     find(&bucket, id).await.map(Json)
 }
 
-/// Cancels a replay: the letters that it hasn't replayed yet stay. One that has ended stays what it is.
+/// Cancels a background replay. Letters that it hasn't replayed yet stay. A replay that has ended doesn't change.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/dead/replays/{id}", tag = "dead letters",
     operation_id = "cancel_replay",
@@ -104,7 +106,7 @@ pub(crate) async fn cancel(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A replay of many dead letters.
+/// A background replay of dead letters.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Replay {
     #[schema(value_type = String, pattern = "^[0-9a-f]{16}$")]
@@ -113,14 +115,14 @@ pub(crate) struct Replay {
     bucket: BucketName,
     /// `running`, `done` or `cancelled`.
     state: &'static str,
-    /// The rate of the replay; null: as fast as there is room.
+    /// The rate of the replay; null: as fast as the bucket has room.
     #[schema(value_type = Option<formats::Rate>, inline, required)]
     rate: Option<Rate>,
-    /// What was asked for: null members let all letters pass.
+    /// The filter; null members match all letters.
     filter: ReplayFilter,
     /// Letters that matched when it was started.
     total: u64,
-    /// Letters that became new jobs.
+    /// Letters that were submitted as new jobs.
     done: u64,
     /// Letters that stay, because their callers have reached their share of the bucket.
     failed: u64,

@@ -30,7 +30,7 @@ pub(crate) struct ReportQuery {
     window: Option<String>,
 }
 
-/// Counts the jobs that ended within a window, with their latencies.
+/// Returns the number of jobs that ended within a window, by outcome, and their latencies.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, ReportQuery),
     operation_id = "get_report",
@@ -65,7 +65,7 @@ pub(crate) struct ReportSummary {
     counts: Map<String, Value>,
     /// All attempts of these jobs.
     attempts: u64,
-    /// From admission to delivery; null when no job was delivered.
+    /// From acceptance to delivery; null: no job was delivered.
     #[schema(required)]
     latency_ms: Option<Percentiles>,
 }

@@ -107,32 +107,32 @@ const GAUGES: [BucketGauge; 9] = [
     },
     BucketGauge {
         name: "bucket_parked",
-        help: "Jobs scheduled for later",
+        help: "Jobs parked until they are due",
         unit: None,
         value: |c| Some(count(c.parked)),
     },
     BucketGauge {
         name: "bucket_oldest_age",
-        help: "Age of the oldest job in the bucket, 0 when empty",
+        help: "Age of the oldest job in the bucket; 0 if it is empty",
         unit: Some(Unit::Seconds),
         value: |c| Some(c.oldest_age.unwrap_or_default().as_secs_f64()),
     },
     BucketGauge { name: "dead_letters", help: "Dead letters stored", unit: None, value: |c| Some(count(c.dead)) },
     BucketGauge {
         name: "outbox_jobs",
-        help: "Outcome jobs that wait until their bucket has room",
+        help: "Outcome jobs that wait for room in their target bucket",
         unit: None,
         value: |c| Some(count(c.outbox)),
     },
     BucketGauge {
         name: "pace_target",
-        help: "Configured calls per second",
+        help: "Configured rate in calls per second",
         unit: None,
         value: |c| c.pace.target.as_ref().map(|target| target.per_second),
     },
     BucketGauge {
         name: "pace_effective",
-        help: "Effective calls per second",
+        help: "Effective rate in calls per second",
         unit: None,
         value: |c| c.pace.effective_per_s,
     },
@@ -148,22 +148,22 @@ struct BucketCounter {
 const COUNTERS: [BucketCounter; 4] = [
     BucketCounter {
         name: "dead_letters_dropped",
-        help: "Dead letters deleted to make room, or for their age",
+        help: "Dead letters deleted at the maximum number, bytes or age",
         value: |c| c.dead_dropped,
     },
     BucketCounter {
         name: "dead_letters_replayed",
-        help: "Dead letters that became new jobs",
+        help: "Dead letters submitted as new jobs",
         value: |c| c.dead_replayed,
     },
     BucketCounter {
         name: "outbox_handed_over",
-        help: "Outcome jobs that other buckets have accepted",
+        help: "Outcome jobs moved to their target buckets",
         value: |c| c.outbox_handed_over,
     },
     BucketCounter {
         name: "outbox_chains_ended",
-        help: "Outcomes that went no further because their chain was too long",
+        help: "Outcomes without an outcome job, because the chain was at its maximum length",
         value: |c| c.outbox_chains,
     },
 ];
@@ -180,7 +180,7 @@ impl Collector for LastSnapshot {
             encode_buckets(&mut encoder, &snapshot.counted)?;
         }
         let up = ConstGauge::new(i64::from(snapshot.redis_up));
-        up.encode(encoder.encode_descriptor("redis_up", "Whether Redis answers", None, up.metric_type())?)
+        up.encode(encoder.encode_descriptor("redis_up", "1 if Redis answers, 0 if not", None, up.metric_type())?)
     }
 }
 
@@ -217,7 +217,7 @@ fn encode_gauge(
 /// One sample per bucket: its reason is a label.
 fn encode_reasons(encoder: &mut DescriptorEncoder, counted: &[(BucketName, Census)]) -> Result<(), fmt::Error> {
     let reason = ConstGauge::new(1);
-    let help = "1, with the reason why calls start at the effective rate";
+    let help = "1, with the reason for the effective rate as a label";
     let mut family = encoder.encode_descriptor("pace_reason", help, None, reason.metric_type())?;
     for (bucket, census) in counted {
         reason.encode(family.encode_family(&[("bucket", bucket.as_str()), ("reason", census.pace.reason)])?)?;

@@ -1,4 +1,4 @@
-//! This process's metrics, as a scrape asks for them.
+//! The metrics of this process, as a scrape requests them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The two forms in which metrics are exported, and which one a scrape wants.
+//! The two formats of metrics, and selecting one by `Accept`.
 
 use std::fmt;
 

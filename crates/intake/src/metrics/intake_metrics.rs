@@ -95,15 +95,15 @@ impl IntakeMetrics {
             schedule_ticks: Family::default(),
             admit_duration: Family::new_with_constructor(admit_durations),
         };
-        registry.register("jobs_accepted", "Jobs this intake admitted", metrics.accepted.clone());
-        registry.register("jobs_refused", "Submissions this intake refused, by reason", metrics.refused.clone());
-        registry.register("jobs_settled", "Jobs that this intake cancelled", metrics.settled.clone());
+        registry.register("jobs_accepted", "Jobs accepted by this intake", metrics.accepted.clone());
+        registry.register("jobs_refused", "Submissions refused by this intake, by reason", metrics.refused.clone());
+        registry.register("jobs_settled", "Jobs cancelled over this intake", metrics.settled.clone());
         registry.register_collector(Box::new(metrics.limit_verdicts.clone()));
-        let help = "Ticks of schedules that this intake dealt with";
+        let help = "Ticks of schedules handled by this intake, by outcome";
         registry.register("schedule_ticks", help, metrics.schedule_ticks.clone());
         registry.register_with_unit(
             "admit_duration",
-            "Time to admit a job or a batch",
+            "Time to accept a job or a batch",
             Unit::Seconds,
             metrics.admit_duration.clone(),
         );

@@ -30,7 +30,7 @@ impl LimitMetrics {
 
 impl Collector for LimitMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let help = "Decisions on requests to services, by policy and verdict";
+        let help = "Decisions on checks of services, by policy and verdict";
         let metric_type = ConstCounter::new(0_u64).metric_type();
         let mut family = encoder.encode_descriptor("limit_decisions", help, None, metric_type)?;
         for (service, policies) in self.0.tally() {

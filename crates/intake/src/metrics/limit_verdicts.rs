@@ -1,5 +1,5 @@
-//! Decisions of bucket limits on submissions, as a counter: of the limits in force only, so that changes add no labels
-//! for ever.
+//! Decisions of bucket limits on submissions, as a counter; only of current limits, so that changes don't add labels
+//! forever.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,8 +73,8 @@ impl fmt::Debug for LimitVerdicts {
 
 impl Collector for LimitVerdicts {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let help = "Decisions of each rate limit of a bucket on submissions: allowed, refused, or shadow_refused, \
-            which doesn't refuse";
+        let help = "Decisions on submissions by rate limit of the bucket: allowed, refused, or shadow_refused (would \
+            have been refused)";
         let metric_type = ConstCounter::new(0_u64).metric_type();
         let mut family = encoder.encode_descriptor("bucket_limit_verdicts", help, None, metric_type)?;
         let buckets = self.0.buckets.all();

@@ -1,4 +1,4 @@
-//! The schema of a further rate of each caller, or group. The bucket crate parses it.
+//! The schema of a tier of each caller, or group. The bucket crate parses it.
 
 use dripfeed_bucket::FlowTiers;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema, Type};

@@ -18,7 +18,8 @@ pub(crate) struct Bucket {
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct IfMatch {
-    /// The `ETag` of the definition, or of the key, that is to be changed; `*`: any. Without it, whatever is there.
+    /// The `ETag` of the definition or key to change; `*`: any existing version. If omitted, the request is
+    /// unconditional.
     #[param(rename = "If-Match", required = false)]
     if_match: Option<String>,
 }
@@ -66,8 +67,8 @@ pub(crate) struct Key {
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct Wait {
-    /// `wait=10`: wait this many seconds, at most 60, for the end of the job. When too many requests wait already, the
-    /// present state, without `Preference-Applied`.
+    /// `wait=10`: wait this many seconds, at most 60, for the job to end. If too many requests are waiting, the answer
+    /// is immediate, without `Preference-Applied`.
     #[param(rename = "Prefer", example = "wait=10", required = false)]
     prefer: Option<String>,
 }
@@ -75,41 +76,40 @@ pub(crate) struct Wait {
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct Options {
-    /// At most one job per key: a repeated request with the same content returns the same job.
+    /// Idempotency key: a repeated request with the same key and content returns the same job.
     #[param(rename = "Idempotency-Key", value_type = formats::IdempotencyKey, inline, required = false)]
     idempotency_key: Option<String>,
-    /// Delay of the first attempt: `10s`, `5m`, at most 30 days.
+    /// Delay of the first attempt, such as `10s` or `5m`, at most 30 days.
     #[param(rename = "Dripfeed-Delay", value_type = formats::Duration, inline, required = false)]
     delay: Option<String>,
-    /// The earliest time of the first attempt, RFC 3339, at most 30 days ahead.
+    /// Earliest time of the first attempt (RFC 3339), at most 30 days ahead.
     #[param(rename = "Dripfeed-Not-Before", value_type = formats::Time, inline, required = false)]
     not_before: Option<String>,
-    /// The job expires if no attempt has started by then: `60s`, at most 30 days.
+    /// The job expires if no attempt has started within this time, such as `60s`, at most 30 days.
     #[param(rename = "Dripfeed-Expires-In", value_type = formats::Duration, inline, required = false)]
     expires_in: Option<String>,
-    /// `high`, `normal` or `low`: of the jobs that wait, all of a higher priority are called first. A key has a highest
-    /// one that it may ask for.
+    /// `high`, `normal` or `low`: all waiting jobs of a higher priority are called first. A key has a highest priority.
     #[param(rename = "Dripfeed-Priority", value_type = formats::Priority, inline, required = false)]
     priority: Option<String>,
-    /// Whose turn the job waits for, with `fair.by = "group"`.
+    /// The group for fair queuing, with `fair.by = "group"`.
     #[param(rename = "Dripfeed-Group", value_type = formats::Group, inline, required = false)]
     group: Option<String>,
-    /// Which targets of the bucket's `on_outcome` are given a job for the end of this one: names with commas between
-    /// them, or `none`; all when left out. Their job's payload is an ended `Job`, as in the list of outcomes, and its
-    /// idempotency key `BUCKET/ID/OUTCOME`.
+    /// The targets of the bucket's `on_outcome` that get an outcome job when this job ends: names separated by commas,
+    /// or `none`; by default all. The payload of an outcome job is the ended `Job`, as in the list of outcomes, and its
+    /// idempotency key is `BUCKET/ID/OUTCOME`.
     #[param(rename = "Dripfeed-On-Outcome", value_type = formats::OutcomeTargets, inline, required = false)]
     on_outcome: Option<String>,
-    /// Retries after the first attempt.
+    /// Maximum retries after the first attempt.
     #[param(rename = "Dripfeed-Retries", minimum = 0, maximum = 100)]
     retries: Option<u32>,
-    /// Timeout of one attempt, body included: `30s`, at most an hour.
+    /// Timeout of one attempt, including the response body, such as `30s`; at most an hour.
     #[param(rename = "Dripfeed-Timeout", value_type = formats::Duration, inline, required = false)]
     timeout: Option<String>,
-    /// `wait=10`: wait this many seconds, at most 60, for the upstream's response. When too many requests wait already,
-    /// 202 at once, without `Preference-Applied`.
+    /// `wait=10`: wait this many seconds, at most 60, for the upstream's response. If too many requests are waiting,
+    /// the answer is an immediate 202 without `Preference-Applied`.
     #[param(rename = "Prefer", example = "wait=10")]
     prefer: Option<String>,
-    /// The trace that this job belongs to (W3C Trace Context).
+    /// The trace context of the job (W3C Trace Context).
     traceparent: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct Paging {
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Redacted {
-    /// With what `intake.redact` names masked, as exports have it.
+    /// Mask the members and headers listed in `intake.redact`.
     #[param(default = false)]
     redacted: Option<bool>,
 }

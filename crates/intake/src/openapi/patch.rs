@@ -1,4 +1,4 @@
-//! The schema of `PATCH`, by the table of the settings that can be changed at run time.
+//! The schema of `PATCH`, derived from the table of settings that can be changed at run time.
 
 use dripfeed_bucket::{RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
 use utoipa::openapi::schema::RefBuilder;

@@ -42,7 +42,7 @@ pub(crate) struct ServiceLevels {
     slas: Vec<ServiceLevel>,
 }
 
-/// How often each tenant may call an endpoint.
+/// Rate limits of each tenant on an endpoint.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ServiceLevel {
@@ -54,7 +54,7 @@ struct ServiceLevel {
     tiers: Thresholds,
 }
 
-/// A single one needs no list.
+/// One, or a list.
 #[derive(ToSchema)]
 #[serde(untagged)]
 enum Thresholds {
@@ -81,11 +81,11 @@ struct Threshold {
     threshold: u64,
 }
 
-/// A rate limit. Of the policies that match a request and have the same key, those with the most specific match apply.
+/// A rate limit. Of the matching policies with the same key, those with the most specific match apply.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
-    /// Consumption is counted under this id.
+    /// Counters are kept by this id.
     #[schema(pattern = "^[A-Za-z0-9._-]{1,64}$")]
     id: String,
     #[schema(required = false, default = true)]
@@ -94,8 +94,8 @@ pub(crate) struct Policy {
     mode: Mode,
     #[schema(required = false)]
     r#match: Match,
-    /// What it counts by: `caller`, `tenant`, `endpoint`, `ip`, `header:<name>`, `path:<variable>`;
-    /// for a bucket also `field:<JSON pointer>`. Empty: one count for all.
+    /// Key of the counters: `caller`, `tenant`, `endpoint`, `ip`, `header:<name>`, `path:<variable>`; for a bucket also
+    /// `field:<JSON pointer>`. Empty: one counter for all.
     #[schema(required = false)]
     key: Vec<KeyPart>,
     /// The cost of a request: a number, or the value of a header. 1 by default.
@@ -105,14 +105,14 @@ pub(crate) struct Policy {
     tiers: Vec<Tier>,
     #[schema(required = false)]
     consistency: Consistency,
-    /// For `async`: the interval of the synchronisation with Redis, such as `1s`.
+    /// For `async`: the interval of synchronisation with Redis, such as `1s`.
     sync: Option<String>,
     #[schema(required = false)]
     on_store_error: OnStoreError,
     /// The message for a refused caller.
     message: Option<String>,
-    /// The maximum number of counts for values from requests: headers, fields, addresses, path variables. Beyond it
-    /// some share a count.
+    /// Maximum number of counters for values from requests: headers, fields, addresses, path variables. Beyond that,
+    /// values share counters.
     #[schema(minimum = 1, maximum = 16_777_216, default = 262_144)]
     max_scopes: Option<u64>,
 }
@@ -167,7 +167,7 @@ enum Consistency {
     Async,
 }
 
-/// While Redis is unavailable: refuse all, allow all, or each intake enforces its share.
+/// While Redis is unavailable: `closed` refuses all, `open` allows all, `local`: each intake enforces its share.
 #[derive(ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum OnStoreError {
@@ -176,7 +176,7 @@ enum OnStoreError {
     Local,
 }
 
-/// The members of a kind: `limit` and `period`, or both as `rate`, for each; `burst` for `bucket`; `align` and `spread`
+/// Members by kind: `limit` and `period`, or both as `rate`, for all kinds; `burst` for `bucket`; `align` and `spread`
 /// for `fixed`; `min_gap` and `count_denied` for `log`. `backlog` has only a `limit`, and is for buckets.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[derive(ToSchema)]
 pub(crate) struct Verdict {
     allowed: bool,
-    /// When to retry; null: allowed now, or no retry will help.
+    /// Milliseconds after which to retry; null: allowed, or a retry can't succeed.
     retry_after_ms: Option<u64>,
     /// The message of the violated policy.
     message: Option<String>,
@@ -31,6 +31,6 @@ struct TierVerdict {
     limit: u64,
     /// The number of requests of cost 1 that are allowed now.
     remaining: u64,
-    /// Until the full quota is available again.
+    /// Milliseconds until the full quota is available.
     reset_ms: u64,
 }

@@ -16,20 +16,22 @@ impl Problem {
         let (code, detail) = match refused.reason {
             RefusalReason::BucketFull => (Code::BucketFull, "the bucket has no room for this job; retry later"),
             RefusalReason::NeverFits => {
-                (Code::BodyTooLarge, "the job is larger than capacity_bytes of the bucket; no retry will help")
+                (Code::BodyTooLarge, "the job is larger than the bucket's capacity_bytes; don't retry it")
             }
             RefusalReason::DeadlineUnreachable => {
                 (Code::DeadlineUnreachable, "the job would expire before it could be delivered at the current rate")
             }
             RefusalReason::IdempotencyKeysFull => (
                 Code::IdempotencyKeysFull,
-                "the bucket stores no more idempotency keys now; retry later, or without a key",
+                "the bucket is at its maximum number of idempotency keys (keep.most_idempotency_keys); retry later, or \
+                    without a key",
             ),
-            RefusalReason::IdempotencyConflict => {
-                (Code::IdempotencyConflict, "repeat the same method, path and body with a key, or use another key")
-            }
+            RefusalReason::IdempotencyConflict => (
+                Code::IdempotencyConflict,
+                "a job with this idempotency key has another method, path or body; use another key",
+            ),
             RefusalReason::CallerLimit => {
-                (Code::CallerLimit, "a rate limit of the bucket refuses this now; retry later")
+                (Code::CallerLimit, "a rate limit of the bucket refused the job; retry later")
             }
             RefusalReason::ShareUsedUp => {
                 (Code::CallerLimit, "your jobs have reached the caller share of the bucket (max_share); retry later")
@@ -49,7 +51,7 @@ impl Problem {
             (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
             (_, Certainty::Unknown) => (
                 Code::StoreUnavailable,
-                "whether it was stored isn't known; submit it again with the same idempotency key",
+                "it is unknown whether the request took effect; submit it again with the same idempotency key",
             ),
         };
         let mut problem = Self::new(code, detail).retry_after(Some(Duration::from_secs(1)));
@@ -69,7 +71,7 @@ fn log(error: &BucketError, logged: bool) {
     if logged {
         tracing::debug!(error, "request failed: Redis is unavailable");
     } else if let Some(suppressed) = FAILURES.due(Instant::now()) {
-        tracing::error!(error, suppressed, "requests fail: Redis returned an error");
+        tracing::error!(error, suppressed, "request failed: Redis returned an error");
     }
 }
 

@@ -21,7 +21,8 @@ impl Problem {
     }
 
     pub(crate) fn configured_bucket() -> Self {
-        let detail = "the bucket is configured in a file, which wins: change it there, or use another name";
+        let detail = "the bucket is in the configuration file, which takes precedence; change it there, or use another \
+            name";
         Self::new(Code::ConfiguredBucket, detail)
     }
 }

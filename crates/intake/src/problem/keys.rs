@@ -9,12 +9,14 @@ use super::{Code, Problem};
 
 impl Problem {
     pub(crate) fn unknown_key() -> Self {
-        let detail = "no key of this id was made that may do no more than yours; GET /v1/keys lists them";
+        let detail = "no key with this id was created over the API, or it has more permissions than yours; GET \
+            /v1/keys lists the keys";
         Self::new(Code::UnknownKey, detail)
     }
 
     pub(crate) fn configured_key() -> Self {
-        let detail = "a key of this id is configured in a file, which wins: change it there, or use another id";
+        let detail = "a key with this id is in the configuration file, which takes precedence; change it there, or use \
+            another id";
         Self::new(Code::ConfiguredKey, detail)
     }
 }
@@ -24,7 +26,7 @@ impl From<KeyRegistryError> for Problem {
         match error {
             KeyRegistryError::Store(error) => BucketError::Store(error).into(),
             KeyRegistryError::Reply(_) => {
-                tracing::error!(error = &error as &dyn Error, "request failed: API keys can't be read");
+                tracing::error!(error = &error as &dyn Error, "request failed: could not parse the API keys in Redis");
                 Self::internal()
             }
         }

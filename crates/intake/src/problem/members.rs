@@ -1,21 +1,21 @@
-//! The members that only some problems have.
+//! Additional members of some problems.
 
 use std::fmt;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Members that only some problems have.
+/// Additional members of some problems.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 #[schema(as = More)]
 pub(crate) struct ProblemMembers {
-    /// When to retry, exactly.
+    /// Milliseconds after which to retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry_after_ms: Option<u64>,
-    /// False: the same request will be refused every time; don't retry.
+    /// False: the request will always be refused; don't retry it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retryable: Option<bool>,
-    /// Whether Redis stored the request: `not_stored`, or `unknown`. Not of reads.
+    /// Whether Redis stored the request: `not_stored` or `unknown`. Only for writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<&'static str>,
     /// The ids of the violated limits.
@@ -35,11 +35,11 @@ pub(crate) struct ProblemMembers {
     pub(super) place: FaultPlace,
 }
 
-/// Where in the body the fault is.
+/// Position of the fault in the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Place)]
 pub(crate) struct FaultPlace {
-    /// The item of a batch, counted from 0.
+    /// Index of the batch item, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) item: Option<usize>,
     /// The path of a member, such as `leak.rate`.

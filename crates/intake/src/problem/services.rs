@@ -47,7 +47,7 @@ impl From<RegistryError> for Problem {
     fn from(error: RegistryError) -> Self {
         match error {
             RegistryError::Unread => {
-                Self::unchecked("the rules haven't been loaded from Redis yet; retry later", Certainty::NotStored)
+                Self::unchecked("the rules are not loaded from Redis yet; retry later", Certainty::NotStored)
             }
             RegistryError::Closed => Self::draining(),
             RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {

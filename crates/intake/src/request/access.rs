@@ -1,5 +1,5 @@
-//! Authorization of a request, before anything else of it is read: a handler that takes one of these extractors is only
-//! called when the caller may.
+//! Authorization, before anything else of a request is read: a handler with one of these extractors is called only if
+//! the caller is authorized.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl<P: Permission> Allowed<P> {
     async fn of(headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
         let caller = authenticate(headers, intake).await?;
         if P::CHANGES && !is_same_origin(headers) {
-            return Err(Problem::new(Code::Forbidden, "requests from pages of another origin can't change anything"));
+            return Err(Problem::new(Code::Forbidden, "cross-origin requests can't change anything"));
         }
         if !caller.may(P::SCOPE) {
             return Err(lacks(P::SCOPE));
@@ -81,7 +81,7 @@ impl<P: Permission> BucketAccess<P> {
     }
 }
 
-/// A caller with permission `P`, and the name that the path has for a bucket that is, or may be, defined at run time.
+/// A caller with permission `P`, and the name that the path has for a bucket that is, or may be, created over the API.
 pub(crate) struct NewBucketAccess<P> {
     pub(crate) caller: Caller,
     pub(crate) name: BucketName,
@@ -118,7 +118,7 @@ fn check_bucket(caller: &Caller, name: &str) -> Result<(), Problem> {
 }
 
 fn nobody_defines() -> Problem {
-    Problem::new(Code::Forbidden, "no bucket may be defined at run time: define.upstreams is empty")
+    Problem::new(Code::Forbidden, "buckets can't be created over the API: define.upstreams is empty")
 }
 
 /// A caller with permission `P`, and the service that the path names, registered or not.

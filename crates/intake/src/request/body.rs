@@ -124,7 +124,7 @@ fn too_large(most: u64) -> Problem {
 }
 
 fn too_slow(most: Duration) -> Problem {
-    Problem::new(Code::BodyTimeout, format!("send the whole body within {}", duration::show(most)))
+    Problem::new(Code::BodyTimeout, format!("the body must arrive within {}", duration::show(most)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The client's IP address: that of the connection, or what trusted proxies say in `X-Forwarded-For`.
+//! The client's IP address: that of the connection, or from `X-Forwarded-For` of trusted proxies.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};

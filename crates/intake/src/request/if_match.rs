@@ -1,4 +1,4 @@
-//! Versions as entity tags, by which a caller changes only what it knows.
+//! Versions as entity tags, for conditional changes.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -44,7 +44,7 @@ pub(crate) fn e_tag(version: u64) -> (HeaderName, HeaderValue) {
 }
 
 fn bad() -> Problem {
-    Problem::new(Code::DefinitionChanged, "If-Match can't be read: send the ETag of what is to be changed")
+    Problem::new(Code::DefinitionChanged, "invalid If-Match: send the ETag of the resource")
 }
 
 #[cfg(test)]

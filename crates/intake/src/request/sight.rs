@@ -1,4 +1,4 @@
-//! How much of a job a caller sees.
+//! Which parts of a job a caller may see.
 
 use dripfeed_auth::{Caller, Scope};
 

@@ -13,7 +13,7 @@ pub(crate) fn show(ms: u64) -> String {
 /// Milliseconds since the epoch, or why the text is invalid.
 pub(crate) fn read(text: &str) -> Result<u64, String> {
     let at: Timestamp =
-        text.parse().map_err(|_| "write a time as RFC 3339, such as 2030-01-01T12:00:00Z".to_owned())?;
+        text.parse().map_err(|_| "not a time: use RFC 3339, such as 2030-01-01T12:00:00Z".to_owned())?;
     // Nothing in Redis is older than the epoch.
     Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
 }

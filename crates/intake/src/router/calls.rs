@@ -1,4 +1,4 @@
-//! All calls of the API, each once: as routes, and in the description of the API.
+//! All operations of the API, listed once for routes and description.
 
 use axum::Router;
 use axum::handler::Handler;

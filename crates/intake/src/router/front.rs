@@ -1,7 +1,7 @@
-//! Where requests come in: a short way for the most frequent one, and the router for all others.
+//! The entry point of requests: a fast path for single submissions, and the router for all others.
 //!
-//! A router gives each request an allocation and a copy for each of its layers, and reads its path twice. A submission
-//! is known by its method and path alone. What it passes here are the same checks in the same order.
+//! A router costs an allocation and a copy per layer, and parses the path twice. The fast path recognises a submission
+//! by method and path alone, and applies the same checks in the same order.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

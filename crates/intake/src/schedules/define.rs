@@ -1,4 +1,4 @@
-//! `PUT …/schedules/{id}`: defines a schedule.
+//! `PUT …/schedules/{id}`: creates or changes a schedule.
 
 use axum::Json;
 use axum::body::Body;
@@ -18,10 +18,10 @@ use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body;
 use crate::submit::priority;
 
-/// Defines a schedule, or replaces its definition. Its jobs are those of the caller that defined it last. A definition
-/// with the same ticks as before leaves the next tick unchanged.
+/// Creates a schedule, or replaces its definition. Its jobs belong to the caller that defined it last. A definition
+/// with the same ticks as before doesn't change the next tick.
 ///
-/// Takes the scope `submit` as well.
+/// Also needs the scope `submit`.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule), request_body = ScheduleDefinition,
@@ -59,7 +59,7 @@ async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition) -> Res
             Defined::Done => return Ok(()),
             Defined::Changed => {}
             Defined::Full => {
-                let detail = "delete some, or raise most_schedules or schedules_bytes of the bucket";
+                let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
                 return Err(Problem::new(Code::ManySchedules, detail));
             }
         }

@@ -1,4 +1,4 @@
-//! What a schedule is: when its ticks come, which of them get a job, and what job that is.
+//! The definition of a schedule: its ticks, which of them are submitted, and the job.
 
 use std::borrow::Cow;
 
@@ -19,36 +19,36 @@ use crate::submit::batch::item;
 
 const UTC: &str = "UTC";
 
-/// When a job is submitted, and which.
+/// The job of a schedule, and when it is submitted.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleDefinition {
     /// Five fields: minute, hour, day of the month, month, day of the week. Either this or `every`.
     #[schema(max_length = 256, example = "30 2 * * MON-FRI")]
     pub(super) cron: Option<String>,
-    /// The time zone of `cron`, a name of IANA such as `Europe/Berlin`; by default `UTC`.
+    /// The time zone of `cron`, an IANA name such as `Europe/Berlin`; by default `UTC`.
     pub(super) zone: Option<String>,
-    /// A period of a second to 366 days, counted from the start of 1970 in UTC: `15m` is at :00, :15, :30 and :45.
+    /// A period of a second to 366 days, aligned to the Unix epoch: `15m` is at :00, :15, :30 and :45.
     #[schema(value_type = Option<formats::Duration>, inline)]
     pub(super) every: Option<String>,
     #[serde(default)]
     #[schema(required = false)]
     pub(super) missed: Missed,
-    /// How late a tick may get its job; by default however late, and with `missed: skip` a minute.
+    /// How late a tick may be submitted; by default unlimited, and with `missed: skip` a minute.
     #[schema(value_type = Option<formats::Duration>, inline)]
     pub(super) grace: Option<String>,
     #[serde(default)]
     #[schema(required = false)]
     pub(super) overlap: Overlap,
-    /// Omitted: a new schedule isn't paused, and one that is known stays what it is.
+    /// By default a new schedule isn't paused, and an existing one is unchanged.
     pub(super) paused: Option<bool>,
     #[schema(value_type = ScheduleJob)]
     #[expect(dead_code, reason = "it is read as it was written")]
     job: IgnoredAny,
 }
 
-/// What becomes of ticks that couldn't get a job before the next one came: `latest`: the latest one gets its job;
-/// `all`: each of them, the latest hundred; `skip`: none that is later than the grace.
+/// Which missed ticks are submitted later: `latest`: only the latest one; `all`: all of them, at most the latest
+/// hundred; `skip`: none later than `grace`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Missed {
@@ -58,8 +58,7 @@ pub(crate) enum Missed {
     Skip,
 }
 
-/// What becomes of a tick while the job of an earlier one is in the bucket: `allow`: it gets its job; `skip`: it gets
-/// none.
+/// Whether a tick is submitted while the job of an earlier tick is in the bucket: `allow` or `skip`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Overlap {
@@ -137,9 +136,9 @@ fn timetable(written: &ScheduleDefinition) -> Result<Timetable, Problem> {
     match (&written.cron, &written.every, &written.zone) {
         (Some(cron), None, zone) => Timetable::cron(cron, zone.as_deref().unwrap_or(UTC)).map_err(unusable),
         (None, Some(every), None) => Timetable::every(period("every", every)?).map_err(unusable),
-        (None, Some(_), Some(_)) => Err(bad("zone", "belongs to cron: leave it out")),
+        (None, Some(_), Some(_)) => Err(bad("zone", "is for cron only; omit it")),
         (Some(_), Some(_), _) => Err(bad("every", "give either cron or every")),
-        (None, None, _) => Err(bad("cron", "missing: give cron or every")),
+        (None, None, _) => Err(bad("cron", "missing; give cron or every")),
     }
 }
 
@@ -165,10 +164,10 @@ fn period(member: &str, text: &str) -> Result<std::time::Duration, Problem> {
 fn job(body: &Bytes, text: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
     let mut job = item::read(body, text.get(), 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
     if job.idempotency_key.is_some() {
-        return Err(bad("job.options.idempotency_key", "each tick has a key already: leave it out"));
+        return Err(bad("job.options.idempotency_key", "set by each tick; omit it"));
     }
     if job.start != Start::AtOnce {
-        return Err(bad("job.options", "the schedule says when: leave out delay and not_before"));
+        return Err(bad("job.options", "the schedule sets the time; omit delay and not_before"));
     }
     job.caller = caller.map(str::to_owned);
     Ok(job)

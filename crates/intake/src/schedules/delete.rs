@@ -1,4 +1,4 @@
-//! `DELETE …/schedules/{id}`: ends a schedule.
+//! `DELETE …/schedules/{id}`: deletes a schedule.
 
 use dripfeed_auth::Operate;
 use http::StatusCode;

@@ -1,8 +1,8 @@
-//! Submits the jobs of all schedules, in every intake: none is chosen for it.
+//! Submits the jobs of all schedules, in every intake; there is no leader.
 //!
-//! Once a second one question shows whether any schedule was changed. A bucket is looked at when it has been, when its
-//! next tick comes by what its last look found, and some seconds after that in any case. The clock of this machine only
-//! says when to look, and no wall clock is read.
+//! Once a second one query shows whether a schedule was changed. A bucket's schedules are read when one has changed,
+//! when the next tick that was seen is due, and in any case some seconds after the last time. The local clock only
+//! decides when to look, and no wall clock is used.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -57,14 +57,15 @@ impl ScheduleWatch {
             Ok(Some(changes)) => self.changes = changes,
             Ok(None) => {}
             // That Redis is away is reported by those who need it.
-            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read changes of schedules"),
+            Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read schedules from Redis"),
         }
         let now = Instant::now();
         self.looks.retain(|bucket, _| self.changes.of.contains_key(bucket) && intake.buckets().get(bucket).is_some());
         for (bucket, changes) in &self.changes.of {
             if intake.buckets().get(bucket).is_none() {
                 if self.unknown.insert(bucket.clone()) {
-                    let message = "schedules of this bucket submit nothing here: it is not among the settings";
+                    let message = "the bucket isn't in the configuration of this intake; its schedules submit nothing \
+                        here";
                     tracing::warn!(%bucket, "{message}");
                 }
                 continue;
@@ -84,7 +85,7 @@ impl ScheduleWatch {
         let looks = due.into_iter().map(async |bucket: Bucket| {
             let again_in = round::look(intake, &bucket).await.unwrap_or_else(|error| {
                 let bucket = bucket.name();
-                tracing::debug!(%bucket, error = &error as &dyn Error, "could not read due schedules");
+                tracing::debug!(%bucket, error = &error as &dyn Error, "could not read due schedules from Redis");
                 AGAIN
             });
             (bucket, again_in)

@@ -1,4 +1,5 @@
-//! How the description of the API shows a schedule's job: what `submit::batch::item` reads, without what says when.
+//! The schema of a schedule's job, for the API description: what `submit::batch::item` parses, without options about
+//! time.
 
 #![expect(dead_code, reason = "the fields are read by the derive alone")]
 
@@ -21,7 +22,7 @@ pub(crate) enum ScheduleJob {
 pub(crate) struct ScheduleJsonJob {
     /// Forwarded as the JSON text in the request.
     body: serde_json::Value,
-    /// `application/json` when left out.
+    /// By default `application/json`.
     #[schema(required = false, pattern = "^[ -~]*$")]
     content_type: String,
     #[schema(required = false)]
@@ -40,7 +41,7 @@ pub(crate) struct ScheduleBytesJob {
     options: ScheduleJobOptions,
 }
 
-/// The options of a job in a batch, without those that say when it starts, and without an idempotency key.
+/// The options of a job in a batch, without delay, start time and idempotency key.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleJobOptions {
@@ -50,7 +51,7 @@ pub(crate) struct ScheduleJobOptions {
     method: String,
     #[schema(required = false)]
     path: String,
-    /// Headers for the upstream.
+    /// Headers to forward to the upstream.
     #[schema(required = false)]
     forward: std::collections::BTreeMap<String, String>,
     #[schema(required = false, value_type = Priority, inline)]

@@ -1,4 +1,4 @@
-//! `GET …/schedules`, `GET …/schedules/{id}`: what schedules a bucket has, and what became of their ticks.
+//! `GET …/schedules`, `GET …/schedules/{id}`: the schedules of a bucket and the state of their ticks.
 
 use axum::Json;
 use axum::extract::{OriginalUri, State};
@@ -22,7 +22,7 @@ pub(crate) struct SchedulesQuery {
     cursor: Option<String>,
 }
 
-/// Lists the schedules of a bucket, by their names.
+/// Lists the schedules of a bucket, ordered by id.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/schedules", tag = "schedules",
     operation_id = "list_schedules",

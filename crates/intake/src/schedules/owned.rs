@@ -1,4 +1,4 @@
-//! The schedule that a request names.
+//! The schedule named in a request.
 
 use dripfeed_auth::{Caller, Scope};
 use dripfeed_bucket::{Bucket, KnownSchedule};
@@ -46,5 +46,5 @@ pub(super) fn check_may_submit(caller: &Caller) -> Result<(), Problem> {
 
 /// Each time there was another change.
 pub(super) fn contended() -> Problem {
-    Problem::new(Code::StoreUnavailable, "the schedule changes all the time; retry later")
+    Problem::new(Code::StoreUnavailable, "the schedule is being changed by another request; retry later")
 }

@@ -1,4 +1,4 @@
-//! One look at the due schedules of a bucket: submits their jobs.
+//! Submits the jobs of a bucket's due ticks.
 
 use std::time::Duration;
 

@@ -17,14 +17,14 @@ use crate::submit::admit::admit;
 use crate::submit::priority::lowered;
 use crate::submit::receipt::Receipt;
 
-/// Submits a schedule's job now, besides its ticks, also while it is paused.
+/// Submits the job of a schedule now, in addition to its ticks, also while it is paused.
 ///
-/// Takes the scope `submit` as well.
+/// Also needs the scope `submit`.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/schedules/{id}/run", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule),
     responses(
-        (status = 202, description = "Admitted", body = Receipt,
+        (status = 202, description = "Accepted", body = Receipt,
             headers(("Location" = String, description = "The job"))),
         responses::OfScheduleRun,
     )
@@ -38,7 +38,7 @@ pub(crate) async fn run_schedule(
     owned::check_may_submit(&caller)?;
     let (now_ms, _, definition) = owned::find(&bucket, &id).await?;
     let Some(highest) = owned::highest_priority(&intake, &bucket, &definition) else {
-        let detail = "the key that defined the schedule may not submit to the bucket any more: define it again";
+        let detail = "the key that created the schedule may no longer submit to the bucket; PUT the schedule again";
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let job = lowered(highest, &bucket, definition.job_for(now_ms));

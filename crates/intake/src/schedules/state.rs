@@ -1,4 +1,4 @@
-//! A schedule as it is shown.
+//! A schedule as the API returns it.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{Bucket, KnownSchedule};
@@ -21,7 +21,7 @@ pub(crate) struct Schedule {
     /// The caller of its jobs: the key that defined it. Null: no keys were configured.
     #[schema(required)]
     caller: Option<String>,
-    /// False: no key of that caller may submit to the bucket any more, so its ticks get no jobs.
+    /// False: no key of that caller may submit to the bucket any longer, so ticks aren't submitted.
     caller_may_submit: bool,
     #[schema(required)]
     cron: Option<String>,
@@ -34,20 +34,20 @@ pub(crate) struct Schedule {
     grace: Option<String>,
     overlap: Overlap,
     paused: bool,
-    /// The next tick. Null: it is paused, or no more come.
+    /// The next tick. Null: the schedule is paused, or has no further ticks.
     #[schema(required)]
     next_at: Option<String>,
-    /// The last tick that got a job.
+    /// The last tick that was submitted.
     #[schema(required)]
     last_at: Option<String>,
     /// The job of that tick.
     #[schema(required, value_type = Option<String>)]
     last_job: Option<JobId>,
-    /// Ticks that got no job in time.
+    /// Ticks that were not submitted in time.
     missed_ticks: u64,
-    /// Ticks that got no job because that of an earlier one was in the bucket.
+    /// Ticks that were skipped because the job of an earlier one was in the bucket.
     overlapped_ticks: u64,
-    /// Why the next tick, which has come, has no job yet, such as `bucket_full`. Null: nothing is in its way.
+    /// Why the tick that is due isn't submitted yet, such as `bucket_full`. Null: no tick is refused.
     #[schema(required)]
     refused: Option<&'static str>,
     /// The job of each tick; null for a key without the scope `inspect`.

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
 
-/// Pauses a schedule: its ticks get no jobs, and aren't made up for.
+/// Pauses a schedule. Ticks during the pause are not submitted later.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/schedules/{id}/pause", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule),
@@ -30,7 +30,7 @@ pub(crate) async fn pause_schedule(
     switch(&intake, &bucket, &caller, &id, true).await
 }
 
-/// Resumes a schedule, from its next tick on.
+/// Resumes a schedule with its next tick.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/schedules/{id}/resume", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule),

@@ -26,7 +26,7 @@ use crate::request::{body, json};
 use crate::settings::IntakeSettings;
 use crate::shares::Waiter;
 
-/// Checks a request against the service's rate limits, and charges it if allowed.
+/// Checks a request against the rate limits of a service, and charges it if it is allowed.
 #[utoipa::path(
     post, path = "/v1/services/{service}/check", tag = "services",
     operation_id = "check_request",
@@ -37,7 +37,7 @@ use crate::shares::Waiter;
             ("RateLimit" = String, description = "The remaining quota"),
         )),
         (status = 429, description = "Refused, and not charged", body = Verdict, headers(
-            ("Retry-After" = u64, description = "Seconds, unless no retry will help"),
+            ("Retry-After" = u64, description = "Seconds; omitted if a retry can't succeed"),
         )),
         responses::OfCheck,
     )
@@ -71,7 +71,7 @@ fn answer(decision: &Decision, settings: &IntakeSettings) -> Response {
     response
 }
 
-/// A request to check. Requests without a member share one count for it.
+/// A request to check. Requests that omit a member share one counter for it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Check {
@@ -80,12 +80,12 @@ pub(crate) struct Check {
     /// With or without the query, which is ignored.
     #[serde(default)]
     path: String,
-    /// By name; only those that limits count by are needed.
+    /// By name; only those that rate limits use as keys are needed.
     #[serde(default)]
     headers: BTreeMap<String, String>,
     /// The caller. By default the key's id.
     caller: Option<String>,
-    /// By default taken from the path, else the caller.
+    /// By default from the path, otherwise the caller.
     tenant: Option<String>,
     /// The client's IPv4 or IPv6 address.
     #[schema(value_type = Option<String>, format = Ipv4)]
@@ -116,7 +116,7 @@ impl Check {
         if self.headers.len() > MOST_FIELDS {
             return Err(Problem::bad_member(
                 "headers",
-                &format!("more than {MOST_FIELDS}: send only those that limits count by"),
+                &format!("more than {MOST_FIELDS}; send only those that rate limits use as keys"),
             ));
         }
         let header = |(name, value): (&String, &String)| {

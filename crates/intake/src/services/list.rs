@@ -1,4 +1,4 @@
-//! `GET /v1/services`: the services with rules, and what this intake decided for them.
+//! `GET /v1/services`: the services with rules, and the decisions of this intake.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::request::pagination::List;
 #[schema(as = Service)]
 pub(crate) struct ListedService {
     name: String,
-    /// By policy: what this intake decided since it started, or since the service was registered.
+    /// Decisions of this intake by policy, since it started or the service was registered.
     verdicts: BTreeMap<String, Verdicts>,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct ListedService {
 struct Verdicts {
     allowed: u64,
     refused: u64,
-    /// What `mode = "shadow"` would have refused.
+    /// Requests that a policy with `mode = "shadow"` would have refused.
     shadow_refused: u64,
-    /// What passed because Redis couldn't be queried.
+    /// Requests allowed without a check, because Redis was unavailable.
     unchecked: u64,
 }
 
-/// Lists the services that the caller may use.
+/// Lists the services that the caller may access.
 #[utoipa::path(
     get, path = "/v1/services", tag = "services",
     operation_id = "list_services",

@@ -17,8 +17,8 @@ use crate::request::access::ServiceAccess;
 use crate::request::body::{self, Unused};
 use crate::request::json;
 
-/// Registers a service or replaces its rules, as a whole or not at all. They apply at this intake at once and at all
-/// others within a second. Consumption is kept for unchanged policy ids.
+/// Registers a service, or replaces all of its rules. They apply at this intake at once, and at all others within a
+/// second. Policies with the same id keep their counters.
 #[utoipa::path(
     put, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
     operation_id = "put_rules",
@@ -55,7 +55,7 @@ pub(crate) async fn get(
     Ok(Json(rules.document().clone()))
 }
 
-/// Deletes the rules of a service, which is unknown from then on.
+/// Deletes a service and its rules.
 #[utoipa::path(
     delete, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
     operation_id = "delete_rules",

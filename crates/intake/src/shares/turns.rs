@@ -1,5 +1,5 @@
-//! How many submissions and checks of one caller are on their way to Redis at a time: however many it sends at once,
-//! those of others stand behind a bounded number of them.
+//! Limits the submissions and checks of one caller that are in flight to Redis at a time. However many it sends,
+//! requests of others wait behind a bounded number of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Limits concurrent requests that stay open, `Prefer: wait` and streams of events, because each occupies a connection.
+//! Limits requests that stay open, `Prefer: wait` and event streams, because each occupies a connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Who waits.
+//! A waiting request.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! `POST …/jobs/batch`: submits many jobs in one request; each is admitted or refused on its own.
+//! `POST …/jobs/batch`: submits many jobs in one request; each is accepted or refused independently.
 
 pub(crate) mod item;
 mod schema;
@@ -37,7 +37,7 @@ use crate::submit::ratelimit_fields::of_judgement;
 use crate::submit::span::SubmissionSpan;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
-/// each item is admitted or refused independently.
+/// each item is accepted or refused independently.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     operation_id = "submit_batch",
@@ -46,8 +46,8 @@ use crate::submit::span::SubmissionSpan;
         description = "Items, as an array or one per line"
     ),
     responses(
-        (status = 202, description = "All items were admitted", body = BatchResult),
-        (status = 207, description = "Some items were admitted", body = BatchResult),
+        (status = 202, description = "All items were accepted", body = BatchResult),
+        (status = 207, description = "Some items were accepted", body = BatchResult),
         BatchRefusals,
     )
 )]

@@ -1,5 +1,5 @@
-//! Lets a bucket decide on submissions. Where it was deleted and created again a moment ago, the one that there is now
-//! decides, whichever this intake knew when the request came.
+//! Submits to the current incarnation of a bucket: if it was deleted and created again a moment ago, the new one
+//! decides, whichever this intake knew when the request arrived.
 
 use std::sync::Arc;
 

@@ -66,7 +66,7 @@ fn apply(
     }
     match (OptionName::of_header(name.as_str()), source) {
         (Some(OptionName::Method | OptionName::Path), OptionSource::ProxiedRequest) => {
-            Err("a proxied request keeps its own method and path".to_owned())
+            Err("not supported for a proxied request, which keeps its method and path".to_owned())
         }
         (Some(option), _) => option.apply(value, submission, now).map_err(|reason| reason.to_string()),
         (None, _) => Err("unknown option".to_owned()),

@@ -1,4 +1,4 @@
-//! Which priority the jobs of a key may have.
+//! The priorities that a key may use.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::Bucket;
@@ -18,7 +18,7 @@ pub(crate) fn check(caller: &Caller, submission: &Submission) -> Result<(), Prob
     let highest = caller.highest_priority();
     match submission.priority {
         Some(asked) if asked > highest => {
-            let detail = format!("this key may submit jobs with the priority `{highest}` at most, and not `{asked}`");
+            let detail = format!("priority `{asked}` exceeds the highest priority of this key, `{highest}`");
             Err(Problem::new(Code::Forbidden, detail))
         }
         _ => Ok(()),

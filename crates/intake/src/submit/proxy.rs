@@ -24,7 +24,7 @@ use crate::submit::priority::capped;
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
 
-/// Submits this request itself as a job: method, path, query, headers and body are forwarded unchanged.
+/// Submits this request as a job: method, path, query, headers and body are forwarded unchanged.
 #[utoipa::path(
     method(get, post, put, patch, delete, head, options), path = "/v1/buckets/{bucket}/proxy/{path}", tag = "jobs",
     params(parameters::Bucket, parameters::Options,
@@ -34,7 +34,7 @@ use crate::submit::sync_wait::SyncWait;
         description = "The payload, of any media type, forwarded unchanged"
     ),
     responses(
-        (status = 202, description = "Admitted, with the durability that `durability` names", body = Receipt,
+        (status = 202, description = "Accepted, with the durability class in `durability`", body = Receipt,
             headers(("Location" = String, description = "The job"))),
         (status = 200, description = "The upstream's response, received within `Prefer: wait=…`",
             content_type = "*/*", body = body::Any),

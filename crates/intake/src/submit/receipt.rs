@@ -1,4 +1,4 @@
-//! The 202 response for an admitted job.
+//! The 202 response for an accepted job.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -25,13 +25,13 @@ pub(crate) struct Receipt<'r> {
     #[schema(example = "1700000000000-0")]
     id: &'r str,
     bucket: &'r str,
-    /// Jobs in the bucket, this one included.
+    /// Jobs in the bucket, including this one.
     level: u64,
     /// The maximum level.
     capacity: u64,
     /// The durability class: `process`, `everysec`, `fsync` or `replicated`.
     durability: &'static str,
-    /// The estimated time until the job is delivered, at the measured rate.
+    /// Estimated time until delivery, at the measured rate.
     eta_ms: u64,
 }
 

@@ -33,10 +33,11 @@ use crate::submit::sync_wait::SyncWait;
         description = "The payload, of any media type, forwarded unchanged"
     ),
     responses(
-        (status = 202, description = "Admitted, with the durability that `durability` names", body = Receipt, headers(
+        (status = 202, description = "Accepted, with the durability class in `durability`", body = Receipt, headers(
             ("Location" = String, description = "The job"),
-            ("Idempotent-Replayed" = String, description = "`true`: the idempotency key was known; no job was added"),
-            ("Preference-Applied" = String, description = "`wait=…`: the outcome didn't come in time"),
+            ("Idempotent-Replayed" = String, description = "`true`: a job with this idempotency key exists; no job was \
+                added"),
+            ("Preference-Applied" = String, description = "`wait=…`: the job didn't end in time"),
         )),
         (status = 200, description = "The upstream's response, received within `Prefer: wait=…`",
             content_type = "*/*", body = body::Any),

@@ -1,4 +1,4 @@
-//! The span of a submission, which rides in its jobs: their attempts are its children.
+//! The trace span of a submission; it is stored in its jobs, as the parent of the spans of their attempts.
 
 use dripfeed_bucket::{Admission, Bucket, BucketError, Judgement};
 use dripfeed_job::Submission;

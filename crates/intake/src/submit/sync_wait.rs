@@ -116,7 +116,7 @@ pub(crate) async fn until_ended(intake: &Intake, bucket: &Bucket, id: JobId, wai
 /// The job is admitted already, so a failure to await its outcome is no error for the caller.
 async fn outcome(bucket: &Bucket, id: JobId, wait: SyncWait) -> Option<EndedJob> {
     bucket.await_outcome(id, wait.duration()).await.unwrap_or_else(|error| {
-        tracing::debug!(%error, job = %id, "can't await the outcome; responding without it");
+        tracing::debug!(%error, job = %id, "could not wait for the outcome; responding without it");
         None
     })
 }

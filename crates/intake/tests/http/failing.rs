@@ -66,7 +66,7 @@ async fn a_hanging_redis_blocks_nobody() {
     assert_eq!(problem["outcome"], "unknown");
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     let problem = stage.get("/v1/buckets/b").await.refuses(503, "store_unavailable");
-    assert_eq!((problem.get("outcome"), &problem["detail"]), (None, &"Redis can't be read now; retry later".into()));
+    assert_eq!((problem.get("outcome"), &problem["detail"]), (None, &"Redis can't be queried; retry later".into()));
     let proxied = stage.get("/v1/buckets/b/proxy/x").await.refuses(503, "store_unavailable");
     assert!(proxied["outcome"].is_string(), "a proxied GET is a submission: {proxied}");
     stage.get("/readyz").await.refuses(503, "store_unavailable");

@@ -56,7 +56,7 @@ async fn redis_is_described_with_what_is_wrong() {
     let finding = &server["findings"][0];
     assert_eq!(finding["severity"], "error");
     assert!(finding["what_to_do"].as_str().unwrap().contains("noeviction"), "{finding}");
-    assert!(redis["memory_warning"].as_str().unwrap().contains("maxmemory isn't set"), "{redis}");
+    assert!(redis["memory_warning"].as_str().unwrap().contains("maxmemory of Redis isn't set"), "{redis}");
     assert!(redis["worst_case_bytes"].as_u64() > Some(80 << 20), "{redis}");
     assert_eq!(redis["durability_configured"], "everysec");
 }

@@ -1,8 +1,8 @@
-//! What an upstream answered, and what that means for the job.
+//! The upstream's answer, and what it means for the job.
 
 use std::time::Duration;
 
-/// The end of one attempt, as far as the verdict needs it.
+/// The result of one attempt, as far as the verdict needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamAnswer {
     Status {
@@ -13,20 +13,20 @@ pub enum UpstreamAnswer {
         /// The upstream said `Dripfeed-No-Retry: 1`.
         no_retry: bool,
     },
-    /// Nothing whole came back; why, in words.
+    /// No complete answer; the reason as text.
     Nothing { why: String, timed_out: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Delivered,
-    /// This attempt is spent; the job may have others.
+    /// The attempt failed; the job may be retried.
     Failed(String),
-    /// The upstream asks to wait: the bucket is throttled. The attempt isn't counted.
+    /// The upstream asked to wait: the bucket is throttled, and the attempt isn't counted.
     Throttled {
         retry_after: Option<Duration>,
     },
-    /// Trying again can't help.
+    /// A retry can't succeed.
     Dead(String),
 }
 
@@ -39,7 +39,7 @@ impl UpstreamAnswer {
         };
         match status {
             200..=299 => Verdict::Delivered,
-            _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and asked for no retry")),
+            _ if no_retry => Verdict::Dead(format!("the upstream answered {status} and disallowed retries")),
             429 => Verdict::Throttled { retry_after: retry_after.or(self.exhausted_for()) },
             503 if retry_after.is_some() => Verdict::Throttled { retry_after },
             408 | 425 | 500..=599 => Verdict::Failed(format!("the upstream answered {status}")),
@@ -56,7 +56,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// For how long the upstream grants nothing more.
+    /// How long the upstream's quota is used up.
     #[must_use]
     pub const fn exhausted_for(&self) -> Option<Duration> {
         match self {
@@ -65,7 +65,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// Whether the upstream was too late.
+    /// Whether the call timed out.
     #[must_use]
     pub const fn timed_out(&self) -> bool {
         matches!(self, Self::Nothing { timed_out: true, .. })

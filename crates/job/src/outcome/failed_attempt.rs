@@ -1,4 +1,4 @@
-//! What is kept of an attempt that failed.
+//! The record of a failed attempt.
 
 use serde::{Deserialize, Serialize};
 

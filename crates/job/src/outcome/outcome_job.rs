@@ -1,4 +1,4 @@
-//! The body of an outcome job: how a job of another bucket ended, as `GET …/outcomes` shows it.
+//! The body of an outcome job: the ended job, as `GET …/outcomes` shows it.
 
 use jiff::Timestamp;
 use serde::Serialize;

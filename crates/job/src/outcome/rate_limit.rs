@@ -1,11 +1,11 @@
-//! `RateLimit` as upstreams send it (IETF draft, in the syntax of RFC 9651): `"policy";r=0;t=10`.
+//! Parses the `RateLimit` header of upstreams (IETF draft, RFC 9651 syntax): `"policy";r=0;t=10`.
 
 use std::time::Duration;
 
 use sfv::{BareItem, Item, List, ListEntry, Parser};
 
-/// For how long nothing is granted any more (`r=0`), by the policy that says the longest. None when none says so, or
-/// the value isn't of this form. The caller caps it.
+/// How long the quota is used up (`r=0`): the longest time of all policies. None: no policy is used up, or the value
+/// can't be parsed. The caller limits it.
 #[must_use]
 pub fn exhausted_for(value: &str) -> Option<Duration> {
     let policies: List = Parser::new(value).parse().ok()?;

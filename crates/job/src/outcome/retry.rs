@@ -1,4 +1,4 @@
-//! When a failed job is tried again.
+//! The backoff between attempts.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use std::time::Duration;
 /// (M. Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts in all, the first included; at least 1.
+    /// Maximum attempts, including the first; at least 1.
     pub attempts: u32,
     pub first: Duration,
     pub max: Duration,
 }
 
 impl Retry {
-    /// The wait after the `failures`-th failed attempt, or None when that was the last. `draw` is uniform in `[0, 1)`.
+    /// The delay after the `failures`-th failed attempt; None: it was the last. `draw` is uniform in `[0, 1)`.
     #[must_use]
     pub fn after(&self, failures: u32, draw: f64) -> Option<Duration> {
         if failures >= self.attempts {

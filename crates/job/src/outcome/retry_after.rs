@@ -1,11 +1,11 @@
-//! `Retry-After` as upstreams send it (RFC 9110, 10.2.3): seconds, or a date.
+//! Parses the `Retry-After` header of upstreams (RFC 9110, 10.2.3): seconds, or a date.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
-/// How long to wait. None when the value says nothing usable; a date that has passed is zero. The caller caps it.
+/// How long to wait. None: the value can't be parsed; zero: the date has passed. The caller limits it.
 #[must_use]
 pub fn parse(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();

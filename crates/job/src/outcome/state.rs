@@ -1,4 +1,4 @@
-//! Where a job is.
+//! The states of a job.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use crate::outcome::Ending;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobState {
-    /// In the bucket, taken by nobody yet.
+    /// In the bucket, not claimed yet.
     Waiting,
-    /// A replica has it.
+    /// Claimed by a replica.
     InFlight,
-    /// Accepted, not to be called before its due time.
+    /// Accepted, and not called before its due time.
     Parked,
     Ended(Ending),
 }
@@ -47,7 +47,7 @@ impl fmt::Display for JobState {
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no state: use waiting, in_flight, parked, delivered, dead, expired or cancelled")]
+#[error("`{0}` is not a job state: use waiting, in_flight, parked, delivered, dead, expired or cancelled")]
 pub struct BadState(String);
 
 impl FromStr for JobState {

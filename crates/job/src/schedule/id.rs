@@ -1,4 +1,4 @@
-//! The name of a schedule, within its bucket.
+//! The id of a schedule within its bucket.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::names::BucketName;
 pub struct ScheduleId(BucketName);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("this can't name a schedule: use 1 to 64 of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
+#[error("not a valid schedule id: use 1 to 64 of a-z A-Z 0-9 _ - . and begin with a letter or digit")]
 pub struct BadScheduleId;
 
 impl ScheduleId {

@@ -1,28 +1,28 @@
-//! Which ticks get a job, when one or several have come.
+//! Decides which of the due ticks get a job.
 
 use std::time::Duration;
 
 use super::timetable::Timetable;
 use crate::units::duration::ms_up;
 
-/// The most ticks that are made up for.
+/// The maximum number of missed ticks that are submitted later.
 const MOST_MADE_UP: usize = 100;
-/// How late a tick may be that isn't made up for.
+/// How late a tick may be that is only submitted in time.
 const ON_TIME: Duration = Duration::from_mins(1);
 
-/// What becomes of ticks that no job could be submitted for in time.
+/// What happens to ticks that couldn't be submitted in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missed {
-    /// The latest one gets its job, the others none.
+    /// Only the latest one is submitted.
     #[default]
     Latest,
-    /// Each gets its job, the latest hundred of them.
+    /// All are submitted, at most the latest hundred.
     All,
-    /// None gets a job that is later than a minute, or than the grace.
+    /// None is submitted that is later than a minute, or than the grace.
     Skip,
 }
 
-/// What becomes of a tick while the job of an earlier one is in the bucket.
+/// What happens to a tick while the job of an earlier one is in the bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overlap {
     #[default]
@@ -34,7 +34,7 @@ pub enum Overlap {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub missed: Missed,
-    /// How late a tick may get its job. None: however late; of those that are skipped, a minute.
+    /// How late a tick may be submitted. None: unlimited; with `skip` a minute.
     pub grace: Option<Duration>,
     pub overlap: Overlap,
 }

@@ -1,4 +1,4 @@
-//! The ticks of a schedule: by a cron expression in a time zone, or after each period.
+//! The ticks of a schedule: a cron expression in a time zone, or a period.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;
@@ -66,7 +66,8 @@ impl Timetable {
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let fields = "minutes 0-59, hours 0-23, days 1-31, months 1-12, days of the week 0-7 or SUN-SAT";
-        let unreadable = |error| bad(format!("can't be read ({error}): {fields}; with *, lists, ranges and steps"));
+        let unreadable =
+            |error| bad(format!("not a cron expression ({error}): {fields}; with *, lists, ranges and steps"));
         let cron = parser.parse(expression).map_err(unreadable)?;
         let unknown = |_| BadTimetable {
             member: "zone",
@@ -74,7 +75,7 @@ impl Timetable {
         };
         let timetable = Self::Cron(Box::new(cron), ZONES.get(zone).map_err(unknown)?);
         if timetable.next_after(0).is_none() {
-            return Err(bad("there is no such day: it never has a tick".to_owned()));
+            return Err(bad("this date doesn't exist, so the schedule has no ticks".to_owned()));
         }
         Ok(timetable)
     }

@@ -1,4 +1,4 @@
-//! Durations as people write them: `10s`, `500ms`, `1m 30s`, `2h`, `PT10S`. A unit is always there.
+//! Durations in text form: `10s`, `500ms`, `1m 30s`, `2h`, `PT10S`. A unit is required.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use thiserror::Error;
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadDuration {
-    #[error("`{0}` is no duration: write a number and a unit, such as 500ms, 10s, 5m or 2h")]
+    #[error("`{0}` is not a duration: write a number and a unit, such as 500ms, 10s, 5m or 2h")]
     Unreadable(String),
-    #[error("`{0}` is negative: a duration is zero or more")]
+    #[error("`{0}` is negative: a duration must be zero or more")]
     Negative(String),
 }
 
@@ -43,8 +43,7 @@ macro_rules! units {
 
 pub(crate) use {more_units, unit, units};
 
-/// What `parse` reads, as a regular expression: it refuses nothing that is read, and of what isn't only what no pattern
-/// can say, such as how long it may be.
+/// Regular expression of a duration. It matches every valid duration, and some that are too long.
 pub const PATTERN: &str = concat!("^\\s*\\+?", units!(), "\\s*$");
 
 /// Reads a duration with its unit.
@@ -69,7 +68,7 @@ pub fn show(duration: Duration) -> String {
         .map_or_else(|_| format!("{}s", duration.as_secs()), |signed| format!("{signed:#}"))
 }
 
-/// Whole milliseconds, rounded up, so that who waits them has waited long enough.
+/// Whole milliseconds, rounded up, so that waiting them is long enough.
 #[must_use]
 pub fn ms_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)

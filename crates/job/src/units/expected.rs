@@ -1,4 +1,4 @@
-//! What a parser says that it expected, in the words of those who write the document.
+//! Error messages of parsers: what was expected, in the terms of the document.
 
 /// The types of the program, and what a document has in their place.
 const TYPES: [(&str, &str); 5] = [

@@ -1,4 +1,4 @@
-//! How many calls in how much time: `200/500ms`, `10/s`, `10000/day`.
+//! Rates in text form, calls per time: `200/500ms`, `10/s`, `10000/day`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,8 +15,7 @@ pub const EXACT: u64 = 1 << 53;
 /// A year: longer periods are a slip of the pen.
 const LONGEST_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
 
-/// What is read as a rate, as a regular expression: it refuses nothing that is read, and of what isn't only what no
-/// pattern can say, such as how many calls are too many for a time.
+/// Regular expression of a rate. It matches every valid rate, and some that are out of range.
 pub const PATTERN: &str = concat!(
     "^\\s*\\+?0*[1-9][0-9]*\\s*/\\s*(\\+?",
     duration::units!(),
@@ -35,11 +34,9 @@ pub struct Rate {
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadRate {
-    #[error("`{0}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day")]
+    #[error("`{0}` is not a rate: write calls per time, such as 10/s, 200/500ms or 10000/day")]
     Unreadable(String),
-    #[error(
-        "`{0}` lets nothing pass: the number of calls and the time must be above zero (to stop a bucket, pause it)"
-    )]
+    #[error("`{0}` allows no calls: the number of calls and the time must be above zero (to stop a bucket, pause it)")]
     Zero(String),
     #[error("`{0}` is out of range: at most one call a microsecond, and periods of at most 366 days")]
     OutOfRange(String),

@@ -1,4 +1,4 @@
-//! A part of a whole, as people write it: `25%`, `12.5%`.
+//! Percentages in text form: `25%`, `12.5%`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// A ten-thousandth is the smallest part.
 const WHOLE: u64 = 10_000;
 
-/// What is read as a share, as a regular expression.
+/// Regular expression of a share.
 pub const PATTERN: &str = concat!(
     r"^\s*(0{0,2}[1-9]|0?[1-9][0-9])(\.[0-9]{1,2})?\s*%\s*$",
     r"|^\s*0{1,3}\.(0[1-9]|[1-9][0-9]?)\s*%\s*$|^\s*100(\.0{1,2})?\s*%\s*$"
@@ -20,11 +20,11 @@ pub const PATTERN: &str = concat!(
 pub struct Share(u64);
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no share: write a part of the whole from 0.01% to 100%, such as 25% or 12.5%")]
+#[error("`{0}` is not a percentage from 0.01% to 100%, such as 25% or 12.5%")]
 pub struct BadShare(String);
 
 impl Share {
-    /// So much of `whole`, rounded down.
+    /// The share of `whole`, rounded down.
     #[must_use]
     pub const fn of(self, whole: u64) -> u64 {
         // In two parts, which stay in range.

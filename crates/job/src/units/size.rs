@@ -1,4 +1,4 @@
-//! Sizes as people write them: `64MiB`, `512KiB`, `1GB`, `100B`. A unit is always there.
+//! Sizes in text form: `64MiB`, `512KiB`, `1GB`, `100B`. A unit is required.
 
 use thiserror::Error;
 
@@ -12,11 +12,11 @@ const UNITS: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-/// What `parse` reads, as a regular expression, but for numbers that are too large.
+/// Regular expression of a size. It also matches numbers that are too large.
 pub const PATTERN: &str = r"^\s*[0-9]+\s*([KMG]iB|kB|MB|GB|B)\s*$";
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no size: write a whole number and a unit, such as 512B, 64KiB, 16MiB or 1GB")]
+#[error("`{0}` is not a size: write a whole number and a unit, such as 512B, 64KiB, 16MiB or 1GB")]
 pub struct BadSize(String);
 
 /// Reads a size into bytes.

@@ -1,8 +1,8 @@
-//! How a job is written into an element of a list, readable with `LRANGE`, and read back.
+//! Encodes a job as a list element, readable with `LRANGE`, and parses it.
 //!
-//! An element is one JSON object whose members are texts, named as a stream entry's fields; what says nothing is left
-//! out, and a body that is no UTF-8, or large and longer as a JSON text, stands in `body_base64`. The admit script puts
-//! `id` and `expires` in front.
+//! An element is one JSON object with string members, named like the fields of a stream entry. Empty values are
+//! omitted. A body that isn't UTF-8, or that is large and longer as a JSON string, is in `body_base64`. The admit
+//! script prepends `id` and `expires`.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,9 +1,9 @@
-//! How a job is written into a stream entry, readable with `XRANGE`, and read back.
+//! Encodes a job as a stream entry, readable with `XRANGE`, and parses it.
 //!
-//! Every job has the fields of `FIELDS` in this order. What not every job has comes behind them, only where it says
-//! something: each field costs Redis time, on the way in and out. Redis stores the names once per node as long as all
-//! jobs have the same. `due` and `expires` are written by the admit script, on the Redis clock. Entries that others add
-//! with plain `XADD` are jobs too: `body` alone is enough, or `request_details`, as the published recipe names it.
+//! Every job has the fields of `FIELDS`, in this order. Optional fields follow, only if they have a value: each field
+//! costs Redis time, on the way in and out. Redis stores the names once per node as long as all entries have the same
+//! ones. The admit script writes `due` and `expires`, by the Redis clock. Entries of a plain `XADD` are jobs too:
+//! `body` is enough, or `request_details`, as the published recipe calls it.
 
 use std::time::Duration;
 
@@ -75,15 +75,15 @@ pub struct Job {
 /// Why an entry is no job. It is buried with this reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Unreadable {
-    #[error("corrupt: this isn't the job that was accepted, its checksum differs")]
+    #[error("corrupt: the checksum doesn't match the accepted job")]
     Corrupt,
     #[error("the entry has {0} fields: a job has at most {MOST_FIELDS}")]
     Fields(usize),
     #[error("the entry has neither a `body` nor a `request_details` field")]
     NoBody,
-    #[error("the field `{0}` can't be read")]
+    #[error("the field `{0}` can't be parsed")]
     Field(&'static str),
-    #[error("the element isn't a JSON object whose members are texts")]
+    #[error("the element isn't a JSON object with string members")]
     Element,
 }
 

@@ -1,4 +1,4 @@
-//! The Redis clock as this process knows it: by the replies, else as the clock of this machine.
+//! The Redis clock as this process knows it: from replies, otherwise the clock of this machine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Several requests that are decided as one.
+//! Decides several requests together.
 
 use std::collections::HashMap;
 

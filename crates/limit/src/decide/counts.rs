@@ -1,4 +1,4 @@
-//! What became of requests, by policy: for metrics.
+//! Counts of decisions by policy, for metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

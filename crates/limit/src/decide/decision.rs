@@ -1,4 +1,4 @@
-//! What came of a request.
+//! The decision on a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +115,9 @@ impl Decision {
         if let Some(verdict) = self.violated().find(never) {
             let most = verdict.policy.tiers_in_store().iter().map(|tier| tier.most()).min().unwrap_or(0);
             let (id, cost) = (verdict.policy.id(), verdict.cost);
-            return Some(format!("this request counts {cost}, and `{id}` never lets more than {most} through at once"));
+            return Some(format!(
+                "the cost of this request is {cost}, and `{id}` never allows more than {most} at once"
+            ));
         }
         self.violated().find_map(|verdict| verdict.policy.settings().message.clone())
     }

@@ -1,4 +1,4 @@
-//! The scopes that one request is judged in, and how a script is notified of them.
+//! The scopes that apply to one request, packed for scripts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

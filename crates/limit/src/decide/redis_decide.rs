@@ -1,4 +1,4 @@
-//! Decisions made in Redis: one script call each, whatever the number of scopes and tiers.
+//! Decides in Redis: one script call per decision, whatever the number of scopes and tiers.
 
 use std::time::{Duration, Instant};
 

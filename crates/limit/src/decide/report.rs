@@ -1,4 +1,4 @@
-//! Reads what `limit_report` returns for a plan.
+//! Parses the reply of `limit_report` to a plan.
 
 use crate::decide::plan::Scope;
 use crate::decide::verdict::{Remaining, ScopeVerdict};

@@ -1,4 +1,4 @@
-//! What the rules say of one scope, without its policy.
+//! The result for one scope, without its policy.
 
 use crate::decide::wait::Wait;
 

@@ -1,4 +1,4 @@
-//! `backlog`, with `backlog.lua`. It has no twin here: the queue is in Redis.
+//! `backlog`, with `backlog.lua`. It has no local rule, because the queue is in Redis.
 
 use super::raw::{NO_LIMIT, Parsed, Raw, text_error};
 use crate::policy::tier::Tier;

@@ -9,9 +9,9 @@ use crate::policy::tier::Tier;
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     raw.only(&["lease"])?;
     if raw.period.is_some() || raw.rate.is_some() {
-        return Err("leases have no period: say how long one lives as `lease`".to_owned());
+        return Err("`concurrent` has no period: set the maximum duration of a lease as `lease`".to_owned());
     }
-    let lease = raw.lease.as_deref().ok_or("a lease must end some time: say when, as `lease`")?;
+    let lease = raw.lease.as_deref().ok_or("missing `lease`: set the maximum duration of a lease")?;
     text_error(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
 }
 

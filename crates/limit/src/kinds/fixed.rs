@@ -1,4 +1,4 @@
-//! `fixed`: how it is read and packed. Its windows are in `window.rs`, and in `fixed.lua` and `fixed_first.lua`.
+//! `fixed`: parsing and packing. Its windows are in `window.rs`, `fixed.lua` and `fixed_first.lua`.
 
 use super::raw::{Parsed, Raw, text_error, time};
 use super::rule::Rule;
@@ -27,7 +27,7 @@ pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
             let unit = text_error(Unit::parse(&period))?;
             text_error(Tier::calendar(limit, text_error(Calendar::new(unit, zone.trim()))?))
         }
-        _ => Err(format!("`{align}` is no alignment: use epoch, first, or calendar(<time zone>)")),
+        _ => Err(format!("`{align}` is not an alignment: use epoch, first, or calendar(<time zone>)")),
     }
 }
 

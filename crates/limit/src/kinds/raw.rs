@@ -1,4 +1,4 @@
-//! A tier as it is written: the members of all kinds.
+//! A tier in text form: the members of all kinds.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Raw {
 
 pub(super) type Parsed<T> = Result<T, String>;
 
-pub(super) const NO_LIMIT: &str = "there is no limit: give `limit` and `period`, or a `rate` such as 10/s";
+pub(super) const NO_LIMIT: &str = "missing limit: give `limit` and `period`, or a `rate` such as 10/s";
 
 impl Raw {
     /// Refuses what has no meaning for this kind, rather than not to heed it.
@@ -38,7 +38,7 @@ impl Raw {
             ("lease", self.lease.is_some()),
         ];
         match given.iter().find(|(name, given)| *given && !members.contains(name)) {
-            Some((name, _)) => Err(format!("`{name}` has no meaning for the kind `{}`", self.kind)),
+            Some((name, _)) => Err(format!("`{name}` is not supported by the kind `{}`", self.kind)),
             None => Ok(()),
         }
     }
@@ -52,7 +52,8 @@ impl Raw {
     pub(super) fn limit_per(&self, default_limit: Option<u64>) -> Parsed<(u64, String)> {
         match (self.limit, &self.period, &self.rate) {
             (None, None, Some(rate)) => {
-                let bad = || format!("`{rate}` is no rate: write calls per time, such as 10/s, 200/500ms or 10000/day");
+                let bad =
+                    || format!("`{rate}` is not a rate: write calls per time, such as 10/s, 200/500ms or 10000/day");
                 let (limit, period) = rate.split_once('/').ok_or_else(bad)?;
                 let limit = limit.trim().parse().map_err(|_| bad())?;
                 // `10/s` is `10/1s`.

@@ -1,4 +1,4 @@
-//! What each kind of tier has to know to do, and how its state is read.
+//! The interface of a kind: its rule, and how its state is parsed.
 
 use std::fmt;
 

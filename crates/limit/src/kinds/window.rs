@@ -1,4 +1,4 @@
-//! Counts per window: of the clock, of a calendar, or from the first call on.
+//! Counters per window: aligned to the epoch or a calendar, or beginning with the first call.
 
 use std::fmt;
 

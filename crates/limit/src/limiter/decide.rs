@@ -1,5 +1,4 @@
-//! One decision on its way: what this replica can judge on its own first, the rest in one call of Redis, and all or
-//! nothing.
+//! One decision: local limits first, the others in one script call; all or nothing.
 
 use std::time::Instant;
 

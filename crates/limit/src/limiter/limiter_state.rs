@@ -1,4 +1,4 @@
-//! What a limiter is made of, and how charges are returned, wherever they were made.
+//! The state of a limiter, and returning charges.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,13 +28,13 @@ pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError
 fn fit(tier: Tier) -> Result<Tier, String> {
     let instead = match tier.kind() {
         TierKind::Fixed(Align::Epoch { spread: Some(_) }) => {
-            return Err("`spread` has no meaning for a pace, which has one scope".to_owned());
+            return Err("`spread` is not supported in leak.tiers".to_owned());
         }
         TierKind::Bucket { .. } | TierKind::Gate | TierKind::Fixed(_) => return Ok(tier),
-        TierKind::Sliding => "its estimate lets more through than its limit: use bucket or fixed",
-        TierKind::Log { .. } => "use bucket, with which any true window holds, or fixed",
+        TierKind::Sliding => "its estimate can exceed the limit; use bucket or fixed",
+        TierKind::Log { .. } => "use bucket, which limits every window, or fixed",
         TierKind::Concurrent => "use leak.max_in_flight",
         TierKind::Backlog => "use the bucket's capacity",
     };
-    Err(format!("the kind `{}` can't pace a bucket: {instead}", tier.kind().as_str()))
+    Err(format!("the kind `{}` is not supported in leak.tiers: {instead}", tier.kind().as_str()))
 }

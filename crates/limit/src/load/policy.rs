@@ -128,13 +128,13 @@ pub(super) fn read(item: Json) -> Result<Policy, LoadFaults> {
 
 /// A number, or `{header: name}`.
 fn cost(raw: Option<&Json>) -> Result<Cost, String> {
-    let bad = || "a cost is a whole number, or { header: <name> }".to_owned();
+    let bad = || "must be a whole number, or { header: <name> }".to_owned();
     match raw {
         None => Ok(Cost::default()),
         Some(Json::Number(number)) => number.as_u64().map(Cost::Constant).ok_or_else(bad),
         Some(Json::Object(members)) if members.len() == 1 => {
             let name = members.get("header").and_then(Json::as_str).ok_or_else(bad)?;
-            name.parse::<HeaderName>().map(Cost::Header).map_err(|_| format!("`{name}` is no name of a header"))
+            name.parse::<HeaderName>().map(Cost::Header).map_err(|_| format!("`{name}` is not a valid header name"))
         }
         Some(_) => Err(bad()),
     }
@@ -143,9 +143,7 @@ fn cost(raw: Option<&Json>) -> Result<Cost, String> {
 fn sync(raw: Option<&str>, consistency: RawConsistency) -> Result<Duration, String> {
     match raw {
         None => Ok(DEFAULT_SYNC),
-        Some(_) if consistency != RawConsistency::Async => {
-            Err("a sync has a meaning for consistency async alone".to_owned())
-        }
+        Some(_) if consistency != RawConsistency::Async => Err("`sync` is only for consistency async".to_owned()),
         Some(text) => duration::parse(text).map_err(|error| error.to_string()),
     }
 }

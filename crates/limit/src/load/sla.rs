@@ -1,4 +1,4 @@
-//! The published service levels: how often each tenant may call an endpoint, counted per window of this many seconds.
+//! The published service levels: limits of each tenant on an endpoint, counted per window of a number of seconds.
 
 use std::time::Duration;
 

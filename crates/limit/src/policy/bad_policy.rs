@@ -1,4 +1,4 @@
-//! What can be wrong with a policy, and where.
+//! Faults of a policy, with their places.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,29 +12,30 @@ use crate::policy::tier::LEAST_LEASED;
 pub(crate) const MOST_TIERS: usize = 16;
 pub(super) const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 
-/// The broken rule, and with [`BadPolicy::place`] where.
+/// A fault of a policy; [`BadPolicy::place`] is its place.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadPolicy {
-    #[error("a policy without tiers limits nothing: give it at least one")]
+    #[error("the policy has no tiers: give at least one")]
     NoTiers,
     #[error("{0} tiers: use at most {MOST_TIERS}")]
     ManyTiers(usize),
-    #[error("a cost of {cost} never passes this tier, which lets {most} through at once")]
+    #[error("a cost of {cost} never passes this tier, which allows at most {most} at once")]
     CostNeverPasses { tier: usize, cost: u64, most: u64 },
     #[error("the path template of `match` has no variable `{name}`")]
     UnknownVariable { part: usize, name: String },
     #[error("windows can't be spread by `{spread}`, which isn't part of the policy's key")]
     SpreadNotInKey { tier: usize, spread: KeyPart },
-    #[error("`leased` can't take ahead of the kind `{kind}`: use bucket or fixed, or consistency strict")]
+    #[error("consistency leased doesn't support the kind `{kind}`: use bucket or fixed, or consistency strict")]
     NotLeasable { tier: usize, kind: &'static str },
     #[error(
-        "a burst of {burst} is too small for `leased`, which holds back the larger part of it: use at least \
-         {LEAST_LEASED}"
+        "a burst of {burst} is too small for consistency leased, which reserves most of it: use at least {LEAST_LEASED}"
     )]
     SmallLeasedBurst { tier: usize, burst: u64 },
-    #[error("`async` can't count the kind `{kind}`: use bucket, gate, fixed or sliding, or consistency strict")]
+    #[error(
+        "consistency async doesn't support the kind `{kind}`: use bucket, gate, fixed or sliding, or consistency strict"
+    )]
     NotAsync { tier: usize, kind: &'static str },
-    #[error("`backlog` looks at Redis alone: use consistency strict and on_store_error closed or open")]
+    #[error("`backlog` is checked in Redis only: use consistency strict, and on_store_error closed or open")]
     BacklogNotLocal { tier: usize },
     #[error("max_scopes is out of range: use 1 to {}", *SCOPES.end())]
     Scopes,
@@ -43,7 +44,7 @@ pub enum BadPolicy {
 }
 
 impl BadPolicy {
-    /// The member of the policy that it is about.
+    /// The member with the fault.
     pub fn place(&self) -> String {
         match self {
             Self::NoTiers | Self::ManyTiers(_) => "tiers".to_owned(),

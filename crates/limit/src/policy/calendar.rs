@@ -1,5 +1,5 @@
-//! Windows that begin with the day, week, month or year of a time zone. They aren't all of one length, and clocks
-//! change in them, so their borders are found here and brought to the script, which picks by the Redis clock.
+//! Windows that begin with the day, week, month or year of a time zone. Their length varies, also by daylight saving
+//! time, so the boundaries are computed here and passed to the script, which selects by the Redis clock.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ pub enum Unit {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadCalendar {
-    #[error("`{0}` is no time zone: use a name such as Europe/Berlin or UTC")]
+    #[error("`{0}` is not a time zone: use a name such as Europe/Berlin or UTC")]
     Zone(String),
-    #[error("`{0}` is no unit of the calendar: use day, week, month or year")]
+    #[error("`{0}` is not a calendar unit: use day, week, month or year")]
     Unit(String),
 }
 

@@ -1,11 +1,11 @@
-//! How exactly replicas share a limit, and what happens while Redis is away.
+//! How replicas share a limit, and what applies while Redis is unavailable.
 
 use std::time::Duration;
 
 /// How a policy's count is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consistency {
-    /// Each decision is made in Redis. Never over the limit.
+    /// Each decision is made in Redis. The limit is never exceeded.
     #[default]
     Strict,
     /// A replica takes a share ahead and spends it on its own. Never over the limit; what a replica holds and doesn't
@@ -17,13 +17,13 @@ pub enum Consistency {
     Async { sync: Duration },
 }
 
-/// What to answer while Redis can't be asked.
+/// What applies while Redis is unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreError {
-    /// Nothing passes: 503.
+    /// All requests are refused: 503.
     #[default]
     Closed,
-    /// All passes, and is counted.
+    /// All requests are allowed, and counted.
     Open,
     /// Each replica enforces its part on its own: the limit ÷ live replicas, rounded down. Below one call for each,
     /// nothing passes.

@@ -1,4 +1,4 @@
-//! How much a request counts.
+//! The cost of a request.
 
 use http::HeaderName;
 

@@ -1,4 +1,4 @@
-//! Whether two lists of tiers are the same: a state in Redis belongs to the tiers that it was written for.
+//! Detects changed tiers: a state in Redis belongs to the tiers that it was written for.
 
 use crate::kinds;
 use crate::policy::scope::digest;

@@ -1,5 +1,5 @@
-//! The keys of limits. Those of one bucket or service share a hash tag, so that any of its policies can be
-//! decided in one script, also in Redis Cluster.
+//! The Redis keys of limits. Those of one bucket or service share a hash tag, so that one script can check any of its
+//! policies, also in Redis Cluster.
 
 use dripfeed_store::Salt;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -39,9 +39,8 @@ impl ScopeKeys {
         self
     }
 
-    /// String: the state of a policy's tiers in one scope. What requests bring stands there together as one of `most`
-    /// slots, so that it can neither be read nor make more keys than that; two that share a slot share what they may
-    /// consume.
+    /// String: the state of a policy's tiers in one scope. Values from requests are hashed into one of `most` slots, so
+    /// that they can't be read and the number of keys is bounded; values that share a slot share its limit.
     pub(crate) fn scope(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> ScopeName {
         let slot = parts.iter().any(KeyPartValue::is_brought).then(|| self.slot(policy, parts, most));
         let value = |part: &KeyPartValue<'_>| match (part, &slot) {

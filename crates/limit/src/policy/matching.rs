@@ -1,4 +1,4 @@
-//! Which requests a policy is for: methods, and a template of the path.
+//! The requests that a policy matches: methods, and a path template.
 
 mod bad_match;
 mod template;

@@ -1,4 +1,4 @@
-//! A set of policies, and which of them are for a request.
+//! A set of policies, and selecting those that match a request.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

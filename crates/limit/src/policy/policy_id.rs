@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct PolicyId(String);
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no id: use 1 to 64 letters, digits, dots, underscores or hyphens")]
+#[error("`{0}` is not a valid id: use 1 to 64 letters, digits, dots, underscores or hyphens")]
 pub struct BadPolicyId(String);
 
 impl FromStr for PolicyId {

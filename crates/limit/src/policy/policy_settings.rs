@@ -1,4 +1,4 @@
-//! A policy as its author writes it.
+//! A policy before validation.
 
 use serde::Serialize;
 
@@ -16,22 +16,21 @@ pub(crate) const MAX_SCOPES: u64 = 1 << 18;
 #[derive(Clone, Debug)]
 pub struct PolicySettings {
     pub id: PolicyId,
-    /// False: as if it weren't there.
+    /// False: disabled.
     pub enabled: bool,
     pub mode: Mode,
     pub matching: Match,
     /// Empty: one scope for all.
     pub key: Vec<KeyPart>,
     pub cost: Cost,
-    /// All must pass.
+    /// A request must pass all tiers.
     pub tiers: Vec<Tier>,
     pub consistency: Consistency,
     pub on_store_error: OnStoreError,
-    /// For the refused caller.
+    /// The message for a refused caller.
     pub message: Option<String>,
-    /// The most counts for what requests bring (headers, fields, addresses, variables of the path), for each of the
-    /// names that stand beside it in the key. Values beyond that share them: they may pass less than each alone, and
-    /// never more.
+    /// Maximum number of counters for values from requests (headers, fields, addresses, path variables), for each of
+    /// the names beside them in the key. Further values share counters: together they never get more than one alone.
     pub max_scopes: u64,
 }
 
@@ -54,14 +53,14 @@ impl PolicySettings {
     }
 }
 
-/// What a policy's verdict is good for.
+/// Whether a policy is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     #[default]
     Enforce,
-    /// Judged and counted, never heeded.
+    /// Evaluated and counted, but never refuses.
     Shadow,
-    /// As if it weren't there.
+    /// Disabled.
     Off,
 }

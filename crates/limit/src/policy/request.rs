@@ -1,15 +1,15 @@
-//! What a policy can see of a request.
+//! The attributes of a request that policies use.
 
 use std::net::IpAddr;
 
 use http::HeaderMap;
 use serde_json::Value as Json;
 
-/// A request to be decided on. What is None isn't known, and counts as its own value in scopes.
+/// A request to decide on. None: unknown, which is a separate value in scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     pub method: &'a str,
-    /// With or without its query, which doesn't count.
+    /// With or without the query, which is ignored.
     pub path: &'a str,
     pub headers: Option<&'a HeaderMap>,
     pub caller: Option<&'a str>,
@@ -17,7 +17,7 @@ pub struct Request<'a> {
     pub tenant: Option<&'a str>,
     pub ip: Option<IpAddr>,
     pub body: Option<&'a Json>,
-    /// In place of the policies' own cost. 0 asks without being charged.
+    /// Overrides the cost of the policies. 0: checks without charging.
     pub cost: Option<u64>,
 }
 

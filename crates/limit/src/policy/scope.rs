@@ -1,4 +1,4 @@
-//! What a policy counts by: each different value of its key is a scope with separate counts.
+//! The key of a policy: each combination of its values is a scope with separate counters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +25,7 @@ const MISSING: &str = "-";
 pub(crate) enum KeyPartValue<'r> {
     /// A name that the operator or the host of the limiter knows: it can be read in Redis.
     Named(Cow<'r, str>),
-    /// What anybody may bring, in any number, secrets too.
+    /// A value from a request, possibly secret; there may be any number of values.
     Brought(Cow<'r, str>),
     Missing,
 }
@@ -56,8 +56,8 @@ pub enum KeyPart {
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is no part of a key: use caller, tenant, endpoint, header:<name>, field:<JSON pointer>, path:<variable> or \
-     ip"
+    "`{0}` is not a valid part of a key: use caller, tenant, endpoint, header:<name>, field:<JSON pointer>, \
+        path:<variable> or ip"
 )]
 pub struct BadKeyPart(pub String);
 

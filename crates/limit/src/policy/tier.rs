@@ -1,4 +1,4 @@
-//! One window of a policy: its kind and its numbers. What each kind means is reported in `rules/`.
+//! A tier of a policy: its kind and its numbers. The rules are in `rules/` and `kinds/`.
 
 mod checked;
 

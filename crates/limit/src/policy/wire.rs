@@ -1,4 +1,4 @@
-//! Tiers as `rules/` reads them from a plan: little-endian, without padding.
+//! The encoding of tiers in a plan, as `rules/` reads it: little-endian, without padding.
 
 use crate::policy::calendar::Calendar;
 use crate::policy::scope::digest;

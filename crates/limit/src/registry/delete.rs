@@ -1,4 +1,4 @@
-//! `DELETE`: a service that is registered no more.
+//! `DELETE`: removes a service.
 
 use dripfeed_store::Script;
 
@@ -10,7 +10,7 @@ use crate::lua::FRAGMENTS;
 static DELETE: Script = Script::new("delete rules", &[FRAGMENTS], include_str!("delete.lua"));
 
 impl Services {
-    /// Forgets a service's rules, here at once and everywhere within a second. Whether there were any.
+    /// Removes a service, here at once and everywhere within a second. Returns whether it existed.
     ///
     /// # Errors
     /// When Redis can't be asked.

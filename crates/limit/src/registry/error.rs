@@ -3,18 +3,18 @@ use thiserror::Error;
 
 use crate::error::LimitError;
 
-/// Why the registry can't do what it is asked for.
+/// An error of the registry.
 #[derive(Clone, Debug, Error)]
 pub enum RegistryError {
     /// Redis has not answered since the start.
-    #[error("the rules of services are not known yet: Redis can't be asked")]
+    #[error("the rules of services are not loaded yet: Redis is unavailable")]
     Unread,
     /// After [`super::Services::close`].
     #[error("the registry of services is closed")]
     Closed,
-    #[error("{0} services are registered, and no more may be")]
+    #[error("the number of services is at its maximum of {0}")]
     ManyServices(usize),
-    #[error("the rules of all services together would take more than {0} bytes")]
+    #[error("the rules of all services together would exceed {0} bytes")]
     ManyBytes(usize),
     /// The change may have been made when the [`dripfeed_store::Certainty`] is unknown.
     #[error("the rules can't be changed")]

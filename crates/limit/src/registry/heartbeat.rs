@@ -1,5 +1,4 @@
-//! What an intake does again and again: reports that it is there, counts the others, and looks whether rules have
-//! changed.
+//! Periodic work of an intake: sends its heartbeat, counts the other intakes, and checks for changed rules.
 
 use std::collections::HashMap;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Which intakes are alive: those whose heartbeats were seen to grow, by the observer's own clock.
+//! Detects live intakes: those whose heartbeats grow, by the observer's monotonic clock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub(super) struct Intakes {
     looked: Option<Instant>,
 }
 
-/// A heartbeat, and since when it stands there.
+/// A heartbeat, and since when it is unchanged.
 #[derive(Clone, Copy, Debug)]
 struct SeenIntake {
     beats: u64,

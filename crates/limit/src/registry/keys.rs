@@ -1,4 +1,4 @@
-//! The keys of the registry of services.
+//! The Redis keys of the registry of services.
 
 /// No bucket and no service can have their hash tag: `@` is in no name.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! The services that are known here, each with its limiter.
+//! The services that this process knows, each with its limiter.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl KnownServices {
             None => Limiter::new(store.clone(), &name.tag(), policies),
         };
         let limiter =
-            limiter.inspect_err(|error| tracing::error!(service = %name, %error, "rules can't be used")).ok()?;
+            limiter.inspect_err(|error| tracing::error!(service = %name, %error, "invalid rules; not applied")).ok()?;
         limiter.set_replicas(self.intakes.load(Ordering::Relaxed));
         Some(Service { rules: Arc::new(rules), limiter })
     }

@@ -11,7 +11,7 @@ pub struct ServiceName(BucketName);
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "`{}` can't name a service: use 1 to 64 of a-z A-Z 0-9 _ - . and begin with a letter or digit",
+    "`{}` is not a valid service name: use 1 to 64 of a-z A-Z 0-9 _ - . and begin with a letter or digit",
     .0.escape_debug()
 )]
 pub struct BadServiceName(String);

@@ -1,4 +1,4 @@
-//! `PUT`: registers a service, or gives it other rules.
+//! `PUT`: registers a service, or replaces its rules.
 
 use dripfeed_store::Script;
 
@@ -16,8 +16,8 @@ const MOST_SERVICES: usize = 1000;
 const MOST_BYTES: usize = 8 << 20;
 
 impl Services {
-    /// From now on the service has these rules, here at once and everywhere within a second. What was consumed under
-    /// the same policy id stays consumed.
+    /// Sets the rules of a service, here at once and everywhere within a second. Policies with the same id keep their
+    /// counters.
     ///
     /// # Errors
     /// When Redis can't be asked, or there is no room; the rules stay as they were.

@@ -1,4 +1,4 @@
-//! The rules of one service: its policies, and the document that they were read from.
+//! The rules of one service: its policies, and the document that they were parsed from.
 
 use serde_json::Value as Json;
 use thiserror::Error;
@@ -14,7 +14,7 @@ const MOST_POLICIES: usize = 100;
 /// Every intake reads all rules again after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Rules that were checked.
+/// Validated rules.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub(super) policies: Policies,
@@ -22,12 +22,12 @@ pub struct Rules {
     pub(super) text: String,
 }
 
-/// Why a document holds no rules for a service.
+/// Why a document isn't valid rules for a service.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadRules {
     #[error(transparent)]
     Faults(#[from] LoadError),
-    #[error("the rules of a service may take {MOST_BYTES} bytes as JSON, and not {0}")]
+    #[error("the rules are {0} bytes as JSON: use at most {MOST_BYTES}")]
     TooLarge(usize),
 }
 
@@ -84,17 +84,15 @@ fn impossible(policies: &Policies) -> Vec<LoadFault> {
 fn impossible_in(at: usize, policy: &Policy) -> impl Iterator<Item = LoadFault> {
     let tiers = policy.tiers().iter().enumerate().filter_map(|(tier, rule)| {
         let message = match rule.kind() {
-            TierKind::Backlog => "only a bucket has a backlog",
-            TierKind::Concurrent => {
-                "a check holds nothing that could be returned: leases take the tower layer, in the service itself"
-            }
+            TierKind::Backlog => "the kind `backlog` is only for buckets",
+            TierKind::Concurrent => "a check takes no lease: use the tower layer in the service",
             _ => return None,
         };
         Some((format!("tiers[{tier}]"), message))
     });
     let key = policy.settings().key.iter().enumerate().filter_map(|(part, key)| {
         let field = matches!(key, KeyPart::Field(_));
-        field.then(|| (format!("key[{part}]"), "a check sees no body: use a header, or the caller"))
+        field.then(|| (format!("key[{part}]"), "a check has no body: use a header, or the caller"))
     });
     let id = policy.id();
     let fault = |(place, message): (String, &str)| LoadFault {
@@ -156,6 +154,6 @@ mod tests {
         let many: Vec<Json> = (0..101).map(|n| policy(n.to_string(), gate.clone(), json!([]))).collect();
         assert_eq!(places(json!({ "policies": many })), ["policies"]);
         let long = json!({ "id": "a", "tiers": gate, "message": "x".repeat(MOST_BYTES) });
-        assert!(places(json!({ "policies": [long] }))[0].contains("65536 bytes"));
+        assert!(places(json!({ "policies": [long] }))[0].contains("at most 65536"));
     }
 }

@@ -1,4 +1,4 @@
-//! Counts that a replica keeps on its own and reports Redis every `sync`: the two-layer counter.
+//! Local counters that are reported to Redis every `sync`: a two-layer counter.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +111,7 @@ impl AsyncCounter {
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(%error, "could not report counts to Redis; retrying");
+                    tracing::warn!(%error, "could not send counts to Redis; retrying");
                 }
             }
         }

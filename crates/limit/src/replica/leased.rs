@@ -1,4 +1,4 @@
-//! Calls that a replica takes ahead and spends on its own.
+//! Quota that a replica leases in advance and spends locally.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

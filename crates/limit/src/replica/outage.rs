@@ -1,4 +1,4 @@
-//! What is answered while Redis is away.
+//! Decisions while Redis is unavailable.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

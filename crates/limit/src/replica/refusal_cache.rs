@@ -1,5 +1,4 @@
-//! Refusals are remembered until they are over, so that a caller that asks again and again doesn't cost a call of Redis
-//! each time.
+//! Caches refusals until they end, so that a caller that retries at once doesn't cost a call to Redis each time.
 
 use std::time::{Duration, Instant};
 

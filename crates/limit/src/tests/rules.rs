@@ -84,7 +84,7 @@ async fn asking_costs_nothing_and_more_than_the_burst_never_passes_and_says_so()
     }
     let never = bench.decide(NOON, &plan(&policy, 5)).await;
     assert_eq!((never.allowed, never.wait, never.retry_after()), (false, Wait::Never, None));
-    assert_eq!(never.message().unwrap(), "this request counts 5, and `limit` never lets more than 4 through at once");
+    assert_eq!(never.message().unwrap(), "the cost of this request is 5, and `limit` never allows more than 4 at once");
     assert_eq!(bench.remaining(NOON, &policy).await, [5, 4]);
 }
 

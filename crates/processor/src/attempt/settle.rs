@@ -52,7 +52,7 @@ pub(super) async fn settle(
             }
         }
         Ok(Settled::Fenced) => {
-            fail(span.as_mut(), "another replica has the job");
+            fail(span.as_mut(), "another replica has claimed the job");
             // The lane reports it once for all of them.
             tracing::debug!(%bucket, %job, trace_id, "this replica was declared dead; the job was requeued");
         }
@@ -61,7 +61,7 @@ pub(super) async fn settle(
             let error = &error as &dyn Error;
             tracing::error!(
                 %bucket, %job, error, trace_id,
-                "could not record the end of an attempt; the job will be requeued"
+                "could not record the result of an attempt; the job will be requeued"
             );
         }
     }

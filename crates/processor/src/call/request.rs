@@ -1,4 +1,4 @@
-//! From a job to the request that its upstream gets.
+//! Builds the HTTP request of a job.
 
 use bytes::Bytes;
 use dripfeed_job::path::UpstreamPath;
@@ -24,7 +24,7 @@ const ATTEMPT: HeaderName = HeaderName::from_static("dripfeed-attempt");
 
 /// What no request can carry. Jobs that came through the intake never have it; an entry added by hand may.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("the job's {0} can't stand in a request")]
+#[error("the job's {0} is not valid in a request")]
 pub(crate) struct Unsendable(&'static str);
 
 /// Builds the request for one attempt, counted from 1, that is made `now`. `traced` is its span: without one the

@@ -1,4 +1,4 @@
-//! The rules for an upstream's settings.
+//! Validation of an upstream's settings.
 
 use std::net::IpAddr;
 
@@ -10,20 +10,20 @@ use thiserror::Error;
 
 use crate::upstream::ssrf::is_public;
 
-/// The rule that an upstream breaks.
+/// Why the settings of an upstream are invalid.
 #[derive(Debug, Error)]
 pub enum BadUpstream {
-    #[error("the url can't be read ({0}): write it as http://host:port/path")]
+    #[error("not a URL ({0}): use http://host:port/path")]
     Unreadable(#[source] InvalidUri),
-    #[error("the url must begin with http:// or https:// and name a host")]
+    #[error("the URL must begin with http:// or https:// and have a host")]
     NoHost,
-    #[error("the url carries a user or password: put credentials into `headers`")]
+    #[error("the URL has a user or password: put credentials into `headers`")]
     Credentials,
-    #[error("the url has a fragment, which is never sent: leave out `#` and what follows")]
+    #[error("the URL has a fragment, which is never sent: remove `#` and what follows")]
     Fragment,
-    #[error("the host {0} is a private address: use a public one, or set `allow_private = true`")]
+    #[error("the host {0} has a private address: use a public one, or set `allow_private = true`")]
     Private(IpAddr),
-    #[error("the method {0} can't carry a job: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
+    #[error("the method {0} is not supported: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
     Method(Method),
     #[error("`{0}` is zero, so every call would fail: set at least 1ms")]
     NoTime(&'static str),

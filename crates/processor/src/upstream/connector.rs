@@ -1,6 +1,6 @@
-//! The one way out: how every call gets its connection.
+//! Opens all connections to upstreams.
 //!
-//! No redirects, no proxy from the environment, no decompression: nothing here has them. TLS is rustls with ring.
+//! Redirects, proxies from the environment and decompression aren't supported. TLS is rustls with ring.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Service<Uri> for Dial {
     }
 }
 
-/// Makes the clients of all upstreams. Cheap to clone.
+/// Creates the HTTP clients of all upstreams. Cheap to clone.
 #[derive(Clone)]
 pub struct Connector {
     /// Versions and ciphers; whom to trust is each upstream's own.
@@ -122,8 +122,8 @@ impl Connector {
 }
 
 impl Upstream {
-    /// Whether its name leads to a private address now, and it isn't allowed to. Each connection looks again; a name
-    /// without an address may have one then.
+    /// Whether its name currently resolves to a private address that isn't allowed. Each connection checks again,
+    /// because DNS may change.
     pub async fn has_private_address(&self) -> bool {
         let name = self.url().host().and_then(|host| host.parse::<Name>().ok());
         let Some(name) = name.filter(|_| !self.allow_private()) else { return false };
@@ -160,7 +160,7 @@ async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
 }
 
 #[derive(Debug, Error)]
-#[error("{0} has private addresses only, and `allow_private` is off")]
+#[error("{0} has only private addresses, and `allow_private` is false")]
 struct PrivateName(String);
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     async fn a_name_of_a_private_address_is_not_connected_to() {
         let name: Name = "localhost".parse().unwrap();
         let refused = resolve(name.clone(), false).await.unwrap_err();
-        assert!(refused.to_string().contains("private addresses only"), "{refused}");
+        assert!(refused.to_string().contains("only private addresses"), "{refused}");
         assert!(resolve(name, true).await.unwrap().count() > 0);
     }
 

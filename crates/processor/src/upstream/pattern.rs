@@ -1,4 +1,4 @@
-//! Which upstreams buckets that are defined at run time may have.
+//! Patterns of upstreams that buckets created over the API may have.
 
 use std::str::FromStr;
 
@@ -18,12 +18,12 @@ pub struct UpstreamPattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HostPattern {
     Is(String),
-    /// With the dot that it begins with.
+    /// Including the leading dot.
     EndsWith(String),
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{}` is no upstream: write it as https://api.example.com or https://*.example.com, with a port if it has one",
+#[error("`{}` is not an upstream: use https://api.example.com or https://*.example.com, with an optional port",
     .0.escape_debug())]
 pub struct BadUpstreamPattern(String);
 
@@ -58,7 +58,7 @@ impl FromStr for UpstreamPattern {
 }
 
 impl Upstream {
-    /// Scheme, host and port: what its credentials are for.
+    /// Scheme, host and port, to which its credentials are bound.
     #[must_use]
     pub fn origin(&self) -> String {
         origin(self.url()).map_or_else(String::new, |(scheme, host, port)| format!("{scheme}://{host}:{port}"))

@@ -1,4 +1,4 @@
-//! The certificate authorities that an upstream is trusted by.
+//! The certificate authorities that are trusted for an upstream.
 
 use std::error::Error;
 use std::fmt;
@@ -7,21 +7,21 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::{CertificateError, RootCertStore};
 
-/// Certificate authorities: those that browsers know, or these alone.
+/// Certificate authorities: the public ones, or only these.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RootCerts(Option<Vec<CertificateDer<'static>>>);
 
-/// Why a text names no authorities.
+/// Why a PEM text contains no usable authorities.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRootCerts {
-    #[error("holds no certificate in PEM form: {0}")]
+    #[error("contains no certificate in PEM format: {0}")]
     Unreadable(#[source] pem::Error),
-    #[error("holds a certificate that can't be used: {0}")]
+    #[error("contains a certificate that can't be used: {0}")]
     Unusable(#[source] rustls::Error),
 }
 
 impl RootCerts {
-    /// Those whose certificates stand in a text in PEM form, and nobody else.
+    /// Only the authorities in a PEM text.
     ///
     /// # Errors
     /// When none exists, or one that can't be used.
@@ -59,18 +59,18 @@ pub(crate) fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let rustls::Error::InvalidCertificate(why) = tls_error(error)? else { return None };
     Some(match why {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "name the file of the authority that signed it as `upstream_ca_file`"
+            "set `upstream_ca_file` to the certificate of the CA that signed it"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "call the upstream by a name that its certificate holds"
+            "use a host name that the upstream's certificate contains"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its owner must renew it; check the clock of this machine, too"
+            "the upstream's certificate must be renewed; check the clock of this machine, too"
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "check the clock of this machine"
         }
-        _ => "its owner must replace it",
+        _ => "the upstream's certificate must be replaced",
     })
 }
 

@@ -1,5 +1,5 @@
-//! Clients of upstreams. Upstreams that trust the same authorities and may be reached alike share one, and with it the
-//! connections to each host. Headers, timeouts and signatures belong to calls, and not to connections.
+//! HTTP clients of upstreams. Upstreams with the same trusted authorities and address rules share a client, and with it
+//! the connections to each host. Headers, timeouts and signatures belong to calls, not to connections.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;

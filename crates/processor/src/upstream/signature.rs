@@ -1,5 +1,5 @@
-//! Signs calls as Standard Webhooks say (<https://www.standardwebhooks.com>): the upstream can verify that a call is
-//! ours, whole and recent.
+//! Signs calls as Standard Webhooks specify (<https://www.standardwebhooks.com>), so that the upstream can verify their
+//! origin, content and age.
 
 use std::str::FromStr;
 
@@ -18,14 +18,14 @@ const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 const PREFIX: &str = "whsec_";
 
-/// A secret that calls are signed with, shared with the upstream. `FromStr` reads it as people write it.
+/// A signing secret, shared with the upstream. `FromStr` parses `whsec_…`.
 #[derive(Clone, Debug)]
 pub struct SigningSecret(SecretSlice<u8>);
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
-    "isn't a signing secret: write `whsec_` and the base64 of 24 to 64 random bytes, as from \
-     echo \"whsec_$(head -c 32 /dev/urandom | base64)\""
+    "is not a signing secret: use `whsec_` and the base64 of 24 to 64 random bytes, such as from echo \"whsec_$(head \
+        -c 32 /dev/urandom | base64)\""
 )]
 pub struct BadSigningSecret;
 

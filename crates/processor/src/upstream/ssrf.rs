@@ -1,4 +1,4 @@
-//! The check that an address is on the public internet, and not private, loopback or link-local.
+//! Checks that an address is public, and not private, loopback or link-local (SSRF protection).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

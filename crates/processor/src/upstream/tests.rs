@@ -24,8 +24,8 @@ fn broken(url: &str) -> String {
 fn a_url_names_a_scheme_and_a_host_and_nothing_secret() {
     for (url, says) in [
         ("https://api.example/feed", "taken"),
-        ("", "can't be read"),
-        ("api.example/feed", "can't be read"),
+        ("", "not a URL"),
+        ("api.example/feed", "not a URL"),
         ("/feed", "must begin with http"),
         ("ftp://api.example", "must begin with http"),
         ("http://user:secret@api.example/", "credentials"),

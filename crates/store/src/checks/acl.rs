@@ -1,4 +1,4 @@
-//! What the ACL of Redis lets our user do: asked of Redis, without doing it.
+//! The permissions of the Redis user, checked without executing a command.
 
 use redis::{Arg, Cmd, Pipeline, cmd};
 

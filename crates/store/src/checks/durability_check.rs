@@ -1,4 +1,4 @@
-//! What of the configured durability the server at hand really gives.
+//! The durability class that the server provides.
 
 use std::fmt;
 
@@ -80,17 +80,20 @@ impl Shortfall {
     pub fn what(&self) -> String {
         match self {
             Self::NoAppendOnly(class) => {
-                format!("redis.durability is {class}, but Redis has `appendonly no` and forgets its jobs when it ends")
+                format!("redis.durability is {class}, but Redis has `appendonly no` and loses its data when it stops")
             }
             Self::FlushedLess(class, less) => {
                 format!("redis.durability is {class}, but Redis has `appendfsync {less}`")
             }
             Self::NotVisible(class) => {
-                format!("redis.durability is {class}, but we may not ask Redis how often it flushes its file")
+                format!(
+                    "redis.durability is {class}, but the ACL of Redis denies CONFIG GET, so appendfsync can't be \
+                    checked"
+                )
             }
-            Self::NoReplica => "redis.durability is replicated, but no replica follows this Redis".to_owned(),
+            Self::NoReplica => "redis.durability is replicated, but this Redis has no replica".to_owned(),
             Self::ReplicasNotRequired => {
-                "redis.durability is replicated, but Redis takes writes that no replica gets".to_owned()
+                "redis.durability is replicated, but Redis accepts writes without a connected replica".to_owned()
             }
         }
     }
@@ -106,7 +109,7 @@ impl Shortfall {
                 "set `appendfsync always` in Redis, or redis.durability to a lower class"
             }
             Self::FlushedLess(..) => "set `appendfsync everysec` in Redis, or redis.durability to process",
-            Self::NotVisible(_) => "grant our user of Redis `+config|get`, or choose a lower class",
+            Self::NotVisible(_) => "grant the Redis user `+config|get`, or choose a lower class",
             Self::NoReplica => "connect a replica, or choose another redis.durability",
             Self::ReplicasNotRequired => "set `min-replicas-to-write 1` and `min-replicas-max-lag 2` in Redis",
         }

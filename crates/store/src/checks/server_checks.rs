@@ -1,4 +1,4 @@
-//! What is wrong with a server, and what to do about it.
+//! Problems of a server, and their remedies.
 
 use crate::checks::durability_check::effective;
 use crate::checks::server_info::{ServerInfo, Version};
@@ -52,8 +52,8 @@ fn too_old(facts: &ServerInfo) -> Option<ServerFinding> {
 fn cluster(facts: &ServerInfo) -> Option<ServerFinding> {
     (facts.is_cluster && !facts.is_reached_as_cluster).then(|| {
         error(
-            "this is a node of a Redis Cluster, which holds a part of the keys".to_owned(),
-            "write redis.url as redis+cluster://host1,host2",
+            "this is a node of a Redis Cluster, which has only some of the keys".to_owned(),
+            "use redis.url = redis+cluster://host1,host2",
         )
     })
 }
@@ -61,7 +61,7 @@ fn cluster(facts: &ServerInfo) -> Option<ServerFinding> {
 fn replica(facts: &ServerInfo) -> Option<ServerFinding> {
     (!facts.is_master).then(|| {
         error(
-            "this is a replica, which takes no writes".to_owned(),
+            "this is a replica, which accepts no writes".to_owned(),
             "point redis.url at the master, or at the Sentinels: redis+sentinel://host1,host2/name",
         )
     })
@@ -70,7 +70,7 @@ fn replica(facts: &ServerInfo) -> Option<ServerFinding> {
 fn evicting(facts: &ServerInfo) -> Option<ServerFinding> {
     (facts.eviction != "noeviction").then(|| {
         error(
-            format!("maxmemory-policy is `{}`: Redis may drop accepted jobs when its memory is full", facts.eviction),
+            format!("maxmemory-policy is `{}`: Redis may evict accepted jobs when its memory is full", facts.eviction),
             "set `maxmemory-policy noeviction` in Redis",
         )
     })
@@ -80,7 +80,7 @@ fn not_writing(facts: &ServerInfo) -> Option<ServerFinding> {
     (!facts.append_only_works).then(|| {
         error(
             "the last write to the append-only file failed, so Redis refuses writes".to_owned(),
-            "look at its log; most often the disk is full",
+            "check the log of Redis; the disk may be full",
         )
     })
 }

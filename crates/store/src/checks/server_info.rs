@@ -1,4 +1,4 @@
-//! What the server at hand is, by its own words.
+//! The version, role and settings that a server reports.
 
 use std::{fmt, str::FromStr};
 

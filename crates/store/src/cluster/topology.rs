@@ -1,4 +1,4 @@
-//! Who serves which slots, by the word of one node.
+//! The slot map, as one node reports it.
 
 use std::{collections::HashMap, fmt};
 

@@ -1,4 +1,4 @@
-//! How every connection is made: what the sockets are set to, TLS, who is there, and that no time limit is kept here.
+//! Options of every connection: sockets, TLS, credentials. Timeouts are enforced elsewhere.
 
 use std::{io, path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Makes one connection to the server that a route leads to.
+//! Opens one connection to the server of a route.
 
 use std::{convert::Infallible, time::Duration};
 

@@ -1,7 +1,7 @@
-//! Asks several who should know the same, and believes the one who knows it latest.
+//! Asks several servers the same question, and uses the answer with the highest epoch.
 //!
-//! All of them at once: one that is gone costs no time. Who was cut off from the others may answer first, with what was
-//! true before; so a moment is left for the others.
+//! All are asked at once, so that an unreachable one costs no time. One that was partitioned from the others may answer
+//! first, with outdated information; so the others get a moment to answer.
 
 use std::time::Duration;
 

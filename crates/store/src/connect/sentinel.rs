@@ -1,4 +1,4 @@
-//! Asks the Sentinels who the master is.
+//! Asks the Sentinels for the master.
 
 use std::collections::HashMap;
 
@@ -46,12 +46,11 @@ async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisRe
 }
 
 fn unknown_master(name: &str) -> RedisError {
-    let what = "Sentinel doesn't know a master of this name";
+    let what = "Sentinel has no master with this name";
     RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()))
 }
 
-/// Fails when the server at hand isn't a master: a Sentinel that hasn't heard of a failover yet
-/// names the old one.
+/// Fails when the server isn't a master: a Sentinel that hasn't heard of a failover yet names the old one.
 pub(crate) async fn require_master(connection: &mut MultiplexedConnection) -> RedisResult<()> {
     let role: Vec<Value> = cmd("ROLE").query_async(connection).await?;
     let role: Option<String> = role.into_iter().next().map(redis::from_redis_value).transpose()?;
@@ -60,6 +59,6 @@ pub(crate) async fn require_master(connection: &mut MultiplexedConnection) -> Re
     }
     Err(RedisError::from((
         ErrorKind::MasterNameNotFoundBySentinel,
-        "the server that Sentinel names isn't a master (yet)",
+        "the server that Sentinel reported isn't a master (yet)",
     )))
 }

@@ -1,4 +1,4 @@
-//! A channel of which only is of interest that something was published.
+//! Notifications of a channel whose messages have no content.
 
 use tokio::sync::watch;
 

@@ -1,4 +1,4 @@
-//! When a connection has to be replaced.
+//! Decides when a connection must be replaced.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering},

@@ -1,8 +1,8 @@
-//! Which replicas have to confirm a write, so that whichever becomes master has it.
+//! Which replicas must confirm a write, so that whichever becomes master has it.
 //!
-//! That is all that follow. One that left may have been promoted: then its old master, and the replicas that are still
-//! with it, confirm what will be thrown away. So for a while what others confirm isn't enough, until it would be known
-//! who the master is now.
+//! All connected replicas must. One that disconnected may have been promoted; then its old master, and the replicas
+//! still connected to that, confirm writes that will be lost. So for a while confirmations of the others aren't enough,
+//! until the new master would be known.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -1,7 +1,7 @@
-//! Messages that Redis publishes, over one connection for all channels of this process.
+//! Pub/sub messages, over one connection for all channels of this process.
 //!
-//! The connection is made with the first subscription, and again when it is lost. Messages can be lost with it, or when
-//! a reader is slow: then readers are given [`ChannelEvent::Missed`], and look for themselves.
+//! The connection is opened with the first subscription, and again when it is lost. Messages can be lost with it, or if
+//! a reader is slow: then readers get [`ChannelEvent::Missed`] and check for themselves.
 
 use std::{
     collections::{HashMap, HashSet},

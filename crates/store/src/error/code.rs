@@ -1,4 +1,4 @@
-//! The code in an error of Redis.
+//! The error code of a Redis reply.
 
 use redis::RedisError;
 

@@ -1,4 +1,4 @@
-//! What kind of failure it is: by the code that Redis answered with, or by what became of the connection.
+//! The kind of failure: by the error code of Redis, or by the state of the connection.
 
 use std::{error::Error, fmt, io, sync::Arc};
 
@@ -17,19 +17,19 @@ pub enum ErrorKind {
     Refused,
     /// Not enough replicas confirmed the write in time.
     NotReplicated,
-    /// Its certificate doesn't stand for the host, or nobody whom we trust signed it.
+    /// The TLS certificate isn't for the host, or isn't signed by a trusted CA.
     Untrusted,
     /// Wrong password, or the ACL forbids it.
     Denied,
-    /// A key holds another type than ours.
+    /// A key has an unexpected type.
     WrongType,
     /// A script failed: a bug.
     Script,
     /// Redis rejected the command itself; `StoreError::code` reports why (`NOGROUP`, `ERR` …).
     Rejected,
-    /// It was asked for the slots of a Cluster, and is none.
+    /// The server isn't a node of a Cluster.
     NoCluster,
-    /// The reply isn't what this program understands.
+    /// The reply can't be parsed.
     Protocol,
 }
 
@@ -39,18 +39,18 @@ impl fmt::Display for ErrorKind {
             Self::Unreachable => "Redis can't be reached; check redis.url and that the server is running",
             Self::Timeout => "Redis did not reply in time; check its load and the network",
             Self::Full => "Redis has no memory left; raise its maxmemory or lower the capacity",
-            Self::Refused => "Redis refuses this for now; look at its state with INFO",
+            Self::Refused => "Redis refuses commands for now; check its state with INFO",
             Self::NotReplicated => "no replica confirmed the write in time; check the replicas with INFO replication",
             Self::Untrusted => {
-                "the certificate of Redis isn't trusted; name who signed it by ?ca=/path/to/ca.pem in redis.url, and \
-                 the host as the certificate does"
+                "the TLS certificate of Redis isn't trusted; add its CA as ?ca=/path/to/ca.pem to redis.url, and use a \
+                    host name that the certificate contains"
             }
-            Self::Denied => "Redis denies this to us; check user and password in redis.url and the ACL",
-            Self::WrongType => "a key holds another type than expected; give this program another redis.prefix",
-            Self::Script => "the script failed inside Redis; this is a bug, please report it",
+            Self::Denied => "Redis denied access; check the user and password in redis.url, and the ACL",
+            Self::WrongType => "a key has an unexpected type; use another redis.prefix",
+            Self::Script => "the script failed in Redis; this is a bug, please report it",
             Self::Rejected => "Redis rejected the command",
-            Self::NoCluster => "this Redis is no Cluster; write redis.url as redis://host:6379",
-            Self::Protocol => "Redis answered something unexpected; is it a Redis 6.2 or newer that answers?",
+            Self::NoCluster => "this Redis is not a Cluster; use redis.url = redis://host:6379",
+            Self::Protocol => "unexpected reply from Redis; is the server Redis 6.2 or newer?",
         })
     }
 }

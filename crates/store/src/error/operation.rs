@@ -1,4 +1,4 @@
-//! What was asked of Redis when it failed.
+//! The operation that failed.
 
 use std::{borrow::Cow, fmt};
 

@@ -1,4 +1,4 @@
-//! What a node of a Cluster says about where a request belongs.
+//! Redirections of a Redis Cluster.
 
 use redis::{RedisError, cluster::NodeAddress};
 

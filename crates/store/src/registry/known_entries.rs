@@ -1,4 +1,4 @@
-//! All entries of a registry, as far as a process knows them.
+//! All entries of a registry, as far as this process knows them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! A write behind each script that is waited for.
+//! A write after each script that is waited for.
 //!
-//! WAIT waits for the last write of its own connection, and from Redis 7.2 on a script that only found what another one
-//! has written is none: a batch, an idempotency key or a settlement that is recognised may not be with the replicas
-//! yet.
+//! WAIT waits for the last write of its own connection. From Redis 7.2 on, a script that only found what another one
+//! has written counts as no write: a batch, an idempotency key or a settlement that is recognised may not have reached
+//! the replicas yet.
 
 use redis::{Cmd, cmd};
 

@@ -1,12 +1,12 @@
-//! Which fragments of Lua a script is joined from: each names what it needs, in a line `-- needs: now, counts` of the
-//! comment at its head.
+//! The Lua fragments that a script is joined from. Each names its needs in a line `-- needs: now, counts` of its header
+//! comment.
 //!
-//! Redis makes all functions of a script again in each call, which takes longer than a small call needs for all else.
-//! So what few calls need is made by a function that they call: a line `-- opens: open_turns = kind/turns` joins the
-//! fragment `kind/turns`, and all that nothing else needs, into `open_turns()`. Such a fragment ends with `return`, and
-//! is to be opened once in a call.
+//! Redis creates all functions of a script again in each call, which costs more than the rest of a small call. So
+//! functions that few calls need are created by a function that these calls call: a line `-- opens: open_turns =
+//! kind/turns` joins the fragment `kind/turns`, and everything that only it needs, into `open_turns()`. Such a fragment
+//! ends with `return`, and must be opened once per call.
 //!
-//! All of it is worked out while the program is compiled: one with a script that needs what nobody has doesn't compile.
+//! This happens at compile time: an unknown fragment doesn't compile.
 
 /// Fragments of Lua, each with another name.
 pub type Fragments = [Fragment];
@@ -69,7 +69,7 @@ const COMMENT: &[u8] = b"--";
 const NEEDS: &[u8] = b"-- needs: ";
 const OPENS: &[u8] = b"-- opens: ";
 
-/// The texts of one script: what each needs stands before it, each stands there once, and the verb is the last.
+/// The fragments of one script, each once and after those that it needs; the verb is the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptParts {
     texts: [&'static str; MOST],

@@ -2,7 +2,7 @@ use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
 use crate::error::StoreError;
 
-/// Why a private server isn't there.
+/// Why a private server isn't running.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// Neither program is in PATH.
@@ -23,7 +23,7 @@ pub enum ServerError {
         url: String,
     },
     /// Something can't be made or read in the folder.
-    #[error("can't use {} for the data of a Redis server", path.display())]
+    #[error("can't use {} as data directory of a Redis server", path.display())]
     Folder {
         /// What can't be used.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum ServerError {
         log: String,
     },
     /// It answers with an error that waiting doesn't heal.
-    #[error("the Redis server was started and can't be used")]
+    #[error("the Redis server was started, but can't be used")]
     Unusable(#[source] StoreError),
     /// It isn't running.
     #[error("the Redis server isn't running")]
@@ -71,7 +71,7 @@ pub enum ServerError {
     #[error("can't send a signal to the Redis server")]
     Signal(#[source] nix::Error),
     /// It didn't end in time and was killed. Nothing acknowledged is lost by that.
-    #[error("the Redis server didn't end within {limit:?} and was killed")]
+    #[error("the Redis server didn't stop within {limit:?} and was killed")]
     Stuck {
         /// How long was waited.
         limit: Duration,

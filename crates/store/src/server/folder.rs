@@ -1,4 +1,4 @@
-//! The folder of a private server: its data, log, socket and lock.
+//! The directory of a private server: data, log, socket and lock.
 
 use std::{
     ffi::OsString,
@@ -86,7 +86,7 @@ impl Folder {
         tracing::info!(
             socket = %self.socket.display(),
             link = %socket.display(),
-            "the path of the folder is too long for a socket, which is elsewhere"
+            "the path of the directory is too long for a socket, which is therefore elsewhere"
         );
         self.short = Some(short);
         Ok(())

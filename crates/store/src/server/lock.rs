@@ -1,4 +1,4 @@
-//! The lock that keeps a second server off a folder.
+//! The lock that prevents a second server in the same directory.
 
 use std::{
     fs::{File, TryLockError},

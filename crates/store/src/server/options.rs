@@ -2,7 +2,7 @@ use std::ffi::OsString;
 
 use crate::durability::append_fsync::AppendFsync;
 
-/// What a private server is asked for.
+/// Options of a private server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Whether each write goes to the append-only file.
@@ -11,7 +11,7 @@ pub struct ServerOptions {
     pub append_fsync: AppendFsync,
     /// A port of 127.0.0.1 to listen on, besides the socket.
     pub tcp_port: Option<u16>,
-    /// More arguments for the server, such as `--maxmemory 2mb`: they win over ours.
+    /// Further arguments for the server, such as `--maxmemory 2mb`, which override the others.
     pub arguments: Vec<String>,
     /// Variables of its environment, by name, besides those of this process.
     pub environment: Vec<(&'static str, OsString)>,

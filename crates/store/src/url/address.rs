@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-/// Where Redis is and as whom to speak to it. Never prints a password.
+/// Address and credentials of Redis. Never prints a password.
 ///
 /// | form | meaning |
 /// |---|---|

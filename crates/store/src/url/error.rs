@@ -1,4 +1,4 @@
-/// What is wrong with a `redis.url`. Shows no part of it that may hold the password.
+/// An invalid `redis.url`. Shows no part of it that may contain the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// No `scheme://`.
@@ -12,15 +12,15 @@ pub enum AddressError {
     )]
     UnknownScheme(String),
     /// A database in a Cluster, which has none but 0.
-    #[error("redis.url names a database of a Redis Cluster, which has none but 0; leave it out")]
+    #[error("redis.url has a database number, but a Redis Cluster has only database 0; remove it")]
     ClusterDatabase,
     /// An empty host name.
     #[error("redis.url has no host; write it like redis://127.0.0.1:6379")]
     NoHost,
     /// Several hosts where one is meant.
     #[error(
-        "redis.url names several hosts; that is for Sentinel, redis+sentinel://host1,host2/name, and for \
-         Cluster, redis+cluster://host1,host2"
+        "redis.url has several hosts, which is only for Sentinel, redis+sentinel://host1,host2/name, and Cluster, \
+            redis+cluster://host1,host2"
     )]
     SeveralHosts,
     /// A port out of range, or a password that isn't percent-encoded.
@@ -36,7 +36,7 @@ pub enum AddressError {
     )]
     BadDatabase,
     /// No path to the socket.
-    #[error("redis.url has no absolute path to a socket; write it like unix:///run/redis/redis.sock")]
+    #[error("redis.url has no absolute path of a socket; write it like unix:///run/redis/redis.sock")]
     NoSocketPath,
     /// Sentinel without the name of a master.
     #[error(
@@ -44,25 +44,23 @@ pub enum AddressError {
          redis+sentinel://host1:26379,host2:26379/mymaster"
     )]
     NoMasterName,
-    /// Something after `?` that means nothing here.
+    /// Something after `?` that is unknown.
     #[error(
-        "redis.url has a parameter after `?` that means nothing here; unix:///path knows \
-         ?db=0&user=name&pass=word, \
-         rediss://host:6379 knows ?ca=/path/to/ca.pem&cert=/path/to/cert.pem&key=/path/to/key.pem, \
-         redis+sentinel://host/name knows ?sentinel_user=name&sentinel_pass=word"
+        "redis.url has an unknown parameter after `?`; unix:///path has ?db=0&user=name&pass=word, \
+         rediss://host:6379 has ?ca=/path/to/ca.pem&cert=/path/to/cert.pem&key=/path/to/key.pem, \
+         redis+sentinel://host/name has ?sentinel_user=name&sentinel_pass=word"
     )]
     UnknownParameter,
     /// One of `cert` and `key` without the other.
-    #[error("redis.url has one of ?cert= and &key= without the other; a client's certificate needs both files")]
+    #[error("redis.url has only one of ?cert= and &key=; a client certificate needs both")]
     HalfACertificate,
     /// `#insecure` and the like.
     #[error(
-        "redis.url has a part after `#`, which means nothing here: TLS is always verified \
-         (rediss://host:6379?ca=/path/to/ca.pem for an authority of your own), and a `#` in a \
-         password is written %23"
+        "redis.url has a fragment after `#`, which isn't supported: TLS is always verified \
+            (rediss://host:6379?ca=/path/to/ca.pem for a private CA), and a `#` in a password is written as %23"
     )]
     Fragment,
     /// Percent-encoding that isn't UTF-8.
-    #[error("redis.url holds a percent-encoding that isn't UTF-8")]
+    #[error("redis.url has a percent-encoding that isn't UTF-8")]
     NotText,
 }

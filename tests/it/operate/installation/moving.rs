@@ -83,9 +83,9 @@ async fn all_that_a_job_asked_for_goes_with_it() {
     assert_eq!(level(&mail).await, 0);
 
     let (code, said) = service.run(&["drain", "mail", "--into", "post"]).await;
-    assert!(code == Some(0) && said.contains("nobody serves"), "{said}");
+    assert!(code == Some(0) && said.contains("no stranded jobs"), "{said}");
     let (code, said) = service.run(&["drain", "mail", "--into", "nowhere"]).await;
-    assert!(code == Some(78) && said.contains("no bucket `nowhere`"), "{said}");
+    assert!(code == Some(78) && said.contains("unknown bucket `nowhere`"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -157,7 +157,7 @@ async fn after_a_change_of_key_or_kind_jobs_move_into_the_bucket_of_the_same_nam
     service.silence("mail stream ").await;
     service.configure(&buckets(&[("mail", "kind = \"list\""), ("post", "")]));
     let (code, said) = service.run(&["drain", "mail", "--into", "mail"]).await;
-    assert!(code == Some(78) && said.contains("occupies"), "{said}");
+    assert!(code == Some(78) && said.contains("its key is in use"), "{said}");
     let (code, said) = service.run(&["drain", "mail", "--into", "post"]).await;
     assert!(code == Some(0) && said.contains("1 jobs"), "{said}");
 }
@@ -190,7 +190,7 @@ async fn a_full_bucket_is_waited_for() {
     let mut command = service.command(&[]);
     command.args(["drain", "mail", "--into", "post"]);
     let mut moving = Process::spawn("drain", command);
-    until("it is full", async || moving.log().contains("has no room now")).await;
+    until("it is full", async || moving.log().contains("the target bucket is full")).await;
     assert_eq!((service.level("post").await, level(&mail).await), (3, 17));
     let _processor = service.processor().await;
     assert!(moving.ended().await.success());
@@ -209,7 +209,7 @@ async fn a_bucket_whose_replicas_live_is_not_moved() {
     let _processor = service.processor().await;
     service.configure(&buckets(&[("post", "")]));
     let (code, said) = service.run(&["drain", "mail", "--into", "post"]).await;
-    assert!(code == Some(75) && said.contains("is served"), "{said}");
+    assert!(code == Some(75) && said.contains("is in use"), "{said}");
     // A replica of an earlier release notes nothing; its heartbeats show it.
     service.silence("mail stream ").await;
     let replica = join(&mail, "quiet").await;

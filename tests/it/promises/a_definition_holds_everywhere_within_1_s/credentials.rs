@@ -61,7 +61,7 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     for text in bodies.iter().chain([&stored, &intake.log(), &processor.log()]) {
         assert!(!text.contains("canary"), "{text}");
     }
-    // Copied to another bucket, or beside another upstream, they can't be opened: nobody serves that.
+    // Copied to another bucket, or beside another upstream, they can't be decrypted: nobody serves that.
     let copied = stored.replacen("\"by\":null", "\"by\": null", 1);
     assert_ne!(copied, stored);
     put(&client, "c", &json!({ "upstream": first.url() })).await;
@@ -90,5 +90,5 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     write(&file, &KEYS[1..]);
     let late = service.intake().await;
     assert_eq!(submit(&late.client(), "b").await.status, 404, "the key is gone");
-    assert!(late.log().contains("can't be opened"), "{}", late.log());
+    assert!(late.log().contains("can't be decrypted"), "{}", late.log());
 }

@@ -115,7 +115,7 @@ async fn a_bucket_that_is_drained_has_no_schedules_any_more() {
         intake = service.intake().await;
         let elsewhere = intake.client().get(SCHEDULE).await.unwrap();
         assert_eq!(elsewhere.text("code"), "unknown_bucket");
-        until("that is reported", async || intake.log().contains("schedules of this bucket submit nothing")).await;
+        until("that is reported", async || intake.log().contains("its schedules submit nothing here")).await;
         intake.kill().await;
         assert_eq!(count().await, 1, "they wait for somebody to decide");
 
@@ -124,7 +124,7 @@ async fn a_bucket_that_is_drained_has_no_schedules_any_more() {
         service.silence("b stream ").await;
         let (code, said) = service.run(options).await;
         assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains("the bucket's schedules were ended"), "{said}");
+        assert!(said.contains("the schedules of the bucket were ended"), "{said}");
         assert_eq!(count().await, 0);
         assert_eq!(service.redis::<u64>("EXISTS dripfeed:{b}:schedules:next dripfeed:{b}:schedules:state").await, 0);
         service.configure(&bucket("b"));

@@ -32,7 +32,7 @@ async fn twenty(redis: &TestRedis, settings: BucketSettings) -> Vec<Bucket> {
     join_all((0..INTAKES).map(|_| open(redis, settings.clone()))).await
 }
 
-/// All of them look before any submits, again and again until nothing is due. How many were submitted.
+/// All of them look before any submits, repeatedly until nothing is due. How many were submitted.
 async fn race(intakes: &[Bucket], policy: Policy) -> u64 {
     let mut count = 0;
     loop {

@@ -445,7 +445,7 @@ async fn an_error_that_stays_makes_no_storm() {
     assert!(!harness.intake.log().contains("panicked"), "{}", harness.intake.log());
 }
 
-/// It is asked again and again, by nobody's call.
+/// It is asked periodically, without a request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_of_services_are_followed_all_the_same() {
     let harness = Harness::start().await;

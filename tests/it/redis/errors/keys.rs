@@ -59,7 +59,7 @@ async fn who_makes_a_key_is_answered_truly() {
     assert!(!intake.log().contains("panicked"), "{}", intake.log());
 }
 
-/// It is asked again and again, by nobody's call.
+/// It is asked periodically, without a request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_are_followed_all_the_same() {
     let (_service, proxy, intake, client) = set().await;

@@ -87,7 +87,7 @@ async fn a_doctor_who_cannot_look_says_so() {
     };
     let has_looked = |ended: &Output| {
         let found = String::from_utf8_lossy(&ended.stdout);
-        ended.status.code() == Some(1) && found.contains("index entries of dead letters that are gone")
+        ended.status.code() == Some(1) && found.contains("index entries of missing dead letters")
     };
     assert!(has_looked(&examine().await));
     for (name, fault) in OF_A_DOCTOR.into_iter().flat_map(|name| faults().map(move |fault| (name, fault))) {

@@ -9,7 +9,7 @@ use super::neighbours::are_answered_beside;
 use super::street::Street;
 
 pub const ATTACK: Attack = Attack {
-    name: "rules registered again and again",
+    name: "rules registered repeatedly",
     settings: "",
     prepare: nothing,
     strike: |street| Box::pin(put(street, "again", 1)),

@@ -12,7 +12,7 @@ static SCRIPT: Script = Script::new("begin_deletion", SHARED, include_str!("begi
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     Begun,
-    /// Another one has changed it meanwhile: look again.
+    /// It was changed concurrently; read it again.
     Changed,
     /// It isn't there.
     Gone,
@@ -45,7 +45,7 @@ impl Definition {
             "same" => Ok(Deletion::Begun),
             "changed" => Ok(Deletion::Changed),
             "gone" => Ok(Deletion::Gone),
-            word => Err(BucketError::Reply { script: "begin_deletion", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "begin_deletion", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

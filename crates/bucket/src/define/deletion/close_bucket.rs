@@ -1,4 +1,4 @@
-//! Closes a bucket that was defined at run time.
+//! Closes a bucket created over the API.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ const REMEMBERED: Duration = Duration::from_hours(24);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Done,
-    /// It has this many jobs, and stays as it was.
+    /// It still has this many jobs, and is unchanged.
     Jobs(u64),
-    /// Another one of its name was created later.
+    /// A bucket of the same name was created later.
     Gone,
 }
 
 impl Bucket {
     /// Ends a bucket without jobs: no process admits any from now on, and all that it kept is forgotten, its schedules
-    /// too. Its audit trail stays for a day. A deletion suspends the bucket first.
+    /// too. Its audit log is kept for a day. A deletion suspends the bucket first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
@@ -42,7 +42,7 @@ impl Bucket {
             "closed" => self.clear(incarnation, Vec::new()).await.map(|()| Closed::Done),
             "jobs" => Ok(Closed::Jobs(reply.count()?)),
             "gone" => Ok(Closed::Gone),
-            _ => Err(BucketError::Reply { script: "close_bucket", what: format!("`{word}` means nothing here") }),
+            _ => Err(BucketError::Reply { script: "close_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

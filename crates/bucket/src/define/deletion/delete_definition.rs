@@ -10,7 +10,7 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("delete_definition", SHARED, include_str!("delete_definition.lua"));
 
 impl Definition {
-    /// Of a bucket that is closed. False: it was deleted, or created again, before.
+    /// Deletes the definition of a closed bucket. False: it was already deleted, or created again.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

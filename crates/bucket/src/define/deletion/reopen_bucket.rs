@@ -1,4 +1,4 @@
-//! Opens a bucket again whose deletion nobody goes on with.
+//! Opens a bucket again whose deletion was interrupted.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Bucket {
         let is_open = self.reopen(incarnation, &suspended).await? == "open";
         if is_open {
             let bucket = self.name();
-            tracing::warn!(%bucket, "an interrupted deletion was undone; the bucket accepts jobs again");
+            tracing::warn!(%bucket, "undid an interrupted deletion; the bucket accepts jobs again");
         }
         Ok(is_open)
     }

@@ -1,4 +1,4 @@
-//! Suspends a bucket that was defined at run time, for its deletion.
+//! Suspends a bucket created over the API, before its deletion.
 
 use dripfeed_store::Script;
 use redis::Value;
@@ -10,7 +10,7 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("suspend_bucket", SHARED, include_str!("suspend_bucket.lua"));
 
-/// The last job that there was. A purge goes up to it.
+/// The last job of the bucket. A purge ends with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastJob(pub(crate) String);
 
@@ -20,9 +20,9 @@ pub enum Suspended {
     Done(LastJob),
     /// This number of jobs is in the way, and the bucket is open. These are all that there are.
     Jobs(u64, LastJob),
-    /// Another one has changed its definition meanwhile: look again.
+    /// Its definition was changed concurrently; read it again.
     Changed,
-    /// Another one of its name was created later.
+    /// A bucket of the same name was created later.
     Gone,
 }
 
@@ -45,7 +45,7 @@ impl Bucket {
             "jobs" => Ok(Suspended::Jobs(jobs, last)),
             "changed" => Ok(Suspended::Changed),
             "gone" => Ok(Suspended::Gone),
-            _ => Err(BucketError::Reply { script: "suspend_bucket", what: format!("`{word}` means nothing here") }),
+            _ => Err(BucketError::Reply { script: "suspend_bucket", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

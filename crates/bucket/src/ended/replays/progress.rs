@@ -1,4 +1,4 @@
-//! How far a replay is, and who carries it out.
+//! The progress of a background replay, and the lease of the process that runs it.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ pub(super) enum Lease {
     Kept,
     /// The replay has ended.
     Ended,
-    /// Another process has it.
+    /// Another process runs it.
     Taken,
-    /// There is no such replay.
+    /// Unknown replay.
     Absent,
 }
 
@@ -52,7 +52,7 @@ impl RedisBucket {
             "ended" => Ok(Lease::Ended),
             "taken" => Ok(Lease::Taken),
             "absent" => Ok(Lease::Absent),
-            word => Err(BucketError::Reply { script: "advance_replay", what: format!("`{word}` means nothing here") }),
+            word => Err(BucketError::Reply { script: "advance_replay", what: format!("unexpected reply `{word}`") }),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Carries out a replay of many, for as long as this process has its lease.
+//! Runs a background replay while this process has its lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) struct ReplayRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     GoOn,
-    /// It has ended, or another process has it.
+    /// It has ended, or another process runs it.
     Stop,
 }
 
@@ -59,7 +59,7 @@ impl ReplayRun {
                 Err(error) => {
                     tracing::debug!(
                         bucket = %self.redis_bucket.settings().name, replay = %self.task.id,
-                        error = &error as &dyn std::error::Error, "a replay waits for Redis to answer"
+                        error = &error as &dyn std::error::Error, "a background replay is waiting for Redis"
                     );
                     sleep(AGAIN).await;
                 }

@@ -1,4 +1,4 @@
-//! A replay of many as Redis knows it: fields `<id>:<name>` of one hash of the bucket.
+//! A background replay as stored in Redis: fields `<id>:<name>` of one hash of the bucket.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -63,7 +63,7 @@ pub(super) struct WantedReplay {
     pub(super) key: Option<String>,
 }
 
-/// A replay of many that goes on until all letters are done that matched when it was started.
+/// A background replay of all letters that matched when it was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayTask {
     pub id: ReplayId,
@@ -77,7 +77,7 @@ pub struct ReplayTask {
     pub total: u64,
     /// New jobs.
     pub done: u64,
-    /// Letters that stay, because their callers have their shares of the room.
+    /// Letters that stay, because their callers have reached their share of the capacity.
     pub left: u64,
     /// Ms since the epoch.
     pub started_ms: u64,

@@ -1,4 +1,4 @@
-//! Whether the totals agree with each other, and the counts with the jobs.
+//! Compares the totals with each other and with the jobs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -165,6 +165,6 @@ fn report(count: &JobCounts, totals: &StoredTotals, more: &[(String, i64)], find
     for (field, more) in more {
         let (caller, of) = field.strip_suffix(BYTES).map_or((field.as_str(), ""), |caller| (caller, BYTES));
         let word = if *more > 0 { "more" } else { "less" };
-        findings.one(FindingKind::HoldersMiscounted, format!("{caller} holds {}{of} {word}", more.unsigned_abs()));
+        findings.one(FindingKind::HoldersMiscounted, format!("{caller} has {}{of} {word}", more.unsigned_abs()));
     }
 }

@@ -1,12 +1,12 @@
-//! What may be wrong with a bucket in Redis, and what repairing does.
+//! The kinds of findings, and how each is repaired.
 
-/// An invariant that doesn't hold.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub kind: FindingKind,
-    /// How many jobs, letters or counters.
+    /// The number of jobs, letters or counters.
     pub count: u64,
-    /// The id of one of them, or the figures.
+    /// The id of one of them, or the numbers.
     pub example: Option<String>,
 }
 
@@ -40,26 +40,26 @@ const MEANINGS: [Meaning; 19] = [
     (
         FindingKind::Stranded,
         "stranded",
-        "jobs that are neither new, nor pending, nor in a range of their caller's turns: no replica would take them",
-        Some("parks them, due at once"),
+        "jobs that are neither new, nor pending, nor queued for their caller: no replica would claim them",
+        Some("parks them, due immediately"),
     ),
     (
         FindingKind::Phantom,
         "phantom",
-        "pending entries whose job is not in the stream: deleted by hand",
+        "pending entries whose job is not in the stream: deleted manually",
         Some("acknowledges them"),
     ),
     (
         FindingKind::NeverDue,
         "never_due",
         "parked jobs without a due time",
-        Some("makes them due, at once or when their delay ends"),
+        Some("sets their due time: now, or the end of their delay"),
     ),
     (
         FindingKind::HeldByNoMember,
         "held_by_no_member",
-        "jobs claimed by a consumer that is no member; living replicas take them over within a lease",
-        Some("puts them back, due at once"),
+        "jobs claimed by an unregistered consumer; live replicas recover them within a lease",
+        Some("requeues them, due immediately"),
     ),
     (
         FindingKind::DueButNotParked,
@@ -70,85 +70,75 @@ const MEANINGS: [Meaning; 19] = [
     (
         FindingKind::HeldMiscounted,
         "held_miscounted",
-        "replicas of a list bucket that hold more or fewer jobs than are counted",
+        "replicas of a list bucket whose count of claimed jobs is wrong",
         Some("counts again"),
     ),
     (
         FindingKind::CallsMiscounted,
         "calls_miscounted",
-        "calls under way that aren't counted for their callers, or are counted and aren't under way",
+        "calls in flight that aren't counted for their callers, or the reverse",
         Some("counts again"),
     ),
-    (
-        FindingKind::AttemptsOfNothing,
-        "attempts_of_nothing",
-        "attempt counts of jobs that are gone",
-        Some("removes them"),
-    ),
+    (FindingKind::AttemptsOfNothing, "attempts_of_nothing", "attempt counts of missing jobs", Some("removes them")),
     (
         FindingKind::RecordOfNothing,
         "record_of_nothing",
-        "records of jobs that wait for room among the dead letters, and are gone",
+        "records of missing jobs that waited for room among the dead letters",
         Some("removes them"),
     ),
     (
         FindingKind::IdempotencyKeyOfNothing,
         "idempotency_key_of_nothing",
-        "idempotency keys that name jobs that are gone without an end",
-        Some("keeps them for their window from now on, then forgets them"),
+        "idempotency keys of jobs that are missing and have no outcome",
+        Some("keeps them for their retention time from now on"),
     ),
     (
         FindingKind::BytesMiscounted,
         "bytes_miscounted",
-        "the count of bytes differs from what is in the stream",
+        "the byte count differs from the bytes in the stream",
         Some("counts again"),
     ),
     (
         FindingKind::HoldersMiscounted,
         "holders_miscounted",
-        "callers whose jobs in the stream are more or less than what is counted for max_share",
+        "callers whose job counts for max_share differ from their jobs in the stream",
         Some("counts again"),
     ),
     (
         FindingKind::LetterNotIndexed,
         "letter_not_indexed",
-        "dead letters that can't be found by id",
+        "dead letters missing from the index by id",
         Some("indexes them"),
     ),
-    (
-        FindingKind::IndexOfNoLetter,
-        "index_of_no_letter",
-        "index entries of dead letters that are gone",
-        Some("removes them"),
-    ),
+    (FindingKind::IndexOfNoLetter, "index_of_no_letter", "index entries of missing dead letters", Some("removes them")),
     (
         FindingKind::LetterBytesMiscounted,
         "letter_bytes_miscounted",
-        "the count of bytes of the dead letters differs from what they are",
+        "the byte count of the dead letters is wrong",
         Some("counts again"),
     ),
     (
         FindingKind::OutcomesNotListed,
         "outcomes_not_listed",
-        "outcomes that are not in their order in time, and would never be forgotten, or are there and nowhere else",
-        Some("lists them, or takes them off the list"),
+        "outcomes missing from the list in order of time, which would never expire, or listed without a record",
+        Some("adds them to the list, or removes them from it"),
     ),
     (
         FindingKind::OutcomeBytesMiscounted,
         "outcome_bytes_miscounted",
-        "the count of bytes of the outcomes differs from what they are",
+        "the byte count of the outcomes is wrong",
         Some("counts again"),
     ),
     (
         FindingKind::OutboxBytesMiscounted,
         "outbox_bytes_miscounted",
-        "the count of bytes of the outcome jobs that wait differs from what they are",
+        "the byte count of the outbox is wrong",
         Some("counts again"),
     ),
     (
         FindingKind::Lost,
         "lost",
-        "accepted jobs that are neither in the bucket nor ended: somebody deleted them, or Redis lost its last writes",
+        "accepted jobs that are neither in the bucket nor ended: deleted manually, or Redis lost its last writes",
         None,
     ),
 ];
@@ -168,13 +158,13 @@ impl FindingKind {
         MEANINGS.iter().find(|meaning| meaning.0 == self)
     }
 
-    /// What is wrong, in words.
+    /// A description of the fault.
     #[must_use]
     pub fn what(self) -> &'static str {
         self.meaning().map_or("", |meaning| meaning.2)
     }
 
-    /// What repairing does; None when it can't be repaired.
+    /// How it is repaired; None: it can't be.
     #[must_use]
     pub fn remedy(self) -> Option<&'static str> {
         self.meaning().and_then(|meaning| meaning.3)

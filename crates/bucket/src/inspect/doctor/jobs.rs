@@ -1,4 +1,4 @@
-//! Each job on its own: in the stream, in its pending list and what is kept of it; or in the lists.
+//! Checks each job: its entry, its pending entry and its records; or its place in the lists.
 
 use std::collections::BTreeSet;
 

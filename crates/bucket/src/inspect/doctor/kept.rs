@@ -1,5 +1,4 @@
-//! What is kept of ended work: outcomes and their order in time, and the bytes that outcomes and dead letters are
-//! counted as.
+//! Checks the retained data of ended jobs: the order of outcomes, and the byte counts of outcomes and dead letters.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -36,9 +35,9 @@ impl KeptRecords {
 
     pub(super) const fn unchecked(self) -> &'static str {
         match self {
-            Self::Letters => "what the dead letters count in bytes: work ended while they were counted",
-            Self::Outcomes => "what the outcomes count in bytes: work ended while they were counted",
-            Self::Outbox => "what the outbox counts in bytes: outcome jobs came or went while they were counted",
+            Self::Letters => "bytes of the dead letters: jobs ended during the count",
+            Self::Outcomes => "bytes of the outcomes: jobs ended during the count",
+            Self::Outbox => "bytes of the outbox: outcome jobs were added or removed during the count",
         }
     }
 

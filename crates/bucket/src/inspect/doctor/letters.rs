@@ -1,4 +1,4 @@
-//! Each dead letter, its index by job, and its size.
+//! Checks each dead letter, its index entry and its size.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Where a bucket's jobs are.
+//! The place of a bucket's jobs: name, kind and key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use dripfeed_store::Store;
 use crate::script::keys::Keys;
 use crate::settings::{BucketSettings, Kind};
 
-/// Where a bucket's jobs lie in Redis. As text: name, kind and key, parted by spaces.
+/// The place of a bucket's jobs in Redis. As text: name, kind and key, separated by spaces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BucketPlace {
     pub bucket: BucketName,

@@ -1,4 +1,4 @@
-//! Forgets a place that nobody serves any more.
+//! Unregisters a place that no process serves.
 
 use dripfeed_store::{InstallationKeys, Script, Store};
 

@@ -1,4 +1,4 @@
-//! Notes what a process serves.
+//! Registers the places that a process serves.
 
 use dripfeed_store::{InstallationKeys, Script, Store};
 

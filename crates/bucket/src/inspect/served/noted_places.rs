@@ -1,4 +1,4 @@
-//! What all processes serve, or have served.
+//! The places that processes serve or have served.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// In one answer, about.
 const PAGE: usize = 500;
 
-/// A place that processes have had among their settings.
+/// A place that processes serve or have served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotedPlace {
     pub place: BucketPlace,
@@ -28,14 +28,14 @@ pub struct NotedPlace {
 }
 
 impl NotedPlace {
-    /// Whether a process may have it among its settings now.
+    /// Whether a process may serve it now.
     #[must_use]
     pub fn is_served(&self) -> bool {
         self.silent_for < SILENCE
     }
 }
 
-/// All places that any process has noted, in the order of their names.
+/// All registered places, ordered by name.
 ///
 /// # Errors
 /// When Redis can't be asked.

@@ -1,4 +1,4 @@
-//! The other bucket accepts the jobs as new ones.
+//! Submits the jobs to the target bucket.
 
 use dripfeed_job::JobId;
 
@@ -52,9 +52,9 @@ fn result(judged: Judgement) -> MoveResult {
     match judged.admission {
         Admission::Admitted(admitted) => MoveResult::Ended(Some(admitted.id)),
         Admission::Refused(refused) => match refused.reason {
-            RefusalReason::NeverFits => MoveResult::Left("it is larger than all that the bucket may hold".to_owned()),
+            RefusalReason::NeverFits => MoveResult::Left("it is larger than the bucket's capacity_bytes".to_owned()),
             RefusalReason::IdempotencyConflict => {
-                MoveResult::Left("its caller has another job under the idempotency key that it would get".to_owned())
+                MoveResult::Left("its caller has another job with the idempotency key of this move".to_owned())
             }
             _ => MoveResult::Later(refused),
         },

@@ -1,4 +1,4 @@
-//! The jobs of the place, read page by page.
+//! Reads the jobs of the place, in pages.
 
 use std::collections::HashMap;
 use std::fmt;

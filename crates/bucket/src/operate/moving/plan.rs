@@ -1,4 +1,4 @@
-//! What is to be done about each job.
+//! Decides what to do with each job.
 
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;
@@ -31,7 +31,7 @@ impl Mover {
             return MovePlan::Expire;
         }
         if job.body.len() > LARGEST_BODY {
-            return MovePlan::Leave(format!("its body of {} bytes is more than a bucket takes", job.body.len()));
+            return MovePlan::Leave(format!("its body of {} bytes is too large for a bucket", job.body.len()));
         }
         let key = match IdempotencyKey::parse(&self.key_of(id)) {
             Ok(key) => key,

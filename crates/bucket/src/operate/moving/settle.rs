@@ -1,4 +1,4 @@
-//! What the other bucket has accepted ends here.
+//! Ends the jobs that the target bucket has accepted.
 
 use dripfeed_job::JobId;
 

@@ -1,4 +1,4 @@
-//! What the page draws when it is loaded, and again with each frame.
+//! The parts of the page that are rendered when it is loaded and again with each frame.
 
 use maud::{Markup, html};
 

@@ -1,5 +1,4 @@
-//! The buckets that a page shows, as they change: it asks for these by name, so that a frame doesn't grow with the
-//! buckets that it doesn't show.
+//! The buckets that a page shows, requested by name, so that a frame doesn't grow with the total number of buckets.
 
 use std::collections::HashMap;
 use std::future::ready;

@@ -1,4 +1,4 @@
-//! JSON with line breaks. What it has is shown as it came: the order of its members, and every digit of its numbers.
+//! Indented JSON. The order of members and all digits of numbers are kept.
 
 const INDENT: &str = "  ";
 /// Below it lines begin at the same place: a text must not become many times as long.

@@ -1,4 +1,4 @@
-//! JSON as a tree whose branches open and close, without a script.
+//! JSON as a tree with branches that open and close, without JavaScript.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Values over time as the path of an SVG: one step for each slot.
+//! Values over time as an SVG path: one step per slot.
 
 pub(super) const WIDTH: usize = 600;
 pub(super) const HEIGHT: usize = 64;

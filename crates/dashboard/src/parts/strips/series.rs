@@ -1,4 +1,4 @@
-//! What is drawn in each strip.
+//! The series of each chart.
 
 use crate::model::history::{History, Quantiles, Slot};
 use crate::parts::numbers;

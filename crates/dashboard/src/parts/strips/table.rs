@@ -1,4 +1,4 @@
-//! The same as a table: a row for each slot in which something happened.
+//! The data of the charts as a table: one row per slot with events.
 
 use maud::{Markup, html};
 

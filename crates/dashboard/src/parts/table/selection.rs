@@ -1,4 +1,4 @@
-//! Which of many buckets the table shows: those that are searched for, in some order, a page at a time.
+//! The search, order and page of the table.
 
 use std::cmp::Ordering;
 

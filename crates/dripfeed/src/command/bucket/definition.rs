@@ -1,4 +1,4 @@
-//! What a bucket is to be: a file with the keys of its section, and arguments over it.
+//! The definition of a bucket: a file with the keys of its section, overridden by arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -7,22 +7,22 @@ use config::{FileFormat, Format as _};
 use dripfeed_limit::load;
 use serde_json::{Map, Value as Json, json};
 
-/// What the keys mean, and which there are, is the server's to say.
+/// The server validates the keys.
 #[derive(Args, Debug)]
 pub(super) struct DefinitionArgs {
-    /// File with its definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON
+    /// File with the definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON
     #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
     file: Option<PathBuf>,
-    /// Address to call, as `upstream` of a section
+    /// URL to call
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// Calls per time: 10/s
+    /// Rate limit of the calls, such as 10/s
     #[arg(long)]
     rate: Option<String>,
-    /// Maximum jobs
+    /// Maximum jobs in the bucket
     #[arg(long, value_name = "NUMBER")]
     capacity: Option<u64>,
-    /// Maximum bytes of these jobs: 64MiB
+    /// Maximum bytes of these jobs, such as 64MiB
     #[arg(long, value_name = "SIZE")]
     capacity_bytes: Option<String>,
 }
@@ -38,7 +38,7 @@ impl DefinitionArgs {
         definition.extend(arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         if let Some(rate) = &self.rate {
             let leak = definition.entry("leak").or_insert_with(|| json!({}));
-            leak.as_object_mut().ok_or("leak is no section in the file")?.insert("rate".to_owned(), json!(rate));
+            leak.as_object_mut().ok_or("`leak` isn't a table in the file")?.insert("rate".to_owned(), json!(rate));
         }
         Ok(Json::Object(definition))
     }
@@ -58,7 +58,7 @@ fn read_file(path: &Path) -> Result<Map<String, Json>, String> {
     };
     match document.map_err(|error| format!("{shown}: {error}"))? {
         Json::Object(definition) => Ok(definition),
-        _ => Err(format!("{shown} has no keys: write those of a section [buckets.NAME]")),
+        _ => Err(format!("{shown} is empty: write the keys of a section [buckets.NAME]")),
     }
 }
 

@@ -83,7 +83,7 @@ fn replicas(bucket: &Json) -> String {
         .iter()
         .map(|replica| format!("{} ({} in flight)", shown(replica, "/consumer"), shown(replica, "/in_flight")));
     let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { "none: nothing is delivered".to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { "none: no jobs are delivered".to_owned() } else { lines.join("\n") }
 }
 
 fn changes(bucket: &Json) -> String {

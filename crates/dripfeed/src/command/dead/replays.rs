@@ -1,4 +1,4 @@
-//! `dripfeed dead BUCKET replays`: those in the background.
+//! `dripfeed dead BUCKET replays`: background replays.
 
 use clap::Args;
 use dripfeed_client::{Client, escaped};
@@ -9,9 +9,9 @@ use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(super) struct ReplaysArgs {
-    /// One of them
+    /// Id of the replay
     id: Option<String>,
-    /// Stop it: letters that it hasn't replayed yet stay
+    /// Stop it; letters that it hasn't replayed yet stay
     #[arg(long, requires = "id")]
     cancel: bool,
 }
@@ -51,7 +51,7 @@ pub(super) async fn run(
     Ok(print(&server.get(&path).await?, format)?)
 }
 
-/// One of them.
+/// Id of the replay.
 pub(super) fn print(replay: &Json, format: Format) -> std::io::Result<()> {
     match format {
         Format::Table => output::sheet(&COLUMNS, replay),

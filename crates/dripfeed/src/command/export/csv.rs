@@ -1,4 +1,4 @@
-//! Comma-separated values, as RFC 4180 has them.
+//! Comma-separated values (RFC 4180).
 
 use serde_json::Value as Json;
 

@@ -1,4 +1,4 @@
-//! `dripfeed jobs BUCKET --cancel`: all that match.
+//! `dripfeed jobs BUCKET --cancel`: bulk cancel.
 
 use dripfeed_job::{BucketName, JobState};
 use http::Method;
@@ -13,7 +13,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, state, caller, older_than, yes, connection, .. } = arguments;
     let filter = filter(*state, caller.as_deref(), older_than.as_deref());
     if filter.is_empty() {
-        let message = "name at least one of --state, --caller and --older-than; `dripfeed purge` cancels all jobs";
+        let message = "use at least one of --state, --caller and --older-than; `dripfeed purge` cancels all jobs";
         return Err(Failure::new(Exit::Usage, message));
     }
     let server = connection.server()?;

@@ -8,7 +8,8 @@ use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// Only these: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the bucket]
+    /// Only jobs in this state: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the
+    /// bucket]
     #[arg(long)]
     state: Option<JobState>,
     #[command(flatten)]

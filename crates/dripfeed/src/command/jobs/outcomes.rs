@@ -11,6 +11,7 @@ use crate::output::{Column, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
     #[command(subcommand)]
     command: Option<OutcomesCommand>,
@@ -20,7 +21,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum OutcomesCommand {
-    /// List them, oldest first (the default)
+    /// List them, oldest first (default)
     List {
         /// Maximum number of outcomes
         #[arg(long, default_value_t = 100)]
@@ -39,7 +40,7 @@ enum OutcomesCommand {
 
 #[derive(Args, Debug, Default)]
 struct FilterArgs {
-    /// Only jobs that ended at this time, RFC 3339, or later
+    /// Only jobs that ended at or after this time (RFC 3339)
     #[arg(long)]
     since: Option<String>,
     /// Only delivered, dead, expired or cancelled jobs

@@ -9,11 +9,11 @@ use crate::output::{self, Format};
 
 #[derive(Args, Debug)]
 pub(super) struct NewKey {
-    /// Caller that uses it. For key rotation give the second key the same id: both are valid until the old one is
+    /// Name of the caller. For key rotation, use the same id for the new key: both are valid until the old one is
     /// removed
     #[arg(long, default_value = "caller", value_parser = id)]
     id: String,
-    /// Output format: the key alone and, on standard error, its section; or both as JSON
+    /// Output format: table prints the key to standard output and its section to standard error
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }
@@ -23,7 +23,7 @@ const SCOPES: [&str; 4] = ["submit", "read", "inspect", "operate"];
 
 pub(super) fn run(new: &NewKey) -> Result<(), Failure> {
     let key = new_key().map_err(|error| {
-        anyhow::anyhow!("could not create a key: the system's random number generator failed: {error}")
+        anyhow::anyhow!("could not create a key: the random number generator of the operating system failed: {error}")
     })?;
     let hash = show_hash(&hash_of_key(key.as_bytes()));
     match new.output {

@@ -1,4 +1,4 @@
-//! `dripfeed key put`: makes a key at run time, or changes it.
+//! `dripfeed key put`: creates or changes a key over the API.
 
 use clap::Args;
 use dripfeed_client::Client;
@@ -12,27 +12,29 @@ use crate::client::{ConnectionArgs, if_match};
 use crate::exit::Failure;
 use crate::output::{self, Format};
 
-/// What scopes, names and times mean, and which there are, is the server's to say.
+/// The server validates scopes, names and times.
 #[derive(Args, Debug)]
 pub(super) struct PutArgs {
+    /// Id of the key
     #[arg(value_parser = id)]
     pub(super) id: String,
-    /// What it may do: submit, read, inspect, operate, define or keys; may be repeated
+    /// Scope: submit, read, inspect, operate, define or keys; repeatable
     #[arg(long = "scope", value_name = "SCOPE", required = true)]
     scopes: Vec<String>,
-    /// Bucket that it is for, a pattern such as team-a-*, or * for all; may be repeated
+    /// Bucket that the key may access: a name, a pattern such as team-a-*, or * for all; repeatable
     #[arg(long = "bucket", value_name = "NAME", required = true)]
     buckets: Vec<String>,
-    /// Service that it is for, as --bucket [default: those named like its buckets]
+    /// Service that the key may access, in the same form; repeatable [default: services named as its buckets]
     #[arg(long = "service", value_name = "NAME")]
     services: Vec<String>,
-    /// The highest priority that its jobs may have: high, normal or low [default: normal]
+    /// Highest priority of its jobs: high, normal or low [default: normal]
     #[arg(long)]
     priority: Option<String>,
-    /// When it expires: 2030-01-01T12:00:00Z [default: never]
+    /// Expiry, such as 2030-01-01T12:00:00Z [default: never]
     #[arg(long, value_name = "TIME")]
     not_after: Option<String>,
-    /// SHA-256 of the key, 64 hex digits [default: a key that is there stays, and a new one is made and printed]
+    /// SHA-256 of the key, 64 hex digits [default: an existing key is kept; for a new one, a key is generated and
+    /// printed]
     #[arg(long, value_name = "HASH")]
     sha256: Option<String>,
     /// Only if the key has this version

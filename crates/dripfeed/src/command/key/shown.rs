@@ -1,4 +1,4 @@
-//! A key as it is printed.
+//! Output of keys.
 
 use dripfeed_client::ApiResponse;
 use serde_json::Value as Json;

@@ -1,7 +1,9 @@
-//! `dripfeed bench BUCKET`: submits jobs to a running installation at a given rate, and measures what a caller sees.
+//! `dripfeed bench BUCKET`: submits jobs to a running installation at a given rate, and measures the latency of
+//! submissions.
 //!
-//! Open loop: a submission is due at its time, however long those before it take, and its latency counts from then. So
-//! an installation that stands still shows in every submission that was due meanwhile, and not in one alone.
+//! Open loop: each submission is due at a fixed time, however long earlier ones take, and its latency counts from that
+//! time. So a stall of the installation shows in every submission that was due during it, and not only in one
+//! (coordinated omission).
 
 mod arrivals;
 mod chart;
@@ -23,18 +25,18 @@ use crate::signals;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A bucket for tests: these jobs are delivered to its upstream
+    /// Bucket to submit to; use one for tests, because the jobs are delivered to its upstream
     bucket: BucketName,
-    /// Submissions, such as 100/s
+    /// Rate of submissions, such as 100/s
     #[arg(long, default_value = "100/s")]
     rate: Rate,
-    /// How long
+    /// Duration
     #[arg(long, default_value = "30s", value_parser = time)]
     time: Duration,
-    /// Length of each payload in bytes
+    /// Size of each payload in bytes
     #[arg(long, default_value_t = 256)]
     bytes: usize,
-    /// Draw the percentiles of latency into this file, as SVG
+    /// Write a chart of the latency percentiles to this file, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]

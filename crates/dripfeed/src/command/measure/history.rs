@@ -11,8 +11,9 @@ use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
-    /// How far back: in slots of 5 s, 1 min or 15 min
+    /// Time window, shown in slots of 5 s, 1 min or 15 min
     #[arg(long, default_value = "5m")]
     window: Window,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `dripfeed lab`: runs the experiments one after the other, prints the table, and leaves a chart of each.
+//! `dripfeed lab`: runs the experiments one after the other, prints the table, and writes a chart of each.
 
 use std::path::PathBuf;
 
@@ -17,13 +17,13 @@ pub(crate) struct Arguments {
     /// Run only this experiment; repeatable
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(EXPERIMENTS.map(|one| one.name)))]
     only: Vec<String>,
-    /// Folder for the charts
+    /// Directory for the charts
     #[arg(long, value_name = "DIR", default_value = "lab")]
     out: PathBuf,
-    /// Use this Redis instead of a private one; nobody else may write to it meanwhile
+    /// Redis to use instead of a private one; nothing else may write to it during the run
     #[arg(long, value_name = "URL")]
     redis: Option<Address>,
-    /// Record the calls as time series, in a Redis that has TS.ADD
+    /// Record the calls as time series; needs a Redis with TS.ADD
     #[arg(long)]
     timeseries: bool,
     /// Output format

@@ -1,4 +1,4 @@
-//! `dripfeed report BUCKET`: what came in, how it ended and how long it took, over a window.
+//! `dripfeed report BUCKET`: jobs, outcomes and latencies over a window.
 
 mod chart;
 mod slots;
@@ -17,11 +17,12 @@ use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
+    /// Name of the bucket
     bucket: BucketName,
-    /// How far back
+    /// Time window
     #[arg(long, default_value = "1h")]
     window: Window,
-    /// Draw counts and latencies over the window into this file, as SVG
+    /// Write a chart of counts and latencies to this file, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `--window`: how far back, in the words of the API.
+//! `--window`: the time window, as the API names it.
 
 use clap::ValueEnum;
 

@@ -1,4 +1,4 @@
-//! A line of a file of jobs: `{"body": any JSON, "options": {…}}`.
+//! A line of an NDJSON file of jobs: `{"body": any JSON, "options": {…}}`.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-/// The parts of a line that are sent; each is the JSON text that stands there.
+/// The parts of a line that are sent, as JSON text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JobLine<'a> {
     pub(super) body: &'a str,
     /// Member by member.
     pub(super) options: BTreeMap<String, &'a str>,
-    /// Members that mean nothing here.
+    /// Unknown members.
     pub(super) others: Vec<String>,
 }
 

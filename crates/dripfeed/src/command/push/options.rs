@@ -1,23 +1,23 @@
-//! The options of a single job, as flags.
+//! The options of a single job as command-line flags.
 
 use std::time::Duration;
 
 use clap::Args;
 use dripfeed_client::{NewJob, OptionName};
 
-/// What they mean and which values they take is the server's to say.
+/// The server validates the values.
 #[derive(Args, Debug)]
 pub(super) struct Options {
-    /// Idempotency key: one job per key
+    /// Idempotency key: a second job with the same key is not added
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Delay the first attempt: 10s, 5m
+    /// Delay of the first attempt, such as 10s or 5m
     #[arg(long, value_name = "DURATION")]
     delay: Option<String>,
-    /// Delay the first attempt until this time, RFC 3339
+    /// Earliest time of the first attempt (RFC 3339)
     #[arg(long, value_name = "TIME")]
     not_before: Option<String>,
-    /// Expire the job unless it has started within: 60s
+    /// Expire the job if it hasn't started within this time, such as 60s
     #[arg(long, value_name = "DURATION")]
     expires_in: Option<String>,
     /// HTTP method [default: the bucket's]
@@ -26,26 +26,26 @@ pub(super) struct Options {
     /// Path below the bucket's upstream
     #[arg(long)]
     path: Option<String>,
-    /// Header for the upstream; repeatable
+    /// Header to forward to the upstream; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
     /// Priority: high, normal or low [default: normal]
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<String>,
-    /// Group whose turn the job waits for, in a bucket with fair.by = "group"
+    /// Group for fair queuing, in a bucket with fair.by = "group"
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Which targets of the bucket's on_outcome are given this job's outcome: names with commas, or none
-    /// [default: all]
+    /// Targets of the bucket's on_outcome that get this job's outcome: names separated by commas, or none [default:
+    /// all]
     #[arg(long, value_name = "BUCKETS")]
     on_outcome: Option<String>,
-    /// Retries after the first attempt
+    /// Maximum retries after the first attempt [default: the bucket's]
     #[arg(long, value_name = "NUMBER")]
     retries: Option<String>,
     /// Timeout of one attempt: 30s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
-    /// Seconds to wait for the upstream's answer
+    /// Wait up to this many seconds for the upstream's answer
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! How far a push is, on standard error: a bar on a terminal, elsewhere nothing but the summary.
+//! Progress of a push on standard error: a progress bar on a terminal, otherwise only the summary.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ impl Progress {
         let seconds = self.begun.elapsed().as_secs_f64();
         let waits = match self.waits.get() {
             0 => String::new(),
-            waits => format!("; waited {waits} times for room or an answer"),
+            waits => format!("; waited {waits} times"),
         };
         format!("{accepted} jobs accepted, {failed} lines failed, in {seconds:.1} s{waits}")
     }

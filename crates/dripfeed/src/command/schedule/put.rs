@@ -13,35 +13,36 @@ use serde_json::value::RawValue;
 
 use crate::exit::{Exit, Failure};
 
-/// What times mean, and which there are, is the server's to say.
+/// The server validates the times.
 #[derive(Args, Debug)]
 pub(super) struct PutArgs {
+    /// Id of the schedule
     id: ScheduleId,
-    /// Minute, hour, day of the month, month, day of the week: "30 2 * * MON-FRI"
+    /// Cron expression, such as "30 2 * * MON-FRI": minute, hour, day of the month, month, day of the week
     #[arg(long, value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
     cron: Option<String>,
     /// Time zone of the expression, such as Europe/Berlin [default: UTC]
     #[arg(long, requires = "cron")]
     zone: Option<String>,
-    /// Period, counted from the start of 1970 in UTC: 15m
+    /// Period, such as 15m, aligned to the Unix epoch
     #[arg(long, value_name = "DURATION")]
     every: Option<String>,
-    /// The body of its jobs: JSON
+    /// Body of its jobs, as JSON
     #[arg(long, value_name = "JSON", required_unless_present = "job", conflicts_with = "job")]
     body: Option<String>,
-    /// File with its job, {"body": …, "options": {…}}
+    /// File with its job: {"body": …, "options": {…}}
     #[arg(long, value_name = "FILE")]
     job: Option<PathBuf>,
-    /// Which ticks get a job later that couldn't get one in time [default: latest]
+    /// Missed ticks to submit later [default: latest]
     #[arg(long, value_enum)]
     missed: Option<Missed>,
-    /// How late a tick may get its job: 1h
+    /// How late a tick may be submitted, such as 1h
     #[arg(long, value_name = "DURATION")]
     grace: Option<String>,
-    /// Whether a tick gets its job while that of an earlier one is in the bucket [default: allow]
+    /// Whether a tick is submitted while the job of an earlier one is in the bucket [default: allow]
     #[arg(long, value_enum)]
     overlap: Option<Overlap>,
-    /// Define it paused
+    /// Create it paused
     #[arg(long)]
     paused: bool,
 }
@@ -101,7 +102,7 @@ pub(super) async fn put(server: &Client, path: &str, arguments: &PutArgs) -> Res
 fn job(PutArgs { body, job, .. }: &PutArgs) -> Result<Box<RawValue>, String> {
     let text = match (body, job) {
         (Some(body), _) => {
-            serde_json::from_str::<&RawValue>(body).map_err(|error| format!("--body is no JSON: {error}"))?;
+            serde_json::from_str::<&RawValue>(body).map_err(|error| format!("--body isn't JSON: {error}"))?;
             format!("{{\"body\":{body}}}")
         }
         (None, Some(file)) => {
@@ -109,5 +110,5 @@ fn job(PutArgs { body, job, .. }: &PutArgs) -> Result<Box<RawValue>, String> {
         }
         (None, None) => return Err("give --body or --job".to_owned()),
     };
-    RawValue::from_string(text).map_err(|error| format!("--job is no JSON: {error}"))
+    RawValue::from_string(text).map_err(|error| format!("--job isn't JSON: {error}"))
 }

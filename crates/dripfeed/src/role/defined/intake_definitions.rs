@@ -1,4 +1,4 @@
-//! What the API needs to know of definitions.
+//! The interface of definitions for the API.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which definitions this process serves.
+//! The definitions that this process serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -83,7 +83,8 @@ impl ServedDefinitions {
         let configured = read.inspect_err(|faults| {
             let faults: Vec<String> =
                 faults.iter().map(|fault| format!("{}: {}", fault.place, fault.message)).collect();
-            tracing::error!(%bucket, "invalid definition; bucket not served here: {}", faults.join("; "));
+            tracing::error!(%bucket, "invalid bucket definition; this process doesn't serve the bucket: \
+                {}", faults.join("; "));
         });
         Some(Arc::new(DefinedBucket { definition: Arc::clone(definition), configured: configured.ok()? }))
     }

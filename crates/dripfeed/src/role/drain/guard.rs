@@ -1,4 +1,4 @@
-//! When a bucket may be drained: nobody else serves it, and what it shares with others of its name is left alone.
+//! When a bucket may be drained: no other process serves it, or another bucket of its name, which would share its data.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(super) fn served(store: &Store, place: &BucketPlace) -> Failure {
     let what = described(place, store);
     Failure::new(
         Exit::RefusedForNow,
-        format!("{what} is served: stop every intake and processor that has it among its settings, then drain it"),
+        format!("{what} is in use: stop every intake and processor that is configured with it, then drain it"),
     )
 }
 
@@ -61,11 +61,11 @@ pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Resu
         }
         let jobs = level_at(store, other).await?;
         if noted.is_served() || jobs > 0 {
-            let why = if noted.is_served() { "is served".to_owned() } else { format!("holds {jobs} jobs") };
+            let why = if noted.is_served() { "is in use".to_owned() } else { format!("has {jobs} jobs") };
             let (what, other) = (described(place, store), described(other, store));
             let message = format!(
-                "{what} can't be served while {other} {why}: the two share their due times and replicas; move its jobs \
-                 with `dripfeed drain {} --into OTHER`",
+                "{what} can't be drained while {other} {why}: they share due times and replicas in Redis; move its \
+                    jobs with `dripfeed drain {} --into OTHER`",
                 place.bucket
             );
             return Err(Failure::new(Exit::Configuration, message));

@@ -1,5 +1,5 @@
-//! Moves the jobs of a bucket that nobody serves into another one. Takes no settings of the old one: where its jobs are
-//! is noted in Redis.
+//! Moves the jobs of a bucket that no process serves into another one. The old settings aren't needed: Redis has the
+//! place of the jobs.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let store = &connected.store;
     let Some(target) = settings.buckets.get(into) else {
-        return Err(unknown(store, into, "--into takes a bucket that is there").await?);
+        return Err(unknown(store, into, "the target of --into isn't configured").await?);
     };
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
@@ -99,8 +99,8 @@ async fn move_one(
     if place.jobs_key(store) == into.jobs_key(store) {
         let (what, other) = (described(place, store), described(into, store));
         let message = format!(
-            "{what} can't be moved into {other}, whose key it occupies: give `{}` another `key`, or move into another \
-             bucket",
+            "{what} can't be moved into {other}, because its key is in use: give `{}` another `key`, or move into \
+                another bucket",
             into.bucket
         );
         return Err(Failure::new(Exit::Configuration, message));
@@ -145,7 +145,7 @@ async fn go(
                     return Err(BucketError::Store(error).into());
                 }
                 let error = error.as_ref() as &dyn std::error::Error;
-                tracing::warn!(bucket = %place.bucket, error, "moving jobs failed; retrying");
+                tracing::warn!(bucket = %place.bucket, error, "could not move jobs; retrying");
                 Duration::from_secs(1)
             }
             Err(error) => return Err(error.into()),
@@ -167,14 +167,14 @@ fn full(place: &BucketPlace, refused: &Refused) -> Duration {
     let reason = refused.reason.code();
     tracing::info!(
         bucket = %place.bucket, reason, wait_ms = wait.as_millis(),
-        "the target bucket has no room now"
+        "the target bucket is full; waiting"
     );
     wait
 }
 
 fn taken_by(replica: &str, place: &BucketPlace, store: &Store) -> Failure {
     let what = described(place, store);
-    let message = format!("the replica `{replica}` takes jobs of {what}: stop it, then move them");
+    let message = format!("the replica `{replica}` is claiming jobs of {what}: stop it, then move them");
     Failure::new(Exit::RefusedForNow, message)
 }
 
@@ -196,12 +196,12 @@ async fn report(
         "unmovable": unmovable.iter().map(|(id, why)| json!({ "id": id.to_string(), "why": why })).collect::<Vec<_>>(),
     });
     let sentence = match places.is_empty() {
-        true => format!("no jobs of a `{bucket}` that nobody serves are there"),
+        true => format!("no stranded jobs of `{bucket}` found"),
         false => format!("{jobs} jobs of `{bucket}` moved into `{into}`, {expired} expired, {left} left"),
     };
     print(arguments.output, &document, &sentence)?;
     if *doubled > 0 {
-        tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; they are called twice");
+        tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; these jobs are called twice");
     }
     if unmovable.is_empty() {
         return Ok(());
@@ -210,6 +210,6 @@ async fn report(
     let more = unmovable.len().saturating_sub(MOST_SHOWN);
     let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
     let message =
-        format!("{} jobs of `{bucket}` can't be moved and stay where they are:{shown}{more}", unmovable.len());
+        format!("{} jobs of `{bucket}` could not be moved and stay in the bucket:{shown}{more}", unmovable.len());
     Err(Failure::new(Exit::Failure, message))
 }

@@ -1,4 +1,4 @@
-//! Serves a bucket with the settings that it had, and admits nothing, until it is empty.
+//! Serves a bucket with its old settings, without accepting jobs, until it is empty.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let (store, name) = (&connected.store, &arguments.bucket);
     let Some(configured) = settings.buckets.get(name) else {
-        let what_to_do = "give the file that had it (-c OLD.toml), or move its jobs with --into OTHER";
+        let what_to_do = "use the configuration that had it (-c OLD.toml), or move its jobs with --into OTHER";
         return Err(unknown(store, name, what_to_do).await?);
     };
     let place = BucketPlace::from(&configured.settings(Durability::Process));
@@ -48,7 +48,7 @@ pub(super) async fn run(
         return report(arguments, &before, &before, &described(&place, store));
     }
     if before.paused && !arguments.resume {
-        let message = format!("{} is paused: give --resume", described(&place, store));
+        let message = format!("{} is paused; use --resume", described(&place, store));
         return Err(Failure::new(Exit::RefusedForNow, message));
     }
     let noting = NotedPlaces::begin(store, vec![place.clone()]).await?;
@@ -148,9 +148,9 @@ fn report(arguments: &Arguments, before: &Census, after: &Census, what: &str) ->
     }
     let ended = ended.map(|(ending, jobs)| format!("{jobs} {ending}")).join(", ");
     let sentence = match (before.level, after.level) {
-        (0, _) => format!("{what} holds no jobs"),
+        (0, _) => format!("{what} has no jobs"),
         (_, 0) => format!("{what} is empty: {ended}"),
-        (_, left) => format!("{what} still holds {left} jobs: {ended}"),
+        (_, left) => format!("{what} still has {left} jobs: {ended}"),
     };
     print(arguments.output, &document, &sentence)
 }

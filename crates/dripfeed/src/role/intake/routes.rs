@@ -1,4 +1,4 @@
-//! What an intake serves on its addresses: the API, and the page.
+//! The routes of an intake on its addresses: API and dashboard.
 
 use axum::Router;
 use dripfeed_dashboard::{Dashboard, SessionSecret};

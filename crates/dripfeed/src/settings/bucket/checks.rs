@@ -1,4 +1,4 @@
-//! What the keys of a bucket may not say together.
+//! Combinations of settings of a bucket that aren't allowed.
 
 use dripfeed_bucket::{Fair, FairBy, FlowBounds, Keep, NamedFlows};
 use dripfeed_job::{duration, size};
@@ -13,7 +13,7 @@ pub(super) fn check_retry(
     RetrySection { first, max, .. }: &RetrySection,
 ) {
     if first > max {
-        let message = format!("{} is more than retry.max, {}", duration::show(*first), duration::show(*max));
+        let message = format!("{} exceeds retry.max, {}", duration::show(*first), duration::show(*max));
         reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
     }
 }
@@ -21,7 +21,7 @@ pub(super) fn check_retry(
 pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep: &KeepSection) {
     let (attempts, answer) = (Keep::MOST_FAILED_ATTEMPTS, Keep::MOST_FAILED_ANSWER_BYTES);
     if keep.failed_attempts > attempts {
-        let message = format!("{} is too many: use at most {attempts}", keep.failed_attempts);
+        let message = format!("{} is too large: use at most {attempts}", keep.failed_attempts);
         reader.error(&place.of(reader.tree, &["keep".into(), "failed_attempts".into()]), message);
     }
     if keep.failed_answer > answer {
@@ -37,7 +37,8 @@ pub(super) fn check_fair(reader: &mut Reader<'_>, place: &SectionPath<'_>, fair:
     }
     let is_bounded = fair.bounds != FlowBounds::default() || fair.flows != NamedFlows::default();
     if fair.by == FairBy::Off && is_bounded {
-        let message = "rate, burst, tiers, max_in_flight and flows of [fair] are for callers that take turns";
+        let message = "rate, burst, tiers, max_in_flight and flows of [fair] need fair queuing: use by = \"caller\" or \
+            \"group\"";
         reader.error(&place.of(reader.tree, &["fair".into(), "by".into()]), message);
     }
 }
@@ -47,23 +48,23 @@ pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &
     let takes_turns = section.fair.by != FairBy::Off;
     let reports = !section.on_outcome.is_empty();
     let refused: [(&[&str], bool, &str); 12] = [
-        (&["fair", "by"], takes_turns, "callers can't take turns in a list"),
-        (&["fair", "weights"], true, "callers can't take turns in a list"),
-        (&["fair", "rate"], true, "callers can't take turns in a list"),
-        (&["fair", "burst"], true, "callers can't take turns in a list"),
-        (&["fair", "tiers"], true, "callers can't take turns in a list"),
-        (&["fair", "max_in_flight"], true, "callers can't take turns in a list"),
-        (&["fair", "flows"], true, "callers can't take turns in a list"),
-        (&["retry", "attempts"], section.retry.attempts > 1, "a list has no second attempt"),
-        (&["retry", "first"], true, "a list has no second attempt"),
-        (&["retry", "max"], true, "a list has no second attempt"),
-        (&["on_outcome"], reports, "a list has no outbox for the ends of its jobs"),
-        (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait to be buried"),
+        (&["fair", "by"], takes_turns, "a list has no fair queuing"),
+        (&["fair", "weights"], true, "a list has no fair queuing"),
+        (&["fair", "rate"], true, "a list has no fair queuing"),
+        (&["fair", "burst"], true, "a list has no fair queuing"),
+        (&["fair", "tiers"], true, "a list has no fair queuing"),
+        (&["fair", "max_in_flight"], true, "a list has no fair queuing"),
+        (&["fair", "flows"], true, "a list has no fair queuing"),
+        (&["retry", "attempts"], section.retry.attempts > 1, "a list has no retries"),
+        (&["retry", "first"], true, "a list has no retries"),
+        (&["retry", "max"], true, "a list has no retries"),
+        (&["on_outcome"], reports, "a list has no outbox for outcome jobs"),
+        (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait for room among the dead letters"),
     ];
     for (key, not_possible, why) in refused {
         let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();
         if not_possible && reader.tree.is_set(&path) {
-            reader.error(&path, format!("{why}: take it out, or use kind = \"stream\""));
+            reader.error(&path, format!("{why}: remove the setting, or use kind = \"stream\""));
         }
     }
 }
@@ -71,6 +72,6 @@ pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &
 pub(super) fn check_key(reader: &mut Reader<'_>, place: &SectionPath<'_>, key: &str) {
     if key.chars().any(|c| c.is_control() || c.is_whitespace()) || key.len() > 512 {
         let path = place.of(reader.tree, &["key".into()]);
-        reader.error(&path, "can't name a key: use at most 512 bytes without spaces and control characters");
+        reader.error(&path, "is not a valid key: use at most 512 bytes, without spaces and control characters");
     }
 }

@@ -1,4 +1,4 @@
-//! `[….leak]`: how fast a bucket leaks.
+//! `[….leak]`: the rate limit of calls.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::settings::deserialize;
 use crate::settings::read::{Reader, SectionPath};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct LeakSection {
     #[serde(deserialize_with = "deserialize::empty_is_none")]
     rate: Option<Rate>,
@@ -34,8 +34,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: Le
     let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
     let errors = reader.count();
     if default_hold > max_hold {
-        let message =
-            format!("{} is more than leak.max_hold, {}", duration::show(default_hold), duration::show(max_hold));
+        let message = format!("{} exceeds leak.max_hold, {}", duration::show(default_hold), duration::show(max_hold));
         reader.error(&place.of(reader.tree, &["leak".into(), "default_hold".into()]), message);
     }
     if let Some(error) = Leak::fault(rate, burst) {

@@ -14,7 +14,7 @@ use crate::settings::upstream::headers::SecretHeaders;
 use crate::settings::upstream::signing::SigningSecrets;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct Section {
     pub(super) upstream: Option<String>,
     pub(super) upstream_ca_file: PathBuf,
@@ -83,7 +83,7 @@ pub(super) enum ConfiguredKind {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct FairSection {
     pub(super) by: FairBy,
     pub(super) weights: Weights,
@@ -105,7 +105,7 @@ impl FairSection {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RetrySection {
     #[serde(deserialize_with = "deserialize::one_or_more")]
     pub(super) attempts: u32,
@@ -116,7 +116,7 @@ pub(super) struct RetrySection {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a section of keys and values")]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct KeepSection {
     #[serde(deserialize_with = "deserialize::time")]
     pub(super) outcomes: Duration,

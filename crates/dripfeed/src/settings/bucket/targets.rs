@@ -1,4 +1,4 @@
-//! `on_outcome`: which ends of a bucket's jobs other buckets are given a job for.
+//! `on_outcome`: the targets of outcome jobs.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,14 @@ pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<&BucketName, Opt
         for OutcomeTarget { bucket: target, outcomes } in &settings.on_outcome.targets {
             let room = buckets.get(target).map(|target| target.map(|target| target.capacity_bytes));
             let message = match room {
-                _ if target == *name => "a bucket can't be its own target: name another one".to_owned(),
-                _ if outcomes.is_empty() => format!("no outcomes go to `{target}`: name some, or take it out"),
-                None => format!("there is no bucket `{target}`: add it, or name another one"),
+                _ if target == *name => "a bucket can't be its own target".to_owned(),
+                _ if outcomes.is_empty() => format!("the target `{target}` has no outcomes: list some, or remove it"),
+                None => format!("unknown bucket `{target}`: add it, or use another one"),
                 Some(Some(bytes)) if bytes < largest => {
                     let largest = size::show(largest);
-                    format!("`{target}` has no room for an outcome: raise its capacity_bytes to {largest} at least")
+                    format!(
+                        "`{target}` is too small for an outcome job: raise its capacity_bytes to at least {largest}"
+                    )
                 }
                 Some(_) => continue,
             };

@@ -1,5 +1,5 @@
-//! The most that a definition may ask for beside `capacity_bytes`, which are bounded over all of them: so that what
-//! they take of Redis' memory is bounded as well.
+//! The limits of a definition's retention and numbers. With `define.bytes` they bound the memory of buckets created
+//! over the API.
 
 use dripfeed_bucket::BucketSettings;
 use dripfeed_job::size;

@@ -1,4 +1,4 @@
-//! Reads the definition of a bucket from the API, by the reader of `[buckets.NAME]`.
+//! Parses the definition of a bucket from the API, with the parser of `[buckets.NAME]`.
 
 use config::{FileFormat, Format as _};
 use dripfeed_bucket::BucketSettings;
@@ -17,12 +17,12 @@ use crate::settings::tree::Tree;
 /// What a file alone can say: files on this machine, credentials, another key in Redis, whom to trust, and which other
 /// buckets get jobs of it.
 const OF_FILES: [(&str, &str); 6] = [
-    ("allow_private", "which addresses may be called is the operator's to say"),
-    ("upstream_ca_file", "it is a file of this machine"),
-    ("headers_file", "it is a file of this machine"),
-    ("signing_secret_file", "it is a file of this machine"),
-    ("key", "the key in Redis follows from the name"),
-    ("on_outcome", "which buckets are given jobs of another one is the operator's to say"),
+    ("allow_private", "only the operator may allow private addresses"),
+    ("upstream_ca_file", "it would read a file on this machine"),
+    ("headers_file", "it would read a file on this machine"),
+    ("signing_secret_file", "it would read a file on this machine"),
+    ("key", "the key in Redis is derived from the name"),
+    ("on_outcome", "only the operator may set the targets of outcome jobs"),
 ];
 
 /// What is sealed, or refused where it can't be.
@@ -91,7 +91,7 @@ impl DefinitionReader {
         let Some(sealed) = sealed else { return Ok(bucket) };
         let opened = self.define.seal_keys.as_ref().and_then(|keys| keys.open(name, &bucket.upstream.origin(), sealed));
         let opened = opened.and_then(|opened| serde_json::from_str(opened.expose_secret()).ok());
-        let unopened = "can't be opened: they were sealed with another key, or for another bucket or upstream";
+        let unopened = "can't be decrypted: encrypted with another key, or for another bucket or upstream";
         self.allowed(name, &with(definition, opened.ok_or_else(|| vec![fault("headers", unopened)])?))
     }
 
@@ -118,7 +118,7 @@ impl DefinitionReader {
             return Ok(PreparedDefinition { definition, sealed, bucket });
         }
         let bucket = self.allowed(name, document)?;
-        let seal = |key: &String| vec![fault(key, "there is no define.seal_key_file, so credentials aren't stored")];
+        let seal = |key: &String| vec![fault(key, "can't be stored: define.seal_key_file isn't set")];
         let keys = self
             .define
             .seal_keys
@@ -126,7 +126,8 @@ impl DefinitionReader {
             .ok_or_else(|| credentials.keys().take(1).flat_map(seal).collect::<Vec<_>>())?;
         let text = Json::Object(credentials).to_string();
         let sealed = keys.seal(name, &bucket.upstream.origin(), &text);
-        let sealed = sealed.ok_or_else(|| vec![fault("headers", "the system gives no random bytes")])?;
+        let sealed =
+            sealed.ok_or_else(|| vec![fault("headers", "the operating system's random number generator failed")])?;
         Ok(PreparedDefinition { definition, sealed: Some(sealed), bucket })
     }
 
@@ -152,7 +153,7 @@ impl DefinitionReader {
         if self.define.upstreams.iter().any(|pattern| pattern.allows(&bucket.upstream)) {
             return Ok(bucket);
         }
-        Err(vec![fault("upstream", "isn't among define.upstreams, which the operator allows")])
+        Err(vec![fault("upstream", "isn't allowed by define.upstreams")])
     }
 
     /// With whatever upstream.

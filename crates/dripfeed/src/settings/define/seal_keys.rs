@@ -1,5 +1,5 @@
-//! Seals the credentials of a definition, for one bucket and one origin: copied to another bucket, or beside another
-//! upstream, they can't be opened.
+//! Encrypts the credentials of a definition for one bucket and one origin: copied to another bucket, or used with
+//! another upstream, they can't be decrypted.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::settings::secret;
 
 /// Two, while one takes the place of the other.
 const MOST_KEYS: usize = 2;
-const HOW_TO_MAKE: &str = "make it with: head -c 32 /dev/urandom | base64";
+const HOW_TO_MAKE: &str = "create one with: head -c 32 /dev/urandom | base64";
 
 /// The first one seals, each of them opens.
 #[derive(Clone)]
@@ -39,17 +39,17 @@ impl SealKeys {
         for (number, line) in (1..).zip(text.expose_secret().lines()).filter(|(_, line)| !line.trim().is_empty()) {
             let bytes = STANDARD.decode(line.trim()).unwrap_or_default();
             let key = UnboundKey::new(&AES_256_GCM, &bytes)
-                .map_err(|_| format!("line {number} is no key of 32 bytes in base64: {HOW_TO_MAKE}"))?;
+                .map_err(|_| format!("line {number} is not a 32-byte key in base64; {HOW_TO_MAKE}"))?;
             keys.push(LessSafeKey::new(key));
         }
         match keys.len() {
             1..=MOST_KEYS => Ok(Self(Arc::new(keys))),
-            0 => Err(format!("has no key: {HOW_TO_MAKE}")),
-            number => Err(format!("has {number} keys: keep the new one, then the old one")),
+            0 => Err(format!("has no key; {HOW_TO_MAKE}")),
+            number => Err(format!("has {number} keys; use at most two, the new one first")),
         }
     }
 
-    /// None: the system gives no random bytes.
+    /// None: the operating system's random number generator failed.
     pub(super) fn seal(&self, bucket: &BucketName, origin: &str, credentials: &str) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;

@@ -43,10 +43,10 @@ fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
 fn a_tier_of_a_caller_that_cannot_be_is_refused_with_its_place() {
     let refused = |fair: &str| reported(&format!("[buckets.mail]\nupstream = \"http://127.0.0.1:1/\"\nfair = {fair}"));
     for (tiers, why) in [
-        (r#"[{ rate = "1/s" }, { rate = "1/d", kind = "fixed" }]"#, "tiers[1].kind: there is no such key: use rate"),
+        (r#"[{ rate = "1/s" }, { rate = "1/d", kind = "fixed" }]"#, "tiers[1].kind: unknown key: use rate"),
         (r#"[{ burst = 2 }]"#, "tiers[0]: the key `rate` is missing"),
-        (r#"[{ rate = "1/s", burst = 0 }]"#, "tiers[0]: a burst of 0 lets nothing pass"),
-        (r#"[{ rate = "many" }]"#, "tiers[0].rate: `many` is no rate"),
+        (r#"[{ rate = "1/s", burst = 0 }]"#, "tiers[0]: a burst of 0 allows no calls"),
+        (r#"[{ rate = "many" }]"#, "tiers[0].rate: `many` is not a rate"),
         (r#"{ rate = "1/s" }"#, "tiers: "),
     ] {
         let each = refused(&format!("{{ tiers = {tiers} }}"));
@@ -94,9 +94,9 @@ fn a_key_of_two_buckets_and_one_among_our_own_are_refused_and_named() {
     assert_eq!(reported(&two("x:a", "x:b")), "taken");
     assert_eq!(reported(&two("dripfeed:x", "dripfeed")), "taken", "no hash tag, so no key of ours");
     let same = reported(&two("x:a", "x:a"));
-    assert!(same.contains("buckets.b.key: `x:a` is the key of the bucket `a` too"), "{same}");
+    assert!(same.contains("buckets.b.key: the bucket `a` has the same key, `x:a`"), "{same}");
     let ours = reported(&two("dripfeed:{b}:jobs", "x"));
-    assert!(ours.contains("buckets.a.key: `dripfeed:{b}:jobs` is among dripfeed's own keys"), "{ours}");
+    assert!(ours.contains("buckets.a.key: `dripfeed:{b}:jobs` is reserved"), "{ours}");
     let prefixed =
         reported(&format!("[redis]\nprefix = \"own\"\n{}", two("own:{@installation}:state", "dripfeed:{a}:x")));
     assert!(prefixed.contains("buckets.a.key") && !prefixed.contains("buckets.b.key"), "{prefixed}");
@@ -136,18 +136,26 @@ fn the_targets_of_outcomes_are_other_buckets_with_room() {
         assert_eq!(with(sound, more), "taken", "{sound}");
     }
     for (on_outcome, more, why) in [
-        (to("c"), "", "there is no bucket `c`: add it, or name another one"),
+        (to("c"), "", "unknown bucket `c`: add it, or use another one"),
         (to("a"), "", "a bucket can't be its own target"),
-        (to("none"), "", "no bucket `none` can be a target"),
+        (to("none"), "", "`none` can't be a target"),
         (to("http://b"), "", "buckets.a.on_outcome"),
-        (format!("[{}, {}]", to("b"), to("b")), "", "`b` is named twice"),
-        ("{ bucket = \"b\", outcomes = [] }".to_owned(), "", "no outcomes go to `b`"),
-        ("{ bucket = \"b\", outcomes = [\"lost\"] }".to_owned(), "", "isn't known here: use delivered, dead, expired"),
+        (format!("[{}, {}]", to("b"), to("b")), "", "`b` is listed twice"),
+        ("{ bucket = \"b\", outcomes = [] }".to_owned(), "", "the target `b` has no outcomes"),
+        (
+            "{ bucket = \"b\", outcomes = [\"lost\"] }".to_owned(),
+            "",
+            "is not a valid value: use delivered, dead, expired",
+        ),
         ("{ bucket = \"b\" }".to_owned(), "", "the key `outcomes` is missing"),
         ("\"b\"".to_owned(), "", "must be a table or a list of tables"),
-        (to("small"), "keep.failed_answer = \"2KiB\"", "`small` has no room for an outcome: raise its capacity_bytes"),
-        (to("b"), "keep.outbox_bytes = \"4KiB\"", "leave no room for what one job of `a` makes"),
-        (to("b"), "kind = \"list\"", "a list has no outbox for the ends of its jobs"),
+        (
+            to("small"),
+            "keep.failed_answer = \"2KiB\"",
+            "`small` is too small for an outcome job: raise its capacity_bytes",
+        ),
+        (to("b"), "keep.outbox_bytes = \"4KiB\"", "are too small for the outcome jobs of one job of `a`"),
+        (to("b"), "kind = \"list\"", "a list has no outbox for outcome jobs"),
     ] {
         let reported = with(&on_outcome, more);
         assert!(reported.contains(why), "{on_outcome} {more}: {reported}");

@@ -66,7 +66,7 @@ fn all_that_is_wrong_with_a_definition_is_reported_with_its_place() {
     insta::assert_snapshot!(faults(&settings, &wrong).join("\n"));
     assert_eq!(
         faults(&settings, &json!({ "upstream": "https://b.example/" })),
-        ["upstream: isn't among define.upstreams, which the operator allows"]
+        ["upstream: isn't allowed by define.upstreams"]
     );
 }
 
@@ -79,6 +79,6 @@ fn keys_name_buckets_that_may_come() {
         assert_eq!(named(define, buckets), "taken", "{buckets}");
     }
     assert_eq!(named("", "\"team-a-*\""), "taken");
-    assert!(named("", "\"mail\"").contains("there is no bucket `mail`"), "a slip of the pen");
-    assert!(named(define, "\"-*\"").contains("there is no bucket `-*`"), "no name begins so");
+    assert!(named("", "\"mail\"").contains("unknown bucket `mail`"), "a slip of the pen");
+    assert!(named(define, "\"-*\"").contains("unknown bucket `-*`"), "no name begins so");
 }

@@ -122,7 +122,7 @@ fn no_error_shows_a_secret() {
 fn traces_have_an_address_and_a_ratio() {
     let reported = |trace: &str| reported(&format!("[trace]\n{trace}\n"));
     for bad in ["endpoint = \"localhost:4318\"", "endpoint = \"grpc://h:4317\"", "endpoint = \"http://\""] {
-        assert!(reported(bad).contains("write it like http://127.0.0.1:4318"), "{bad}: {}", reported(bad));
+        assert!(reported(bad).contains("such as http://127.0.0.1:4318"), "{bad}: {}", reported(bad));
     }
     for bad in ["sampling = 1.5", "sampling = -0.1", "sampling = nan"] {
         assert!(reported(bad).contains("must be a number from 0 to 1"), "{bad}: {}", reported(bad));
@@ -131,6 +131,6 @@ fn traces_have_an_address_and_a_ratio() {
     if cfg!(feature = "otlp") {
         assert_eq!(set, "taken");
     } else {
-        assert!(set.contains("trace.endpoint: this build exports no traces"), "{set}");
+        assert!(set.contains("trace.endpoint: this build can't export traces"), "{set}");
     }
 }

@@ -12,7 +12,7 @@ fn beyond_loopback_there_must_be_keys() {
     insta::assert_snapshot!(folder.reported(&exposed));
     let grpc = Layers { arguments: vec!["grpc.listen=0.0.0.0:7183".to_owned()], ..exposed.clone() };
     assert!(
-        folder.reported(&grpc).contains("grpc.listen: 0.0.0.0:7183 is reachable by others"),
+        folder.reported(&grpc).contains("grpc.listen: 0.0.0.0:7183 is not a loopback address"),
         "{}",
         folder.reported(&grpc)
     );

@@ -10,7 +10,7 @@ fn whom_to_trust_is_read_from_a_file() {
     let no_certificate = folder.file("none.pem", "-----BEGIN NOTHING-----\n");
     for (file, says) in [
         (folder.0.path().join("missing.pem"), "buckets.a.upstream_ca_file: can't read missing.pem"),
-        (no_certificate, "buckets.a.upstream_ca_file: none.pem holds no certificate in PEM form"),
+        (no_certificate, "buckets.a.upstream_ca_file: none.pem contains no certificate in PEM format"),
     ] {
         let bucket = format!("upstream = \"https://a.example/\"\nupstream_ca_file = \"{}\"", file.display());
         let reported = folder.reported(&layers([folder.file("dripfeed.toml", format!("[buckets.a]\n{bucket}"))]));
@@ -69,7 +69,7 @@ fn signing_secrets_are_one_or_more_wherever_they_stand() {
         both.display()
     ));
     assert!(
-        reported.contains("line 2 isn't a signing secret") && reported.contains("signing_secret is set too"),
+        reported.contains("line 2 is not a signing secret") && reported.contains("signing_secret is also set"),
         "{reported}"
     );
     assert!(!reported.contains("canary") && !reported.contains("whsec_Z"), "{reported}");

@@ -1,4 +1,4 @@
-//! Headers for an upstream: its credentials. Nothing here shows a value.
+//! Headers for an upstream, with its credentials. Values are never shown.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl<'de> Visitor<'de> for Headers {
         while let Some(name) = map.next_key::<String>()? {
             match map.next_value::<SecretString>() {
                 Ok(value) => headers.push((name, value)),
-                Err(_) => return Err(Error::custom(format!("the value of `{name}` must be a text in quotes"))),
+                Err(_) => return Err(Error::custom(format!("the value of `{name}` must be a string in quotes"))),
             }
         }
         Ok(SecretHeaders(headers))
@@ -56,7 +56,8 @@ pub(super) fn from_lines(text: &SecretString) -> Result<SecretHeaders, String> {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let (name, value) = line.split_once(':').ok_or_else(|| format!("line {number} isn't `Name: value`"))?;
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| format!("line {number} is not of the form `Name: value`"))?;
         headers.push((name.trim().to_owned(), SecretString::from(value.trim())));
     }
     Ok(SecretHeaders(headers))

@@ -1,4 +1,4 @@
-//! Secrets that calls are signed with: one, or several while they are changed. Nothing here shows a value.
+//! Signing secrets of calls: one, or several during rotation. Values are never shown.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The HTTP client of the exporter: as all of ours, over rustls with ring.
+//! The HTTP client of the exporter, over rustls with ring.
 
 use std::fmt;
 use std::time::Duration;

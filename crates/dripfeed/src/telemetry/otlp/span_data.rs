@@ -1,4 +1,4 @@
-//! A span as the exporter takes it.
+//! A span in the form of the exporter.
 
 use dripfeed_trace::{Span, SpanKind as Kind, SpanValue, TraceContext};
 use opentelemetry::trace::{

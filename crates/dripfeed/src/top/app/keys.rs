@@ -1,4 +1,4 @@
-//! What keys do.
+//! Keyboard input.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

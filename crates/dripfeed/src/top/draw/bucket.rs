@@ -1,4 +1,4 @@
-//! One bucket: its level, its numbers, what was seen of it, what serves and limits it.
+//! The view of one bucket: level, numbers, sparklines, processors and limits.
 
 use dripfeed_dashboard::frame::{Bucket, Row, empties, numbers};
 use ratatui::text::{Line, Span};

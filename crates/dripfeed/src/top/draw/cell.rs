@@ -1,4 +1,4 @@
-//! Text of a certain width.
+//! Text of a fixed width.
 
 /// At the left of as many columns; what is longer ends in `…`.
 pub(super) fn left(text: &str, width: usize) -> String {

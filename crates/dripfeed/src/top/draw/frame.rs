@@ -1,4 +1,4 @@
-//! What stands around all views: the first lines and the last one.
+//! The first lines and the last line of every view.
 
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ pub(super) fn footer(app: &App, theme: Theme) -> Line<'static> {
     match (&app.prompt, &app.note) {
         (Prompt::Filter, _) => Line::from(vec![Span::styled("/", theme.strong()), Span::raw(app.filter.clone() + "_")]),
         (Prompt::Confirm { bucket, pause: true }, _) => {
-            Line::styled(format!("Pause {bucket}? Nothing is called until somebody resumes it. y/n"), theme.strong())
+            Line::styled(format!("Pause {bucket}? No calls are made until it is resumed. y/n"), theme.strong())
         }
         (Prompt::Confirm { bucket, pause: false }, _) => {
             Line::styled(format!("Resume {bucket}? Its jobs are called again. y/n"), theme.strong())

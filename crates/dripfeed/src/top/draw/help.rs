@@ -1,4 +1,4 @@
-//! The keys.
+//! The help view: the keys.
 
 use ratatui::text::{Line, Span};
 
@@ -26,7 +26,7 @@ pub(super) fn lines(may_operate: bool, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled("Keys", theme.strong()), Line::default()];
     lines.extend(keys.map(key));
     if !may_operate {
-        lines.push(Line::styled("Your key may not pause buckets: that takes the scope operate.", theme.faint()));
+        lines.push(Line::styled("Your key may not pause buckets: this needs the scope operate.", theme.faint()));
     }
     lines.extend([Line::default(), Line::styled("Layers of a bucket", theme.strong()), Line::default()]);
     let layers = [

@@ -1,5 +1,5 @@
-//! The level of a bucket as a bar, in layers: in flight, waiting, parked. Each has its own glyph, so that colours
-//! aren't needed.
+//! The level of a bucket as a bar with layers: in flight, waiting, parked. Each has its own glyph, so colours aren't
+//! needed.
 
 use dripfeed_dashboard::frame::Row;
 use ratatui::text::Span;

@@ -1,4 +1,4 @@
-//! All buckets: what needs a person first, then a row for each.
+//! The list of buckets: what needs attention first, then a row for each.
 
 mod columns;
 

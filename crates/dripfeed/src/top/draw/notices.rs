@@ -1,4 +1,4 @@
-//! What needs a person, and what to do about it.
+//! What needs attention, and the remedies.
 
 use dripfeed_dashboard::frame::{Notice, sort};
 use ratatui::text::{Line, Span};

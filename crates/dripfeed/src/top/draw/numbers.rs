@@ -1,4 +1,4 @@
-//! Numbers that must fit into a column.
+//! Numbers that fit into a column.
 
 /// `9999`, `12k`, `3.4M`
 pub(super) fn short(number: u64) -> String {

@@ -1,4 +1,4 @@
-//! Numbers over time, as a line of blocks.
+//! Numbers over time, as a line of block characters.
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 

@@ -1,4 +1,4 @@
-//! Colours: none where the terminal has none, or nobody wants any. They never stand alone.
+//! Colours: off where the terminal has none or NO_COLOR is set. They never carry information alone.
 
 use ratatui::style::{Color, Modifier, Style};
 

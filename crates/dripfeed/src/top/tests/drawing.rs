@@ -146,7 +146,7 @@ fn keys_are_explained_with_those_that_may_be_used() {
     insta::assert_snapshot!(drawn(&app, now, 80, 24));
     app.receive(FeedEvent::Opened(Installation::default()), now);
     let drawn = drawn(&app, now, 80, 24);
-    assert!(drawn.contains("takes the scope operate") && !drawn.contains("confirmation"), "{drawn}");
+    assert!(drawn.contains("needs the scope operate") && !drawn.contains("confirmation"), "{drawn}");
 }
 
 #[test]

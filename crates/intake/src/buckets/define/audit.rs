@@ -1,4 +1,4 @@
-//! Notes who defined a bucket.
+//! Writes definitions to the audit log.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{Bucket, Definition};

@@ -1,4 +1,4 @@
-//! What an intake needs to know of definitions. Who runs it reads them: this crate knows no file of settings.
+//! The interface to definitions. The executable implements it, because this crate doesn't parse configuration.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use dripfeed_job::BucketName;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
-/// Buckets that are defined at run time, as this process follows them.
+/// The buckets created over the API, as this process follows them.
 pub trait Definitions: Send + Sync {
     /// Whether anybody may define buckets.
     fn is_on(&self) -> bool;

@@ -1,4 +1,4 @@
-//! `DELETE /v1/buckets/{b}`: deletes a bucket that was defined at run time.
+//! `DELETE /v1/buckets/{b}`: deletes a bucket created over the API.
 
 use std::time::Instant;
 
@@ -23,13 +23,13 @@ use crate::request::pagination::Params;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DeletionParams {
-    /// Cancel all waiting and parked jobs first.
+    /// First cancel all waiting and parked jobs.
     #[serde(default)]
     purge: bool,
 }
 
-/// Deletes a bucket that was defined at run time, with its outcomes, dead letters and schedules. One with jobs stays;
-/// with `purge` only one with jobs in flight does.
+/// Deletes a bucket created over the API, with its outcomes, dead letters and schedules. It is refused while the bucket
+/// has jobs; with `purge`, only while it has jobs in flight.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(parameters::Bucket, parameters::IfMatch, DeletionParams),

@@ -1,4 +1,5 @@
-//! The end of a deletion that was decided. The next change ends what somebody was stopped in.
+//! Completes a deletion that was decided. If a process is stopped in between, the next change of the bucket completes
+//! it.
 
 use dripfeed_bucket::{Bucket, Closed, Definition, LastJob, Suspended};
 
@@ -32,6 +33,6 @@ pub(super) async fn end_begun(intake: &Intake, bucket: &Bucket, definition: &Def
 }
 
 pub(super) fn not_empty(jobs: u64, was_purged: bool) -> Problem {
-    let what_to_do = if was_purged { "they are in flight: retry later" } else { "drain it, or add ?purge=true" };
+    let what_to_do = if was_purged { "they are in flight; retry later" } else { "drain it, or add ?purge=true" };
     Problem::new(Code::BucketNotEmpty, format!("the bucket has {jobs} jobs: {what_to_do}"))
 }

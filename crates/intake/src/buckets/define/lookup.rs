@@ -1,4 +1,4 @@
-//! Finds a bucket by its name; one that isn't known here may have been defined a moment ago.
+//! Finds a bucket by name; an unknown one may have been created a moment ago.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `PUT /v1/buckets/{b}`: defines a bucket.
+//! `PUT /v1/buckets/{b}`: creates or changes a bucket.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -18,9 +18,9 @@ use crate::request::access::NewBucketAccess;
 use crate::request::if_match::IfMatch;
 use crate::request::{body, json};
 
-/// Creates a bucket, or replaces its definition. It holds at this intake at once, and everywhere within a second; jobs
-/// can be submitted at every intake from the answer on. A bucket that is created has nothing of a deleted one of its
-/// name.
+/// Creates a bucket, or replaces its definition. The definition applies at this intake at once, and in all processes
+/// within a second; every intake accepts jobs for the bucket as soon as this request is answered. A new bucket starts
+/// empty, also if a bucket of the same name was deleted before.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket, parameters::IfMatch),
     request_body = BucketDefinition,
@@ -39,7 +39,7 @@ pub(crate) async fn define_bucket(
     let if_match = IfMatch::of(&headers)?;
     let body = body::read(body, &intake).await?;
     if body.len() > DefinitionBounds::ONE {
-        let detail = format!("a definition may have {} bytes", DefinitionBounds::ONE);
+        let detail = format!("a definition may have at most {} bytes", DefinitionBounds::ONE);
         return Err(Problem::new(Code::BodyTooLarge, detail));
     }
     let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;

@@ -1,4 +1,4 @@
-//! `GET /v1/buckets/{b}`: a bucket's state, and its definition where it was defined at run time.
+//! `GET /v1/buckets/{b}`: a bucket's state, and its definition if it was created over the API.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,26 +16,27 @@ use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::if_match::e_tag;
 
-/// A bucket; one that was defined at run time has its definition.
+/// A bucket, with its definition if it was created over the API.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ShownBucket {
     #[serde(flatten)]
     state: BucketState,
-    /// What was PUT, without defaults and credentials. Missing: the bucket is configured, or the key lacks the scope
-    /// `define`.
+    /// The definition as PUT, without defaults and credentials. Missing: the bucket is in the configuration file, or
+    /// the key lacks the scope `define`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     definition: Option<Value>,
-    /// Whether calls carry credentials that were PUT; they are never shown. Missing: the bucket is configured.
+    /// Whether the definition has credentials, which are never shown. Missing: the bucket is in the configuration file.
     #[serde(skip_serializing_if = "Option::is_none")]
     has_credentials: Option<bool>,
-    /// The id of the key that defined it last. Missing: the bucket is configured, or there were no keys.
+    /// The id of the key that defined it last. Missing: the bucket is in the configuration file, or no keys were
+    /// configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     defined_by: Option<String>,
 }
 
-/// Returns the state of a bucket: how full it is, how fast it leaks, and why; and its definition, with `ETag`, where it
-/// was defined at run time.
+/// Returns the state of a bucket: level, rates and settings. For a bucket created over the API also its definition,
+/// with its version as `ETag`.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
     operation_id = "get_bucket",

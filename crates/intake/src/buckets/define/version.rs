@@ -1,4 +1,4 @@
-//! Whether a caller knows the definition that it changes.
+//! Checks `If-Match` against the version of a definition.
 
 use dripfeed_bucket::Definition;
 
@@ -10,8 +10,8 @@ pub(super) fn check(if_match: &IfMatch, definition: Option<&Definition>) -> Resu
         return Ok(());
     }
     let detail = match definition {
-        Some(definition) => format!("the definition has version \"{}\": GET it again", definition.version),
-        None => "the bucket isn't defined: leave out If-Match to create it".to_owned(),
+        Some(definition) => format!("the current version is \"{}\"; GET the definition again", definition.version),
+        None => "the bucket doesn't exist; omit If-Match to create it".to_owned(),
     };
     Err(Problem::new(Code::DefinitionChanged, detail))
 }

@@ -1,4 +1,4 @@
-//! Carries out a `PUT`: the definition is stored, and the bucket is open for everybody.
+//! Performs a `PUT`: stores the definition and opens the bucket.
 
 use dripfeed_bucket::{Bucket, Definition, NewDefinition, Opened, PutDefinition, place_is_taken};
 use dripfeed_job::BucketName;
@@ -106,12 +106,12 @@ impl Wanted<'_> {
             // Its jobs would be at another place.
             let before = definitions.prepare(self.name, &known.definition, None).map(|before| before.settings.kind);
             if let Some(kind) = before.ok().filter(|kind| *kind != prepared.settings.kind) {
-                let detail = format!("kind: the bucket is a {}: delete it first", kind.as_str());
+                let detail = format!("kind: can't be changed from {}; delete the bucket first", kind.as_str());
                 return Err(Problem::bad_member("kind", &detail));
             }
         }
         if definitions.has_private_address(self.name, &prepared.definition).await {
-            let detail = "upstream: the host has a private address: use a public one";
+            let detail = "upstream: the host has a private address; use a public one";
             return Err(Problem::bad_member("upstream", detail));
         }
         Ok(prepared)
@@ -120,19 +120,19 @@ impl Wanted<'_> {
 
 /// Each time there was another change.
 pub(super) fn contended() -> Problem {
-    Problem::new(Code::StoreUnavailable, "the definition changes all the time; retry later")
+    Problem::new(Code::StoreUnavailable, "the definition is being changed by another request; retry later")
 }
 
 fn not_empty() -> Problem {
-    let detail = "jobs or dead letters of an earlier bucket of this name are there: drain it, or use another name";
+    let detail = "an earlier bucket of this name still has jobs or dead letters; drain it, or use another name";
     Problem::new(Code::BucketNotEmpty, detail)
 }
 
 fn too_many(full: PutDefinition) -> Problem {
     let detail = match full {
-        PutDefinition::ManyBuckets => "define.most buckets are defined: delete some first",
-        PutDefinition::ManyBytes => "the capacity_bytes of all defined buckets would exceed define.bytes",
-        _ => "all definitions together are too long",
+        PutDefinition::ManyBuckets => "the number of buckets is at its maximum (define.most); delete some first",
+        PutDefinition::ManyBytes => "the sum of capacity_bytes of all created buckets would exceed define.bytes",
+        _ => "the definitions together would be too large",
     };
     Problem::new(Code::ManyBuckets, detail)
 }

@@ -1,4 +1,4 @@
-//! A bucket in a frame of events: its numbers alone, so that a thousand of them are small.
+//! A bucket as a row of an event frame: numbers only, so that a frame of a thousand buckets is small.
 
 use serde::{Serialize, Serializer};
 

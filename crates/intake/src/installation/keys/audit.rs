@@ -1,4 +1,4 @@
-//! `GET /v1/audit`: who made, changed and revoked keys.
+//! `GET /v1/audit`: the audit log of keys.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,11 +12,11 @@ use crate::problem::Problem;
 use crate::request::access::Allowed;
 use crate::request::pagination::List;
 
-/// Returns who made, changed and revoked keys at run time: the latest hundred entries, the newest first. A key for some
-/// of the buckets sees what was done with itself.
+/// Returns the audit log of keys created over the API: the latest hundred entries, newest first. A key that is
+/// restricted to some buckets sees only the entries about itself.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "installation",
-    responses((status = 200, description = "The audit trail of keys", body = List<Audited>), responses::OfAll)
+    responses((status = 200, description = "The audit log of keys", body = List<Audited>), responses::OfAll)
 )]
 pub(crate) async fn key_audit(
     State(intake): State<Intake>,

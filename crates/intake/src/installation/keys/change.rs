@@ -1,4 +1,4 @@
-//! What is the same for all changes of keys.
+//! Common parts of changes of keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) const TRIES: usize = 10;
 /// Where keys are made, and the id of the caller's.
 pub(super) fn registry<'i>(intake: &'i Intake, caller: &'i Caller) -> Result<(&'i KeyRegistry, &'i str), Problem> {
     let nobody = || {
-        let detail = "without configured keys nobody makes any: add one with the scope `keys` to [[keys]]";
+        let detail = "no key in the configuration has the scope `keys`; add one to [[keys]]";
         Problem::new(Code::Forbidden, detail)
     };
     intake.keys().registry().zip(caller.id()).ok_or_else(nobody)
@@ -40,13 +40,13 @@ pub(super) fn check_version(if_match: &IfMatch, known: Option<&RunTimeKey>) -> R
         return Ok(());
     }
     let detail = match known {
-        Some(known) => format!("the key has version \"{}\": GET it again", known.version),
-        None => "there is no such key: leave out If-Match to make it".to_owned(),
+        Some(known) => format!("the current version is \"{}\"; GET the key again", known.version),
+        None => "the key doesn't exist; omit If-Match to create it".to_owned(),
     };
     Err(Problem::new(Code::DefinitionChanged, detail))
 }
 
 /// Each time there was another change.
 pub(super) fn contended() -> Problem {
-    Problem::new(Code::StoreUnavailable, "the key changes all the time; retry later")
+    Problem::new(Code::StoreUnavailable, "the key is being changed by another request; retry later")
 }

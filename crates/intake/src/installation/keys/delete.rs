@@ -12,8 +12,8 @@ use crate::request::access::{Allowed, KeyInPath};
 use crate::request::body::Unused;
 use crate::request::if_match::IfMatch;
 
-/// Revokes a key that was made at run time: at this intake at once, and everywhere within a second, event streams and
-/// sessions of the page included. Jobs that it submitted, and keys that it made, stay.
+/// Revokes a key created over the API, at this intake at once and at all intakes within a second, including event
+/// streams and dashboard sessions. Jobs that it submitted and keys that it created stay.
 #[utoipa::path(
     delete, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key, parameters::IfMatch),
     responses((status = 204, description = "Revoked"), responses::OfKeyDeletion)

@@ -1,4 +1,4 @@
-//! What is sent to make or change a key.
+//! The request body that creates or changes a key.
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, Selector, ServiceSet, hash_of_key, new_key, read_hash};
 use dripfeed_job::Priority;
@@ -12,25 +12,25 @@ use crate::request::time;
 #[serde(deny_unknown_fields)]
 #[schema(as = NewKey)]
 pub(crate) struct KeyDocument {
-    /// Of `submit`, `read`, `inspect`, `operate`, `define` and `keys`, at least one; none that the caller's key lacks.
+    /// At least one of `submit`, `read`, `inspect`, `operate`, `define` and `keys`; only scopes of the caller's key.
     #[schema(value_type = Vec<String>, min_items = 1)]
     scopes: Vec<Scope>,
-    /// Names, patterns such as `team-a-*`, or `*` for all; none beyond those of the caller's key.
+    /// Names, patterns such as `team-a-*`, or `*` for all; only buckets of the caller's key.
     #[schema(min_items = 1)]
     buckets: Vec<String>,
-    /// As `buckets`. Missing: the services that are named like the buckets.
+    /// Services, in the same form as `buckets`. By default services named as the buckets.
     #[schema(min_items = 1)]
     services: Option<Vec<String>>,
-    /// The highest priority that its jobs may have: `high`, `normal` (the default) or `low`.
+    /// The highest priority of its jobs: `high`, `normal` (the default) or `low`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     priority: Priority,
-    /// When the key expires, by the Redis clock (RFC 3339). Missing, or null: never.
+    /// Expiry by the Redis clock (RFC 3339). Omitted, or null: never.
     #[serde(default, deserialize_with = "time::deserialize")]
     #[schema(value_type = Option<String>, format = DateTime)]
     not_after: Option<u64>,
-    /// The SHA-256 of the key, 64 hexadecimal digits. Missing: a key that is there stays, and a new one is made, and
-    /// shown in this answer alone.
+    /// The SHA-256 of the key, 64 hexadecimal digits. If omitted, an existing key is kept; for a new one, a key is
+    /// generated and returned only once.
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     sha256: Option<String>,
 }
@@ -47,10 +47,10 @@ impl KeyDocument {
     /// `before`: the hash of the key that is there.
     pub(super) fn wanted(&self, id: &str, before: Option<[u8; 32]>, now_ms: u64) -> Result<WantedKey, Problem> {
         if self.scopes.is_empty() {
-            return Err(Problem::bad_member("scopes", "scopes: allows nothing: name at least one"));
+            return Err(Problem::bad_member("scopes", "scopes: empty; give at least one"));
         }
         if self.not_after.is_some_and(|end_ms| end_ms <= now_ms) {
-            return Err(Problem::bad_member("not_after", "not_after: this time has passed"));
+            return Err(Problem::bad_member("not_after", "not_after: is in the past"));
         }
         let buckets: BucketSet = names("buckets", &self.buckets)?;
         let services = match &self.services {
@@ -74,7 +74,7 @@ impl KeyDocument {
             return Ok((hash, None));
         }
         let made = new_key().map_err(|error| {
-            tracing::error!(%error, "the system's random number generator failed");
+            tracing::error!(%error, "the operating system's random number generator failed");
             Problem::internal()
         })?;
         Ok((hash_of_key(made.as_bytes()), Some(made)))
@@ -86,7 +86,7 @@ where
     N: std::str::FromStr<Err: std::fmt::Display> + Ord,
 {
     if texts.is_empty() {
-        return Err(Problem::bad_member(member, &format!("{member}: names nothing: use names, or [\"*\"] for all")));
+        return Err(Problem::bad_member(member, &format!("{member}: empty; use names, or [\"*\"] for all")));
     }
     Selector::parse(texts).map_err(|(place, reason)| {
         let place = format!("{member}[{place}]");

@@ -1,4 +1,4 @@
-//! `GET /v1/keys`, `GET /v1/keys/{id}`: the keys that were made at run time.
+//! `GET /v1/keys`, `GET /v1/keys/{id}`: the keys created over the API.
 
 use axum::Json;
 use axum::extract::{OriginalUri, State};
@@ -24,7 +24,7 @@ pub(crate) struct KeysQuery {
     cursor: Option<String>,
 }
 
-/// Lists the keys that were made at run time and may do no more than the caller's, by their ids.
+/// Lists the keys created over the API that have no more permissions than the caller's key, ordered by id.
 #[utoipa::path(
     get, path = "/v1/keys", tag = "installation", params(parameters::Paging),
     responses(
@@ -52,7 +52,7 @@ pub(crate) async fn keys(
     Ok((link.into_iter().collect::<HeaderMap>(), Json(List { items, next })).into_response())
 }
 
-/// Returns a key that was made at run time, without the key as text.
+/// Returns a key created over the API, without its secret.
 #[utoipa::path(
     get, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key),
     responses((status = 200, description = "The key", body = ShownKey), responses::OfKey)
@@ -69,5 +69,5 @@ pub(crate) async fn shown_key(
 /// The last id of the page before. Ids may have any characters, so a cursor is their base64.
 fn id_of(cursor: &str) -> Result<String, String> {
     let id = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|id| String::from_utf8(id).ok());
-    id.ok_or_else(|| "use `next` of the page before, or leave it out".to_owned())
+    id.ok_or_else(|| "use `next` of the previous page, or omit it".to_owned())
 }

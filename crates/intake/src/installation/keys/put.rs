@@ -1,4 +1,4 @@
-//! `PUT /v1/keys/{id}`: makes a key, or changes it.
+//! `PUT /v1/keys/{id}`: creates or changes a key.
 
 use std::sync::Arc;
 
@@ -18,8 +18,9 @@ use crate::request::access::{Allowed, KeyInPath};
 use crate::request::if_match::IfMatch;
 use crate::request::{body, json};
 
-/// Makes a key, or changes it. It is valid at this intake at once, and everywhere within a second; an intake that
-/// doesn't know it asks before it refuses. It may do no more than the caller's own key.
+/// Creates or changes a key. A new key is valid at every intake at once, because an intake looks up an unknown key
+/// before it refuses it; a change reaches all intakes within a second. A key can't have more permissions than the
+/// caller's key.
 #[utoipa::path(
     put, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key, parameters::IfMatch),
     request_body = KeyDocument,
@@ -41,7 +42,7 @@ pub(crate) async fn put_key(
     let if_match = IfMatch::of(&headers)?;
     let body = body::read(body, &intake).await?;
     if body.len() > NewKey::LONGEST {
-        return Err(Problem::new(Code::BodyTooLarge, format!("a key may have {} bytes", NewKey::LONGEST)));
+        return Err(Problem::new(Code::BodyTooLarge, format!("a key may have at most {} bytes", NewKey::LONGEST)));
     }
     let document = body::parse(body, |body| json::read::<KeyDocument>(body)).await?;
     let stored = store(&intake, &caller, &id, &document, &if_match).await?;
@@ -74,7 +75,7 @@ async fn store(
         let known = change::find(intake, caller, id).await?;
         change::check_version(if_match, known.as_deref())?;
         if known.is_none() && intake.keys().run_time_keys().contains_key(id) {
-            let detail = "a key of this id is there, and may do more than yours: use another id";
+            let detail = "the existing key with this id has more permissions than yours; use another id";
             return Err(Problem::new(Code::Forbidden, detail));
         }
         let before = known.as_ref().map(|known| known.key.sha256);
@@ -101,7 +102,10 @@ async fn store(
 
 fn check(intake: &Intake, caller: &Caller, wanted: &WantedKey) -> Result<(), Problem> {
     if let Some(what) = caller.exceeded_by(&wanted.key, wanted.not_after_ms) {
-        return Err(Problem::new(Code::Forbidden, format!("a key may do no more than the one that makes it: {what}")));
+        return Err(Problem::new(
+            Code::Forbidden,
+            format!("a key can't have more permissions than the key that creates it: {what}"),
+        ));
     }
     if intake.keys().is_configured_hash(&wanted.key.sha256) {
         return Err(known_hash());
@@ -110,18 +114,18 @@ fn check(intake: &Intake, caller: &Caller, wanted: &WantedKey) -> Result<(), Pro
 }
 
 fn known_hash() -> Problem {
-    Problem::bad_member("sha256", "sha256: another key has this hash: make a new key")
+    Problem::bad_member("sha256", "sha256: another key has this hash; generate a new key")
 }
 
 fn too_many(full: PutKey) -> Problem {
     let detail = match full {
-        PutKey::ManyKeys => "10,000 keys were made: delete some first",
-        _ => "the key, or all keys together, would be too long: use patterns, or delete some first",
+        PutKey::ManyKeys => "the number of keys is at its maximum of 10,000; delete some first",
+        _ => "the key, or all keys together, would be too large; use patterns, or delete some keys first",
     };
     Problem::new(Code::ManyKeys, detail)
 }
 
-/// For the audit trail: what it may do, or what of that is another now.
+/// For the audit log: its permissions, or the changed ones.
 fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     let key = &wanted.key;
     let Some(before) = before else {
@@ -141,5 +145,5 @@ fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     if changed.is_empty() { "as before".to_owned() } else { format!("changed: {}", changed.join(", ")) }
 }
 
-/// Of an entry of the audit trail.
+/// Of an entry of the audit log.
 const LONGEST_DETAIL: usize = 300;

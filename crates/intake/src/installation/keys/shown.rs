@@ -1,4 +1,4 @@
-//! A key as it is shown: with all but itself.
+//! A key as the API returns it, without the secret.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::request::if_match::e_tag;
 use crate::request::time;
 
-/// A key that was made at run time.
+/// A key created over the API.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunTimeKey)]
 pub(crate) struct ShownKey {
@@ -19,25 +19,24 @@ pub(crate) struct ShownKey {
     /// Names, patterns, or `*` for all.
     buckets: Vec<String>,
     services: Vec<String>,
-    /// The highest priority that its jobs may have: `high`, `normal` or `low`.
+    /// The highest priority of its jobs: `high`, `normal` or `low`.
     priority: &'static str,
-    /// When it expires; a day later it is forgotten. Null: never.
+    /// Expiry; the key is deleted a day later. Null: never.
     #[schema(required)]
     not_after: Option<String>,
     expired: bool,
-    /// The id of the key that made it, or changed it last.
+    /// The id of the key that created it or changed it last.
     changed_by: String,
     changed_at: String,
 }
 
-/// A key that was made or changed.
+/// A key that was created or changed.
 #[derive(Serialize, ToSchema)]
 #[schema(as = MadeKey)]
 pub(crate) struct MadeKey {
     #[serde(flatten)]
     pub(super) shown: ShownKey,
-    /// The key, which is shown in this answer alone and stored nowhere. Missing: it is the one that was there, or the
-    /// one that `sha256` is of.
+    /// The secret key, returned only once and not stored. Missing: the key is unchanged, or its `sha256` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
 }

@@ -99,7 +99,7 @@ fn headers(value: &RawValue, submission: &mut Submission) -> Vec<BadOption> {
         Err(error) => return vec![BadOption::new("forward", without_place(&error))],
     };
     let push = |(name, value): &(String, &RawValue)| {
-        let text = serde_json::from_str::<String>(value.get()).map_err(|_| "write the header as text".to_owned());
+        let text = serde_json::from_str::<String>(value.get()).map_err(|_| "must be a string".to_owned());
         let is_given = submission.headers.iter().any(|(given, _)| given.as_str().eq_ignore_ascii_case(name));
         let pushed = match text {
             Ok(_) if is_given => Err("given more than once".to_owned()),
@@ -115,8 +115,8 @@ fn text(option: OptionName, value: &RawValue) -> Result<String, String> {
     match option {
         OptionName::Retries => serde_json::from_str::<Number>(value.get())
             .map(|number| number.to_string())
-            .map_err(|_| "write it as a number".to_owned()),
-        _ => serde_json::from_str(value.get()).map_err(|_| "write it as text".to_owned()),
+            .map_err(|_| "must be a number".to_owned()),
+        _ => serde_json::from_str(value.get()).map_err(|_| "must be a string".to_owned()),
     }
 }
 
@@ -147,7 +147,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
         let (mut members, mut names) = (Self::Value::new(), HashSet::new());
         while let Some(name) = map.next_key::<String>()? {
             if members.len() == MOST_MEMBERS {
-                return Err(serde::de::Error::custom(format_args!("more than {MOST_MEMBERS} members: send fewer")));
+                return Err(serde::de::Error::custom(format_args!("more than {MOST_MEMBERS} members")));
             }
             if !names.insert(name.clone()) {
                 return Err(serde::de::Error::custom(format_args!("`{}` is given twice", shown(&name))));

@@ -1,4 +1,4 @@
-//! How the description of the API shows a batch: what `item` and `split` read.
+//! The schema of a batch, for the API description: what `item` and `split` parse.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub(super) enum BatchItem {
 pub(super) struct BatchJsonItem {
     /// Forwarded as the JSON text in the request.
     body: serde_json::Value,
-    /// `application/json` when left out.
+    /// By default `application/json`.
     #[schema(required = false, pattern = "^[ -~]*$")]
     content_type: String,
     #[schema(required = false)]
@@ -82,7 +82,7 @@ struct BatchOptions {
     method: String,
     #[schema(required = false)]
     path: String,
-    /// Headers for the upstream.
+    /// Headers to forward to the upstream.
     #[schema(required = false)]
     forward: std::collections::BTreeMap<String, String>,
     #[schema(required = false, value_type = Priority, inline)]

@@ -1,5 +1,4 @@
-//! Splits a batch into its items after checking that all of it is well-formed: no item is stored while another can't be
-//! parsed.
+//! Splits a batch into items after parsing all of it, so that no item is stored if another one can't be parsed.
 
 use std::cell::Cell;
 use std::fmt;

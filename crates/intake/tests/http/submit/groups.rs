@@ -37,7 +37,7 @@ async fn a_group_that_would_be_ignored_is_refused() {
     for wrong in ["", "a b", &"x".repeat(65)] {
         stage.ask(JOBS, &[("dripfeed-group", wrong)], "x").await.refuses(422, "bad_option");
     }
-    for (bucket, expected) in [("other", "submit without a group"), ("list", "can't let groups take turns")] {
+    for (bucket, expected) in [("other", "submit without a group"), ("list", "doesn't support fair queuing by group")] {
         let line = JOBS.replace("/b/", &format!("/{bucket}/"));
         let problem = stage.ask(&line, &[("dripfeed-group", "eu")], "x").await.refuses(422, "unsupported");
         assert!(problem["detail"].as_str().unwrap().contains(expected), "{problem}");

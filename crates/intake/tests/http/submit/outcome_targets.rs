@@ -24,7 +24,7 @@ async fn a_target_that_the_bucket_does_not_list_is_refused_and_so_is_an_address(
     for bucket in ["b", "events", "list"] {
         let line = JOBS.replace("/b/", &format!("/{bucket}/"));
         let problem = stage.ask(&line, &[(OPTION, "elsewhere")], "x").await.refuses(422, "unsupported");
-        assert!(problem["detail"].as_str().unwrap().contains("doesn't list `elsewhere`"), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("`elsewhere` is not a target in on_outcome"), "{problem}");
         assert_eq!(stage.length(bucket).await, 0);
     }
     let items = json!([{"body": 1, "options": {"on_outcome": "events"}}, {"body": 2, "options": {"on_outcome": "b"}}]);

@@ -57,7 +57,10 @@ async fn a_key_cant_ask_for_more_than_it_may() {
         for line in [JOBS, "PUT /v1/buckets/b/proxy/orders"] {
             let problem = submit(&stage, line, key, Some(asked)).await.refuses(403, "forbidden");
             let detail = problem["detail"].as_str().unwrap();
-            assert!(detail.contains(&format!("`{key}` at most, and not `{asked}`")), "{detail}");
+            assert!(
+                detail.contains(&format!("priority `{asked}` exceeds the highest priority of this key, `{key}`")),
+                "{detail}"
+            );
         }
     }
     assert_eq!(stage.length("b").await, before, "nothing of it is stored");

@@ -1,4 +1,4 @@
-//! A template of the paths that a policy is for.
+//! A path template.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How tiers are made: each kind with the numbers that can be counted exactly.
+//! Validated construction of tiers: numbers must be countable exactly.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const LONGEST_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
 /// The broken rule.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadTier {
-    #[error("a limit of 0 lets nothing pass: use at least 1")]
+    #[error("a limit of 0 allows nothing: use at least 1")]
     ZeroLimit,
     #[error("a limit of {0} is out of range: use at most {MOST_LIMIT}")]
     LargeLimit(u64),
@@ -28,10 +28,10 @@ pub enum BadTier {
     ZeroPeriod,
     #[error("a period of {} is too long: use at most 366 days", duration::show(*.0))]
     LongPeriod(Duration),
-    #[error("a burst of 0 lets nothing pass: use at least 1")]
+    #[error("a burst of 0 allows no calls: use at least 1")]
     ZeroBurst,
     #[error(
-    "{limit} per {} with {what} can't be counted exactly (a product passes 2^53): use smaller numbers",
+    "{limit} per {} with {what} can't be counted exactly (a product exceeds 2^53): use smaller numbers",
     duration::show(*.period)
 )]
     Inexact { limit: u64, period: Duration, what: String },

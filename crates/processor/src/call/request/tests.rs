@@ -107,5 +107,5 @@ fn an_entry_by_hand_that_no_request_can_carry_says_why() {
     job.content_type = Some("text/plain\r\nX: y".to_owned());
     let upstream = Upstream::new(settings("http://h/feed")).unwrap();
     let error = build(&job, 1, &"b".parse().unwrap(), &upstream, Timestamp::now(), None).unwrap_err();
-    assert_eq!(error.to_string(), "the job's content type can't stand in a request");
+    assert_eq!(error.to_string(), "the job's content type is not valid in a request");
 }

@@ -101,7 +101,7 @@ async fn an_upstream_that_never_answers_or_drips_frees_its_slot_at_the_time_limi
     for server in [silent, dripping] {
         let begun = Instant::now();
         let called = call_at(&server.url, CallBounds { time: SOON, ..BOUNDS }).await;
-        assert_eq!((why(&called), called.class), ("no whole answer within 200ms", "timeout"));
+        assert_eq!((why(&called), called.class), ("no complete answer within 200ms", "timeout"));
         assert!(begun.elapsed() < SOON * 50);
         server.until_done().await;
     }

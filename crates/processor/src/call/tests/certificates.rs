@@ -80,8 +80,8 @@ async fn only_an_upstream_with_a_trusted_certificate_of_its_name_gets_the_reques
     assert_eq!(status(&ours.calls(&server, RootCerts::only(&both).unwrap()).await), 200);
 
     for (name, until, remedy) in [
-        ("elsewhere.example", YET, "call the upstream by a name that its certificate holds"),
-        ("localhost", PAST, "its owner must renew it"),
+        ("elsewhere.example", YET, "use a host name that the upstream's certificate contains"),
+        ("localhost", PAST, "must be renewed"),
     ] {
         let (server, requests) = ours.certified(name, until).await;
         let called = ours.calls(&server, ours.root_certs()).await;

@@ -1,4 +1,4 @@
-//! Submissions that are due one after the other, whatever became of those before.
+//! Submissions at a constant rate, whatever the results of earlier ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Load {
         let submissions = time.as_micros() * u128::from(rate.limit()) / u128::from(rate.period_us());
         let submissions = u64::try_from(submissions).unwrap_or(u64::MAX);
         if !(1..=MOST_SUBMISSIONS).contains(&submissions) {
-            return Err(format!("that is {submissions} submissions: use a rate and a time of 1 to {MOST_SUBMISSIONS}"));
+            return Err(format!("{submissions} submissions: use a rate and a time that give 1 to {MOST_SUBMISSIONS}"));
         }
         Ok(Self { rate, submissions, body: Bytes::from("x".repeat(bytes)) })
     }

@@ -1,4 +1,4 @@
-//! Percentiles of latency, as SVG: each nine takes as much room as the one before.
+//! Latency percentiles as SVG, on a logarithmic axis: each further nine takes the same width.
 
 use plotters::backend::SVGBackend;
 use plotters::chart::ChartBuilder;

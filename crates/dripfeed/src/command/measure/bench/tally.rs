@@ -1,4 +1,4 @@
-//! What became of the submissions, and how long they took.
+//! Results and latencies of the submissions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Tally {
 
     /// Why some weren't answered.
     pub(super) fn failure(&self) -> Option<String> {
-        self.failure.as_ref().map(|why| format!("{} submissions were not answered; the first: {why}", self.failed))
+        self.failure.as_ref().map(|why| format!("{} submissions got no answer; the first error: {why}", self.failed))
     }
 
     /// In ms.

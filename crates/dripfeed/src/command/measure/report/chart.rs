@@ -1,4 +1,4 @@
-//! Counts and latencies over a window, as SVG.
+//! A chart of counts and latencies over a window, as SVG.
 
 use dripfeed_job::BucketName;
 use plotters::backend::SVGBackend;

@@ -1,4 +1,4 @@
-//! The columns of the list: more of them, and wider ones, where the terminal is wide.
+//! The columns of the list: more and wider ones on a wide terminal.
 
 use dripfeed_dashboard::frame::{Row, empties, numbers};
 use ratatui::text::{Line, Span};
