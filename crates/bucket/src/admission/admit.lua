@@ -26,8 +26,10 @@
 --         @plan         that of its limits
 --         caller        of a list's: @caller
 --         `due` and `expires` are written here; `element` comes without its first brace
--- Result  { 'changed', … } | { 'judged', by which planning, answer… } packed by cmsgpack, the answer to each job one of
---         id, level, eta in ms: three members, of one that was admitted and is neither limited nor a tick's
+-- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, answer… } packed by cmsgpack, the
+--         answer to each job one of
+--         id, level, eta in ms: three members, of one that was admitted and is neither limited nor a tick's; of one that
+--         is limited, has no share and whose limits are counts, the states of its limits is the fourth
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits
 --         or nothing }
 --         { 'repeated', id, level, 0 }
@@ -135,23 +137,23 @@ local function open_admit()
   local function with_holding(answer, holding, verdict)
     answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
     answer[#answer + 1] = holding and holding.most or -1
-    if verdict then answer[#answer + 1] = limit_report(verdict) end
+    if verdict then answer[#answer + 1] = limit_states(verdict) or limit_report(verdict) end
     return answer
   end
 
-  local function write_field(name, value)
-    entry[members + 1], entry[members + 2] = name, value
-    members = members + 2
-  end
-
-  -- `besides`: how many names and values come behind these fields.
-  local function write_entry(first, besides, due, expires)
-    write_fields(first)
-    for i = first + fields, first + fields + 2 * besides - 1, 2 do
-      if string.byte(ARGV[i]) ~= FOR_SCRIPT then write_field(ARGV[i], ARGV[i + 1]) end
+  -- What the entry has behind the fields that each has, up to the place `last`, is there already (read_options).
+  local function write_entry(first, last, due, expires)
+    for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
+    if due then
+      entry[last + 1], entry[last + 2] = 'due', whole(due)
+      last = last + 2
     end
-    if due then write_field('due', whole(due)) end
-    if expires then write_field('expires', whole(expires)) end
+    if expires then
+      entry[last + 1], entry[last + 2] = 'expires', whole(expires)
+      last = last + 2
+    end
+    for i = last + 1, members do entry[i] = nil end
+    members = last
   end
 
   -- For limits on the backlog: µs until this many jobs have left.
@@ -202,11 +204,22 @@ local function open_admit()
     keys_held = count_keys() + (again == 1 and 0 or 1)
   end
 
-  -- What a job has besides the fields that each has, by name.
+  local byte = string.byte
+
+  -- What a job has besides the fields that each has, by name: `besides` names and values behind these. Those that are
+  -- fields, too, are written into the entry: up to its place `last`.
   local function read_options(first, besides)
-    local options = {}
-    for i = first + fields, first + fields + 2 * besides - 1, 2 do options[ARGV[i]] = ARGV[i + 1] end
-    return options
+    local options, last = {}, PLAIN
+    for i = first + fields, first + fields + 2 * besides - 1, 2 do
+      local name, value = ARGV[i], ARGV[i + 1]
+      options[name] = value
+      if byte(name) ~= FOR_SCRIPT then
+        entry[last + 1], entry[last + 2] = name, value
+        last = last + 2
+      end
+    end
+    if last > members then members = last end
+    return options, last
   end
 
   -- The job that its idempotency key names, where that isn't forgotten; the answer then.
@@ -223,10 +236,10 @@ local function open_admit()
     return due > now_ms and due or nil
   end
 
-  -- `besides` as for write_entry. An answer; or the id of a job that is neither limited nor one of its caller's share,
-  -- and its eta in µs.
+  -- `besides` as for read_options. An answer; or the id of a job that isn't one of its caller's share, its eta in µs and,
+  -- where it is limited, the states of its limits.
   return function(size, first, besides)
-    local options = read_options(first, besides)
+    local options, last = read_options(first, besides)
     local once = options['@once'] and KEYS[ONCE + options['@once']]
     local repeated = once and repeated_by(once, options['@fingerprint'])
     if repeated then return repeated end
@@ -259,7 +272,7 @@ local function open_admit()
       if excess > 0 then return refuse('deadline_unreachable', excess) end
       deadline = now_ms + lifetime
     end
-    write_entry(first, besides, due, deadline)
+    write_entry(first, last, due, deadline)
     local id = put(size, due, deadline)
     if places then note_mixed(PACE, pace, due, group, priority) end
     if own_waits then own_waits.add(group, caller, priority) end
@@ -267,7 +280,11 @@ local function open_admit()
     if verdict then limit_charge(verdict) end
     count_held(caller, 1, size)
     if holding then holding.held = holding.held + 1 end
-    if not (holding or verdict) then return id, eta end
+    if not holding then
+      if not verdict then return id, eta end
+      local states = limit_states(verdict)
+      if states then return id, eta, states end
+    end
     return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
   end
 end
@@ -275,12 +292,13 @@ end
 local ticks = ARGV[14] ~= '' and open_ticks(ARGV[14], KEYED_JOBS)
 local may_be_plain = not ticks and not own_waits and most_of_one == '0'
 local admit
-local answers, count, first = { 'judged', planning }, 2, NAMES + 1 + fields
+local HEAD = 3
+local answers, count, first = { 'judged', planning, now_us }, HEAD, NAMES + 1 + fields
 
-local function answer_admitted(id, eta)
+local function answer_admitted(id, eta, states)
   local ms = eta / 1000
-  answers[count + 1], answers[count + 2], answers[count + 3] = id, level, ms - ms % 1
-  count = count + 3
+  answers[count + 1], answers[count + 2], answers[count + 3], answers[count + 4] = id, level, ms - ms % 1, states
+  count = count + (states and 4 or 3)
 end
 
 local function answer(of)
@@ -303,11 +321,11 @@ while first <= #ARGV do
   local is_plain = besides == 0 and may_be_plain
   if not is_plain then admit = admit or open_admit() end
   if ticks then
-    admit_for_tick(count - 1, size, at, besides)
+    admit_for_tick(count + 1 - HEAD, size, at, besides)
   else
-    local judged, eta
-    if is_plain then judged, eta = admit_plain(size, at) else judged, eta = admit(size, at, besides) end
-    if eta then answer_admitted(judged, eta) else answer(judged) end
+    local judged, eta, states
+    if is_plain then judged, eta = admit_plain(size, at) else judged, eta, states = admit(size, at, besides) end
+    if eta then answer_admitted(judged, eta, states) else answer(judged) end
   end
   first = at + fields + 2 * besides
 end
