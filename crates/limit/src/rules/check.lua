@@ -90,9 +90,9 @@ local function limit_report(verdict)
   return report
 end
 
--- What is left, of a request that was charged to all of its scopes: their states, one behind the other, as Redis gets
--- them. A reader has the same rules, so that this says as much as a report. nil: there is none, as something else came
--- of the request, or a state would be longer.
+-- The states of all scopes of a request that was charged to each of them, one behind the other, as they are written.
+-- The reader has the same rules, so that this says as much as a report. nil where something else came of the request,
+-- or a state may be long.
 local function limit_states(verdict)
   if not verdict.allowed then return nil end
   local states

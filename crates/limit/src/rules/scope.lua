@@ -4,19 +4,19 @@
 -- In a script run it is read once, changed in memory, and written once, by limit_flush.
 --
 -- Tiers are read from a plan once, however many scopes have them: many requests of one batch differ in their keys
--- alone. They hold the state of one scope at a time. That of the others is packed, as it would be written.
+-- alone. They have the state of one scope at a time. That of the others is packed, as it will be written.
 -- needs: now, rules/migrate
 
--- By the place of a key: its state, false where there is none; how long to keep it, where it is to be written; and the
--- tiers that held it last.
+-- By the place of a key: its state, false where the key is missing; its time to live, where it is to be written; and
+-- the tiers that had it last.
 local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil, nil, nil }
 -- By their place in a plan, then by their text: lists of tiers, with
 --   print, ttl, are_counts, is_shadow, lost_is_full  of the policy
---   key, now, changed         of the scope whose state they hold; changed: `limit_packed` doesn't have all of it
+--   key, now, changed         of the scope whose state they have; changed: `limit_packed` doesn't have all of it
 --   n, share, passed, taken   of the request that was judged last
 local limit_tiers = { nil, nil, nil, nil }
 
--- Packs the state that these tiers hold.
+-- Packs the state that these tiers have.
 local function limit_keep(tiers)
   local packed = limit_pack('<I7I4', tiers.now, tiers.print)
   for i = 1, #tiers do

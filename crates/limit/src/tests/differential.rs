@@ -78,9 +78,9 @@ impl Walk {
         if random.u8(0..3) == 0 { random.u64(0..MOST_COST) * grain + random.u64(0..grain) } else { grain }
     }
 
-    /// How much of the period passes: nothing, a little, what was to be waited for, or too little of that by 1 µs. Where
-    /// few were refused so far it is mostly nothing, and where few passed what was to be waited for: else some seeds
-    /// would test one answer alone. Reports by how much the clock is put back for this step.
+    /// How much of the period passes: nothing, a little, what was to be waited for, or too little of that by 1 µs.
+    /// Where few were refused so far it is mostly nothing, and where few passed what was to be waited for: else some
+    /// seeds would test one answer alone. Reports by how much the clock is put back for this step.
     fn pass(&mut self, random: &mut fastrand::Rng) -> u64 {
         let period = self.policy.tiers()[0].period_us();
         let limit = self.policy.tiers()[0].limit();
