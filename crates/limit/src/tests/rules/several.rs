@@ -56,6 +56,9 @@ async fn a_shadow_never_changes_an_answer_and_is_judged_as_if_it_did() {
     assert!(bench.decide(NOON + SECOND, &one).await.policies[1].allowed);
 }
 
+/// A report, and the states; empty where there are none.
+type Answer = (Vec<i64>, Vec<u8>);
+
 /// As a bucket admits a batch: each request on its own, and all is written once. What is read from reports, and from
 /// states where there are any.
 async fn decide_in_one_script(bench: &Bench, plans: &[Plan]) -> Vec<(Decision, Option<Decision>)> {
@@ -76,8 +79,8 @@ async fn decide_in_one_script(bench: &Bench, plans: &[Plan]) -> Vec<(Decision, O
     for plan in &packed {
         call.arg(&plan[..]);
     }
-    let (now_us, answers): (u64, Vec<(Vec<i64>, Vec<u8>)>) = bench.store.run(&call).await.unwrap();
-    let decision = |(plan, (report, states)): (&Plan, &(Vec<i64>, Vec<u8>))| {
+    let (now_us, answers): (u64, Vec<Answer>) = bench.store.run(&call).await.unwrap();
+    let decision = |(plan, (report, states)): (&Plan, &Answer)| {
         let by_states = (!states.is_empty()).then(|| Decision::read_states(plan, now_us, states).unwrap());
         (Decision::read(plan, report).unwrap(), by_states)
     };
