@@ -10,7 +10,7 @@
 --   flows  whether jobs in flight are counted by caller (flow_state.lua); missing: nobody is throttled alone
 --   mixed  '1' while jobs with a delay, a group or a priority may be in the bucket: then those of one caller don't all
 --          wait in one flow
--- needs: now, pace_constants, rules/pace
+-- needs: now, pace_constants
 
 -- What is in force is given to a script in its ARGV, with the version of the changes (hash `control`) that it takes
 -- account of. Where that is another by now, the script does nothing and answers the changes, and is asked again
@@ -21,82 +21,23 @@ local function control_read(key, version)
   return nil, c[2] == '1'
 end
 
+-- Most fields are missing in most buckets. Where no rate was cut, `cut`, `grows` and `why` are nil.
 local function pace_read(key)
   -- In how many ms a thousandth grows back: half of the rate in less than a minute.
   local PACE_GROWTH = 100
-  local s = redis.call(
-    'HMGET', key, 'hold', 'new', 'speed', 'cut', 'grows', 'why', 'unsent', 'flows', 'weights', 'mixed'
-  )
+  local s, found = {}, redis.call('HGETALL', key)
+  for i = 1, #found, 2 do s[found[i]] = found[i + 1] end
   local pace = {
-    hold = tonumber(s[1]) or 0, new = s[2] == '1',
-    speed = PACE_WHOLE, cut = tonumber(s[4]) or 0, grows = tonumber(s[5]) or 0, why = s[6] or '',
-    unsent = tonumber(s[7]) or 0, flows = s[8] or nil, weights = s[9] or '', is_mixed = s[10] == '1',
+    hold = tonumber(s.hold) or 0, new = s.new == '1', speed = PACE_WHOLE, unsent = tonumber(s.unsent) or 0,
+    flows = s.flows, weights = s.weights or '', is_mixed = s.mixed == '1',
   }
-  -- A clock that was put back since knows nothing of when that was.
-  if pace.cut > now_ms then pace.cut = 0 end
   if pace.unsent > now_us + PACE_LATEST then pace.unsent = 0 end
-  if s[3] then
+  if s.speed then
+    pace.cut, pace.grows, pace.why = tonumber(s.cut) or 0, tonumber(s.grows) or 0, s.why
+    -- A clock that was put back since knows nothing of when that was.
+    if pace.cut > now_ms then pace.cut = 0 end
     local grown = math.floor(math.max(0, now_ms - pace.grows) / PACE_GROWTH)
-    pace.speed = math.min(PACE_WHOLE, tonumber(s[3]) + grown)
+    pace.speed = math.min(PACE_WHOLE, tonumber(s.speed) + grown)
   end
   return pace
-end
-
--- A job comes into the bucket that may have a delay, a group or a priority: each may be nil.
-local function note_mixed(key, pace, due, group, priority)
-  if pace.is_mixed or not (due or group or priority) then return end
-  redis.call('HSET', key, 'mixed', 1)
-  pace.is_mixed = true
-end
-
--- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the
--- most that can have passed since this replica last asked, by a clock that isn't set, and `asked` what the Redis clock
--- was then: one that was put forward doesn't make tokens. One that was put back loses only the time it was wrong.
--- `late`, `undrained` in µs as in permit.rs: how late the calls may be made that are granted now.
-local function pace_room(pace, plan, elapsed, asked, late, undrained)
-  if plan == '' then return math.huge, 0, math.huge end
-  local room, wait, refill, crosses = limit_room(plan, {
-    elapsed = elapsed, asked = asked, begins = pace.new, speed = pace.speed,
-    late = late, undrained = undrained, unsent = pace.unsent,
-  })
-  if crosses then pace.unsent_after = now_us + late end
-  return room, wait, refill
-end
-
--- Writes what was spent, and that time has passed until now.
-local function pace_spend(key, pace, plan, calls)
-  if plan ~= '' then
-    limit_spend(plan, calls)
-    limit_flush()
-    if pace.new then redis.call('HDEL', key, 'new') end
-    if calls > 0 and pace.unsent_after and pace.unsent_after > pace.unsent then
-      redis.call('HSET', key, 'unsent', whole(pace.unsent_after))
-    end
-  elseif not pace.new then
-    redis.call('HSET', key, 'new', 1)
-  end
-end
-
--- How long the bucket is still throttled, in µs, by the time that really passes. While it is, the pace has besides
---   looked  ms when a script last looked at the throttle
--- which shows that the Redis clock was set since: put back, it is behind; put forward, it is further than what has
--- passed since this replica last asked, `elapsed` in µs, by a clock that nobody sets. The end of the throttle then
--- moves with the clock. A step that a slow network could explain isn't seen; it is shorter than a second.
-local function hold_left(key, pace, elapsed)
-  local CLOCK_STEP = 1000
-  if pace.hold == 0 then return 0 end
-  local passed = now_ms - (tonumber(redis.call('HGET', key, 'looked')) or now_ms)
-  local since_asked = elapsed / 1000
-  if passed < 0 then
-    pace.hold = pace.hold + passed
-  elseif passed > since_asked + CLOCK_STEP then
-    pace.hold = pace.hold + passed - since_asked
-  end
-  if pace.hold <= now_ms then
-    redis.call('HDEL', key, 'hold', 'looked')
-    pace.hold = 0
-    return 0
-  end
-  redis.call('HSET', key, 'hold', whole(pace.hold), 'looked', whole(now_ms))
-  return (pace.hold - now_ms) * 1000
 end

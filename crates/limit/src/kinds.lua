@@ -2,11 +2,13 @@
 -- kinds are the statements of this function (kinds.rs).
 --
 -- A tier is a table of its settings, from a plan, and its state. What a rule can do:
---   tier(text, at, packed, from, last, now)
---                              makes the tier from a plan and what was packed of it at `last`, as of `now`; without
---                              `packed`, as it begins. Reports where in both the next tier is
+--   tier(text, at)             makes the tier from a plan, and reports where the next one is
+--   load(tier, packed, from, last, now)
+--                              takes what was packed of it at `last`, as of `now`; without `packed`, as it begins.
+--                              Reports where the next tier is
 --   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
 --   charge(tier, now, n, id)
+--   is_count                   its state is a few numbers, however large the limit, and all that `left` needs
 --   left(tier, now)            how many would pass now, and the µs until all is left again
 --   write(tier)                packs its state
 --   seldom()                   makes the rest:

@@ -80,13 +80,22 @@ impl LocalScope {
         }
     }
 
+    /// µs of the Redis clock up to which time has passed.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
     pub(crate) fn left(&self) -> Vec<Remaining> {
         self.tiers.iter().map(|(_, rule)| rule.left(self.last)).collect()
     }
 
     /// Takes the state that Redis holds for tiers of this `fingerprint`; None: it is of others, and nothing was taken.
     pub(crate) fn read(&mut self, packed: &[u8], fingerprint: u32) -> Option<()> {
-        let mut reader = Reader::new(packed);
+        self.read_next(&mut Reader::new(packed), fingerprint)
+    }
+
+    /// The same of a state with others behind it.
+    pub(crate) fn read_next(&mut self, reader: &mut Reader<'_>, fingerprint: u32) -> Option<()> {
         let last = reader.number(7)?;
         if reader.number(4)? != u64::from(fingerprint) {
             return None;
@@ -97,7 +106,7 @@ impl LocalScope {
             }
             // The period, which the fingerprint vouches for.
             reader.number(6)?;
-            rule.read(&mut reader)?;
+            rule.read(reader)?;
         }
         self.last = last;
         Some(())

@@ -10,8 +10,8 @@ use crate::kinds::RULES;
 /// By their names, and the functions that scripts call:
 ///
 /// - `now` sets `now_us`, the Redis clock. A script whose own tables come first may have another fragment of this name.
-/// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`; and `limit_flush`, which all need that change
-///   something.
+/// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which all need
+///   that change something.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
 /// - `rules/pace`: `limit_room` and `limit_spend`.
 /// - `rules/eta`: `limit_look` and `limit_passing`: when what waits for a pace will have passed.

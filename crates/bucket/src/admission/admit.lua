@@ -1,7 +1,8 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, caller_share, notices, rules/check, kind/jobs, kind/places, ticks
+-- needs: now, counts, pace, eta, notices, kind/jobs, kind/takes_places
+-- opens: open_rare = admit_rare
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
 --       9 key ends (zset), both as in keep.lua  10 notices (zset)  11… once (string), one per idempotency key, then
@@ -26,10 +27,12 @@
 --         @plan         that of its limits
 --         caller        of a list's: @caller
 --         `due` and `expires` are written here; `element` comes without its first brace
--- Result  { 'changed', … } | { 'judged', by which planning, answer… } packed by cmsgpack, the answer to each job one of
---         id, level, eta in ms: three members, of one that was admitted and is neither limited nor a tick's
---         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits
---         or nothing }
+-- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, answer… } packed by cmsgpack, the
+--         answer to each job one of
+--         id, level, eta in ms: three members, of one that was admitted and has neither limits nor a share nor a tick;
+--         where it has limits that are counts, their states are the fourth
+--         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits,
+--         their states, or nothing }
 --         { 'repeated', id, level, 0 }
 --         { 'bucket_full' | 'idempotency_keys_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict',
 --         retry after in ms (-1: never), level }
@@ -38,8 +41,7 @@
 --         { 'gone': the tick has had its turn, or hasn't come | 'overlapped' }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
 local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local KEYED_JOBS, KEY_ENDS, NOTICES = KEYS[8], KEYS[9], KEYS[10]
-local ONCE = 10
+local NOTICES = KEYS[10]
 
 -- The first call looks, too: it may come after the one that repeats it.
 local answered = redis.call('GET', TOKEN)
@@ -49,16 +51,13 @@ local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', AR
 local changed = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
-local key_ms, most_keys, token_ttl = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
+local token_ttl = ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
 local NAMES, WORDS = 16, 2
 local fields = tonumber(ARGV[NAMES])
--- What the names begin with that are for this script.
-local FOR_SCRIPT = string.byte('@')
 -- The names and values of one entry after the other, and how many there are.
-local entry, members = {}, 2 * fields
-for i = 1, fields do entry[2 * i - 1] = ARGV[NAMES + i] end
+local entry, members = { nil, nil, nil, nil, nil, nil, nil, nil }, 2 * fields
+for i = 1, fields do entry[2 * i - 1], entry[2 * i] = ARGV[NAMES + i], '' end
 -- A job that has only these fields is `plain`.
 local PLAIN = members
 
@@ -72,19 +71,16 @@ local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, refused = 0, {}
 rates.look(METER, 'leak', 'accepted', 'refused', 'call')
-local places = open_places(keys, HOLDERS, ARGV[12], level, waiting, tonumber(ARGV[13]), pace, ARGV[15])
-local own_waits = own_waits_by(ARGV[15])
+-- A small batch takes no places where nobody waits: a take sorts its jobs in if that matters.
+local FEW = 64
+local is_few = waiting == 0 and tonumber(ARGV[13]) <= FEW
+-- What few calls need (admit_rare.lua), and the places of those that wait, each where it is needed; and whether jobs of
+-- nobody take places, nil where that wasn't asked yet.
+local rare, places, nobodys_take
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
-end
-
--- Writes the fields that each entry has. `first`: the place in ARGV of the first one's value.
-local function write_fields(first)
-  for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
-  for i = PLAIN + 1, members do entry[i] = nil end
-  members = PLAIN
 end
 
 -- Appends the entry that was written last, of `size` bytes. Its id.
@@ -118,40 +114,64 @@ local function count_before(group, caller, priority)
   return places.ahead(group, caller, priority, waiting)
 end
 
--- A plain job of nobody: most are. What it returns is as for `admit`.
+-- A plain job of nobody: most are. `first`: the place in ARGV of the first value of its fields. What it returns is as
+-- for `admit`.
 local function admit_plain(size, first)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   if full then return refuse('bucket_full', full) end
   local eta = wait_for_turn(METER, pace, look, count_before(nil, '', nil))
-  write_fields(first)
+  for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
+  for i = PLAIN + 1, members do entry[i] = nil end
+  members = PLAIN
   return put(size), eta
 end
 
--- For what a plain job doesn't need. Redis makes the functions of a script again in each call.
-local function open_admit()
+-- For what a plain job doesn't need. Redis makes the functions of a script again in each call, and all that they use of
+-- what stands around them. `found`, `bytes_found`: what was there when the script began.
+local function open_admit(found, bytes_found, is_few)
+  local HOLDERS, KEYED_JOBS, KEY_ENDS, ONCE = KEYS[6], KEYS[8], KEYS[9], 10
+  local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
+  local key_ms, most_keys = tonumber(ARGV[8]), tonumber(ARGV[9])
+  -- What the names begin with that are for this script.
+  local FOR_SCRIPT = string.byte('@')
+  rare = rare or open_rare()
+  local takes_turns = rare.takes_turns(ARGV[12])
+  local own_waits = ARGV[15] ~= '' and rare.own_waits_by(ARGV[15])
+  local has_its_share, limit_charge, limit_states = rare.has_its_share, rare.limit_charge, rare.limit_states
+
+  -- As count_before. In a small batch where nobody waits a job without a priority takes no place.
+  local function count_jobs_before(group, caller, priority)
+    if takes_turns and not places and (priority or not is_few) then
+      -- Where they take none, all that are there, or came before in this batch, are nobody's.
+      local sole = nobodys_take == false and (found > 0 or accepted > 0) and '' or false
+      places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], sole)
+    end
+    return count_before(group, caller, priority)
+  end
+
   -- An answer with what its caller has here, and the report of its limits. One that has its share of bytes has no room
   -- for a job.
   local function with_holding(answer, holding, verdict)
     answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
     answer[#answer + 1] = holding and holding.most or -1
-    if verdict then answer[#answer + 1] = limit_report(verdict) end
+    if verdict then answer[#answer + 1] = limit_states(verdict) or rare.limit_report(verdict) end
     return answer
   end
 
-  local function write_field(name, value)
-    entry[members + 1], entry[members + 2] = name, value
-    members = members + 2
-  end
-
-  -- `besides`: how many names and values come behind these fields.
-  local function write_entry(first, besides, due, expires)
-    write_fields(first)
-    for i = first + fields, first + fields + 2 * besides - 1, 2 do
-      if string.byte(ARGV[i]) ~= FOR_SCRIPT then write_field(ARGV[i], ARGV[i + 1]) end
+  -- What the entry has behind the fields that each has, up to the place `last`, is there already (read_options).
+  local function write_entry(first, last, due, expires)
+    for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
+    if due then
+      entry[last + 1], entry[last + 2] = 'due', whole(due)
+      last = last + 2
     end
-    if due then write_field('due', whole(due)) end
-    if expires then write_field('expires', whole(expires)) end
+    if expires then
+      entry[last + 1], entry[last + 2] = 'expires', whole(expires)
+      last = last + 2
+    end
+    for i = last + 1, members do entry[i] = nil end
+    members = last
   end
 
   -- For limits on the backlog: µs until this many jobs have left.
@@ -167,7 +187,7 @@ local function open_admit()
       wait = math.max(wait, verdict.retry)
     end
     if has_its_share(holding, size) then
-      wait = math.max(wait, wait_for_share(METER, pace, look, level, holding, size))
+      wait = math.max(wait, rare.wait_for_share(METER, pace, look, level, holding, size))
     end
     return wait
   end
@@ -202,11 +222,22 @@ local function open_admit()
     keys_held = count_keys() + (again == 1 and 0 or 1)
   end
 
-  -- What a job has besides the fields that each has, by name.
+  local byte = string.byte
+
+  -- What a job has besides the fields that each has, by name: `besides` names and values behind these. Those that are
+  -- fields, too, are written into the entry: up to its place `last`.
   local function read_options(first, besides)
-    local options = {}
-    for i = first + fields, first + fields + 2 * besides - 1, 2 do options[ARGV[i]] = ARGV[i + 1] end
-    return options
+    local options, last = {}, PLAIN
+    for i = first + fields, first + fields + 2 * besides - 1, 2 do
+      local name, value = ARGV[i], ARGV[i + 1]
+      options[name] = value
+      if byte(name) ~= FOR_SCRIPT then
+        entry[last + 1], entry[last + 2] = name, value
+        last = last + 2
+      end
+    end
+    if last > members then members = last end
+    return options, last
   end
 
   -- The job that its idempotency key names, where that isn't forgotten; the answer then.
@@ -223,18 +254,18 @@ local function open_admit()
     return due > now_ms and due or nil
   end
 
-  -- `besides` as for write_entry. An answer; or the id of a job that is neither limited nor one of its caller's share,
-  -- and its eta in µs.
-  return function(size, first, besides)
-    local options = read_options(first, besides)
+  -- `besides` as for read_options. An answer; or the id of a job that isn't one of its caller's share, its eta in µs
+  -- and, where it is limited, the states of its limits.
+  local function admit(size, first, besides)
+    local options, last = read_options(first, besides)
     local once = options['@once'] and KEYS[ONCE + options['@once']]
     local repeated = once and repeated_by(once, options['@fingerprint'])
     if repeated then return repeated end
     if size > capacity_bytes then return refuse('never_fits') end
     local full = room_in(size)
     local plan, caller = options['@plan'], options.caller or options['@caller'] or ''
-    local verdict = plan and limit_check(plan, { length = level, wait = wait_to_leave })
-    local holding = most_of_one ~= '0' and holding_of(
+    local verdict = plan and rare.limit_check(plan, { length = level, wait = wait_to_leave })
+    local holding = most_of_one ~= '0' and rare.holding_of(
       most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
     ) or nil
     local denied = verdict and not verdict.allowed
@@ -249,7 +280,7 @@ local function open_admit()
     local keys_full = once and key_room_in(once)
     if keys_full then return refuse('idempotency_keys_full', keys_full) end
     local due, group, priority = options['@start'] and due_of(options['@start']) or nil, options.group, options.priority
-    local eta = wait_for_turn(METER, pace, look, count_before(group, caller, priority))
+    local eta = wait_for_turn(METER, pace, look, count_jobs_before(group, caller, priority))
     if own_waits then eta = math.max(eta, own_waits.wait(group, caller, priority)) end
     if due then eta = math.max(eta, (due - now_ms) * 1000) end
     local lifetime = options['@expires']
@@ -259,55 +290,61 @@ local function open_admit()
       if excess > 0 then return refuse('deadline_unreachable', excess) end
       deadline = now_ms + lifetime
     end
-    write_entry(first, besides, due, deadline)
+    write_entry(first, last, due, deadline)
     local id = put(size, due, deadline)
-    if places then note_mixed(PACE, pace, due, group, priority) end
+    if takes_turns then rare.note_mixed(PACE, pace, due, group, priority) end
     if own_waits then own_waits.add(group, caller, priority) end
     if once then name_job(once, id, options['@fingerprint']) end
     if verdict then limit_charge(verdict) end
     count_held(caller, 1, size)
     if holding then holding.held = holding.held + 1 end
-    if not (holding or verdict) then return id, eta end
+    if not holding then
+      if not verdict then return id, eta end
+      local states = limit_states(verdict)
+      if states then return id, eta, states end
+    end
     return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
+  end
+
+  if ARGV[14] == '' then return admit end
+  local ticks, job = rare.open_ticks(ARGV[14], KEYED_JOBS), 0
+  return function(size, first, besides)
+    job = job + 1
+    local gone = ticks.refuse(job)
+    if gone then return gone end
+    local judged, eta = admit(size, first, besides)
+    if eta then judged = { 'admitted', judged, level, math.floor(eta / 1000) } end
+    ticks.done(job, judged)
+    return judged
   end
 end
 
-local ticks = ARGV[14] ~= '' and open_ticks(ARGV[14], KEYED_JOBS)
-local may_be_plain = not ticks and not own_waits and most_of_one == '0'
+local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit
-local answers, count, first = { 'judged', planning }, 2, NAMES + 1 + fields
-
-local function answer_admitted(id, eta)
-  local ms = eta / 1000
-  answers[count + 1], answers[count + 2], answers[count + 3] = id, level, ms - ms % 1
-  count = count + 3
-end
-
-local function answer(of)
-  answers[count + 1] = of
-  count = count + 1
-end
-
--- Of a tick, by its number.
-local function admit_for_tick(job, size, at, besides)
-  local gone = ticks.refuse(job)
-  if gone then return answer(gone) end
-  local judged, eta = admit(size, at, besides)
-  if eta then judged = { 'admitted', judged, level, math.floor(eta / 1000) } end
-  ticks.done(job, judged)
-  answer(judged)
-end
-
+local answers, count, first = { 'judged', planning, now_us }, 3, NAMES + 1 + fields
 while first <= #ARGV do
   local size, besides, at = tonumber(ARGV[first]), tonumber(ARGV[first + 1]), first + WORDS
-  local is_plain = besides == 0 and may_be_plain
-  if not is_plain then admit = admit or open_admit() end
-  if ticks then
-    admit_for_tick(count - 1, size, at, besides)
+  local judged, eta, states
+  if besides == 0 and may_be_plain then
+    -- Where the bucket is full, there is nobody to wait behind.
+    if nobodys_take == nil and not (is_few or places or level >= capacity) then
+      nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
+      if nobodys_take then
+        rare = rare or open_rare()
+        places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], false)
+      end
+    end
+    judged, eta = admit_plain(size, at)
   else
-    local judged, eta
-    if is_plain then judged, eta = admit_plain(size, at) else judged, eta = admit(size, at, besides) end
-    if eta then answer_admitted(judged, eta) else answer(judged) end
+    admit = admit or open_admit(found, bytes_found, is_few)
+    judged, eta, states = admit(size, at, besides)
+  end
+  answers[count + 1] = judged
+  count = count + 1
+  if eta then
+    local ms = eta / 1000
+    answers[count + 1], answers[count + 2], answers[count + 3] = level, ms - ms % 1, states
+    count = count + (states and 3 or 2)
   end
   first = at + fields + 2 * besides
 end

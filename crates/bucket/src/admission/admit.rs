@@ -143,7 +143,7 @@ impl RedisBucket {
     async fn admit_by<T>(
         &self,
         requests: &[AdmissionRequest],
-        read_one: fn(&mut Reply, &Plan, u64) -> Result<T, BucketError>,
+        read_one: fn(&mut Reply, &Plan, &Answers) -> Result<T, BucketError>,
     ) -> Result<Vec<T>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
@@ -289,52 +289,67 @@ fn add_job(call: &mut Call<'static>, kind: Kind, request: &AdmissionRequest, for
     }
 }
 
+/// What is the same for all answers of a batch.
+struct Answers {
+    capacity: u64,
+    /// µs of the Redis clock.
+    now_us: u64,
+}
+
 fn read<T>(
     mut reply: Reply,
     batch_plans: &[BatchPlan],
     capacity: u64,
-    read_one: fn(&mut Reply, &Plan, u64) -> Result<T, BucketError>,
+    read_one: fn(&mut Reply, &Plan, &Answers) -> Result<T, BucketError>,
 ) -> Result<Vec<T>, BucketError> {
     reply.text()?;
     let number = reply.text()?;
     let batch_plan = number.parse().ok().and_then(|number: usize| batch_plans.get(number.checked_sub(1)?));
     let Some(batch_plan) = batch_plan else { return reply.unknown(&number) };
+    let answers = Answers { capacity, now_us: reply.count()? };
     let mut read_next = |plan: &Arc<Plan>| {
         if reply.begins_with_array() {
-            return read_one(&mut reply.array()?, plan, capacity);
+            return read_one(&mut reply.array()?, plan, &answers);
         }
-        // One that was admitted, and is neither limited nor a tick's.
-        read_one(&mut reply, plan, capacity)
+        // One that was admitted, has no share and is no tick's.
+        read_one(&mut reply, plan, &answers)
     };
     batch_plan.plans.iter().map(&mut read_next).collect()
 }
 
-fn read_ticked(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Ticked, BucketError> {
+fn read_ticked(answer: &mut Reply, plan: &Plan, of: &Answers) -> Result<Ticked, BucketError> {
     match Ticked::read(answer)? {
         Some(ticked) => Ok(ticked),
-        None => Ok(Ticked::Judged(read_one(answer, plan, capacity)?.admission)),
+        None => Ok(Ticked::Judged(read_one(answer, plan, of)?.admission)),
     }
 }
 
-fn read_one(answer: &mut Reply, plan: &Plan, capacity: u64) -> Result<Judgement, BucketError> {
+fn read_one(answer: &mut Reply, plan: &Plan, of: &Answers) -> Result<Judgement, BucketError> {
     let word = answer.bytes()?;
-    // The short answer: an id instead of a word, and nothing behind the eta.
+    // The short answer: an id instead of a word, and behind the eta at most what its limits say.
     if word.first().is_some_and(u8::is_ascii_digit) {
-        let admission = Admission::Admitted(read_admitted(&word, false, answer, capacity)?);
-        return Ok(Judgement { admission, limits: None, caller_share: None });
+        let admission = Admission::Admitted(read_admitted(&word, false, answer, of.capacity)?);
+        let limits = if plan.is_empty() { None } else { Some(read_limits(answer, plan, of)?) };
+        return Ok(Judgement { admission, limits, caller_share: None });
     }
-    let admission = read_admission(&word, answer, capacity)?;
+    let admission = read_admission(&word, answer, of.capacity)?;
     let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
-    if answer.is_empty() {
-        return Ok(Judgement { admission, limits: None, caller_share });
-    }
-    let mut report = answer.array()?;
-    let mut numbers = Vec::new();
-    while !report.is_empty() {
-        numbers.push(report.number()?);
-    }
-    let Some(limits) = Decision::read(plan, &numbers) else { return answer.unknown("the report of its limits") };
-    Ok(Judgement { admission, limits: Some(limits), caller_share })
+    let limits = if answer.is_empty() { None } else { Some(read_limits(answer, plan, of)?) };
+    Ok(Judgement { admission, limits, caller_share })
+}
+
+fn read_limits(answer: &mut Reply, plan: &Plan, of: &Answers) -> Result<Decision, BucketError> {
+    let decision = if answer.begins_with_array() {
+        let mut report = answer.array()?;
+        let mut numbers = Vec::new();
+        while !report.is_empty() {
+            numbers.push(report.number()?);
+        }
+        Decision::read(plan, &numbers)
+    } else {
+        Decision::read_states(plan, of.now_us, &answer.bytes()?)
+    };
+    decision.map_or_else(|| answer.unknown("the report of its limits"), Ok)
 }
 
 /// None: no share is in force for this caller.

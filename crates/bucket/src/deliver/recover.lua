@@ -16,7 +16,7 @@
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
   letters = KEYS[9], sizes = KEYS[10], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
-  notices = KEYS[15], keep = read_keep(ARGV[4]), outbox = open_outbox(ARGV[4], KEYS[16]),
+  notices = KEYS[15], keep = ARGV[4], outbox = open_outbox(ARGV[4], KEYS[16]),
 }
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[11]
 local consumer, seen, most_deliveries, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])

@@ -27,7 +27,7 @@ end
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9],
   letters = KEYS[10], sizes = KEYS[11], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
-  notices = KEYS[15], keep = read_keep(ARGV[3]),
+  notices = KEYS[15], keep = ARGV[3],
   -- A second line names where ends go.
   outbox = string.find(ARGV[3], '\n', 1, true) and opened_rare().open_outbox(ARGV[3], KEYS[16]),
 }

@@ -1,7 +1,8 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, keep, outbox, kind/take
+-- needs: at_maxmemory, now, budget, pace, pace_spend, keep, notices, kind/take
+-- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
 --       10 holders (hash)  11 keyed jobs (hash)  12 key ends (zset)
@@ -23,7 +24,9 @@
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
-  notices = KEYS[16], keep = read_keep(ARGV[7]), outbox = open_outbox(ARGV[7], KEYS[17]),
+  notices = KEYS[16], keep = ARGV[7], pace = KEYS[2], pace_found = nil,
+  -- A second line names where ends go.
+  outbox = string.find(ARGV[7], '\n', 1, true) and outbox_maker()(ARGV[7], KEYS[17]),
 }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -44,7 +47,7 @@ if changed then return changed end
 local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
 
 local pace = pace_read(PACE)
-keys.pace, keys.weights_before, keys.is_mixed = PACE, pace.weights, pace.is_mixed
+keys.pace_found = pace
 local asked = tonumber(ARGV[14])
 local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)
@@ -65,7 +68,7 @@ if paused or dead_is_full(keys) then return idle(PAUSE_POLL) end
 -- A throttle longer than any that is set comes from a clock that was put back while nobody looked.
 if held > 0 and held <= longest_hold * 1000 then return idle(held) end
 -- Nor does what was cut wait for such a clock to grow back.
-if pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
+if pace.grows and pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 
 do
   local flying = count_in_flight(keys.jobs)

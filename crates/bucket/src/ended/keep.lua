@@ -2,14 +2,18 @@
 -- first two by number and bytes too, which the tally counts.
 -- needs: now
 
--- The bounds, as settings.rs packs them.
-local function read_keep(text)
-  local n = { string.match(text, '^' .. string.rep('(%d+) ', 9) .. '(%d+)') }
-  return {
+-- The bounds, as settings.rs packs them in `keys.keep`: read where they are needed. Most scripts need none, or
+-- the first three.
+local kept
+local function keep_of(keys)
+  if kept then return kept end
+  local n = { string.match(keys.keep, '^' .. string.rep('(%d+) ', 9) .. '(%d+)') }
+  kept = {
     outcomes_ms = tonumber(n[1]), most_outcomes = tonumber(n[2]), outcomes_bytes = tonumber(n[3]),
     dead_ms = tonumber(n[4]), most_dead = tonumber(n[5]), dead_bytes = tonumber(n[6]), keys_ms = tonumber(n[7]),
     holds = n[8] == '1', failed = tonumber(n[9]), most_failed = tonumber(n[10]),
   }
+  return kept
 end
 
 -- Adds to a counter of bytes in the tally (bytes, of the jobs; outcomes_bytes; dead_bytes), or takes off. Never below
@@ -19,16 +23,23 @@ local function count_bytes(keys, counter, bytes)
   if redis.call('HINCRBY', keys.tally, counter, whole(bytes)) < 0 then redis.call('HSET', keys.tally, counter, 0) end
 end
 
+-- The bytes of the names and values of a letter, or an outcome job.
+local function letter_bytes(fields)
+  local bytes = 0
+  for _, text in ipairs(fields) do bytes = bytes + #text end
+  return bytes
+end
+
 -- An idempotency key names its job for as long as that is in the bucket, and from its end on for the window: hash
--- keyed_jobs, job id → name of its key; zset key_ends, name → ms at which it is forgotten. Whether there are any; nil:
--- not looked yet.
+-- keyed_jobs, job id → name of its key; zset key_ends, name → ms at which it is forgotten. `keys.keys_ms`: the window,
+-- where the script has no other bounds. Whether there are any; nil: not looked yet.
 local has_keys
 local function end_key(keys, id)
   if has_keys == nil then has_keys = redis.call('HLEN', keys.keyed_jobs) > 0 end
   local name = has_keys and redis.call('HGET', keys.keyed_jobs, id)
   if not name then return end
   redis.call('HDEL', keys.keyed_jobs, id)
-  redis.call('ZADD', keys.key_ends, whole(now_ms + keys.keep.keys_ms), name)
+  redis.call('ZADD', keys.key_ends, whole(now_ms + (keys.keys_ms or keep_of(keys).keys_ms)), name)
 end
 
 -- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
@@ -39,10 +50,11 @@ local function forget_outcomes(keys, recorded, count, bytes, oldest)
   local FORGOTTEN = 200
   -- Arguments of one command: Lua unpacks no more than some thousands.
   local AT_ONCE = 1000
-  local keep = keys.keep
-  local before = now_ms - keep.outcomes_ms
+  local ms, most_outcomes, most_bytes = string.match(keys.keep, '^(%d+) (%d+) (%d+)')
+  local before = now_ms - ms
+  most_outcomes, most_bytes = tonumber(most_outcomes), tonumber(most_bytes)
   local function is_beyond(ended_ms)
-    return tonumber(ended_ms) <= before or count > keep.most_outcomes or bytes > keep.outcomes_bytes
+    return tonumber(ended_ms) <= before or count > most_outcomes or bytes > most_bytes
   end
   local most, held, old = FORGOTTEN + 2 * recorded, bytes, {}
   -- Of the ids that ended together, those that stay.
@@ -78,7 +90,8 @@ end
 
 -- Whether nothing may be buried until letters are deleted or replayed, or the bound is raised.
 local function dead_is_full(keys)
-  local keep = keys.keep
-  return keep.holds and (redis.call('XLEN', keys.dead) >= keep.most_dead
+  if string.match(keys.keep, '^' .. string.rep('%d+ ', 7) .. '(%d)') ~= '1' then return false end
+  local keep = keep_of(keys)
+  return (redis.call('XLEN', keys.dead) >= keep.most_dead
     or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)
 end

@@ -3,13 +3,6 @@
 -- deleted without being read: handing 1 MiB to a script takes Redis a millisecond.
 -- needs: constants, now, keep
 
--- The bytes of a letter's names and values.
-local function letter_bytes(fields)
-  local bytes = 0
-  for _, text in ipairs(fields) do bytes = bytes + #text end
-  return bytes
-end
-
 local function died_ms(letter)
   return tonumber(string.match(letter, '^%d+'))
 end
@@ -53,7 +46,7 @@ end
 -- more than BATCH_JOBS, nor many more bytes than it adds. A letter that is larger than all letters may be is kept
 -- alone. How many there were.
 local function drop_letters(keys, more, bytes)
-  local keep = keys.keep
+  local keep = keep_of(keys)
   local count = redis.call('XLEN', keys.dead)
   local held = tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0)
   local dropped, freed = 0, 0

@@ -4,7 +4,10 @@
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
 -- there were; `oldest`, of those; `rare`, whether any of the keys is there that few buckets have.
-local recorded = { outcomes = {}, ids = {}, results = {}, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ' }
+local recorded = {
+  outcomes = {}, ids = {}, results = { delivered = nil }, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ',
+  before = nil, oldest = nil, rare = nil, tally = nil,
+}
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
 local function publish_ends(notices)
@@ -34,7 +37,7 @@ do
 
   -- Of a job that stays in the bucket.
   function keep_failed(keys, id, attempt)
-    write_failed(id, with_failed(keys.keep, failed_of(id), attempt), keys.keep.most_failed)
+    write_failed(id, with_failed(keep_of(keys), failed_of(id), attempt), keep_of(keys).most_failed)
   end
 
   -- Behind a record: what was kept of the job's failed attempts, and the last one, where it ended the job. It is
@@ -42,7 +45,7 @@ do
   function failed_lines(keys, id, attempt)
     local failed = failed_of(id)
     if failed then forget_failed(id) end
-    if attempt then failed = with_failed(keys.keep, failed, attempt) end
+    if attempt then failed = with_failed(keep_of(keys), failed, attempt) end
     return failed and '\n' .. failed or ''
   end
 end
@@ -138,7 +141,7 @@ local function record_exits(keys)
   -- Of a job that Redis lost, nothing was counted any more.
   local words = {
     'bytes', whole(math.max(0, bytes - recorded.freed)),
-    'outcomes_bytes', whole(math.max(0, outcomes_bytes - forgotten)),
+    'outcomes_bytes', whole(math.max(0, outcomes_bytes - forgotten)), nil, nil, nil, nil,
   }
   for i, result in ipairs(RESULTS) do
     local more = recorded.results[result]

@@ -14,7 +14,7 @@
 --           idempotency keys whose time has come… }
 local keys = {
   tally = KEYS[1], outcomes = KEYS[2], ended = KEYS[3], dead = KEYS[4], letters = KEYS[5], sizes = KEYS[6],
-  key_ends = KEYS[7], keyed_jobs = KEYS[8], keep = read_keep(ARGV[1]),
+  key_ends = KEYS[7], keyed_jobs = KEYS[8], keep = ARGV[1],
 }
 local KEY_ENDS, JOBS, FIRST_NAME = KEYS[7], KEYS[9], 10
 local cursor = ARGV[3]

@@ -1,6 +1,6 @@
 -- Counts a bucket at one moment.
 --
--- needs: now, pace, kind/jobs, kind/census
+-- needs: now, pace, pace_spend, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
 --       8 standby (hash)  9 outbox (stream) where ends go elsewhere, then where a pace has its state (string), then the
 --       kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) |
@@ -38,7 +38,7 @@ local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {
   whole(now_us), level, parked, count_due(whole(now_ms + tonumber(ARGV[3]))), pending, redis.call('XLEN', DEAD),
-  oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why,
+  oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why or '',
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
   has_outbox and redis.call('XLEN', KEYS[9]) or 0,
 }

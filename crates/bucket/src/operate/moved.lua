@@ -10,7 +10,7 @@
 -- Result  how many have ended
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[1]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
 local into, stay = ARGV[2], tonumber(ARGV[3])
 local ids, news = {}, {}

@@ -2,10 +2,7 @@
 -- in the slot of this bucket, from the script that ends its job until the other bucket has accepted it (hand_over.rs).
 -- Fields: to, job, ended (ms), depth, outcome (the record, its texts cut). Bounded by number and bytes, which the tally
 -- counts: a take leaves room for all that is in flight.
--- needs: now, letters, keep, notices
-
--- How many jobs a take may hand out or end, for the room that there is.
-local outcome_room = math.huge
+-- needs: now, keep, notices
 
 -- nil where no end goes anywhere. `text`: what is kept, and behind its first line what on_outcome.rs packs: the bounds,
 -- a line for each target, and one for each job of a batch that says something about it.

@@ -41,17 +41,17 @@ end
 -- taken, with a space behind each. `hold` in ms.
 local function adapt(key, calls, hold)
   local pace = pace_read(key)
-  local seen = remembered(key)
+  local seen, last_cut = remembered(key), pace.cut or 0
   local refused, late = seen.refused, seen.late
   for taken, at in string.gmatch(calls, '(%l+) (%d+) ') do
-    if tonumber(at) > pace.cut then
+    if tonumber(at) > last_cut then
       seen.calls = seen.calls + 1
       if taken == LATE_CALL then seen.late = seen.late + 1 end
       if taken == REFUSED_CALL then seen.refused = seen.refused + 1 end
     end
   end
   remember(key, seen)
-  if now_ms - pace.cut < BETWEEN then return end
+  if now_ms - last_cut < BETWEEN then return end
   if seen.refused > refused and seen.refused * REFUSED > seen.calls then
     cut(key, pace, seen.refused / seen.calls, 'refusals', hold)
   elseif seen.late > late and seen.late >= FEW and seen.late * LATE >= seen.calls then

@@ -1,8 +1,9 @@
 -- How long until jobs have leaked, from the pace and the measured leak.
 -- needs: now, counts, rules/eta, kind/jobs
 
--- The pace as it is now, for the functions below.
+-- The pace as it is now, for the functions below; nil where none is set.
 local function pace_look(pace, plan)
+  if plan == '' then return nil end
   return limit_look(plan, { begins = pace.new, speed = pace.speed })
 end
 
@@ -13,6 +14,7 @@ local MOMENT = 250000
 local WAKING = 10000
 
 local function wait_for_calls(look, jobs)
+  if not look then return 0 end
   local wait = limit_passing(look, jobs)
   for _, bucket in ipairs(look.buckets) do
     wait = math.max(wait, math.min(MOMENT, jobs * bucket.period / bucket.limit))
@@ -41,7 +43,7 @@ end
 
 -- µs until a job with `ahead` jobs before it is called.
 local function wait_for_turn(meter, pace, look, ahead)
-  local wait = limit_passing(look, ahead + 1)
+  local wait = look and limit_passing(look, ahead + 1) or 0
   local m = ahead > 0 and rates.read(meter, 'leak')
   if m and m.c > m.c0 then
     local measured = ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)

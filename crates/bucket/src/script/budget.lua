@@ -3,6 +3,8 @@
 -- needs: constants
 local LARGEST_FOREIGN = 8 * LARGEST_BODY
 local bytes_read, largest_read = 0, 0
+-- How many jobs a take may hand out or end, for the room that the outbox has (outbox.lua).
+local outcome_room = math.huge
 
 -- `entry`: a flat list of names and values, or one text. Returns its size.
 local function count_read(entry)

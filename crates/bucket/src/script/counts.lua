@@ -6,30 +6,52 @@
 -- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
 -- Of the bucket's meter, `key`. Its fields are read and written by one command for all of them: `texts` as they were
 -- read, false for one that is missing; `changed` as they are to be written. (Fields, as a script has no room for more
--- than 200 names.)
-local rates = { texts = {}, changed = {}, series = {} }
+-- than 200 names. There is room for them from the start, as growing costs more than most calls.)
+local rates = {
+  texts = { leak = nil, call = nil, accepted = nil, refused = nil }, changed = { leak = nil, accepted = nil },
+  look = nil, read = nil, write = nil, flush = nil, count = nil, restart = nil,
+}
+do
+  -- Those that were read, false for one that is missing.
+  local series_read = {}
 
-function rates.look(key, ...)
-  local names = { ... }
-  for i, text in ipairs(redis.call('HMGET', key, ...)) do rates.texts[names[i]] = text end
-end
+  function rates.look(key, ...)
+    local found = redis.call('HMGET', key, ...)
+    for i = 1, select('#', ...) do rates.texts[select(i, ...)] = found[i] end
+  end
 
-function rates.read(key, series)
-  if rates.series[series] ~= nil then return rates.series[series] or nil end
-  if rates.texts[series] == nil then rates.look(key, series) end
-  local t0, c0, t1, c1, c = string.match(rates.texts[series] or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-  rates.series[series] = t0
-    and { t0 = tonumber(t0), c0 = tonumber(c0), t1 = tonumber(t1), c1 = tonumber(c1), c = tonumber(c) } or false
-  return rates.series[series] or nil
-end
+  function rates.read(key, series)
+    if series_read[series] ~= nil then return series_read[series] or nil end
+    if rates.texts[series] == nil then rates.look(key, series) end
+    local t0, c0, t1, c1, c = string.match(rates.texts[series] or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+    series_read[series] = t0
+      and { t0 = tonumber(t0), c0 = tonumber(c0), t1 = tonumber(t1), c1 = tonumber(c1), c = tonumber(c) } or false
+    return series_read[series] or nil
+  end
 
--- `m`: as `text`; nil: it is read where it is needed.
-function rates.change(series, text, m)
-  rates.texts[series], rates.changed[series], rates.series[series] = text, text, m
-end
+  function rates.write(series, m)
+    local text = string.format('%.0f %.0f %.0f %.0f %.0f', m.t0, m.c0, m.t1, m.c1, m.c)
+    rates.texts[series], rates.changed[series], series_read[series] = text, text, m
+  end
 
-function rates.write(series, m)
-  rates.change(series, string.format('%.0f %.0f %.0f %.0f %.0f', m.t0, m.c0, m.t1, m.c1, m.c), m)
+  function rates.count(key, series, events)
+    local METER_WINDOW = 5000000
+    if rates.texts[series] == nil then rates.look(key, series) end
+    -- Mostly the checkpoints stay as they are.
+    local checkpoints, t1, c = string.match(rates.texts[series] or '', '^(%d+ %d+ (%d+) %d+) (%d+)$')
+    local age = checkpoints and now_us - t1
+    if age and age >= 0 and age < METER_WINDOW then
+      local text = checkpoints .. ' ' .. whole(c + events)
+      rates.texts[series], rates.changed[series], series_read[series] = text, text, nil
+      return
+    end
+    local m = rates.read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
+    -- A clock that was set back starts the measurement again.
+    if now_us < m.t1 then m.t0, m.c0, m.t1, m.c1 = now_us, m.c, now_us, m.c end
+    if now_us - m.t1 >= METER_WINDOW then m.t0, m.c0, m.t1, m.c1 = m.t1, m.c1, now_us, m.c end
+    m.c = m.c + events
+    rates.write(series, m)
+  end
 end
 
 -- To be called last.
@@ -38,23 +60,6 @@ function rates.flush(key)
   for series, text in pairs(rates.changed) do words[#words + 1], words[#words + 2] = series, text end
   if #words > 0 then redis.call('HSET', key, unpack(words)) end
   rates.changed = {}
-end
-
-function rates.count(key, series, events)
-  local METER_WINDOW = 5000000
-  if rates.texts[series] == nil then rates.look(key, series) end
-  -- Mostly the checkpoints stay as they are.
-  local checkpoints, t1, c = string.match(rates.texts[series] or '', '^(%d+ %d+ (%d+) %d+) (%d+)$')
-  local age = checkpoints and now_us - t1
-  if age and age >= 0 and age < METER_WINDOW then
-    return rates.change(series, checkpoints .. ' ' .. whole(c + events))
-  end
-  local m = rates.read(key, series) or { t0 = now_us, c0 = 0, t1 = now_us, c1 = 0, c = 0 }
-  -- A clock that was set back starts the measurement again.
-  if now_us < m.t1 then m.t0, m.c0, m.t1, m.c1 = now_us, m.c, now_us, m.c end
-  if now_us - m.t1 >= METER_WINDOW then m.t0, m.c0, m.t1, m.c1 = m.t1, m.c1, now_us, m.c end
-  m.c = m.c + events
-  rates.write(series, m)
 end
 
 -- A bucket that was empty begins to leak again: what it did before says nothing about now.

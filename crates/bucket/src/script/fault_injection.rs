@@ -32,7 +32,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     ("owner_not_checked", "if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end", ""),
     ("recovery_off", "if not leaving and (beats or '') ~= seen then", "if not leaving then"),
     ("stream_trimmed", "redis.call('XADD', keys.jobs, '*',", "redis.call('XADD', keys.jobs, 'MAXLEN', 5, '*',"),
-    ("lost_pace_is_full_bucket", "new = s[2] == '1'", "new = true"),
+    ("lost_pace_is_full_bucket", "new = s.new == '1'", "new = true"),
     ("turn_not_charged", "flow.at + UNIT / flow.weight", "flow.at"),
     (
         "deleted_index_stays",

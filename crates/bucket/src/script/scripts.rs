@@ -36,6 +36,7 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
 
 const FRAGMENTS: &Fragments = &[
     Fragment::new("adapt", include_str!("../pace/adapt.lua")),
+    Fragment::new("admit_rare", include_str!("../admission/admit_rare.lua")),
     Fragment::new("at_maxmemory", include_str!("at_maxmemory.lua")),
     Fragment::new("budget", include_str!("budget.lua")),
     Fragment::new("bury", include_str!("../deliver/bury.lua")),
@@ -51,11 +52,14 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("keep", include_str!("../ended/keep.lua")),
     Fragment::new("letters", include_str!("../ended/letters.lua")),
     Fragment::new("notices", include_str!("notices.lua")),
+    Fragment::new("make_outbox", include_str!("../outbox/make_outbox.lua")),
+    Fragment::new("mixed", include_str!("../pace/mixed.lua")),
     Fragment::new("now", include_str!("now.lua")),
     Fragment::new("order", include_str!("../ended/order.lua")),
     Fragment::new("outbox", include_str!("../outbox/outbox.lua")),
     Fragment::new("pace", include_str!("../pace.lua")),
     Fragment::new("pace_constants", PACE_CONSTANTS),
+    Fragment::new("pace_spend", include_str!("../pace/spend.lua")),
     Fragment::new("record", include_str!("../ended/record.lua")),
     Fragment::new("schedule_state", include_str!("../schedule/schedule_state.lua")),
     Fragment::new("settle_rare", include_str!("../deliver/settle_rare.lua")),
@@ -100,6 +104,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/sole_caller", include_str!("../kind/stream/turns/sole_caller.lua")),
     Fragment::new("kind/sort_in", include_str!("../kind/stream/turns/sort_in.lua")),
     Fragment::new("kind/take", include_str!("../kind/stream/take.lua")),
+    Fragment::new("kind/takes_places", include_str!("../kind/stream/turns/takes_places.lua")),
     Fragment::new("kind/turns", include_str!("../kind/stream/turns/turns.lua")),
     Fragment::new("kind/view", include_str!("../kind/stream/view.lua")),
     Fragment::new("kind/waiting", include_str!("../kind/stream/waiting.lua")),
@@ -118,6 +123,7 @@ const OF_LISTS: &Fragments = &[
     Fragment::new("kind/moved", include_str!("../kind/list/moved.lua")),
     Fragment::new("kind/places", include_str!("../kind/list/places.lua")),
     Fragment::new("kind/take", include_str!("../kind/list/take.lua")),
+    Fragment::new("kind/takes_places", include_str!("../kind/list/takes_places.lua")),
     Fragment::new("kind/view", include_str!("../kind/list/view.lua")),
 ];
 

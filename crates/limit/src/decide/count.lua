@@ -11,6 +11,6 @@ for _, text in ipairs(ARGV) do
 end
 limit_flush()
 for i, text in ipairs(ARGV) do
-  states[i] = redis.call('GET', KEYS[limit_plan(text)[1].key])
+  states[i] = limit_packed[limit_plan(text)[1].key]
 end
 return { now_us, states }

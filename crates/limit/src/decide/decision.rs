@@ -85,10 +85,18 @@ impl Decision {
 
     /// Reads what `limit_report` reported of `plan`; None: it is of another plan.
     pub fn read(plan: &Plan, report: &[i64]) -> Option<Self> {
-        let scopes = plan.scopes();
-        let (_, verdicts) = report::read(scopes, report)?;
+        let (_, verdicts) = report::read(plan.scopes(), report)?;
+        Some(Self::of_verdicts(plan, verdicts))
+    }
+
+    /// The same of what `limit_states` returned, at `now_us` of the Redis clock.
+    pub fn read_states(plan: &Plan, now_us: u64, states: &[u8]) -> Option<Self> {
+        Some(Self::of_verdicts(plan, report::read_states(plan.scopes(), now_us, states)?))
+    }
+
+    fn of_verdicts(plan: &Plan, verdicts: Vec<ScopeVerdict>) -> Self {
         let policy_verdict = |(scope, verdict)| PolicyVerdict::of(scope, verdict);
-        Some(Self::of(scopes.iter().zip(verdicts).map(policy_verdict).collect()))
+        Self::of(plan.scopes().iter().zip(verdicts).map(policy_verdict).collect())
     }
 
     /// Whether it holds leases, which expire unless they are released.

@@ -62,21 +62,22 @@ impl Scope {
         })
     }
 
-    fn pack(&self, packed: &mut Packed, place: u64, now_us: u64) {
-        let mut tiers = Packed::default();
-        for (tier, phase) in self.phases(now_us) {
-            kinds::pack(&mut tiers, tier, phase);
-        }
-        let tiers = tiers.into_bytes();
+    /// `id`: of the leases that it takes.
+    fn pack(&self, packed: &mut Packed, id: u64, place: u64, now_us: u64) {
+        let mut policy = Packed::default();
         let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };
         let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
         let speed = if self.goes_at_a_speed { GOES_AT_A_SPEED } else { 0 };
-        packed.number(shadow + lost + speed, 1).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
-        packed.number(self.policy.fingerprint().into(), 4);
+        policy.number(shadow + lost + speed, 1).number(self.policy.fingerprint().into(), 4);
         let ttl =
             if self.lost_is_full { self.policy.keep_ms().max(LOST_MS) } else { self.policy.keep_ms() }.to_string();
-        packed.number(u64::try_from(ttl.len()).unwrap_or(0), 1).bytes(ttl.as_bytes());
-        packed.number(u64::try_from(tiers.len()).unwrap_or(0), 2).bytes(&tiers);
+        policy.number(u64::try_from(ttl.len()).unwrap_or(0), 1).bytes(ttl.as_bytes());
+        for (tier, phase) in self.phases(now_us) {
+            kinds::pack(&mut policy, tier, phase);
+        }
+        let policy = policy.into_bytes();
+        packed.number(id, 7).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
+        packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy);
     }
 }
 
@@ -166,10 +167,9 @@ impl Plan {
     /// the Redis clock as far as it is known: calendars are laid around it.
     pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
         let mut packed = Packed::default();
-        packed.number(self.id, 7);
         for scope in &self.scopes {
             let place = keys.place(&scope.key);
-            scope.pack(&mut packed, place, now_us);
+            scope.pack(&mut packed, self.id, place, now_us);
         }
         packed.into_bytes()
     }

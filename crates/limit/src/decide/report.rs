@@ -1,8 +1,10 @@
-//! Parses the reply of `limit_report` to a plan.
+//! Parses what `limit_report` and `limit_states` return for a plan.
 
 use crate::decide::plan::Scope;
 use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
+use crate::kinds::Reader;
+use crate::local::LocalScope;
 
 /// A report of `scopes`, and the µs of the Redis clock that it was made at; None: it is of others.
 pub(crate) fn read(scopes: &[Scope], report: &[i64]) -> Option<(u64, Vec<ScopeVerdict>)> {
@@ -23,6 +25,23 @@ pub(crate) fn read(scopes: &[Scope], report: &[i64]) -> Option<(u64, Vec<ScopeVe
     });
     let verdicts = verdicts.collect::<Option<Vec<_>>>()?;
     numbers.next().is_none().then_some((now_us, verdicts))
+}
+
+/// The states of `scopes` after a request that all of them let pass, at `now_us` of the Redis clock; None: they are of
+/// others.
+pub(crate) fn read_states(scopes: &[Scope], now_us: u64, states: &[u8]) -> Option<Vec<ScopeVerdict>> {
+    let mut states = Reader::new(states);
+    let verdicts = scopes.iter().map(|scope| {
+        let mut local = LocalScope::new(scope.phases(now_us));
+        local.read_next(&mut states, scope.policy.fingerprint())?;
+        // Where the clock was put back a little, time stands still until it is where it was.
+        let ahead = local.last().checked_sub(now_us)?;
+        let left = local.left().into_iter().map(|left| Remaining { resets: left.resets + ahead, ..left });
+        let tiers = left.map(|left| (Wait::Ready, left)).collect();
+        Some(ScopeVerdict { passed: true, taken: scope.cost, tiers })
+    });
+    let verdicts = verdicts.collect::<Option<Vec<_>>>()?;
+    states.is_empty().then_some(verdicts)
 }
 
 fn count(number: i64) -> Option<u64> {

@@ -5,10 +5,14 @@ if code == BACKLOG then
   rule = {
     charge = function() end,
 
-    tier = function(text, at, packed, from)
+    tier = function(text, at)
       local limit
       limit, at = limit_unpack('<I7', text, at)
-      return { rule = rule, limit = limit, period = 0, length = 0, waits = 0 }, at, packed and from + 1
+      return { rule = rule, limit = limit, period = 0, length = 0, waits = 0 }, at
+    end,
+
+    load = function(_, packed, from)
+      return packed and from + 1 or from
     end,
 
     wait = function(tier, _, n, queue)

@@ -3,20 +3,29 @@
 if code == BUCKET then
   local rule
   rule = {
-    tier = function(text, at, packed, from, last, now)
-      local level, limit, period, burst, _ = 0
+    is_count = true,
+
+    tier = function(text, at)
+      local limit, period, burst
       limit, period, burst, at = limit_unpack('<I7I6I7', text, at)
-      if limit_speed < 1000 then limit = limit * limit_speed / 1000 end
-      if packed then
-        _, _, level, from = limit_unpack('<BI6I7', packed, from)
-        -- After a long quiet time the product isn't exact, but then it isn't needed either.
-        level = level - (now - last) * limit
-        if level < 0 then level = 0 end
-        if limit_speed < 1000 then level = math.ceil(level) end
-      end
+      local is_slowed = limit_speed < 1000
+      if is_slowed then limit = limit * limit_speed / 1000 end
       return {
-        rule = rule, limit = limit, period = period, burst = burst, full = burst * period, level = level, waits = 0,
-      }, at, from
+        rule = rule, limit = limit, period = period, burst = burst, full = burst * period, is_slowed = is_slowed,
+        level = 0, waits = 0,
+      }, at
+    end,
+
+    load = function(tier, packed, from, last, now)
+      if not packed then
+        tier.level = 0
+        return from
+      end
+      -- After a long quiet time the product isn't exact, but then it isn't needed either.
+      local level = limit_unpack('<I7', packed, from + 7) - (now - last) * tier.limit
+      if level < 0 then level = 0 end
+      tier.level = tier.is_slowed and math.ceil(level) or level
+      return from + 14
     end,
 
     wait = function(tier, _, n)

@@ -27,17 +27,22 @@ if code == CONCURRENT then
 
   local rule
   rule = {
-    tier = function(text, at, packed, from, _, now)
-      local tier, limit, period = { sum = 0, leases = '', rule = rule, limit = 0, period = 0, waits = 0 }
+    tier = function(text, at)
+      local limit, period
       limit, period, at = limit_unpack('<I7I6', text, at)
-      if packed then
-        tier, _, from = read(packed, from)
-        if tier.leases ~= '' and lease(tier.leases, 1) <= now then
-          keep(tier, function(expires) return expires > now end, 0)
-        end
+      return { rule = rule, limit = limit, period = period, sum = 0, leases = '', waits = 0 }, at
+    end,
+
+    load = function(tier, packed, from, _, now)
+      tier.sum, tier.leases = 0, ''
+      if not packed then return from end
+      local state
+      state, _, from = read(packed, from)
+      tier.sum, tier.leases = state.sum, state.leases
+      if tier.leases ~= '' and lease(tier.leases, 1) <= now then
+        keep(tier, function(expires) return expires > now end, 0)
       end
-      tier.rule, tier.limit, tier.period = rule, limit, period
-      return tier, at, from
+      return from
     end,
 
     wait = function(tier, now, n)

@@ -14,6 +14,8 @@ if code == EPOCH or code == CALENDAR then
   end
 
   local rule = {
+    is_count = true,
+
     wait = function(tier, now, n)
       if n > tier.limit then return -1 end
       if tier.count + n <= tier.limit and is_open(tier, now) then return 0 end
@@ -61,25 +63,41 @@ if code == EPOCH or code == CALENDAR then
     end,
 
     tier = nil,
+    load = nil,
   }
 
+  local function count_of(tier, packed, from, last, starts)
+    tier.count = 0
+    if not packed then return from end
+    if counts_from(last, starts) then tier.count = limit_unpack('<I5', packed, from + 7) end
+    return from + 12
+  end
+
   if code == EPOCH then
-    function rule.tier(text, at, packed, from, last, now)
-      local count, limit, period, offset, _ = 0
+    function rule.tier(text, at)
+      local limit, period, offset
       limit, period, offset, at = limit_unpack('<I7I6I6', text, at)
-      local starts = now - (now + offset) % period
-      if packed then
-        _, _, count, from = limit_unpack('<BI6I5', packed, from)
-        if not counts_from(last, starts) then count = 0 end
-      end
-      return { rule = rule, limit = limit, period = period, count = count, ends = starts + period, waits = 0 }, at, from
+      return { rule = rule, limit = limit, period = period, offset = offset, count = 0, ends = 0, waits = 0 }, at
+    end
+
+    function rule.load(tier, packed, from, last, now)
+      local starts = now - (now + tier.offset) % tier.period
+      tier.ends = starts + tier.period
+      return count_of(tier, packed, from, last, starts)
     end
   else
     -- Calendar windows are not all of one length, so the plan brings the borders around now: where this one and the
     -- next two begin. A clock outside of them belongs to the nearest window: the count is kept rather than lost.
-    function rule.tier(text, at, packed, from, last, now)
-      local count, limit, period, b1, b2, b3, _ = 0
+    function rule.tier(text, at)
+      local limit, period, b1, b2, b3
       limit, period, b1, b2, b3, at = limit_unpack('<I7I6I7I7I7', text, at)
+      return {
+        rule = rule, limit = limit, period = period, b1 = b1, b2 = b2, b3 = b3, count = 0, ends = 0, waits = 0,
+      }, at
+    end
+
+    function rule.load(tier, packed, from, last, now)
+      local b1, b2, b3 = tier.b1, tier.b2, tier.b3
       -- Past the last border: a second later, a newer plan knows more.
       local starts, ends = b2, now < b3 and b3 or now + 1000000
       if now < b1 then
@@ -87,11 +105,8 @@ if code == EPOCH or code == CALENDAR then
       elseif now < b2 then
         starts, ends = b1, b2
       end
-      if packed then
-        _, _, count, from = limit_unpack('<BI6I5', packed, from)
-        if not counts_from(last, starts) then count = 0 end
-      end
-      return { rule = rule, limit = limit, period = period, count = count, ends = ends, waits = 0 }, at, from
+      tier.ends = ends
+      return count_of(tier, packed, from, last, starts)
     end
   end
 

@@ -14,18 +14,25 @@ if code == FIRST then
 
   local rule
   rule = {
-    tier = function(text, at, packed, from, _, now)
-      local starts, count, limit, period = now, 0
+    is_count = true,
+
+    tier = function(text, at)
+      local limit, period
       limit, period, at = limit_unpack('<I7I6', text, at)
+      return { rule = rule, limit = limit, period = period, starts = 0, ends = 0, count = 0, waits = 0 }, at
+    end,
+
+    load = function(tier, packed, from, _, now)
+      local starts, count, period = now, 0, tier.period
       if packed then
-        _, _, starts, count, from = limit_unpack('<BI6I7I5', packed, from)
+        starts, count = limit_unpack('<I7I5', packed, from + 7)
+        from = from + 19
         if count == 0 or is_over(starts, period, now) then starts, count = now, 0 end
       end
       local ends = starts + period
       if ends <= now then ends = limit_unsent + period end
-      return {
-        rule = rule, limit = limit, period = period, starts = starts, ends = ends, count = count, waits = 0,
-      }, at, from
+      tier.starts, tier.ends, tier.count = starts, ends, count
+      return from
     end,
 
     wait = function(tier, now, n)

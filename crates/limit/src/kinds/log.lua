@@ -19,23 +19,29 @@ if code == LOG then
 
   local rule
   rule = {
-    tier = function(text, at, packed, from, _, now)
-      local sum, entries, limit, period, gap, count_denied = 0, ''
+    tier = function(text, at)
+      local limit, period, gap, count_denied
       limit, period, gap, count_denied, at = limit_unpack('<I7I6I6B', text, at)
+      return {
+        rule = rule, limit = limit, period = period, gap = gap, count_denied = count_denied == 1,
+        sum = 0, entries = '', waits = 0,
+      }, at
+    end,
+
+    load = function(tier, packed, from, _, now)
+      local sum, entries = 0, ''
       if packed then
         sum, entries, from = kept(packed, from)
         local leaves = 1
         while leaves <= #entries do
           local time, n = entry(entries, leaves)
-          if now - time < period then break end
+          if now - time < tier.period then break end
           sum, leaves = sum - n, leaves + ENTRY
         end
         if leaves > 1 then entries = string.sub(entries, leaves) end
       end
-      return {
-        rule = rule, limit = limit, period = period, gap = gap, count_denied = count_denied == 1,
-        sum = sum, entries = entries, waits = 0,
-      }, at, from
+      tier.sum, tier.entries = sum, entries
+      return from
     end,
 
     wait = function(tier, now, n)

@@ -33,6 +33,10 @@ impl<'p> Reader<'p> {
         Self(packed)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn number(&mut self, width: usize) -> Option<u64> {
         let (bytes, rest) = self.0.split_at_checked(width)?;
         self.0 = rest;

@@ -3,12 +3,19 @@
 if code == SLIDING then
   local rule
   rule = {
-    tier = function(text, at, packed, from, last, now)
-      local prev, cur, limit, period, _ = 0, 0
+    is_count = true,
+
+    tier = function(text, at)
+      local limit, period
       limit, period, at = limit_unpack('<I7I6', text, at)
-      local into = now % period
+      return { rule = rule, limit = limit, period = period, prev = 0, cur = 0, into = 0, waits = 0 }, at
+    end,
+
+    load = function(tier, packed, from, last, now)
+      local prev, cur, period, into = 0, 0, tier.period, now % tier.period
       if packed then
-        _, _, prev, cur, from = limit_unpack('<BI6I5I5', packed, from)
+        prev, cur = limit_unpack('<I5I5', packed, from + 7)
+        from = from + 17
         local windows = (now - into - (last - last % period)) / period
         if windows == 1 then
           prev, cur = cur, 0
@@ -16,7 +23,8 @@ if code == SLIDING then
           prev, cur = 0, 0
         end
       end
-      return { rule = rule, limit = limit, period = period, prev = prev, cur = cur, into = into, waits = 0 }, at, from
+      tier.prev, tier.cur, tier.into = prev, cur, into
+      return from
     end,
 
     wait = function(tier, _, n)

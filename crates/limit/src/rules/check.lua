@@ -2,10 +2,10 @@
 -- needs: now, rules/plan
 
 -- Notes how long a tier makes this request wait.
-local function limit_note(verdict, scope, tier, wait)
-  if wait > 0 then wait = wait + scope.now - now_us end
+local function limit_note(verdict, tiers, tier, wait)
+  if wait > 0 then wait = wait + tiers.now - now_us end
   tier.waits = wait
-  if not scope.shadow then
+  if not tiers.is_shadow then
     verdict.allowed = false
     verdict.retry = (wait < 0 or verdict.retry < 0) and -1 or math.max(verdict.retry, wait)
   end
@@ -16,15 +16,15 @@ end
 local function limit_check(text, queue)
   local plan = limit_plan(text)
   for i = 1, #plan do
-    local scope = plan[i]
-    local n, now = scope.n, scope.now
-    for j = 1, #scope do
-      local tier = scope[j]
+    local tiers = plan[i]
+    local n, now = tiers.n, tiers.now
+    for j = 1, #tiers do
+      local tier = tiers[j]
       local wait = tier.rule.wait(tier, now, n, queue)
       tier.waits = wait
       if wait ~= 0 then
-        scope.passed = false
-        limit_note(plan, scope, tier, wait)
+        tiers.passed = false
+        limit_note(plan, tiers, tier, wait)
       end
     end
   end
@@ -32,35 +32,35 @@ local function limit_check(text, queue)
 end
 
 -- Takes what is asked of a scope and, of what is left in all its tiers beyond that, the share to take ahead.
-local function limit_take(scope, id)
-  local n, now = scope.n, scope.now
-  if scope.share > 0 then
+local function limit_take(tiers, id)
+  local n, now = tiers.n, tiers.now
+  if tiers.share > 0 then
     local least = math.huge
-    for i = 1, #scope do least = math.min(least, (scope[i].rule.left(scope[i], now))) end
-    n = n + math.max(0, limit_div_down(least - n, scope.share))
+    for i = 1, #tiers do least = math.min(least, (tiers[i].rule.left(tiers[i], now))) end
+    n = n + math.max(0, limit_div_down(least - n, tiers.share))
   end
-  for i = 1, #scope do
-    local tier = scope[i]
+  for i = 1, #tiers do
+    local tier = tiers[i]
     tier.rule.charge(tier, now, n, id)
   end
-  scope.taken, scope.changed = n, true
+  tiers.taken, tiers.changed = n, true
 end
 
 -- Charges what was judged and allowed. A refused request charges nothing, but in logs that count the denied: who comes
 -- again will find this one there, so it makes the wait longer. A shadow that would have refused isn't charged either.
 local function limit_charge(verdict)
   for i = 1, #verdict do
-    local scope = verdict[i]
-    local n, now = scope.n, scope.now
-    if n > 0 and scope.passed then
-      if verdict.allowed then limit_take(scope, verdict.id) end
+    local tiers = verdict[i]
+    local n, now = tiers.n, tiers.now
+    if n > 0 and tiers.passed then
+      if verdict.allowed then limit_take(tiers, verdict.id) end
     elseif n > 0 then
-      for j = 1, #scope do
-        local tier = scope[j]
+      for j = 1, #tiers do
+        local tier = tiers[j]
         if tier.count_denied and n <= tier.limit then
           tier.rule.charge(tier, now, n)
-          scope.changed = true
-          limit_note(verdict, scope, tier, tier.rule.wait(tier, now, n))
+          tiers.changed = true
+          limit_note(verdict, tiers, tier, tier.rule.wait(tier, now, n))
         end
       end
     end
@@ -76,16 +76,32 @@ local function limit_report(verdict)
     nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
   }, 3
   for i = 1, #verdict do
-    local scope = verdict[i]
-    local now = scope.now
+    local tiers = verdict[i]
+    local now = tiers.now
     at = at + 1
-    report[at] = scope.taken
-    for j = 1, #scope do
-      local tier = scope[j]
+    report[at] = tiers.taken
+    for j = 1, #tiers do
+      local tier = tiers[j]
       local left, resets = tier.rule.left(tier, now)
       report[at + 1], report[at + 2], report[at + 3] = tier.waits, left, resets + now - now_us
       at = at + 3
     end
   end
   return report
+end
+
+-- The states of all scopes of a request that was charged to each of them, one behind the other, as they are written.
+-- The reader has the same rules, so that this says as much as a report. nil where something else came of the request,
+-- or a state may be long.
+local function limit_states(verdict)
+  if not verdict.allowed then return nil end
+  local states
+  for i = 1, #verdict do
+    local tiers = verdict[i]
+    if not (tiers.are_counts and tiers.taken > 0 and tiers.share == 0) then return nil end
+    if tiers.changed then limit_keep(tiers) end
+    local packed = limit_packed[tiers.key]
+    states = states and states .. packed or packed
+  end
+  return states
 end

@@ -8,14 +8,14 @@ local LIMIT_LOOKS = 24
 -- The enforced tiers of a plan as they are, in our own numbers; limit_flush writes nothing of them.
 local function limit_look(text, how)
   local buckets, windows, ahead = {}, {}, 0
-  for _, scope in ipairs(text ~= '' and limit_plan(text, how) or {}) do
-    scope.changed = false
-    ahead = math.max(ahead, scope.now - now_us)
-    for _, tier in ipairs(scope.shadow and {} or scope) do
+  for _, tiers in ipairs(text ~= '' and limit_plan(text, how) or {}) do
+    tiers.changed = false
+    ahead = math.max(ahead, tiers.now - now_us)
+    for _, tier in ipairs(tiers.is_shadow and {} or tiers) do
       if tier.full then
         buckets[#buckets + 1] = { level = tier.level, full = tier.full, limit = tier.limit, period = tier.period }
       else
-        local left, ends = math.max(0, tier.limit - tier.count), tier.ends - scope.now
+        local left, ends = math.max(0, tier.limit - tier.count), tier.ends - tiers.now
         windows[#windows + 1] = { left = left, ends = ends, limit = tier.limit, period = tier.period }
       end
     end
@@ -37,6 +37,7 @@ end
 -- µs until `n` calls of cost 1 have passed, each as soon as it may.
 local function limit_passing(look, n)
   local buckets, windows, at = look.buckets, look.windows, 0
+  if #buckets == 0 and #windows == 0 then return look.ahead end
 
   -- µs until this many more have passed the buckets.
   local function drained(calls)

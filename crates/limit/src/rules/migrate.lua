@@ -1,15 +1,13 @@
 -- When the tiers aren't those that the state of a scope was written for, or the Redis clock was set since: reports the
 -- state as it would be with these tiers, when it was written, and what to take for now.
 -- needs: now, rules/kinds
-local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
-  local tiers, old, fresh = {}, {}, {}
+local function limit_mend(tiers, packed, lost_is_full, elapsed)
+  local old, fresh = {}, {}
   local last, print, from = now_us, nil, nil
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
-  local same = print == scope.print
-  while at < past do
-    local code, tier = string.byte(text, at), nil
-    tier, at, from = (limit_rules[code] or limit_kind(code)).tier(text, at + 1, same and packed, from, last, last)
-    tiers[#tiers + 1] = tier
+  local same = print == tiers.print
+  for _, tier in ipairs(tiers) do
+    from = tier.rule.load(tier, same and packed, from, last, last)
   end
 
   -- Each tier takes the state of the one it was, by kind and period, else by kind. One that is new begins with nothing
@@ -60,15 +58,15 @@ local function limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
       rule.shift(tier, -ahead)
       if ahead > rule.refill(tier) then rule.fill(tier, now_us) end
     end
-    last, scope.changed = now_us, true
+    last, tiers.changed = now_us, true
     return now_us
   end
 
   if not same then
     adopt()
-    scope.changed = true
+    tiers.changed = true
   end
-  local now, mended = set_clock(), limit_pack('<I7I4', last, scope.print)
+  local now, mended = set_clock(), limit_pack('<I7I4', last, tiers.print)
   for _, tier in ipairs(tiers) do mended = mended .. tier.rule.write(tier) end
   return mended, last, now
 end

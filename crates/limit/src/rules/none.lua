@@ -6,6 +6,8 @@ local function limit_charge() end
 
 local function limit_report() end
 
+local function limit_states() end
+
 local function limit_spend() end
 
 local function limit_flush() end

@@ -8,13 +8,13 @@
 local function limit_room(text, how)
   if how then limit_late, limit_undrained, limit_unsent = how.late or 0, how.undrained or 0, how.unsent or 0 end
   local room, wait, refill, crosses = math.huge, 0, math.huge, false
-  for _, scope in ipairs(limit_plan(text, how)) do
-    for _, tier in ipairs(scope.shadow and {} or scope) do
-      room = math.min(room, (tier.rule.left(tier, scope.now)))
+  for _, tiers in ipairs(limit_plan(text, how)) do
+    for _, tier in ipairs(tiers.is_shadow and {} or tiers) do
+      room = math.min(room, (tier.rule.left(tier, tiers.now)))
       if not tier.full and limit_late * 2 > tier.period then crosses = true end
       refill = math.min(refill, tier.full and tier.full / tier.limit or tier.period)
-      local next_in = tier.rule.wait(tier, scope.now, 1)
-      if next_in > 0 then wait = math.max(wait, next_in + scope.now - now_us) end
+      local next_in = tier.rule.wait(tier, tiers.now, 1)
+      if next_in > 0 then wait = math.max(wait, next_in + tiers.now - now_us) end
     end
   end
   return room, wait, refill, crosses
@@ -22,8 +22,8 @@ end
 
 -- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room reported.
 local function limit_spend(text, n)
-  for _, scope in ipairs(limit_plan(text)) do
-    scope.n = n
-    limit_take(scope)
+  for _, tiers in ipairs(limit_plan(text)) do
+    tiers.n = n
+    limit_take(tiers)
   end
 end

@@ -3,10 +3,10 @@
 -- needs: rules/plan
 local function limit_refund(text, before)
   local plan = limit_plan(text)
-  for _, scope in ipairs(plan) do
-    if before == 0 or scope.now < before then
-      for _, tier in ipairs(scope) do tier.rule.seldom().refund(tier, scope.now, scope.n, plan.id) end
-      scope.changed = true
+  for _, tiers in ipairs(plan) do
+    if before == 0 or tiers.now < before then
+      for _, tier in ipairs(tiers) do tier.rule.seldom().refund(tier, tiers.now, tiers.n, plan.id) end
+      tiers.changed = true
     end
   end
 end
@@ -14,11 +14,11 @@ end
 -- Gives the leases of a plan back, and nothing else: the call is over, but it was made.
 local function limit_release(text)
   local plan = limit_plan(text)
-  for _, scope in ipairs(plan) do
-    for _, tier in ipairs(scope) do
+  for _, tiers in ipairs(plan) do
+    for _, tier in ipairs(tiers) do
       if tier.leases then
-        tier.rule.seldom().refund(tier, scope.now, scope.n, plan.id)
-        scope.changed = true
+        tier.rule.seldom().refund(tier, tiers.now, tiers.n, plan.id)
+        tiers.changed = true
       end
     end
   end

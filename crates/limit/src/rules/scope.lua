@@ -1,39 +1,65 @@
--- A scope: its tiers, with the state of all of them in one string, which has a time to live, always.
+-- A scope: a key, with the state of all tiers of a policy in one string, which has a time to live, always.
 --   µs of the last write (7 bytes)  fingerprint of the tiers it was written for (4)
 --   then per tier its kind (1), its period (6) and what the kind's rule keeps
 -- In a script run it is read once, changed in memory, and written once, by limit_flush.
+--
+-- Tiers are read from a plan once, however many scopes have them: many requests of one batch differ in their keys
+-- alone. They have the state of one scope at a time. That of the others is packed, as it will be written.
 -- needs: now, rules/migrate
-local limit_scopes = { nil, nil, nil, nil }
 
--- Fills a scope with the tiers of a plan, in the state that its key holds. `how` as for limit_plan.
-local function limit_load(scope, text, at, past, lost_is_full, how)
-  local packed, now, last, print, from, i = redis.call('GET', KEYS[scope.key]), now_us, now_us, nil, nil, 0
+-- By the place of a key: its state, false where the key is missing; its time to live, where it is to be written; and
+-- the tiers that had it last.
+local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil, nil, nil }
+-- By their place in a plan, then by their text: lists of tiers, with
+--   print, ttl, are_counts, is_shadow, lost_is_full  of the policy
+--   key, now, changed         of the scope whose state they have; changed: `limit_packed` doesn't have all of it
+--   n, share, passed, taken   of the request that was judged last
+local limit_tiers = { nil, nil, nil, nil }
+
+-- Packs the state that these tiers have.
+local function limit_keep(tiers)
+  local packed = limit_pack('<I7I4', tiers.now, tiers.print)
+  for i = 1, #tiers do
+    packed = packed .. tiers[i].rule.write(tiers[i])
+  end
+  limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, tiers.ttl, false
+end
+
+-- Fills tiers with the state of a key. `how` as for limit_plan.
+local function limit_load(tiers, key, how)
+  if tiers.changed then limit_keep(tiers) end
+  local packed, now, last, print, from = limit_packed[key], now_us, now_us, nil, nil
+  if packed == nil then
+    packed = redis.call('GET', KEYS[key])
+    limit_packed[key] = packed
+  elseif limit_by[key].changed and limit_by[key].key == key then
+    limit_keep(limit_by[key])
+    packed = limit_packed[key]
+  end
+  limit_by[key], tiers.key = tiers, key
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
   -- The most that can have passed since the last write, by a clock that nobody sets (nil: unknown).
   local elapsed = how.elapsed
   if elapsed and how.asked then elapsed = last < how.asked and 0 or math.max(0, elapsed - last + how.asked) end
-  if (packed or lost_is_full) and (print ~= scope.print or last > now or elapsed and now - last > elapsed) then
-    packed, last, now = limit_mend(scope, text, at, past, packed, lost_is_full, elapsed)
+  local is_lost = tiers.lost_is_full and not how.begins
+  if (packed or is_lost) and (print ~= tiers.print or last > now or elapsed and now - last > elapsed) then
+    packed, last, now = limit_mend(tiers, packed, is_lost, elapsed)
     from = 12
   end
-  while at < past do
-    local code = string.byte(text, at)
-    i = i + 1
-    scope[i], at, from = (limit_rules[code] or limit_kind(code)).tier(text, at + 1, packed, from, last, now)
+  for i = 1, #tiers do
+    local tier = tiers[i]
+    from = tier.rule.load(tier, packed, from, last, now)
   end
-  scope.now = now
+  tiers.now = now
 end
 
 -- Writes what was changed. To be called once, last: scripts don't roll back.
 local function limit_flush()
-  for _, scope in pairs(limit_scopes) do
-    if scope.changed then
-      local packed = limit_pack('<I7I4', scope.now, scope.print)
-      for i = 1, #scope do
-        packed = packed .. scope[i].rule.write(scope[i])
-      end
-      redis.call('SET', KEYS[scope.key], packed, 'PX', scope.ttl)
-      scope.changed = false
-    end
+  for key, tiers in pairs(limit_by) do
+    if tiers.changed and tiers.key == key then limit_keep(tiers) end
   end
+  for key, ttl in pairs(limit_ttl) do
+    redis.call('SET', KEYS[key], limit_packed[key], 'PX', ttl)
+  end
+  limit_ttl = {}
 end

@@ -48,6 +48,14 @@ async fn a_changed_limit_keeps_what_was_consumed() {
 }
 
 #[tokio::test]
+async fn a_limit_beside_a_backlog_can_be_changed() {
+    let of = |backlog| policy(vec![Tier::backlog(backlog).unwrap(), Tier::sliding(10, seconds(60)).unwrap()]);
+    let bench = Bench::new().await;
+    assert!(bench.decide(NOON, &plan(&of(20), 7)).await.allowed);
+    assert_eq!(remaining(&bench, NOON, &of(30)).await, [30, 3]);
+}
+
+#[tokio::test]
 async fn a_gate_with_another_period_stays_shut_for_as_long_as_that() {
     for after in [Duration::from_millis(250), seconds(3)] {
         let bench = Bench::new().await;

@@ -36,8 +36,8 @@ for i = 1, #ARGV, 3 do
     limit_spend(text, 1)
   end
   limit_flush()
-  for key in pairs(limit_scopes) do
-    limit_scopes[key] = nil
+  limit_packed, limit_tiers, limit_by = {}, {}, {}
+  for key in ipairs(KEYS) do
     -- The time of the test doesn't pass in Redis.
     local ttl = redis.call('PTTL', KEYS[key])
     if ttl == -1 then return redis.error_reply('a key without a time to live: ' .. KEYS[key]) end

@@ -7,7 +7,7 @@
 -- Result  { how many were looked at, a job's id… }
 local JOBS = KEYS[1]
 local mend, keys_ms, FIRST = ARGV[1] == '1', tonumber(ARGV[2]), 3
-local keys = { keyed_jobs = KEYS[2], key_ends = KEYS[3], keep = { keys_ms = keys_ms } }
+local keys = { keyed_jobs = KEYS[2], key_ends = KEYS[3], keys_ms = keys_ms }
 
 return examine_each(FIRST, mend, function(id)
   if redis.call('HEXISTS', keys.keyed_jobs, id) == 0 or is_there(JOBS, id) then return nil end

@@ -7,7 +7,7 @@
 -- Result  { 'cancelled' } | { 'elsewhere', where to go on or -1 at the end, jobs that have ended so far }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[2]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[2],
 }
 local JOBS, id = KEYS[1], ARGV[1]
 

@@ -12,7 +12,7 @@
 --           jobs that have ended so far, but for those that were cancelled by this }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[1]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
 local JOBS, wanted, age_ms, last = KEYS[1], ARGV[2], ARGV[3], ARGV[4]
 local at, before, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])

@@ -9,7 +9,7 @@
 -- Result  { purged, what is still to be purged, or '' when all is done, '' }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[3]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[3],
 }
 local JOBS, most = KEYS[1], tonumber(ARGV[2])
 local last, foreign = string.match(ARGV[1], '^(%S+) (%d+)$')

@@ -9,7 +9,7 @@
 -- Result  { 'cancelled' } | { 'outbox_full' } | { 'elsewhere', -1, 0 }: in flight, ended or unknown
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[2]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[2],
   outbox = open_outbox(ARGV[2], KEYS[10]),
 }
 local id = ARGV[1]

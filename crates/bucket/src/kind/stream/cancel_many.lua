@@ -12,7 +12,7 @@
 -- Result  { cancelled, the last id that may match, '1' at the end, the id after which to go on }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[1]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
 local wanted, age_ms, last, state = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local after, most = ARGV[6], tonumber(ARGV[7])

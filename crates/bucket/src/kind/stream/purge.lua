@@ -10,7 +10,7 @@
 -- Result  { purged, the last id that is to be purged, or '' when all is done, the id after which to go on }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
-  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = read_keep(ARGV[3]),
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[3],
 }
 local last, most, after = ARGV[1], tonumber(ARGV[2]), ARGV[4]
 local FLOWS, FORGOTTEN_AT_ONCE = KEYS[#KEYS - 1], 1000

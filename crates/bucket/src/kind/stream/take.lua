@@ -97,7 +97,7 @@ do
       bounds.bring_back()
     end
     if rare.opened and rare.opened.has_lost() then rare.opened.mark_unsorted(keys) end
-    if keys.is_mixed and level_at_first == 0 then redis.call('HDEL', keys.pace, 'mixed') end
+    if keys.pace_found.is_mixed and level_at_first == 0 then redis.call('HDEL', keys.pace, 'mixed') end
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
@@ -106,7 +106,7 @@ do
     -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
     -- that fewer seem to wait than do.
     local others_wait = #flows > 0 or bounds or #due + not_pending > want
-      and not (waiting_again <= 0 and sole_caller(keys, keys.holders, level_at_first, keys.is_mixed))
+      and not (waiting_again <= 0 and sole_caller(keys, keys.holders, level_at_first, keys.pace_found.is_mixed))
     local is_all
     if takes_turns and others_wait then
       is_all = opened_rare().hand_out_by_turns(

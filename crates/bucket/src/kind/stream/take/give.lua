@@ -1,5 +1,5 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
--- needs: constants, now, budget, outbox, kind/entry, kind/largest
+-- needs: constants, now, budget, kind/entry, kind/largest
 
 -- Jobs { id, fields, failed attempts }…; how many expired, and how many were parked or ended otherwise.
 local taken, expired, put_aside = {}, 0, 0

@@ -14,20 +14,21 @@ local function own_waits_by(bounds)
   return bounds ~= '' and opened_placing().open_own_waits(bounds) or nil
 end
 
--- For a batch of `jobs` into a bucket with `level` of them, of which `waiting` wait; nil where they take no places.
--- `text`: the weights, '' where nobody takes turns. `pace`: as pace_read makes it. `bounds`: '' where nobody has a rate
--- alone.
-local function open_places(keys, holders, text, level, waiting, jobs, pace, bounds)
-  if text == '' then return nil end
-  -- A batch of no more jobs takes no places where nobody waits: a take sorts them in if that matters.
-  local FEW = 64
-  local is_few, is_bounded = waiting == 0 and jobs <= FEW, pace.flows or bounds ~= ''
+-- `text`: the weights, '' where nobody takes turns.
+local function takes_turns(text)
+  return text ~= ''
+end
+
+-- For a batch into a bucket with `level` jobs. `text`: the weights. `is_few`: nobody waits, and the batch is so small
+-- that a take sorts its jobs in if that matters. `pace`: as pace_read makes it. `bounds`: '' where nobody has a rate
+-- alone. `sole`: the caller of all jobs, where that was looked for; else false.
+local function open_places(keys, holders, text, level, is_few, pace, bounds, sole)
+  local is_bounded = pace.flows or bounds ~= ''
   -- Where the others take theirs; false: not all that waits could be sorted in, so what comes is behind it. And whether
   -- one with a priority has asked.
   local queue, is_ranked
-  -- The caller of all that there is and was added so far, nil where there are several; false: not looked yet.
-  local sole = false
-  local places = {}
+  -- `sole`: of all that there is and was added so far; nil where there are several.
+  local places = { sole = sole or nil }
 
   -- Whether all that there is, and this job, are of one flow.
   local function is_of_one(group, caller, priority)

@@ -8,7 +8,7 @@ function flow_state.see_weights(keys, weights)
   -- the one before it.
   local LEVELLED, LATER = 1000, 0.000001
   local print = weights == '{}' and '' or string.sub(redis.sha1hex(weights), 1, 8)
-  if print == keys.weights_before then return end
+  if print == keys.pace_found.weights then return end
   for rank = 0, 2 do
     local _, _, from, to = bounds_of(rank)
     local flows = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, LEVELLED, 'WITHSCORES')

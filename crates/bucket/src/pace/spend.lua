@@ -1,0 +1,54 @@
+-- What calls may be made now, and what was spent.
+-- needs: now, pace, pace_constants, rules/pace
+
+-- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the
+-- most that can have passed since this replica last asked, by a clock that isn't set, and `asked` what the Redis clock
+-- was then: one that was put forward doesn't make tokens. One that was put back loses only the time it was wrong.
+-- `late`, `undrained` in µs as in permit.rs: how late the calls may be made that are granted now.
+local function pace_room(pace, plan, elapsed, asked, late, undrained)
+  if plan == '' then return math.huge, 0, math.huge end
+  local room, wait, refill, crosses = limit_room(plan, {
+    elapsed = elapsed, asked = asked, begins = pace.new, speed = pace.speed,
+    late = late, undrained = undrained, unsent = pace.unsent,
+  })
+  if crosses then pace.unsent_after = now_us + late end
+  return room, wait, refill
+end
+
+-- Writes what was spent, and that time has passed until now.
+local function pace_spend(key, pace, plan, calls)
+  if plan ~= '' then
+    limit_spend(plan, calls)
+    limit_flush()
+    if pace.new then redis.call('HDEL', key, 'new') end
+    if calls > 0 and pace.unsent_after and pace.unsent_after > pace.unsent then
+      redis.call('HSET', key, 'unsent', whole(pace.unsent_after))
+    end
+  elseif not pace.new then
+    redis.call('HSET', key, 'new', 1)
+  end
+end
+
+-- How long the bucket is still throttled, in µs, by the time that really passes. While it is, the pace has besides
+--   looked  ms when a script last looked at the throttle
+-- which shows that the Redis clock was set since: put back, it is behind; put forward, it is further than what has
+-- passed since this replica last asked, `elapsed` in µs, by a clock that nobody sets. The end of the throttle then
+-- moves with the clock. A step that a slow network could explain isn't seen; it is shorter than a second.
+local function hold_left(key, pace, elapsed)
+  local CLOCK_STEP = 1000
+  if pace.hold == 0 then return 0 end
+  local passed = now_ms - (tonumber(redis.call('HGET', key, 'looked')) or now_ms)
+  local since_asked = elapsed / 1000
+  if passed < 0 then
+    pace.hold = pace.hold + passed
+  elseif passed > since_asked + CLOCK_STEP then
+    pace.hold = pace.hold + passed - since_asked
+  end
+  if pace.hold <= now_ms then
+    redis.call('HDEL', key, 'hold', 'looked')
+    pace.hold = 0
+    return 0
+  end
+  redis.call('HSET', key, 'hold', whole(pace.hold), 'looked', whole(now_ms))
+  return (pace.hold - now_ms) * 1000
+end
