@@ -54,6 +54,15 @@ impl Intake {
         self.complete(page)
     }
 
+    /// What monitors ask periodically: the same routes, and none else.
+    pub(crate) fn monitoring(&self) -> Router {
+        self.complete(self.metrics_route())
+    }
+
+    fn metrics_route(&self) -> Router {
+        Router::new().route("/metrics", get(probes::metrics).with_state(self.clone()))
+    }
+
     fn routes(&self) -> Router {
         let proxied = Router::new()
             .route("/v1/buckets/{bucket}/proxy", any(proxy::proxy))
@@ -68,7 +77,7 @@ impl Intake {
             .route("/openapi.json", get(|| published::serve(openapi)));
         Router::new()
             .merge(calls)
-            .route("/metrics", get(probes::metrics).with_state(self.clone()))
+            .merge(self.metrics_route())
             .merge(docs.layer(from_fn(allow_own_scripts)))
             .route("/problems/{code}", get(index::about_problem))
     }

@@ -1,7 +1,10 @@
-//! The entry point of requests: a fast path for single submissions, and the router for all others.
+//! The entry point of requests: a fast path for single submissions, and routers for all others.
 //!
 //! A router costs an allocation and a copy per layer, and parses the path twice. The fast path recognises a submission
 //! by method and path alone, and applies the same checks in the same order.
+//!
+//! The router of the whole API takes 4 MiB, and a fifth of the time of a start. Many intakes never need it: they get
+//! submissions and the requests of monitors.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -29,6 +32,7 @@ pub struct Front(Arc<FrontState>);
 
 struct FrontState {
     intake: Intake,
+    monitoring: Router,
     router: LazyLock<Router, Box<dyn FnOnce() -> Router + Send>>,
 }
 
@@ -41,10 +45,10 @@ impl Intake {
 }
 
 impl Front {
-    /// The router has all that the API has, and may have more. It is made for the first request that needs it: the
-    /// intake listens that much earlier.
+    /// The router has all that the API has, and may have more. It is made for the first request that needs it.
     pub fn new(intake: Intake, router: impl FnOnce() -> Router + Send + 'static) -> Self {
-        Self(Arc::new(FrontState { intake, router: LazyLock::new(Box::new(router)) }))
+        let (monitoring, router) = (intake.monitoring(), LazyLock::new(Box::new(router) as _));
+        Self(Arc::new(FrontState { intake, monitoring, router }))
     }
 }
 
@@ -61,13 +65,18 @@ impl Service<Request<Body>> for Front {
         if is_submission(&request) {
             Box::pin(submit(self.0.intake.clone(), request).map(Ok))
         } else {
-            Box::pin(Router::clone(&self.0.router).oneshot(request))
+            let router = if is_of_monitors(request.uri().path()) { &self.0.monitoring } else { &*self.0.router };
+            Box::pin(router.clone().oneshot(request))
         }
     }
 }
 
 fn is_submission(request: &Request<Body>) -> bool {
     request.method() == Method::POST && bucket_of(request.uri().path()).is_some()
+}
+
+fn is_of_monitors(path: &str) -> bool {
+    matches!(path, "/livez" | "/readyz" | "/metrics")
 }
 
 /// The bucket in the path of a submission. One that is percent-encoded is left to the router.

@@ -16,6 +16,8 @@ mod history;
 mod installation;
 /// API keys and scopes.
 mod keys;
+/// Liveness, readiness and metrics, as monitors ask for them.
+mod monitors;
 /// Invalid bucket names.
 mod names;
 /// Pause, resume, purge, cancel, changes at run time.
