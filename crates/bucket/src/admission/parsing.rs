@@ -1,4 +1,4 @@
-//! Where input is parsed: what is small at once; what is large on a thread that neither accepts nor answers others, and
+//! Where input is parsed and pages are written: what is small at once; what is large on a thread that neither accepts nor answers others, and
 //! only so much of it at a time.
 
 use std::num::NonZero;
@@ -18,7 +18,7 @@ static PARSERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new((processors / 2).max(1)))
 });
 
-/// Does `work`, which parses this many bytes.
+/// Does `work`, which parses or writes this many bytes.
 ///
 /// # Errors
 /// When the process is about to end.
