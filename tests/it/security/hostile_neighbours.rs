@@ -7,6 +7,8 @@
 mod attacks;
 /// What something cost the intake and Redis.
 mod cost;
+/// Where a hostile caller and the upstream are.
+mod machine;
 /// What others ask for, and get.
 mod neighbours;
 /// The installation.

@@ -1,5 +1,7 @@
 //! Where all live: one Redis, one intake and one processor, that a hostile caller shares with its neighbours.
 
+use std::future::pending;
+
 use dripfeed_store::{Durability, ServerOptions};
 use dripfeed_tests::client::Client;
 use dripfeed_tests::processes::Process;
@@ -7,6 +9,9 @@ use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
 use dripfeed_tests::upstream::{Answer, Upstream};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
+
+use super::machine::Machine;
 
 /// The bucket that all use.
 pub const SHARED: &str = "shared";
@@ -28,7 +33,7 @@ pub struct Street {
     _processor: Process,
     pub hostile: Client,
     pub neighbour: Client,
-    _upstream: Upstream,
+    _upstream: Machine,
 }
 
 impl Street {
@@ -39,10 +44,7 @@ impl Street {
 
     /// `redis` as on its command line.
     pub async fn over(settings: &str, redis: &[&str]) -> Self {
-        let upstream = Upstream::without_book(|call| async move {
-            if call.uri.path().ends_with(REFUSED) { Answer::Status(400) } else { Answer::Status(200) }
-        })
-        .await;
+        let (url, upstream) = open_upstream().await;
         let arguments = redis.iter().map(|&argument| argument.to_owned()).collect();
         let redis = TestRedis::with(ServerOptions { arguments, ..ServerOptions::default() }).await;
         let keys = [("hostile", HOSTILE), ("neighbour", NEIGHBOUR)].map(|(id, key)| {
@@ -56,12 +58,26 @@ impl Street {
             "[buckets.{SHARED}]\nupstream = \"{{upstream}}\"\ncapacity = 100000\nmax_share = \"50%\"\n\
              leak.concurrency = 50\n"
         );
-        let settings = (keys.concat() + &shared + settings).replace("{upstream}", &upstream.url());
+        let settings = (keys.concat() + &shared + settings).replace("{upstream}", &url);
         let service = Service::over(redis, Durability::Everysec, &settings).await;
         let (intake, processor) = (service.role("intake", &SET).await, service.role("processor", &SET).await);
         let (hostile, neighbour) = (intake.client().with_key(HOSTILE), intake.client().with_key(NEIGHBOUR));
         Self { service, intake, _processor: processor, hostile, neighbour, _upstream: upstream }
     }
+}
+
+/// Its address, and the machine that it is on.
+async fn open_upstream() -> (String, Machine) {
+    let (to, url) = oneshot::channel();
+    let machine = Machine::start(async move {
+        let upstream = Upstream::without_book(|call| async move {
+            if call.uri.path().ends_with(REFUSED) { Answer::Status(400) } else { Answer::Status(200) }
+        })
+        .await;
+        to.send(upstream.url()).ok();
+        pending().await
+    });
+    (url.await.expect("an upstream"), machine)
 }
 
 fn hex(bytes: &[u8]) -> String {
