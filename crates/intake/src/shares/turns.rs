@@ -1,5 +1,6 @@
-//! Limits the requests of one caller that are in flight to Redis at a time. However many it sends, requests of others wait
-//! behind a bounded number of them. Large ones go one at a time, and beside other callers with a rest between two of them.
+//! Limits the requests of one caller that are in flight to Redis at a time. However many it sends, requests of others
+//! wait behind a bounded number of them. Large ones go one at a time, and beside other callers with a rest between two
+//! of them.
 
 mod recent_callers;
 
@@ -24,7 +25,7 @@ const TURN_BYTES: usize = 16 * 1024;
 /// What has more is large: such bodies are parsed on another thread, and go to Redis over another connection.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// Beside others, a large turn is followed by a rest of so many times as long as it took. A job of 1 MiB keeps Redis or
+/// Beside others, a large turn is followed by a rest of this many times its duration. A job of 1 MiB keeps Redis or
 /// a core from others for some milliseconds until it is settled, by a processor that knows of no turns: without a rest
 /// the next one comes meanwhile, and one request of others waits behind several of them.
 const RESTS: u32 = 3;
