@@ -45,7 +45,8 @@ do
 
   -- No such setting is in force: all flows come back, some in each take.
   local function end_bounds(pace_key)
-    flow_state.has_lost = has_lost(flow_state.were_there())
+    local is_lost = redis.call('HEXISTS', flow_state.hash, 'clock') == 0
+    flow_state.has_lost = is_lost or has_lost(flow_state.were_there())
     if bring_back('+inf', BACK_AT_END) == BACK_AT_END then return end
     redis.call('DEL', flow_state.hash)
     redis.call('HDEL', pace_key, 'flows')
@@ -91,6 +92,8 @@ do
     local print = string.sub(redis.sha1hex(text), 1, 8)
     local known = redis.call('HGET', flow_state.hash, 'clock')
     local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
+    -- Somebody deleted this hash, and with it who was there: those who wait may be gone, too.
+    local is_lost = is_counted and not clock
     if clock and is_counted then
       -- As for the pace (limit_plan).
       if asked then elapsed = tonumber(wall) < asked and 0 or math.max(0, elapsed - wall + asked) end
@@ -107,7 +110,7 @@ do
     end
     clock = math.floor(clock)
     redis.call('HSET', flow_state.hash, 'clock', table.concat({ whole(clock), whole(now_us), print, whole(lost) }, ' '))
-    flow_state.has_lost = has_lost(flow_state.were_there())
+    flow_state.has_lost = is_lost or has_lost(flow_state.were_there())
     local states = flow_state.open_states(cjson.decode(text), clock, lost, undrained)
     local bounds = { states = states }
 
