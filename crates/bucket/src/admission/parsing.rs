@@ -1,5 +1,5 @@
-//! Parses input and writes pages: small ones on the calling thread, large ones on separate threads with bounded
-//! parallelism, so that they don't delay other requests.
+//! Parses input: small input on the calling thread, large input on separate threads with bounded parallelism, so that
+//! it doesn't delay other requests.
 
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock};
@@ -18,7 +18,7 @@ static PARSERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new((processors / 2).max(1)))
 });
 
-/// Does `work`, which parses or writes this many bytes.
+/// Does `work`, which parses this many bytes.
 ///
 /// # Errors
 /// When the process is about to end.

@@ -47,14 +47,6 @@ pub struct DeadLetter {
     pub body: Bytes,
 }
 
-impl DeadLetter {
-    /// Of its payload and of the upstream's last answer.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.body.len() + self.outcome.answer.as_ref().map_or(0, |answer| answer.body.len())
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeadFilter {

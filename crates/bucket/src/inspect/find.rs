@@ -59,12 +59,6 @@ impl From<EndedJob> for JobView {
 }
 
 impl JobView {
-    /// Of the upstream's last answer.
-    #[must_use]
-    pub fn answer_bytes(&self) -> usize {
-        self.outcome.as_ref().and_then(|(outcome, _)| outcome.answer.as_ref()).map_or(0, |answer| answer.body.len())
-    }
-
     /// Reads what view.lua made.
     pub(crate) fn read(reply: &mut Reply) -> Result<Self, BucketError> {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{OriginalUri, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -20,11 +20,9 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
-use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
 use crate::request::time;
-use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -101,17 +99,13 @@ pub(crate) async fn dead_letters(
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<DeadLettersQuery>,
     OriginalUri(uri): OriginalUri,
-    ClientIp(address): ClientIp,
 ) -> Result<Response, Problem> {
     let filter = query.filter()?;
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let _turn = intake.turns().take_large(Waiter::new(caller.id(), address)).await;
     let page = bucket.dead_letters(&filter, after.as_ref(), limit).await?;
-    let (sight, name) = (Sight::of(&caller), bucket.name().clone());
-    let bytes = page.items.iter().map(DeadLetter::bytes).sum();
-    pagination::masked_answer(uri, page, bytes, mask, move |letter| Letter::of(&name, letter, sight)).await
+    Ok(pagination::masked_answer(&uri, page, mask, |letter| Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 
 /// Returns a dead letter.
@@ -122,17 +116,11 @@ pub(crate) async fn dead_letters(
     responses((status = 200, description = "The dead letter", body = Letter), responses::OfJob)
 )]
 pub(crate) async fn dead_letter(
-    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     JobInPath(id): JobInPath,
-    ClientIp(address): ClientIp,
-) -> Result<Response, Problem> {
-    let _turn = intake.turns().take_large(Waiter::new(caller.id(), address)).await;
+) -> Result<Json<Letter>, Problem> {
     let letter = bucket.dead_letter(id).await?.ok_or_else(Problem::unknown_dead_letter)?;
-    let (sight, name) = (Sight::of(&caller), bucket.name().clone());
-    let bytes = letter.bytes();
-    let write = move || Json(Letter::of(&name, letter, sight)).into_response();
-    Ok(dripfeed_bucket::parse(bytes, write).await?)
+    Ok(Json(Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 
 /// Deletes a dead letter permanently.

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::Read;
-use dripfeed_bucket::{Bucket, JobView};
+use dripfeed_bucket::JobView;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
 use http::HeaderMap;
@@ -41,23 +41,18 @@ pub(crate) async fn job(
     ClientIp(address): ClientIp,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let waiter = Waiter::new(caller.id(), address);
-    let mut view = look(&intake, &bucket, id, &waiter).await?;
+    let mut view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
     let mut applied = None;
-    if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
-        && until_ended(&intake, &bucket, id, wait, waiter.clone()).await
-    {
-        view = look(&intake, &bucket, id, &waiter).await?;
-        applied = Some(wait.applied());
+    if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_))) {
+        let waiter = Waiter::new(caller.id(), address);
+        if until_ended(&intake, &bucket, id, wait, waiter).await {
+            view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
+            applied = Some(wait.applied());
+        }
     }
     let mut response = Json(Job::of(bucket.name(), view, Sight::of(&caller))).into_response();
     response.headers_mut().extend(applied);
     Ok(response)
-}
-
-async fn look(intake: &Intake, bucket: &Bucket, id: JobId, waiter: &Waiter) -> Result<JobView, Problem> {
-    let _turn = intake.turns().take_to_look(waiter.clone()).await;
-    bucket.find(id).await?.ok_or_else(Problem::unknown_job)
 }
 
 /// A job, without its payload.

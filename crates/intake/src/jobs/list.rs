@@ -13,10 +13,8 @@ use crate::jobs::job::Job;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
-use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
-use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +53,6 @@ pub(crate) async fn jobs(
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<JobsQuery>,
     OriginalUri(uri): OriginalUri,
-    ClientIp(address): ClientIp,
 ) -> Result<Response, Problem> {
     let state = pagination::parsed::<JobState>("state", query.state.as_deref())?;
     let limit = pagination::limit(query.limit.as_deref())?;
@@ -64,7 +61,6 @@ pub(crate) async fn jobs(
     let key = pagination::param("idempotency_key", query.idempotency_key.as_deref(), |text| {
         IdempotencyKey::parse(text).map_err(|error| error.to_string())
     })?;
-    let _turn = intake.turns().take_large(Waiter::new(caller.id(), address)).await;
     let page = match key {
         Some(key) if state.is_none() && after.is_none() => {
             find(&bucket, &caller, query.caller.as_deref(), &key).await?
@@ -75,9 +71,7 @@ pub(crate) async fn jobs(
         }
         None => bucket.jobs(state, after.as_ref(), limit).await?,
     };
-    let (sight, name) = (Sight::of(&caller), bucket.name().clone());
-    let bytes = page.items.iter().map(JobView::answer_bytes).sum();
-    pagination::masked_answer(uri, page, bytes, mask, move |view| Job::of(&name, view, sight)).await
+    Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
 }
 
 async fn find(

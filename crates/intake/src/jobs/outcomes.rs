@@ -3,7 +3,7 @@
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use dripfeed_auth::Read;
-use dripfeed_bucket::{JobView, Page};
+use dripfeed_bucket::JobView;
 use dripfeed_job::Ending;
 use serde::Deserialize;
 
@@ -12,10 +12,8 @@ use crate::jobs::job::Job;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
-use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -51,17 +49,13 @@ pub(crate) async fn outcomes(
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<OutcomesQuery>,
     OriginalUri(uri): OriginalUri,
-    ClientIp(address): ClientIp,
 ) -> Result<Response, Problem> {
     let since_ms = pagination::time_ms("since", query.since.as_deref())?;
     let ending = pagination::parsed::<Ending>("outcome", query.outcome.as_deref())?;
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let _turn = intake.turns().take_large(Waiter::new(caller.id(), address)).await;
     let page = bucket.outcomes(since_ms, ending, after.as_ref(), limit).await?;
-    let (sight, name) = (Sight::of(&caller), bucket.name().clone());
-    let page = Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next };
-    let bytes = page.items.iter().map(JobView::answer_bytes).sum();
-    pagination::masked_answer(uri, page, bytes, mask, move |view| Job::of(&name, view, sight)).await
+    let sight = Sight::of(&caller);
+    Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
 }

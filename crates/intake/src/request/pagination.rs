@@ -88,31 +88,23 @@ pub(crate) fn answer<T, S: Serialize>(uri: &Uri, page: Page<T>, show: impl FnMut
 }
 
 /// Whether `redacted` asks that what the settings redact is masked.
-pub(crate) fn mask(intake: &Intake, redacted: Option<&str>) -> Result<Option<Redaction>, Problem> {
-    Ok(parsed::<bool>("redacted", redacted)?.unwrap_or(false).then(|| intake.settings().redaction.clone()))
+pub(crate) fn mask<'i>(intake: &'i Intake, redacted: Option<&str>) -> Result<Option<&'i Redaction>, Problem> {
+    Ok(parsed::<bool>("redacted", redacted)?.unwrap_or(false).then_some(&intake.settings().redaction))
 }
 
-/// The same of items that have payloads, `bytes` together, with what `mask` names masked. A large page is written on
-/// another thread, so that it doesn't block others.
-pub(crate) async fn masked_answer<T: Send + 'static, S: Serialize>(
-    uri: Uri,
+/// The same of items that have payloads, with what `mask` names masked.
+pub(crate) fn masked_answer<T, S: Serialize>(
+    uri: &Uri,
     page: Page<T>,
-    bytes: usize,
-    mask: Option<Redaction>,
-    mut show: impl FnMut(T) -> S + Send + 'static,
-) -> Result<Response, Problem> {
-    /// Of an item's other members, about.
-    const MEMBERS: usize = 300;
-    let bytes = bytes + page.items.len() * MEMBERS;
-    let write = move || {
-        let Some(mask) = mask else { return answer(&uri, page, show) };
-        answer(&uri, page, |item| {
-            let mut item = serde_json::to_value(show(item)).unwrap_or_default();
-            mask.mask_item(&mut item);
-            item
-        })
-    };
-    Ok(dripfeed_bucket::parse(bytes, write).await?)
+    mask: Option<&Redaction>,
+    mut show: impl FnMut(T) -> S,
+) -> Response {
+    let Some(mask) = mask else { return answer(uri, page, show) };
+    answer(uri, page, |item| {
+        let mut item = serde_json::to_value(show(item)).unwrap_or_default();
+        mask.mask_item(&mut item);
+        item
+    })
 }
 
 #[derive(Serialize, ToSchema)]

@@ -29,7 +29,6 @@ use crate::request::access::BucketAccess;
 use crate::request::body;
 use crate::request::client_ip::ClientIp;
 use crate::shares::Waiter;
-use crate::shares::turns::Turn;
 use crate::submit::admit::{counted, judge};
 use crate::submit::current_bucket;
 use crate::submit::options;
@@ -59,21 +58,19 @@ pub(crate) async fn batch(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let form = options::none_here(&headers, "in a batch, set options in the items").and_then(|()| Form::of(&headers));
-    let form = counted(&intake, bucket.name(), form)?;
-    let body = counted(&intake, bucket.name(), body::read(body, &intake).await)?;
-    let turn = intake.turns().take_to_parse(&Waiter::new(caller.id(), address), body.len()).await;
-    let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, form, body).await)?;
-    Ok(admit_all(&intake, &bucket, &caller, Origin { headers, address }, read, turn).await)
+    let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
+    Ok(admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await)
 }
 
 async fn read(
     intake: &Intake,
     caller: &Caller,
     headers: &HeaderMap,
-    form: Form,
-    body: Bytes,
+    body: Body,
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
+    options::none_here(headers, "in a batch, set options in the items")?;
+    let form = Form::of(headers)?;
+    let body = body::read(body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
     let (most, caller) = (intake.settings().max_batch, caller.id().map(str::to_owned));
     let items = move |body: &Bytes| {
@@ -88,14 +85,13 @@ async fn read(
     body::parse(body, items).await
 }
 
-/// Admits all valid items in one call, and responds for all items in order. `turn`: the one in which they were parsed.
+/// Admits all valid items in one call, and responds for all items in order.
 async fn admit_all(
     intake: &Intake,
     bucket: &Bucket,
     caller: &Caller,
     origin: Origin,
     read: Vec<Result<Submission, Problem>>,
-    turn: Option<Turn>,
 ) -> Response {
     let mut submissions = Vec::with_capacity(read.len());
     // A problem for an invalid item; None for one that the bucket decides on.
@@ -107,11 +103,7 @@ async fn admit_all(
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
-    let waiter = Waiter::new(caller.id(), origin.address);
-    let turn = match turn {
-        Some(turn) => turn,
-        None => intake.turns().take(waiter, submissions.len(), bytes).await,
-    };
+    let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
     let admissions = current_bucket::judge_many(intake, bucket, submissions, origin).await;
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
