@@ -1,5 +1,5 @@
 -- What admit.lua needs of jobs with a key, limits, options, a share or a schedule, and where others wait.
--- needs: now, mixed, caller_share, ticks, rules/check, kind/places
+-- needs: mixed, caller_share, ticks, rules/check, kind/places
 return {
   takes_turns = takes_turns, open_places = open_places, own_waits_by = own_waits_by, note_mixed = note_mixed,
   open_ticks = open_ticks,

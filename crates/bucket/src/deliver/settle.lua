@@ -1,7 +1,7 @@
 -- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living
 -- replica by that replica's own hand alone.
 --
--- needs: at_maxmemory, now, keep, record, kind/held
+-- needs: at_maxmemory, now, record, kind/held
 -- opens: open_rare = settle_rare
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)

@@ -1,6 +1,6 @@
 -- Counts a bucket at one moment.
 --
--- needs: now, pace, pace_spend, kind/jobs, kind/census
+-- needs: now, pace, spend, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
 --       8 standby (hash)  9 outbox (stream) where ends go elsewhere, then where a pace has its state (string), then the
 --       kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) |

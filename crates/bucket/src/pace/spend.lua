@@ -1,5 +1,5 @@
 -- What calls may be made now, and what was spent.
--- needs: now, pace, pace_constants, rules/pace
+-- needs: now, rules/pace
 
 -- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the
 -- most that can have passed since this replica last asked, by a clock that isn't set, and `asked` what the Redis clock

@@ -59,11 +59,11 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("outbox", include_str!("../outbox/outbox.lua")),
     Fragment::new("pace", include_str!("../pace.lua")),
     Fragment::new("pace_constants", PACE_CONSTANTS),
-    Fragment::new("pace_spend", include_str!("../pace/spend.lua")),
     Fragment::new("record", include_str!("../ended/record.lua")),
     Fragment::new("schedule_state", include_str!("../schedule/schedule_state.lua")),
     Fragment::new("settle_rare", include_str!("../deliver/settle_rare.lua")),
     Fragment::new("slots", include_str!("../history/slots.lua")),
+    Fragment::new("spend", include_str!("../pace/spend.lua")),
     Fragment::new("there", include_str!("../inspect/doctor/there.lua")),
     Fragment::new("ticks", include_str!("../schedule/ticks.lua")),
 ];
