@@ -1,13 +1,14 @@
 //! Lua scripts, and calls of them.
 
+mod fragment;
 mod parts;
 
 use std::sync::OnceLock;
 
 use redis::{Cmd, ToRedisArgs};
 
+pub use fragment::{Fragment, Fragments};
 use parts::{BrokenNeeds, ScriptParts};
-pub use parts::{Fragment, Fragments};
 
 /// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
 #[derive(Debug)]
