@@ -1,0 +1,110 @@
+//! What settle.lua is given of a batch.
+
+use std::collections::BTreeMap;
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{Chain, Ending, Outcome};
+use dripfeed_store::Call;
+
+use super::ended_attempt::{EndedAttempt, Settlement};
+use crate::deliver::take::Claim;
+use crate::settings::{BucketSettings, Leak};
+
+/// How the upstream took each call, and when its job was taken.
+pub(super) fn packed_calls(batch: &[EndedAttempt]) -> String {
+    let called = batch.iter().filter(|ended| ended.was_called());
+    called.map(|ended| format!("{} {} ", ended.reaction(), ended.claim.taken_ms)).collect()
+}
+
+/// As its kind names it.
+pub(super) fn job(call: &mut Call<'_>, claim: &Claim) {
+    match &claim.element {
+        None => call.arg(claim.id.to_string()),
+        Some(element) => call.arg(&element[..]),
+    };
+}
+
+/// The completed jobs of a batch: their bytes, in all and by caller, and the record of each.
+pub(super) fn complete(call: &mut Call<'_>, batch: &[EndedAttempt]) {
+    let completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
+    let (mut freed, mut callers) = (0, BTreeMap::<_, (u64, u64)>::new());
+    // What somebody else has added counts no bytes, and is no caller's.
+    for (claim, _) in completed.iter().filter(|(claim, _)| claim.bytes > 0) {
+        freed += claim.bytes;
+        if let Some(caller) = claim.caller.as_deref().filter(|caller| !caller.is_empty()) {
+            let (jobs, bytes) = callers.entry(caller).or_default();
+            (*jobs, *bytes) = (*jobs + 1, *bytes + claim.bytes);
+        }
+    }
+    call.arg(freed).arg(callers.len()).arg(completed.len());
+    for (claim, _) in &completed {
+        job(call, claim);
+    }
+    for (claim, (status, answer)) in &completed {
+        call.arg(record(claim, Ending::Delivered, None, Some(*status), claim.failures + 1, *answer));
+    }
+    for (caller, (jobs, bytes)) in callers {
+        call.arg(caller).arg(jobs).arg(bytes);
+    }
+}
+
+fn record(
+    claim: &Claim,
+    result: Ending,
+    reason: Option<&str>,
+    status: Option<u16>,
+    attempts: u32,
+    answer: Option<&AnswerBody>,
+) -> String {
+    let (reason, caller) = (reason.map(str::to_owned), claim.caller.clone());
+    Outcome { result, reason, status, attempts, caller, answer: answer.cloned() }.to_record()
+}
+
+/// What is kept and which ends go elsewhere; where some do, also what each job says about that.
+pub(super) fn packed_ends(settings: &BucketSettings, batch: &[EndedAttempt]) -> String {
+    let mut packed = settings.packed_ends();
+    if !settings.on_outcome.is_empty() {
+        for EndedAttempt { claim, .. } in batch.iter().filter(|ended| ended.claim.chain != Chain::default()) {
+            packed += &format!("\nof {} {}", claim.id, claim.chain.to_field());
+        }
+    }
+    packed
+}
+
+/// `failed`: the attempt as it is kept.
+pub(super) fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
+    let EndedAttempt { claim, settlement, .. } = ended;
+    match settlement {
+        // See `complete`.
+        Settlement::Complete { .. } => {}
+        // An element: this is a list.
+        Settlement::Retry { .. } if claim.element.is_some() => {
+            let reason = "the attempt failed, and a list bucket doesn't retry";
+            let record = record(claim, Ending::Dead, Some(reason), None, claim.failures + 1, None);
+            call.arg("bury").arg(record).arg(reason).arg(failed);
+        }
+        Settlement::Retry { after } => {
+            call.arg("park").arg(ms_up(*after)).arg("1").arg(failed);
+        }
+        Settlement::Throttled { .. } => {
+            call.arg("park").arg(ended.throttle_ms(leak)).arg("0").arg("");
+        }
+        Settlement::Requeue => {
+            call.arg("park").arg(0).arg("").arg("");
+        }
+        Settlement::Bury { reason, status, answer, called } => {
+            let attempts = claim.failures + u32::from(*called);
+            let record = record(claim, Ending::Dead, Some(reason), *status, attempts, answer.as_ref());
+            call.arg("bury").arg(record).arg(reason).arg(failed);
+        }
+    }
+}
+
+/// Of the attempts in which the upstream was called, in µs; 0 when none exists.
+pub(super) fn mean_us(batch: &[EndedAttempt]) -> u64 {
+    let called = || batch.iter().filter(|ended| ended.was_called());
+    let calls = called().count() as u128;
+    let sum: u128 = called().map(|ended| ended.lasted.as_micros()).sum();
+    u64::try_from(sum.checked_div(calls).unwrap_or(0)).unwrap_or(u64::MAX)
+}
