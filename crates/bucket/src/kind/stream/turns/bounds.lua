@@ -34,9 +34,11 @@ do
     return #due
   end
 
-  -- Whether somebody deleted one of these keys, where they were there at the end of the last take: those who were in it
-  -- would be called no more.
-  local function has_lost(were_in_flows, were_throttled)
+  -- Whether somebody deleted one of these keys, where they were there at the end of the last take, or the hash that
+  -- says so (`is_state_lost`): those who were in it would be called no more.
+  local function has_lost(is_state_lost)
+    if is_state_lost then return true end
+    local were_in_flows, were_throttled = flow_state.were_there()
     local keys = {}
     if were_in_flows then keys[1] = FLOWS end
     if were_throttled then keys[#keys + 1] = flow_state.throttled end
@@ -44,9 +46,8 @@ do
   end
 
   -- No such setting is in force: all flows come back, some in each take.
-  local function end_bounds(pace_key)
-    local is_lost = redis.call('HEXISTS', flow_state.hash, 'clock') == 0
-    flow_state.has_lost = is_lost or has_lost(flow_state.were_there())
+  local function end_bounds(pace_key, is_state_lost)
+    flow_state.has_lost = has_lost(is_state_lost)
     if bring_back('+inf', BACK_AT_END) == BACK_AT_END then return end
     redis.call('DEL', flow_state.hash)
     redis.call('HDEL', pace_key, 'flows')
@@ -84,16 +85,15 @@ do
   -- `elapsed`, `asked`, `undrained` in µs, as for the pace.
   function open_bounds(pace_key, pace, text, elapsed, asked, undrained)
     local is_counted = pace.flows == '1' or pace.flows == 'counting'
+    local known = redis.call('HGET', flow_state.hash, 'clock')
+    local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
+    local is_state_lost = is_counted and not clock
     if text == '' then
-      if is_counted then end_bounds(pace_key) end
+      if is_counted then end_bounds(pace_key, is_state_lost) end
       return nil
     end
     flow_state.is_in_force, flow_state.is_take = true, true
     local print = string.sub(redis.sha1hex(text), 1, 8)
-    local known = redis.call('HGET', flow_state.hash, 'clock')
-    local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
-    -- Somebody deleted this hash, and with it who was there: those who wait may be gone, too.
-    local is_lost = is_counted and not clock
     if clock and is_counted then
       -- As for the pace (limit_plan).
       if asked then elapsed = tonumber(wall) < asked and 0 or math.max(0, elapsed - wall + asked) end
@@ -110,7 +110,7 @@ do
     end
     clock = math.floor(clock)
     redis.call('HSET', flow_state.hash, 'clock', table.concat({ whole(clock), whole(now_us), print, whole(lost) }, ' '))
-    flow_state.has_lost = is_lost or has_lost(flow_state.were_there())
+    flow_state.has_lost = has_lost(is_state_lost)
     local states = flow_state.open_states(cjson.decode(text), clock, lost, undrained)
     local bounds = { states = states }
 
