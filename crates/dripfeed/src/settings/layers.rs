@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::{Environment, FileFormat, Format as _, Map, Source, Value};
-use dripfeed_job::unique_members::{self, UniqueMembers};
+use dripfeed_job::unique_members::UniqueMembers;
 use dripfeed_limit::load;
 
 use super::config_error::{ConfigError, ConfigErrors};
@@ -64,7 +64,7 @@ impl Layer {
 
     /// Of two members of one name the reader would take the last.
     fn read_json(origin: &str, text: &str) -> Result<Self, ConfigError> {
-        unique_members::from_str::<UniqueMembers>(text).map_err(|error| unreadable(origin, &error.to_string()))?;
+        serde_json::from_str::<UniqueMembers>(text).map_err(|error| unreadable(origin, &error.to_string()))?;
         Self::read(origin, FileFormat::Json, text)
     }
 

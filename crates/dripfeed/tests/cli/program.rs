@@ -107,40 +107,40 @@ impl Drop for Running {
     }
 }
 
-/// What a process says, read as it comes. Two of its parts may speak in any order.
+/// What a process writes, read as it comes. Two of its parts may write in any order.
 struct Lines {
-    told: Receiver<String>,
-    heard: RefCell<Vec<String>>,
+    written: Receiver<String>,
+    unread: RefCell<Vec<String>>,
 }
 
 impl Lines {
     fn of(pipe: impl Read + Send + 'static) -> Self {
-        let (tell, told) = channel();
+        let (write, written) = channel();
         std::thread::spawn(move || {
             let lines = BufReader::new(pipe).lines().map_while(Result::ok);
-            lines.take_while(|line| tell.send(line.clone()).is_ok()).for_each(drop);
+            lines.take_while(|line| write.send(line.clone()).is_ok()).for_each(drop);
         });
-        Self { told, heard: RefCell::default() }
+        Self { written, unread: RefCell::default() }
     }
 
     fn with(&self, text: &str) -> String {
-        let mut heard = self.heard.borrow_mut();
-        if let Some(at) = heard.iter().position(|line| line.contains(text)) {
-            return heard.remove(at);
+        let mut unread = self.unread.borrow_mut();
+        if let Some(at) = unread.iter().position(|line| line.contains(text)) {
+            return unread.remove(at);
         }
         loop {
-            match self.told.recv_timeout(PATIENCE) {
+            match self.written.recv_timeout(PATIENCE) {
                 Ok(line) if line.contains(text) => return line,
-                Ok(line) => heard.push(line),
-                Err(error) => unreachable!("waiting for `{text}` ({error}); heard: {heard:#?}"),
+                Ok(line) => unread.push(line),
+                Err(error) => unreachable!("waiting for `{text}` ({error}); unread: {unread:#?}"),
             }
         }
     }
 
     /// All lines that [`Lines::with`] didn't return, once the process has closed the pipe.
     fn rest(&self) -> Vec<String> {
-        let mut lines = self.heard.take();
-        lines.extend(iter::from_fn(|| self.told.recv_timeout(PATIENCE).ok()));
+        let mut lines = self.unread.take();
+        lines.extend(iter::from_fn(|| self.written.recv_timeout(PATIENCE).ok()));
         lines
     }
 }

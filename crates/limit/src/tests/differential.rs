@@ -18,15 +18,15 @@ const ONE_SIDED: usize = 5;
 /// What the Rust rules say of a step, as a report of the Lua ones.
 fn report(scope: &mut LocalScope, now: u64, n: u64, ahead: u64, lease: u64) -> Vec<i64> {
     let verdict = scope.take(n, lease);
-    let told = |wait| match wait {
+    let in_us = |wait| match wait {
         Wait::Ready => 0,
         Wait::After(wait) => i64::try_from(wait.as_micros()).unwrap() + int(ahead),
         Wait::Never => -1,
     };
     let worst = verdict.tiers.iter().map(|(wait, _)| *wait).max().unwrap();
-    let mut report = vec![int(now), i64::from(verdict.passed), told(worst), int(verdict.taken)];
+    let mut report = vec![int(now), i64::from(verdict.passed), in_us(worst), int(verdict.taken)];
     for (wait, left) in verdict.tiers {
-        report.extend([told(wait), int(left.calls), int(left.resets) + int(ahead)]);
+        report.extend([in_us(wait), int(left.calls), int(left.resets) + int(ahead)]);
     }
     report
 }
@@ -50,7 +50,7 @@ struct Walk {
     /// The last plan that was charged.
     charged: Option<Plan>,
     /// The last wait that was reported.
-    told: u64,
+    wait: u64,
     /// How many passed and were refused so far.
     passed: usize,
     refused: usize,
@@ -65,7 +65,7 @@ impl Walk {
         let now = NOON + random.u64(0..86_400_000_000);
         let definition = scope.phases(now).next().map(|(tier, phase)| Definition::new(tier.clone(), phase));
         let scope = LocalScope::new(scope.phases(now));
-        Self { policy, scope, now, written: false, charged: None, told: 0, passed: 0, refused: 0, definition }
+        Self { policy, scope, now, written: false, charged: None, wait: 0, passed: 0, refused: 0, definition }
     }
 
     /// A part of what may pass at once: what a call costs, and the time that goes by, are counted in it.
@@ -92,12 +92,12 @@ impl Walk {
         let few = self.passed.min(self.refused) * ONE_SIDED < self.passed.max(self.refused);
         self.now += match random.u8(0..10) {
             0..8 if few && self.refused < self.passed => 0,
-            0..8 if few => self.told,
+            0..8 if few => self.wait,
             0..3 => random.u64(0..=grain_us / 2),
             3..5 => random.u64(0..=grain_us * 3),
             5 => random.u64(0..=period * 3),
-            6 | 7 => self.told,
-            8 => self.told.saturating_sub(1),
+            6 | 7 => self.wait,
+            8 => self.wait.saturating_sub(1),
             _ => 0,
         };
         0
@@ -120,7 +120,7 @@ impl Walk {
             return ((at, false, charged), Done::Other);
         }
         let report = report(&mut self.scope, at, scope.cost, ahead, plan_now.id());
-        self.told = u64::try_from(report[2]).unwrap_or(0);
+        self.wait = u64::try_from(report[2]).unwrap_or(0);
         *(if report[1] == 1 { &mut self.passed } else { &mut self.refused }) += 1;
         self.hold_against_definition(scope.cost, plan_now.id(), &report, ahead);
         if report[1] == 1 && scope.cost > 0 {
@@ -149,9 +149,9 @@ impl Walk {
             true => definition.add(definition::Done::Charged { at, n, id }),
             false => definition.add(definition::Done::Denied { at, n }),
         }
-        let told: Vec<i64> = report[4..].to_vec();
+        let tier: Vec<i64> = report[4..].to_vec();
         let by_its_clock = |wait: i64| if wait > 0 { wait - int(ahead) } else { wait };
-        definition.check(at, n, &[by_its_clock(told[0]), told[1], told[2] - int(ahead)]);
+        definition.check(at, n, &[by_its_clock(tier[0]), tier[1], tier[2] - int(ahead)]);
     }
 }
 
@@ -173,12 +173,12 @@ async fn walk(kind: impl Fn(&mut fastrand::Rng) -> Tier) {
             .collect();
         bench.store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
         let reports = bench.run(&steps).await;
-        for (at, (told, done)) in reports.iter().zip(&done).enumerate() {
+        for (at, (report, done)) in reports.iter().zip(&done).enumerate() {
             let Done::Decided(expected) = done else { continue };
             let tier = &walk.policy.tiers()[0];
-            assert_eq!(told, expected, "{tier}, {tier:?}, step {at} of rule {rule} with seed {seed}");
-            if told[1] == 1 { passed += 1 } else { refused += 1 }
+            assert_eq!(report, expected, "{tier}, {tier:?}, step {at} of rule {rule} with seed {seed}");
         }
+        (passed, refused) = (passed + walk.passed, refused + walk.refused);
     }
     let both = format!("{passed} passed and {refused} were refused");
     assert!(passed > STEPS / 10 && refused > STEPS / 10, "{both}: too one-sided, with seed {seed}");

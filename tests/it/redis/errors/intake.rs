@@ -291,12 +291,12 @@ async fn answers_to_callers_are_true() {
             let before = harness.proxy.all_calls();
             harness.proxy.plan(name, fault, 1);
             let expected = ErrorAnswer::expected(name, fault, &prepared.0);
-            let told = ErrorAnswer::by(&harness.ask(&client, prepared).await);
+            let answer = ErrorAnswer::by(&harness.ask(&client, prepared).await);
             assert!(harness.proxy.has_done(name), "{call} doesn't call {name}");
-            if told != expected {
-                wrong.push(format!("{name} {fault:?}: {told:?}, expected {expected:?}"));
+            if answer != expected {
+                wrong.push(format!("{name} {fault:?}: {answer:?}, expected {expected:?}"));
             }
-            accepted += u64::from(name == "admit" && told == ErrorAnswer::AsEver);
+            accepted += u64::from(name == "admit" && answer == ErrorAnswer::AsEver);
             let again = works_again(&harness, &client, call).await;
             assert!(again < Duration::from_secs(10), "{name} {fault:?}: it took {again:?}");
             accepted += u64::from(name == "admit");
