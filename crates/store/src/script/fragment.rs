@@ -1,5 +1,5 @@
-//! A fragment of Lua, and what its header comment says: which fragments it needs (`-- needs: …`), and which one it opens
-//! (`-- opens: … = …`). All of it can be read at compile time.
+//! A fragment of Lua, and what its header comment says: which fragments it needs (`-- needs: …`), and which one it
+//! opens (`-- opens: … = …`). All of it can be read at compile time.
 
 const COMMENT: &[u8] = b"--";
 const NEEDS: &[u8] = b"-- needs: ";
