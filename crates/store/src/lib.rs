@@ -14,6 +14,7 @@ mod connection;
 mod durability;
 mod error;
 mod installation;
+mod large_requests;
 mod node;
 mod registry;
 mod replicated;
@@ -38,6 +39,7 @@ pub use error::{Certainty, ErrorKind, StoreError};
 pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
 };
+pub use large_requests::LargeTurn;
 pub use registry::known_entries::{KnownEntries, News};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;

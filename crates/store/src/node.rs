@@ -8,6 +8,7 @@ use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
+use crate::large_requests::LargeRequests;
 use crate::replicated::Replicated;
 use crate::script::Call;
 use crate::settings::RedisSettings;
@@ -65,6 +66,7 @@ pub(crate) struct Node {
     connection: Arc<Connection>,
     /// For what is large: a connection answers in order.
     large: Arc<Connection>,
+    large_requests: Arc<LargeRequests>,
     /// For the durability class `replicated`.
     replicated: Option<Replicated>,
 }
@@ -79,7 +81,7 @@ impl Node {
             Durability::Replicated => Some(Replicated::open(settings, &connector)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
-        Arc::new(Self { connection, large, replicated })
+        Arc::new(Self { connection, large, large_requests: Arc::default(), replicated })
     }
 
     /// How the latest attempts to connect ended; returns when they have.
@@ -104,13 +106,22 @@ impl Node {
         &self.connection
     }
 
+    pub(crate) fn large_requests(&self) -> Arc<LargeRequests> {
+        Arc::clone(&self.large_requests)
+    }
+
     pub(crate) fn address(&self) -> &Address {
         self.connection.connector().address()
     }
 
     pub(crate) async fn ask(&self, request: Request<'_>) -> Result<Value, StoreError> {
         let during = request.during();
-        let connection = if request.is_large() { &self.large } else { &self.connection };
+        let connection = if request.is_large() {
+            &self.large
+        } else {
+            self.large_requests.note_small();
+            &self.connection
+        };
         match (request, &self.replicated) {
             (Request::Durable(call), Some(replicated)) => replicated.run(call).await,
             (Request::Script(call) | Request::Durable(call), _) => run(connection, during, call).await,

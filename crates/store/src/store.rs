@@ -14,6 +14,7 @@ use crate::connection::bell::Bell;
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
+use crate::large_requests::LargeTurn;
 use crate::node::{Node, Request};
 use crate::salt::Salt;
 use crate::script::Call;
@@ -195,6 +196,13 @@ impl Store {
     /// time.
     pub async fn run_durably<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, StoreError> {
         self.ask(Request::Durable(call)).await
+    }
+
+    /// Waits until a request of so many bytes may be made to the server of this store: while small ones are made there,
+    /// large ones leave it to them for most of the time. None: nobody serves the slot.
+    pub async fn large_turn(&self, bytes: usize) -> Option<LargeTurn> {
+        let requests = self.nodes().first()?.large_requests();
+        Some(requests.turn(bytes).await)
     }
 
     /// Runs one command. Not for blocking reads, which would delay all other commands of the connection.

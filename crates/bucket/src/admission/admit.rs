@@ -19,7 +19,7 @@ use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReaso
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS, SMALL_BYTES};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
@@ -31,12 +31,10 @@ static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admi
 const ELEMENT: [&str; 1] = ["element"];
 
 /// One call on its way: what comes meanwhile makes the next one larger, and a large one takes less time for each job.
-const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 1, rest: Duration::ZERO };
-/// Beside small ones Redis has no more than one large call to work on, and none for half of the time: a job of 1 MiB
-/// keeps it from others for some milliseconds, until it is settled.
-const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1, rest: Duration::from_millis(100) };
-/// Bodies in one small call: with all else of their jobs less than what is a large request for a connection.
-const SMALL_BYTES: usize = 64 * 1024;
+const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 1 };
+/// Beside small ones Redis has no more than one large call to work on, and rests from them for most of the time: a job of
+/// 1 MiB keeps it from others for some milliseconds, until it is settled.
+const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 
 /// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1200);
@@ -82,6 +80,8 @@ fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
     Batches::new(limits, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
+            let bytes: usize = requests.iter().map(weigh).sum();
+            let _turn = if bytes > SMALL_BYTES { redis_bucket.store.large_turn(bytes).await } else { None };
             let (requests, places) = redis_bucket.by_caller(requests);
             #[cfg(feature = "planted-bugs")]
             if let Some(answers) = crate::script::fault_injection::answered_before_write(requests.len()) {

@@ -23,7 +23,7 @@ use crate::settings::Keep;
 static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
 /// One call at a time, so that its number shows whether it was carried out.
-const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1, rest: Duration::ZERO };
+const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 
 /// About what one failed attempt takes.
 const FAILED_BYTES: usize = 2 << 10;

@@ -19,7 +19,7 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("await_outcome", SHARED, include_str!("await_outcome.lua"));
 
-const LIMITS: Limits = Limits { items: 500, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
+const LIMITS: Limits = Limits { items: 500, bytes: usize::MAX, calls: 1 };
 /// Between two looks for one job.
 const LOOK: Duration = Duration::from_secs(2);
 /// How long a look registers who waits: some looks may fail.

@@ -89,13 +89,14 @@ impl Bucket {
         for _ in 0..CALLS {
             let mut reply =
                 self.redis_bucket.letters(filter, &from, limit - items.len(), bytes, LetterContent::Whole).await?;
-            let last = reply.text()?;
+            let (last, before) = (reply.text()?, bytes);
             while !reply.is_empty() {
                 let mut letter = reply.array()?;
                 let (id, fields) = (letter.parse()?, letter.array()?.pairs()?);
                 bytes += fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
                 items.extend(read(id, &fields));
             }
+            self.redis_bucket.note_page(bytes - before);
             if last.is_empty() {
                 return Ok(Page { items, next: None });
             }
@@ -150,7 +151,10 @@ impl RedisBucket {
         call.arg(filter.caller.as_deref().unwrap_or_default());
         call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
         call.arg(u8::from(filter.exact_reason));
-        Reply::new("list_dead", self.store.run::<Value>(&call.with_large_reply()).await?)
+        let turn = self.page_turn().await;
+        let reply = self.store.run::<Value>(&call.with_large_reply()).await?;
+        drop(turn);
+        Reply::new("list_dead", reply)
     }
 
     /// The ids of all jobs whose letters match, oldest first.

@@ -58,9 +58,13 @@ impl RedisBucket {
         for _ in 0..CALLS {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.ranges()]);
             call.arg(&last).arg(limit - items.len()).arg(state.map_or("", JobState::as_str)).arg(bytes);
+            let turn = self.page_turn().await;
             let mut reply = Reply::new("list", self.store.run(&call).await?)?;
+            drop(turn);
             last = reply.text()?;
-            bytes = reply.count()?;
+            let read = reply.count()?;
+            self.note_page(usize::try_from(read.saturating_sub(bytes)).unwrap_or(usize::MAX));
+            bytes = read;
             while !reply.is_empty() {
                 items.push(JobView::read(&mut reply.array()?)?);
             }

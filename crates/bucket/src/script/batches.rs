@@ -1,7 +1,6 @@
 //! Group commit: items that arrive while a call is running form the next batch. A single item never waits.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use futures::Future;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -13,8 +12,6 @@ pub(crate) struct Limits {
     pub(crate) items: usize,
     pub(crate) bytes: usize,
     pub(crate) calls: usize,
-    /// After a call its place is empty for as long as the call took, at most so long: the busier Redis is, the longer.
-    pub(crate) rest: Duration,
 }
 
 /// Items that wait beyond this make the sender wait.
@@ -117,13 +114,9 @@ where
         let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
         let call = call.clone();
         tokio::spawn(async move {
-            let begun = Instant::now();
             for (answer, to) in call(items).await.into_iter().zip(answers) {
                 // Who asked may have left meanwhile.
                 let _ = to.send(answer);
-            }
-            if !limits.rest.is_zero() {
-                tokio::time::sleep(begun.elapsed().min(limits.rest)).await;
             }
             drop(place);
         });
@@ -176,7 +169,7 @@ mod tests {
     /// How many items were in the call of each, when all came during the first one's. An item weighs what it is.
     async fn sizes_of_calls(items: &[usize], bytes: usize) -> Vec<usize> {
         let gate = Arc::new(Semaphore::new(0));
-        let limits = Limits { items: 10, bytes, calls: 1, rest: Duration::ZERO };
+        let limits = Limits { items: 10, bytes, calls: 1 };
         let held = gate.clone();
         let batches = Batches::new(
             limits,
@@ -209,7 +202,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_put_at_once_goes_into_one_call() {
-        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
         let batches = Batches::new(limits, |()| 1, async |items: Vec<()>| vec![items.len(); items.len()]);
         let sizes = futures::future::join_all((0..8).map(|_| batches.put(()))).await;
         assert_eq!(sizes, [Some(8); 8]);
@@ -217,7 +210,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_of_others_waits_behind_one_call_of_a_large_batch() {
-        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1, rest: Duration::ZERO };
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
         let batches = Batches::new(
             limits,
             |_| 1,
@@ -234,26 +227,6 @@ mod tests {
         assert_eq!(batches.put(7).await, Some(7));
         assert!(!many.is_finished(), "the other had to wait for all of the batch");
         assert_eq!(many.await.unwrap(), (0..1000).map(Some).collect::<Vec<_>>());
-    }
-
-    #[tokio::test]
-    async fn after_a_call_nothing_is_asked_for_as_long_as_it_took() {
-        const TOOK: Duration = Duration::from_millis(20);
-        let limits = Limits { items: 1, bytes: usize::MAX, calls: 1, rest: Duration::from_hours(1) };
-        let batches = Batches::new(
-            limits,
-            |()| 1,
-            async |_| {
-                let begun = Instant::now();
-                tokio::time::sleep(TOOK).await;
-                vec![(begun, Instant::now())]
-            },
-        );
-        let calls: Vec<_> = batches.put_all(vec![(), (), ()]).await.into_iter().flatten().collect();
-        for pair in calls.windows(2) {
-            assert!(pair[1].0 - pair[0].1 >= TOOK, "{calls:?}");
-        }
-        assert_eq!(calls.len(), 3);
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@
 //! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
 //! replicas as soon as it is written, without polling.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
@@ -112,6 +112,8 @@ pub(crate) struct RedisBucket {
     pub(crate) keyed_looked_at: AtomicU64,
     /// What the next sample for the history goes on from where Redis has none; empty: nothing.
     pub(crate) last_look: Mutex<String>,
+    /// Bytes that Redis read for the latest page of jobs or dead letters.
+    pub(crate) page_bytes: AtomicUsize,
 }
 
 impl RedisBucket {
@@ -123,8 +125,8 @@ impl RedisBucket {
         let store = store.for_key(&keys.jobs());
         let effective =
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
-        let (keyed_looked_at, last_look) = (AtomicU64::new(0), Mutex::default());
-        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look }
+        let (keyed_looked_at, last_look, page_bytes) = (AtomicU64::new(0), Mutex::default(), AtomicUsize::new(0));
+        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look, page_bytes }
     }
 
     /// As configured.

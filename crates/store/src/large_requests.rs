@@ -1,0 +1,131 @@
+//! Large requests leave Redis to small ones for most of the time. Redis works on one request at a time, and on one of
+//! 1 MiB for milliseconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// For so long after a small request others are expected.
+const RECENT: Duration = Duration::from_millis(100);
+/// A rest is as long as its request took; beside small requests that many times over as the request has these bytes.
+/// How long others wait grows with the square of what a request takes: so they wait no longer for few large ones than
+/// for many small ones.
+const UNIT: usize = 64 * 1024;
+const LONGEST_REST: Duration = Duration::from_millis(250);
+
+/// Those to one server.
+#[derive(Debug)]
+pub(crate) struct LargeRequests {
+    since: Instant,
+    /// ms from then to the latest small request.
+    small_ms: AtomicU64,
+    /// When the next large one may be made.
+    next: Mutex<Instant>,
+}
+
+impl Default for LargeRequests {
+    fn default() -> Self {
+        let since = Instant::now();
+        Self { since, small_ms: AtomicU64::new(0), next: Mutex::new(since) }
+    }
+}
+
+impl LargeRequests {
+    pub(crate) fn note_small(&self) {
+        self.note_small_at(Instant::now());
+    }
+
+    fn note_small_at(&self, now: Instant) {
+        self.small_ms.store(self.ms_until(now), Ordering::Relaxed);
+    }
+
+    /// Waits until a request of so many bytes may be made. It lasts until the turn is dropped.
+    pub(crate) async fn turn(self: Arc<Self>, bytes: usize) -> LargeTurn {
+        loop {
+            let (next, begun) = (*self.next(), Instant::now());
+            if next <= begun {
+                return LargeTurn { requests: self, bytes, begun };
+            }
+            sleep_until(next).await;
+        }
+    }
+
+    /// Where several were made at once, their rests follow each other.
+    fn rest_from(&self, now: Instant, bytes: usize, took: Duration) {
+        let quiet_ms = self.ms_until(now).saturating_sub(self.small_ms.load(Ordering::Relaxed));
+        let is_alone = u128::from(quiet_ms) > RECENT.as_millis();
+        let times = if is_alone { 1 } else { u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).max(1) };
+        let mut next = self.next();
+        *next = (*next).max(now) + took.saturating_mul(times).min(LONGEST_REST);
+    }
+
+    fn next(&self) -> MutexGuard<'_, Instant> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ms_until(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.since).as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Lasts as long as the request; then Redis rests from large ones.
+#[derive(Debug)]
+pub struct LargeTurn {
+    requests: Arc<LargeRequests>,
+    bytes: usize,
+    begun: Instant,
+}
+
+impl Drop for LargeTurn {
+    fn drop(&mut self) {
+        self.requests.rest_from(Instant::now(), self.bytes, self.begun.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOK: Duration = Duration::from_millis(5);
+
+    /// The rest after a request that ends now, the latest small one having been made `quiet` before.
+    fn rest_after(bytes: usize, quiet: Duration) -> Duration {
+        let requests = LargeRequests::default();
+        let small = requests.since + RECENT;
+        requests.note_small_at(small);
+        requests.rest_from(small + quiet, bytes, TOOK);
+        requests.next().duration_since(small + quiet)
+    }
+
+    #[test]
+    fn large_requests_leave_as_much_time_as_they_took() {
+        assert_eq!(rest_after(16 * UNIT, 2 * RECENT), TOOK);
+    }
+
+    #[test]
+    fn beside_small_requests_they_leave_more_the_larger_they_are() {
+        for (bytes, times) in [(UNIT / 2, 1), (UNIT, 1), (4 * UNIT, 4), (16 * UNIT, 16)] {
+            assert_eq!(rest_after(bytes, RECENT), TOOK * times);
+        }
+        assert_eq!(rest_after(usize::MAX, RECENT), LONGEST_REST);
+    }
+
+    #[test]
+    fn the_rests_of_those_made_at_once_follow_each_other() {
+        let requests = LargeRequests::default();
+        for _ in 0..2 {
+            requests.rest_from(requests.since, UNIT, TOOK);
+        }
+        assert_eq!(requests.next().duration_since(requests.since), 2 * TOOK);
+    }
+
+    #[tokio::test]
+    async fn no_large_request_is_made_during_a_rest() {
+        let requests = Arc::new(LargeRequests::default());
+        requests.rest_from(Instant::now(), UNIT, TOOK);
+        let rested = *requests.next();
+        assert!(requests.turn(UNIT).await.begun >= rested);
+    }
+}
