@@ -7,7 +7,7 @@ use dripfeed_bucket::{Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use dripfeed_trace::Tracer;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Mutex;
 
 use crate::buckets::define::definitions::Definitions;
 use crate::installation::redis_servers::RedisServers;
@@ -15,6 +15,7 @@ use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::readings::Readings;
 use crate::settings::IntakeSettings;
+use crate::shares::body_budget::BodyBudget;
 use crate::shares::turns::CallerTurns;
 use crate::shares::wait_limit::WaitLimit;
 
@@ -52,7 +53,7 @@ impl Intake {
         exporter: MetricsExporter,
         redis: RedisServers,
     ) -> Self {
-        let body_budget = BodyBudget::new(settings.max_bodies);
+        let body_budget = BodyBudget::new(settings.max_bodies, settings.max_body);
         let waits = WaitLimit::new(settings.max_waits, settings.max_waits_per_caller);
         let streams = WaitLimit::new(settings.max_event_streams, settings.max_event_streams_per_caller);
         let readings = Readings::new(Arc::clone(&buckets));
@@ -155,20 +156,5 @@ impl Intake {
 
     pub(crate) fn health(&self) -> &Health {
         self.0.exporter.health()
-    }
-}
-
-/// Bytes of request bodies in memory, over all connections.
-pub(crate) struct BodyBudget(Arc<Semaphore>);
-
-impl BodyBudget {
-    pub(crate) fn new(bytes: u64) -> Self {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
-    }
-
-    /// Reserves bytes until the permit is dropped. None: the budget is used up.
-    pub(crate) fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 }

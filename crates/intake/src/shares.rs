@@ -1,6 +1,7 @@
-//! Concurrency limits per caller, so that one caller doesn't delay others: requests to Redis, and requests that stay
-//! open.
+//! Limits per caller, so that one caller doesn't delay others: requests to Redis, requests that stay open, and bodies in
+//! memory.
 
+pub(crate) mod body_budget;
 pub(crate) mod turns;
 pub(crate) mod wait_limit;
 mod waiter;

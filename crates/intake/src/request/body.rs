@@ -1,6 +1,7 @@
 //! Reads a request's body within limits of size, time and memory.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -15,15 +16,27 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::intake::{BodyBudget, Intake};
+use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::settings::IntakeSettings;
+use crate::shares::Waiter;
+use crate::shares::body_budget::{BodyBudget, BodyShare, COUNTED};
 
 /// A body, and its share of the memory budget until it is dropped.
 struct Budgeted {
     body: Bytes,
-    _permit: Option<OwnedSemaphorePermit>,
+    _reserved: Reserved,
 }
+
+#[derive(Default)]
+struct Reserved {
+    permit: Option<OwnedSemaphorePermit>,
+    share: Option<BodyShare>,
+}
+
+/// Who sends a body: the id of its key, and its address.
+#[derive(Clone, Copy)]
+pub(crate) struct Sender<'a>(pub(crate) Option<&'a str>, pub(crate) Option<IpAddr>);
 
 impl AsRef<[u8]> for Budgeted {
     fn as_ref(&self) -> &[u8] {
@@ -32,7 +45,12 @@ impl AsRef<[u8]> for Budgeted {
 }
 
 pub(crate) async fn read(body: Body, intake: &Intake) -> Result<Bytes, Problem> {
-    read_within(body, intake.settings(), intake.body_budget()).await
+    read_within(body, intake.settings(), intake.body_budget(), None).await
+}
+
+/// Of callers that send many: each gets its part of the memory.
+pub(crate) async fn read_from(sender: Sender<'_>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
+    read_within(body, intake.settings(), intake.body_budget(), Some(sender)).await
 }
 
 /// Parses a body; a large one on a separate thread, so that it doesn't block others.
@@ -43,12 +61,17 @@ pub(crate) async fn parse<T: Send + 'static>(
     dripfeed_bucket::parse(body.len(), move || read(&body)).await?
 }
 
-async fn read_within(body: Body, settings: &IntakeSettings, budget: &BodyBudget) -> Result<Bytes, Problem> {
+async fn read_within(
+    body: Body,
+    settings: &IntakeSettings,
+    budget: &BodyBudget,
+    sender: Option<Sender<'_>>,
+) -> Result<Bytes, Problem> {
     // A declared length is refused before the first byte is read.
     if body.size_hint().lower() > settings.max_body {
         return Err(too_large(settings.max_body));
     }
-    let mut read = pin!(collect(body, settings.max_body, budget));
+    let mut read = pin!(collect(body, settings.max_body, budget, sender));
     // Most bodies have come with their head: they need no timer.
     if let Poll::Ready(read) = futures::poll!(read.as_mut()) {
         return read;
@@ -59,25 +82,39 @@ async fn read_within(body: Body, settings: &IntakeSettings, budget: &BodyBudget)
 
 /// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many
 /// bytes.
-async fn collect(mut body: Body, most: u64, budget: &BodyBudget) -> Result<Bytes, Problem> {
+async fn collect(mut body: Body, most: u64, budget: &BodyBudget, sender: Option<Sender<'_>>) -> Result<Bytes, Problem> {
     let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let mut collected = Bytes::new();
-    let mut reserved: Option<OwnedSemaphorePermit> = None;
+    let mut reserved = Reserved::default();
     while let Some(frame) = body.frame().await {
         let incomplete = |_| Problem::new(Code::BadBody, "the body ended early, or its framing is invalid");
         let Ok(data) = frame.map_err(incomplete)?.into_data() else { continue };
         if data.len() > most_bytes - collected.len() {
             return Err(too_large(most));
         }
-        let permit = budget.reserve(data.len()).ok_or_else(overloaded)?;
-        match &mut reserved {
-            Some(reserved) => reserved.merge(permit),
-            None => reserved = Some(permit),
-        }
+        reserved.add(data.len(), collected.len(), budget, sender).ok_or_else(overloaded)?;
         // Most bodies come as a whole, and are kept where the connection has read them.
         collected = if collected.is_empty() { data } else { joined(collected, &data) };
     }
-    Ok(Bytes::from_owner(Budgeted { body: collected, _permit: reserved }))
+    Ok(Bytes::from_owner(Budgeted { body: collected, _reserved: reserved }))
+}
+
+impl Reserved {
+    /// For `more` bytes behind those `before`. None: there is no room for them.
+    fn add(&mut self, more: usize, before: usize, budget: &BodyBudget, sender: Option<Sender<'_>>) -> Option<()> {
+        if let Some(Sender(caller, address)) = sender
+            && before + more > COUNTED
+        {
+            let counted = if self.share.is_some() { more } else { before + more };
+            self.share.get_or_insert_with(|| budget.share_of(Waiter::new(caller, address))).add(counted)?;
+        }
+        let permit = budget.reserve(more)?;
+        match &mut self.permit {
+            Some(reserved) => reserved.merge(permit),
+            None => self.permit = Some(permit),
+        }
+        Some(())
+    }
 }
 
 /// Copies what came before only the first time: from then on nobody shares it.

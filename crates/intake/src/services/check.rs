@@ -21,8 +21,9 @@ use crate::openapi::verdict::Verdict;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::ServiceAccess;
+use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
-use crate::request::{body, json};
+use crate::request::json;
 use crate::settings::IntakeSettings;
 use crate::shares::Waiter;
 
@@ -48,7 +49,7 @@ pub(crate) async fn check(
     ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Response, Problem> {
-    let body = body::read(body, &intake).await?;
+    let body = body::read_from(Sender(caller.id(), address), body, &intake).await?;
     let read = |body: &Bytes| {
         let check: Check = json::read(body)?;
         let headers = check.headers()?;

@@ -5,6 +5,7 @@ mod schema;
 mod split;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Instant;
 
 use axum::Json;
@@ -26,7 +27,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::BucketAccess;
-use crate::request::body;
+use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::shares::Waiter;
 use crate::submit::admit::{counted, judge};
@@ -58,19 +59,20 @@ pub(crate) async fn batch(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let read = counted(&intake, bucket.name(), read(&intake, &caller, &headers, body).await)?;
+    let read = counted(&intake, bucket.name(), read(&intake, &caller, address, &headers, body).await)?;
     Ok(admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await)
 }
 
 async fn read(
     intake: &Intake,
     caller: &Caller,
+    address: Option<IpAddr>,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
     options::none_here(headers, "in a batch, set options in the items")?;
     let form = Form::of(headers)?;
-    let body = body::read(body, intake).await?;
+    let body = body::read_from(Sender(caller.id(), address), body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
     let (most, caller) = (intake.settings().max_batch, caller.id().map(str::to_owned));
     let items = move |body: &Bytes| {

@@ -1,5 +1,6 @@
 //! `ANY …/proxy/…`: submits this request itself. Method, path, query, headers and body are forwarded unchanged.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -16,7 +17,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{BadOption, Code, Problem};
 use crate::request::access::BucketAccess;
-use crate::request::body;
+use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
@@ -56,7 +57,7 @@ pub(crate) async fn proxy(
         let detail = format!("{method} can't be submitted as a job");
         return Err(Problem::new(Code::MethodNotAllowed, detail).with([(header::ALLOW, allow)]));
     }
-    let request = Proxied { method, uri: &uri, headers: &headers };
+    let request = Proxied { method, uri: &uri, headers: &headers, address };
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
     let submission = counted(&intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
@@ -68,12 +69,13 @@ struct Proxied<'r> {
     method: Method,
     uri: &'r Uri,
     headers: &'r HeaderMap,
+    address: Option<IpAddr>,
 }
 
 async fn read(
     intake: &Intake,
     caller: &Caller,
-    Proxied { method, uri, headers }: Proxied<'_>,
+    Proxied { method, uri, headers, address }: Proxied<'_>,
     client_address: ClientAddress,
     body: Body,
 ) -> Result<Submission, Problem> {
@@ -92,7 +94,7 @@ async fn read(
         ..Submission::default()
     };
     options::read(headers, OptionSource::ProxiedRequest, &mut submission)?;
-    submission.body = body::read(body, intake).await?;
+    submission.body = body::read_from(Sender(caller.id(), address), body, intake).await?;
     Ok(submission)
 }
 

@@ -15,7 +15,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::body;
+use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::submit::admit::{admit, counted};
 use crate::submit::options::{self, OptionSource};
@@ -62,13 +62,19 @@ pub(crate) async fn put(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let read = read(intake, &caller, &headers, body).await;
+    let read = read(intake, &caller, address, &headers, body).await;
     let submission = counted(intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
     admit(intake, &bucket, Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
-async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {
+async fn read(
+    intake: &Intake,
+    caller: &Caller,
+    address: Option<IpAddr>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Submission, Problem> {
     let mut submission = Submission { caller: caller.id().map(str::to_owned), ..Submission::default() };
     options::read(headers, OptionSource::Headers, &mut submission)?;
     submission.content_type = options::payload_header(headers, &header::CONTENT_TYPE)?;
@@ -77,6 +83,6 @@ async fn read(intake: &Intake, caller: &Caller, headers: &HeaderMap, body: Body)
         let pushed = submission.headers.push(header::CONTENT_ENCODING.as_str(), &encoding);
         pushed.map_err(|error| options::bad_header(&header::CONTENT_ENCODING, &error))?;
     }
-    submission.body = body::read(body, intake).await?;
+    submission.body = body::read_from(Sender(caller.id(), address), body, intake).await?;
     Ok(submission)
 }

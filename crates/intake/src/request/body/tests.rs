@@ -26,7 +26,7 @@ fn settings() -> IntakeSettings {
 }
 
 async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes, Problem> {
-    read_within(body, settings, &BodyBudget::new(settings.max_bodies)).await
+    read_within(body, settings, &BodyBudget::new(settings.max_bodies, settings.max_body), None).await
 }
 
 fn code(read: Result<Bytes, Problem>) -> Code {
@@ -48,8 +48,8 @@ async fn reading_stops_at_the_size_limit() {
 
 #[tokio::test]
 async fn bodies_share_a_budget_and_release_it() {
-    let budget = BodyBudget::new(15);
-    let read = async |text: &'static str| read_within(Body::from(text), &settings(), &budget).await;
+    let budget = BodyBudget::new(15, 10);
+    let read = async |text: &'static str| read_within(Body::from(text), &settings(), &budget, None).await;
     let first = read("0123456789").await.unwrap();
     let part = first.slice(2..4);
     assert_eq!(code(read("012345").await), Code::Overloaded);
@@ -58,6 +58,21 @@ async fn bodies_share_a_budget_and_release_it() {
     assert_eq!(code(read("0123456789").await), Code::Overloaded, "a slice of the first is still in use");
     drop(part);
     assert_eq!(read("0123456789").await.unwrap(), "0123456789");
+}
+
+#[tokio::test]
+async fn large_bodies_of_one_caller_leave_room_for_others() {
+    let large = IntakeSettings { max_body: 1 << 20, ..settings() };
+    let budget = BodyBudget::new(4 << 20, large.max_body);
+    let read = async |caller, bytes: usize| {
+        read_within(Body::from(vec![b'x'; bytes]), &large, &budget, Some(Sender(Some(caller), None))).await
+    };
+    let held = [read("acme", 1 << 20).await.unwrap(), read("acme", 1 << 20).await.unwrap()];
+    assert_eq!(code(read("acme", COUNTED + 1).await), Code::Overloaded);
+    assert_eq!(read("acme", COUNTED).await.unwrap().len(), COUNTED);
+    assert_eq!(read("other", 1 << 20).await.unwrap().len(), 1 << 20);
+    drop(held);
+    assert_eq!(read("acme", 1 << 20).await.unwrap().len(), 1 << 20);
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ async fn an_endless_body_is_refused_and_the_sender_sees_the_response() {
 #[tokio::test]
 async fn incomplete_bodies_use_bounded_memory() {
     let stage = Stage::set().await;
-    let server = Server::start(&stage, IntakeSettings { max_bodies: 70_000, ..intake_settings() }).await;
+    let server = Server::start(&stage, IntakeSettings { max_bodies: 140_000, ..intake_settings() }).await;
     let mut slow = server.connect().await;
     slow.send(head("Content-Length: 60000\r\n") + &"x".repeat(59_999)).await;
     let large = last("POST /v1/buckets/b/jobs", "", &"y".repeat(20_000));

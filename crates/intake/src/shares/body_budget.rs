@@ -1,0 +1,97 @@
+//! Limits the bytes of request bodies in memory: those of all callers together, and of each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::shares::Waiter;
+
+/// Smaller bodies don't count for their caller: on all connections together they leave room for others.
+pub(crate) const COUNTED: usize = 16 * 1024;
+
+pub(crate) struct BodyBudget {
+    bytes: Arc<Semaphore>,
+    most_of_one: usize,
+    by_caller: Arc<Mutex<HashMap<Waiter, usize>>>,
+}
+
+impl BodyBudget {
+    /// One caller gets half of the bytes, and room for one body in any case.
+    pub(crate) fn new(bytes: u64, largest: u64) -> Self {
+        let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self {
+            bytes: Arc::new(Semaphore::new(usize_of(bytes).min(Semaphore::MAX_PERMITS))),
+            most_of_one: usize_of(largest.max(bytes / 2)),
+            by_caller: Arc::default(),
+        }
+    }
+
+    /// Reserves bytes until the permit is dropped. None: the budget is used up.
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.bytes).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
+    }
+
+    /// What one body takes of its caller's part.
+    pub(crate) fn share_of(&self, caller: Waiter) -> BodyShare {
+        BodyShare { most: self.most_of_one, by_caller: Arc::clone(&self.by_caller), caller, bytes: 0 }
+    }
+}
+
+/// It takes nothing any more once it is dropped.
+pub(crate) struct BodyShare {
+    most: usize,
+    by_caller: Arc<Mutex<HashMap<Waiter, usize>>>,
+    caller: Waiter,
+    bytes: usize,
+}
+
+impl BodyShare {
+    /// None: the caller's part is used up.
+    pub(crate) fn add(&mut self, bytes: usize) -> Option<()> {
+        let mut by_caller = locked(&self.by_caller);
+        let held = by_caller.get(&self.caller).copied().unwrap_or(0) + bytes;
+        if held > self.most {
+            return None;
+        }
+        by_caller.insert(self.caller.clone(), held);
+        self.bytes += bytes;
+        Some(())
+    }
+}
+
+impl Drop for BodyShare {
+    fn drop(&mut self) {
+        let mut by_caller = locked(&self.by_caller);
+        if let Some(held) = by_caller.get_mut(&self.caller) {
+            *held -= self.bytes;
+            if *held == 0 {
+                by_caller.remove(&self.caller);
+            }
+        }
+    }
+}
+
+fn locked(by_caller: &Mutex<HashMap<Waiter, usize>>) -> MutexGuard<'_, HashMap<Waiter, usize>> {
+    by_caller.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_gets_half_and_others_theirs() {
+        let budget = BodyBudget::new(100, 10);
+        let [mut acme, mut other] = ["acme", "other"].map(|caller| budget.share_of(Waiter::new(Some(caller), None)));
+        assert_eq!((acme.add(30), acme.add(20), acme.add(1), other.add(50)), (Some(()), Some(()), None, Some(())));
+        drop((acme, other));
+        assert!(locked(&budget.by_caller).is_empty(), "a caller without a body is forgotten");
+    }
+
+    #[test]
+    fn a_caller_has_room_for_one_body_in_any_case() {
+        let mut share = BodyBudget::new(100, 80).share_of(Waiter::new(Some("acme"), None));
+        assert_eq!(share.add(80), Some(()));
+    }
+}
