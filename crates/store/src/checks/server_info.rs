@@ -1,8 +1,9 @@
 //! The version, role and settings that a server reports.
 
+use std::collections::HashMap;
 use std::{fmt, str::FromStr};
 
-use redis::{InfoDict, cmd};
+use redis::cmd;
 
 use crate::durability::Durability;
 use crate::durability::append_fsync::AppendFsync;
@@ -48,7 +49,7 @@ impl ServerInfo {
     /// # Errors
     /// When it doesn't answer, or INFO is denied to us.
     pub async fn gather(store: &Store, durability: Durability) -> Result<Self, StoreError> {
-        let info: InfoDict = store.command(&cmd("INFO")).await?;
+        let info: String = store.command(&cmd("INFO")).await?;
         let mut facts = Self::from_info(&info);
         // INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too.
         // Each denial is a line in the ACL LOG of Redis, so all classes but `fsync`, which can't do without, ask until
@@ -60,15 +61,17 @@ impl ServerInfo {
         Ok(facts)
     }
 
-    fn from_info(info: &InfoDict) -> Self {
-        let text = |key: &str| info.get::<String>(key).unwrap_or_default();
+    fn from_info(info: &str) -> Self {
+        let fields: HashMap<&str, &str> = info.lines().filter_map(|line| line.split_once(':')).collect();
+        let text = |key: &str| fields.get(key).copied().unwrap_or_default();
+        let number = |key: &str| text(key).parse().unwrap_or(0);
         let redis = text("redis_version");
-        let product = match info.get::<String>("valkey_version") {
+        let product = match fields.get("valkey_version") {
             Some(version) => format!("Valkey {version}"),
             None => format!("Redis {redis}"),
         };
         let online = |n: &usize| text(&format!("slave{n}")).contains("state=online");
-        let replicas = info.get("connected_slaves").unwrap_or(0);
+        let replicas = text("connected_slaves").parse().unwrap_or(0);
         Self {
             product,
             version: redis.parse().unwrap_or_default(),
@@ -76,16 +79,16 @@ impl ServerInfo {
             // Valkey has another name for `redis_mode`.
             is_cluster: text("cluster_enabled") == "1",
             is_reached_as_cluster: false,
-            eviction: text("maxmemory_policy"),
-            used_memory: info.get("used_memory").unwrap_or(0),
-            peak_memory: info.get("used_memory_peak").unwrap_or(0),
-            max_memory: info.get("maxmemory").unwrap_or(0),
+            eviction: text("maxmemory_policy").to_owned(),
+            used_memory: number("used_memory"),
+            peak_memory: number("used_memory_peak"),
+            max_memory: number("maxmemory"),
             append_only: text("aof_enabled") == "1",
             append_only_works: text("aof_last_write_status") != "err",
             append_fsync: None,
             replicas: (0..replicas).filter(online).count(),
             // The line is there only when the setting and its max-lag are above zero.
-            replicas_required: info.contains_key(&"min_slaves_good_slaves"),
+            replicas_required: fields.contains_key("min_slaves_good_slaves"),
         }
     }
 }
@@ -137,11 +140,11 @@ mod tests {
 
     #[test]
     fn a_lone_redis_is_read() {
-        let facts = ServerInfo::from_info(&InfoDict::new(
+        let facts = ServerInfo::from_info(
             "# Server\r\nredis_version:6.2.14\r\nredis_mode:standalone\r\n\
              maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
              role:master\r\nconnected_slaves:0\r\n",
-        ));
+        );
         assert_eq!(facts.product, "Redis 6.2.14");
         assert_eq!(facts.version.to_string(), "6.2.14");
         assert!(facts.is_master && facts.append_only && facts.append_only_works);
@@ -151,12 +154,12 @@ mod tests {
 
     #[test]
     fn valkey_is_named_and_only_replicas_that_follow_count() {
-        let facts = ServerInfo::from_info(&InfoDict::new(
+        let facts = ServerInfo::from_info(
             "redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nrole:master\r\nconnected_slaves:2\r\n\
              min_slaves_good_slaves:1\r\n\
              slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=0\r\n\
              slave1:ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0\r\n",
-        ));
+        );
         assert_eq!(facts.product, "Valkey 8.1.1");
         assert!(facts.version > "6.2".parse().unwrap_or_default());
         assert_eq!((facts.replicas, facts.replicas_required), (1, true));

@@ -1,5 +1,7 @@
 //! Parses the definition of a bucket from the API, with the parser of `[buckets.NAME]`.
 
+use std::sync::OnceLock;
+
 use config::{FileFormat, Format as _};
 use dripfeed_bucket::BucketSettings;
 use dripfeed_job::BucketName;
@@ -43,8 +45,9 @@ pub(crate) struct PreparedDefinition {
 pub(crate) struct DefinitionReader {
     pub(crate) define: DefineSettings,
     defaults: Json,
-    /// Of a bucket that says nothing else. None: something is wrong with `[defaults]`, which is reported elsewhere.
-    default_settings: Option<BucketSettings>,
+    /// Of a bucket that says nothing else, read for the first definition. None: something is wrong with `[defaults]`,
+    /// which is reported elsewhere.
+    default_settings: OnceLock<Option<BucketSettings>>,
 }
 
 impl DefinitionReader {
@@ -57,13 +60,15 @@ impl DefinitionReader {
             defaults[key] = compiled[key].clone();
         }
         defaults["allow_private"] = json!(define.allow_private);
-        let mut reader = Self { define, defaults, default_settings: None };
-        let of_defaults = "defaults"
-            .parse()
-            .ok()
-            .and_then(|name| reader.read_any(&name, &json!({ "upstream": "https://defaults.invalid" })).ok());
-        reader.default_settings = of_defaults.map(|bucket| bucket.settings(Durability::Process));
-        reader
+        Self { define, defaults, default_settings: OnceLock::new() }
+    }
+
+    fn default_settings(&self) -> Option<&BucketSettings> {
+        let read = || {
+            let bucket = self.read_any(&"defaults".parse().ok()?, &json!({ "upstream": "https://defaults.invalid" }));
+            Some(bucket.ok()?.settings(Durability::Process))
+        };
+        self.default_settings.get_or_init(read).as_ref()
     }
 
     /// Whether anybody may define buckets.
@@ -73,7 +78,7 @@ impl DefinitionReader {
 
     /// The most calls at once of each processor: what is allowed, or what each bucket has anyway.
     pub(crate) fn most_concurrency(&self) -> u32 {
-        let default = self.default_settings.as_ref().map_or(0, |defaults| defaults.leak.concurrency);
+        let default = self.default_settings().map_or(0, |defaults| defaults.leak.concurrency);
         default.max(self.define.concurrency.into())
     }
 
@@ -141,7 +146,7 @@ impl DefinitionReader {
         }
         let bucket = self.read_any(name, definition)?;
         let settings = bucket.settings(Durability::Process);
-        let exceeded = self.default_settings.iter().flat_map(|defaults| ceiling::exceeded(&settings, defaults));
+        let exceeded = self.default_settings().into_iter().flat_map(|defaults| ceiling::exceeded(&settings, defaults));
         let mut exceeded: Vec<DefinitionFault> = exceeded.collect();
         let most = self.most_concurrency();
         if settings.leak.concurrency > most {
