@@ -158,11 +158,12 @@ impl Keep {
         ms_up(self.idempotency_keys)
     }
 
-    /// As the scripts read it (keep.lua): ms to keep outcomes, the most of them and of their bytes, then the same of
-    /// dead letters, and ms to keep idempotency keys from the end of their jobs on, and 1 where a full dead letter
-    /// queue holds the bucket; then the most failed attempts of a job, and the most jobs that have some.
+    /// As the scripts read it (keep.lua): 1 where a full dead letter queue holds the bucket; ms to keep outcomes, the
+    /// most of them and of their bytes, then the same of dead letters, and ms to keep idempotency keys from the end of
+    /// their jobs on; then the most failed attempts of a job, and the most jobs that have some.
     pub(crate) fn packed(&self) -> String {
         let numbers = [
+            u64::from(self.when_dead_full == WhenDeadFull::Hold),
             ms_up(self.outcomes),
             self.most_outcomes,
             self.outcomes_bytes,
@@ -170,7 +171,6 @@ impl Keep {
             self.most_dead,
             self.dead_bytes,
             self.keys_ms(),
-            u64::from(self.when_dead_full == WhenDeadFull::Hold),
             self.failed_attempts.into(),
             self.most_failed,
         ];

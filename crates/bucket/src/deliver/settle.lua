@@ -26,7 +26,7 @@ end
 
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9],
-  letters = KEYS[10], sizes = KEYS[11], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
+  letters = KEYS[10], sizes = KEYS[11], holders = nil, keyed_jobs = KEYS[13], key_ends = KEYS[14],
   notices = KEYS[15], keep = ARGV[3],
   -- A second line names where ends go.
   outbox = string.find(ARGV[3], '\n', 1, true) and opened_rare().open_outbox(ARGV[3], KEYS[16]),
@@ -39,6 +39,8 @@ local COMPLETED, OF_CALLER, OF_OTHER = 10, 3, 5
 local RECORDS = COMPLETED + completed
 local CALLERS = RECORDS + completed
 local OTHERS = CALLERS + OF_CALLER * callers
+-- Of nobody's jobs nothing is written there.
+if callers > 0 or OTHERS <= #ARGV then keys.holders = KEYS[12] end
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end
 -- A batch whose answer was lost comes again, and its first call may come after batches behind it.
@@ -81,6 +83,7 @@ if recorded.rare and redis.call('HGET', PACE, 'flows') then
   opened_rare().leave_flows(jobs, keys.notices)
 end
 if calls ~= '' then opened_rare().adapt(PACE, calls, hold) end
+-- record_exits writes it with the other rates, or else the flush behind it.
 if call > 0 then
   local mean = tonumber(rates.texts.call or call)
   rates.changed.call = whole(mean + (call - mean) / 8)

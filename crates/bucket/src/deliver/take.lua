@@ -20,7 +20,8 @@
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
 --         Redis clock }
 --         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
---         where more wait, { id, fields | element, failed attempts }… }, a small one packed by cmsgpack
+--         where more wait, { id, fields | element, failed attempts unless there are none }… }, a small one packed by
+--         cmsgpack
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
@@ -36,10 +37,12 @@ local late, undrained = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
+-- Few buckets have any of these keys: one command looks for all of them.
+local has_rare = redis.call('EXISTS', TAKES, waiting_keys()) > 0
 -- Nobody waits for this one any more: what it took, nobody would call. (A script has no room for more than 200 names.)
-do
+if has_rare then
   local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
-  if number <= given_up then return { 'idle', 0, '0', 0, whole(now_us) } end
+  if number <= given_up then return { 'idle', 0, '0', 0, now_us } end
 end
 
 local changed, paused = control_read(CONTROL, version)
@@ -59,7 +62,7 @@ local function idle(wait, takes_new, expired)
   -- from this one.
   pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
-  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, whole(now_us) }
+  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, now_us }
 end
 
 local held = hold_left(PACE, pace, elapsed)
@@ -71,7 +74,7 @@ if held > 0 and held <= longest_hold * 1000 then return idle(held) end
 if pace.grows and pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 
 do
-  local flying = count_in_flight(keys.jobs)
+  local flying = count_in_flight(keys.jobs, has_rare)
   if keys.outbox then outcome_room = keys.outbox.room(keys, flying) end
   local room = math.min(outcome_room, max_in_flight > 0 and max_in_flight - flying or math.huge)
   -- Without calls under way nothing but another bucket makes room.
@@ -92,7 +95,7 @@ pace_spend(PACE, pace, plan, #taken)
 local PACKED_BYTES = 65536
 -- What had to wait was all handed out: then one question is enough.
 local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
-local answer = { 'jobs', expired, whole(now_us), rest, unpack(taken) }
+local answer = { 'jobs', expired, now_us, rest, unpack(taken) }
 -- Packing costs a copy, which is more than it saves where there is much to copy.
 if bytes_read > PACKED_BYTES then return answer end
 return cmsgpack.pack(answer)

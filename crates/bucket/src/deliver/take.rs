@@ -253,7 +253,7 @@ fn read_job(
     if let Ok(job) = &mut job {
         job.body = alone(std::mem::take(&mut job.body));
     }
-    let failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
+    let failures = if reply.is_empty() { 0 } else { u32::try_from(reply.count()?).unwrap_or(u32::MAX) };
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let chain = job.as_ref().map(|job| job.chain.clone()).unwrap_or_default();
     let permit = Permit::new(grant.asked, grant.valid, grant.lateness.clone());

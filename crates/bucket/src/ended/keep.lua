@@ -2,18 +2,26 @@
 -- first two by number and bytes too, which the tally counts.
 -- needs: now
 
--- The bounds, as settings.rs packs them in `keys.keep`: read where they are needed. Most scripts need none, or
--- the first three.
-local kept
+-- The bounds, as settings.rs packs them in `keys.keep`: read where they are needed. Most scripts need none, or those of
+-- outcomes.
+local kept, kept_outcomes
 local function keep_of(keys)
   if kept then return kept end
   local n = { string.match(keys.keep, '^' .. string.rep('(%d+) ', 9) .. '(%d+)') }
   kept = {
-    outcomes_ms = tonumber(n[1]), most_outcomes = tonumber(n[2]), outcomes_bytes = tonumber(n[3]),
-    dead_ms = tonumber(n[4]), most_dead = tonumber(n[5]), dead_bytes = tonumber(n[6]), keys_ms = tonumber(n[7]),
-    holds = n[8] == '1', failed = tonumber(n[9]), most_failed = tonumber(n[10]),
+    holds = n[1] == '1', dead_ms = tonumber(n[5]), most_dead = tonumber(n[6]), dead_bytes = tonumber(n[7]),
+    keys_ms = tonumber(n[8]), failed = tonumber(n[9]), most_failed = tonumber(n[10]),
   }
   return kept
+end
+
+-- `before`: the ms up to which outcomes are too old; the most of them, and of their bytes.
+local function keep_of_outcomes(keys)
+  if not kept_outcomes then
+    local ms, most, bytes = string.match(keys.keep, '^%d (%d+) (%d+) (%d+)')
+    kept_outcomes = { before = now_ms - ms, most = tonumber(most), bytes = tonumber(bytes) }
+  end
+  return kept_outcomes
 end
 
 -- Adds to a counter of bytes in the tally (bytes, of the jobs; outcomes_bytes; dead_bytes), or takes off. Never below
@@ -43,18 +51,17 @@ local function end_key(keys, id)
 end
 
 -- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
--- records; `count`, `bytes`: what there is of them now; `oldest`: as ZRANGE has it, or nil. How many it has forgotten,
--- and the bytes of these.
-local function forget_outcomes(keys, recorded, count, bytes, oldest)
+-- records; `count`, `bytes`: what there is of them now; `any_old`: false where none is too old. How many it has
+-- forgotten, and the bytes of these.
+local function forget_outcomes(keys, recorded, count, bytes, any_old)
+  local keep = keep_of_outcomes(keys)
+  if any_old == false and count <= keep.most and bytes <= keep.bytes then return 0, 0 end
   -- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
   local FORGOTTEN = 200
   -- Arguments of one command: Lua unpacks no more than some thousands.
   local AT_ONCE = 1000
-  local ms, most_outcomes, most_bytes = string.match(keys.keep, '^(%d+) (%d+) (%d+)')
-  local before = now_ms - ms
-  most_outcomes, most_bytes = tonumber(most_outcomes), tonumber(most_bytes)
   local function is_beyond(ended_ms)
-    return tonumber(ended_ms) <= before or count > most_outcomes or bytes > most_bytes
+    return tonumber(ended_ms) <= keep.before or count > keep.most or bytes > keep.bytes
   end
   local most, held, old = FORGOTTEN + 2 * recorded, bytes, {}
   -- Of the ids that ended together, those that stay.
@@ -72,7 +79,7 @@ local function forget_outcomes(keys, recorded, count, bytes, oldest)
     return stay
   end
   while #old < most do
-    if not (oldest and oldest[2]) then oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES') end
+    local oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
     if not oldest[2] or not is_beyond(oldest[2]) then break end
     local stay = forget_of(oldest[1], oldest[2])
     redis.call('ZREM', keys.ended, oldest[1])
@@ -80,7 +87,6 @@ local function forget_outcomes(keys, recorded, count, bytes, oldest)
       redis.call('ZADD', keys.ended, oldest[2], table.concat(stay, ' '))
       break
     end
-    oldest = nil
   end
   for first = 1, #old, AT_ONCE do
     redis.call('HDEL', keys.outcomes, unpack(old, first, math.min(#old, first + AT_ONCE - 1)))
@@ -90,7 +96,7 @@ end
 
 -- Whether nothing may be buried until letters are deleted or replayed, or the bound is raised.
 local function dead_is_full(keys)
-  if string.match(keys.keep, '^' .. string.rep('%d+ ', 7) .. '(%d)') ~= '1' then return false end
+  if string.byte(keys.keep) ~= string.byte('1') then return false end
   local keep = keep_of(keys)
   return (redis.call('XLEN', keys.dead) >= keep.most_dead
     or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)

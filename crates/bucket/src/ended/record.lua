@@ -3,10 +3,10 @@
 -- needs: now, counts, keep, notices, kind/held
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
--- there were; `oldest`, of those; `rare`, whether any of the keys is there that few buckets have.
+-- there were; `any_old`, whether any of them is too old; `rare`, whether any of the keys is there that few buckets have.
 local recorded = {
   outcomes = {}, ids = {}, results = { delivered = nil }, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ',
-  before = nil, oldest = nil, rare = nil, tally = nil,
+  before = nil, any_old = nil, rare = nil, tally = nil,
 }
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
@@ -74,12 +74,22 @@ local function record(keys, id, outcome, result, size, caller, attempt, chain)
   end
 end
 
--- The same for jobs that were delivered. `outcomes`: the record of each; `freed`: their bytes. Of their callers the
--- script counts.
+-- The same for jobs that were delivered, once, before others. `outcomes`: the record of each; `freed`: their bytes. Of
+-- their callers the script counts.
 local function record_delivered(keys, jobs, outcomes, freed)
   if recorded.rare == false and not keys.outbox then
-    -- Then nothing else is kept of any job.
-    for i = 1, #jobs do note_outcome(job_id(jobs[i]), recorded.ms .. outcomes[i]) end
+    -- Then nothing else is kept of any job. Mostly all records are the same.
+    local texts, ids, bytes, outcome, text = recorded.outcomes, recorded.ids, 0, nil, nil
+    for i = 1, #jobs do
+      if outcomes[i] ~= outcome then
+        outcome = outcomes[i]
+        text = recorded.ms .. outcome
+      end
+      local id = job_id(jobs[i])
+      texts[2 * i - 1], texts[2 * i], ids[i] = id, text, id
+      bytes = bytes + #text
+    end
+    recorded.jobs, recorded.bytes = #jobs, bytes
     count_results('delivered', #jobs)
   else
     for i = 1, #jobs do record(keys, job_id(jobs[i]), outcomes[i], 'delivered', 0) end
@@ -110,9 +120,9 @@ local function record_too_large(keys, id, bytes)
   record(keys, id, outcome_of('dead', reason, 0, nil), 'dead', 0, nil)
 end
 
-local RESULTS = { 'delivered', 'dead', 'expired', 'cancelled' }
+-- Most jobs are delivered: the other results are read where there are any.
 local function read_tally(keys)
-  return redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', unpack(RESULTS))
+  return redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', 'delivered')
 end
 
 -- To be called once, when all jobs that leave in this script are recorded: writes their outcomes, what the bucket and
@@ -137,17 +147,15 @@ local function record_exits(keys)
   publish_ends(keys.notices)
   local tally = recorded.tally or read_tally(keys)
   local bytes, outcomes_bytes = tonumber(tally[1] or 0), tonumber(tally[2] or 0) + recorded.bytes
-  local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.oldest)
+  local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.any_old)
   -- Of a job that Redis lost, nothing was counted any more.
   local words = {
     'bytes', whole(math.max(0, bytes - recorded.freed)),
     'outcomes_bytes', whole(math.max(0, outcomes_bytes - forgotten)), nil, nil, nil, nil,
   }
-  for i, result in ipairs(RESULTS) do
-    local more = recorded.results[result]
-    if more then
-      words[#words + 1], words[#words + 2] = result, whole(tonumber(tally[i + 2] or 0) + more)
-    end
+  for result, more in pairs(recorded.results) do
+    local before = result == 'delivered' and tally[3] or result ~= 'delivered' and redis.call('HGET', keys.tally, result)
+    words[#words + 1], words[#words + 2] = result, whole(tonumber(before or 0) + more)
   end
   redis.call('HSET', keys.tally, unpack(words))
 end
@@ -158,8 +166,8 @@ local function check_types(keys)
   recorded.tally = read_tally(keys)
   rates.look(keys.meter, 'settled', 'leak', 'call')
   recorded.before = redis.call('HLEN', keys.outcomes)
-  recorded.oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
-  redis.call('HLEN', keys.holders)
+  recorded.any_old = redis.call('ZCOUNT', keys.ended, '-inf', whole(keep_of_outcomes(keys).before)) > 0
+  if keys.holders then redis.call('HLEN', keys.holders) end
   if keys.outbox then keys.outbox.check() end
   recorded.rare = redis.call('EXISTS', keys.keyed_jobs, keys.key_ends, keys.notices, held_keys()) > 0
   if recorded.rare then

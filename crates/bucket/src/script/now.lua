@@ -3,9 +3,10 @@ local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now_us / 1000)
 
--- A whole number as text. Lua's own conversion prints large ones as 1.7e+15.
+-- A number as text, rounded. Lua's own conversion prints large ones as 1.7e+15. '%d' takes a third of the time of
+-- '%.0f', and only what an integer holds.
 local function whole(number)
-  return string.format('%.0f', number)
+  return string.format(number % 1 == 0 and number * number < 2 ^ 106 and '%d' or '%.0f', number)
 end
 
 -- The value of a field in a stream entry's flat list of names and values; nil when absent or empty.

@@ -11,12 +11,15 @@ local function record_ends(keys)
   record_exits(keys)
 end
 
+-- What is there only while some jobs wait for something: nothing.
+local function waiting_keys() end
+
 local function count_in_flight(jobs)
   local _, held = count_jobs(jobs)
   return held
 end
 
--- Up to `want` jobs { id, element, failed attempts }…, how many expired on the way, µs until it is worth asking again,
+-- Up to `want` jobs { id, element }…, how many expired on the way, µs until it is worth asking again,
 -- and whether a new element would be taken at once. A call ends early when it has read enough, or put enough aside.
 local function hand_out(keys, consumer, want)
   local taken, expired, discarded = {}, 0, 0
@@ -40,7 +43,7 @@ local function hand_out(keys, consumer, want)
       expired = expired + 1
     else
       redis.call('LPUSH', TAKEN, element)
-      taken[#taken + 1] = { head.id, element, 0 }
+      taken[#taken + 1] = { head.id, element }
     end
   end
   if #taken > 0 then redis.call('HSET', TAKERS, consumer, redis.call('LLEN', TAKEN)) end

@@ -16,14 +16,22 @@ local function record_ends(keys)
   if rare.opened then rare.opened.record_exits(keys) end
 end
 
-local count_in_flight, hand_out
+local waiting_keys, count_in_flight, hand_out
 do
   local PARKED, FLOWS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
   -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again;
   -- and those with one.
   local not_pending, waiting_again, with_due_time, consumers
+  -- Whether any of `waiting_keys` may be there.
+  local may_wait
 
-  function count_in_flight(jobs)
+  -- What is there only while jobs are parked, or wait for others.
+  function waiting_keys()
+    return PARKED, FLOWS
+  end
+
+  function count_in_flight(jobs, is_any_there)
+    may_wait = is_any_there
     local pending = redis.pcall('XPENDING', jobs, GROUP)
     if pending.err then
       opened_rare().make_group(jobs)
@@ -35,7 +43,7 @@ do
     end
     level_at_first = redis.call('XLEN', jobs)
     not_pending = level_at_first - pending[1]
-    with_due_time = redis.call('ZCARD', PARKED)
+    with_due_time = may_wait and redis.call('ZCARD', PARKED) or 0
     waiting_again = parked - with_due_time
     consumers = pending[4] or {}
     return pending[1] - parked
@@ -59,12 +67,12 @@ do
       local got = redis.call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', most, 'STREAMS', keys.jobs, '>')
       local entries = got and got[1][2] or {}
       for _, found in ipairs(entries) do
-        local id, entry = found[1], found[2]
+        local entry = found[2]
         if is_plain(entry) then
           count_read(entry)
-          add_taken(id, entry, 0)
+          taken[#taken + 1] = found
         else
-          park_or_give(keys, id, entry)
+          park_or_give(keys, found[1], entry)
         end
       end
       read = read + #entries
@@ -101,7 +109,9 @@ do
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
-    local has_flows, due = redis.call('EXISTS', FLOWS) == 1, with_due_time > 0 and read_due(most_due) or {}
+    -- What is opened may have made them.
+    local has_flows = (may_wait or rare.opened) and redis.call('EXISTS', FLOWS) == 1
+    local due = with_due_time > 0 and read_due(most_due) or {}
     local flows = has_flows and opened_rare().first_flows(2) or {}
     -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
     -- that fewer seem to wait than do.

@@ -1,7 +1,7 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
 -- needs: constants, now, budget, kind/entry, kind/largest
 
--- Jobs { id, fields, failed attempts }…; how many expired, and how many were parked or ended otherwise.
+-- Jobs { id, fields, failed attempts unless there are none }…; how many expired, and how many were parked or ended otherwise.
 local taken, expired, put_aside = {}, 0, 0
 -- How many were chosen and aren't claimed yet.
 local chosen = 0
@@ -20,18 +20,12 @@ local function goes_on(want)
   return #taken + chosen < want and ended < BATCH_JOBS and #taken + chosen + ended < outcome_room and may_read()
 end
 
-local at_once
-do
-  -- The most bytes of an entry, nil where that isn't known; false: not looked yet.
-  local largest = false
-
-  -- How many entries one command may read; at least one.
-  function at_once(keys, want)
-    if largest == false then largest = largest_entry(keys, level_at_first) end
-    local room = largest and math.floor((BATCH_BYTES - bytes_read) / largest) or 1
-    local left = math.min(BATCH_JOBS, outcome_room - #taken - chosen) - expired - put_aside
-    return math.max(1, math.min(room, want - #taken - chosen, left))
-  end
+-- How many entries one command may read; at least one.
+local function at_once(keys, want)
+  local largest = largest_entry(keys, level_at_first)
+  local room = largest and math.floor((BATCH_BYTES - bytes_read) / largest) or 1
+  local left = math.min(BATCH_JOBS, outcome_room - #taken - chosen) - expired - put_aside
+  return math.max(1, math.min(room, want - #taken - chosen, left))
 end
 
 local function add_taken(id, entry, failures)
