@@ -7,6 +7,7 @@
 //! value; the crate that serves decides how to answer.
 
 mod framing;
+mod handler;
 mod health;
 pub mod limits;
 mod listener;
@@ -16,6 +17,7 @@ mod server;
 mod strict;
 mod tls;
 
+pub use handler::AnyHandler;
 pub use health::{Health, NotReady};
 pub use limits::ConnectionLimits;
 pub use listener::Listener;

@@ -1,6 +1,7 @@
 //! The routes of the API, and the middleware around them.
 
 mod calls;
+mod explorer;
 pub(crate) mod front;
 mod index;
 
@@ -17,7 +18,6 @@ use http::{HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::OpenApi;
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::intake::Intake;
 use crate::openapi::{document, published};
@@ -73,8 +73,7 @@ impl Intake {
             .route_layer(from_fn_with_state(self.health().clone(), answer_call))
             .merge(proxied)
             .with_state(self.clone());
-        let docs = Router::from(SwaggerUi::new("/docs").config(Config::from("/openapi.json")))
-            .route("/openapi.json", get(|| published::serve(openapi)));
+        let docs = explorer::routes().route("/openapi.json", get(|| published::serve(openapi)));
         Router::new()
             .merge(calls)
             .merge(self.metrics_route())

@@ -1,7 +1,7 @@
 //! `[log]`
 
 use serde::Deserialize;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 use super::deserialize;
 use super::read::Reader;
@@ -21,13 +21,13 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A level for all, or levels by module: `info,dripfeed_bucket=debug`.
+/// A level for all, or levels by module: `info,dripfeed_bucket=debug`. Boxed, because futures hold the settings.
 #[derive(Clone, Debug)]
-pub(crate) struct LogLevel(String);
+pub(crate) struct LogLevel(Box<Targets>);
 
 impl LogLevel {
-    pub(crate) fn filter(&self) -> EnvFilter {
-        EnvFilter::new(&self.0)
+    pub(crate) fn targets(&self) -> Targets {
+        Targets::clone(&self.0)
     }
 }
 
@@ -42,13 +42,14 @@ impl std::str::FromStr for LogLevel {
             )
         };
         let levels = ["error", "warn", "info", "debug", "trace", "off"];
-        // The filter takes any bare word for the name of a module, so that a slip of the pen would silence all others.
-        let known = |directive: &str| directive.contains('=') || levels.contains(&directive.trim());
-        if text.split(',').all(known) && EnvFilter::try_new(text).is_ok() {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(bad())
+        // A bare word would be taken for a module's name, and so would a filter by spans: either silences the rest.
+        let known =
+            |directive: &&str| levels.contains(directive) || directive.contains('=') && !directive.contains('[');
+        let directives: Vec<_> = text.split(',').map(str::trim).collect();
+        if !directives.iter().all(known) {
+            return Err(bad());
         }
+        directives.join(",").parse().map(|targets| Self(Box::new(targets))).map_err(|_| bad())
     }
 }
 

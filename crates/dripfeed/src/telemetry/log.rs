@@ -2,20 +2,21 @@
 
 use std::io::{self, IsTerminal as _};
 
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::settings::{LogFormat, LogLevel, LogSettings};
 
 /// Changes the level of the running log.
 #[derive(Clone, Debug)]
-pub(crate) struct Log(reload::Handle<EnvFilter, Registry>);
+pub(crate) struct Log(reload::Handle<Targets, Registry>);
 
 impl Log {
     /// Starts the log of this process. Once: a second one is silent.
     pub(crate) fn start(settings: &LogSettings) -> Self {
-        let (filter, handle) = reload::Layer::new(settings.level.filter());
+        let (filter, handle) = reload::Layer::new(settings.level.targets());
         let on_terminal = io::stderr().is_terminal();
         let colours = on_terminal && std::env::var_os("NO_COLOR").is_none();
         let human = match settings.format {
@@ -34,7 +35,7 @@ impl Log {
     }
 
     pub(crate) fn set_level(&self, level: &LogLevel) {
-        if let Err(error) = self.0.reload(level.filter()) {
+        if let Err(error) = self.0.reload(level.targets()) {
             tracing::error!(%error, "could not change the log level");
         }
     }

@@ -1,8 +1,8 @@
 //! All operations of the API, listed once for routes and description.
 
 use axum::Router;
-use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
+use dripfeed_http::AnyHandler;
 use pastey::paste;
 use utoipa::Path;
 use utoipa::openapi::{HttpMethod, OpenApi};
@@ -28,7 +28,10 @@ macro_rules! calls {
         /// The routes under `/v1`.
         pub(crate) fn routes() -> Router<Intake> {
             let routes = Router::new();
-            $(let routes = paste! { route::<$module::[<__path_ $handler>], _, _>(routes, &$module::$handler) };)*
+            $(
+                let handler = AnyHandler::new($module::$handler);
+                let routes = paste! { route::<$module::[<__path_ $handler>]>(routes, &handler) };
+            )*
             routes
         }
 
@@ -84,7 +87,7 @@ calls! {
     check::check,
 }
 
-fn route<P: Path, T: 'static, H: Handler<T, Intake>>(routes: Router<Intake>, handler: &H) -> Router<Intake> {
+fn route<P: Path>(routes: Router<Intake>, handler: &AnyHandler<Intake>) -> Router<Intake> {
     let path = P::path();
     P::methods().iter().fold(routes, |routes, method| routes.route(&path, on(filter(method), handler.clone())))
 }

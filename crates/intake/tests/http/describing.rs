@@ -99,7 +99,7 @@ async fn the_api_explorer_loads_nothing_from_other_origins() {
     assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self';"), "{policy}");
     let html = String::from_utf8(page.body.to_vec()).unwrap();
     assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
-    for file in ["swagger-ui-bundle.js", "swagger-ui.css", "swagger-initializer.js"] {
+    for file in ["swagger-ui-bundle.js", "swagger-ui.css", "start.js"] {
         assert_eq!(stage.get(&format!("/docs/{file}")).await.status, 200, "{file}");
     }
     let index = stage.get("/").await;

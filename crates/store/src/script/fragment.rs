@@ -5,13 +5,16 @@ const COMMENT: &[u8] = b"--";
 const NEEDS: &[u8] = b"-- needs: ";
 const OPENS: &[u8] = b"-- opens: ";
 
+/// The most fragments that a text may need itself.
+const MOST_NEEDS: usize = 16;
+
 /// Fragments of Lua, each with another name.
 pub type Fragments = [Fragment];
 
 /// A part of a script, by the name that others need it by.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment {
-    pub(super) name: &'static str,
+    pub(super) name: Name,
     pub(super) text: &'static str,
     pub(super) head: Head,
 }
@@ -20,12 +23,12 @@ impl Fragment {
     /// Best in a `const` table: its head is read once then, and not again for each script.
     #[must_use]
     pub const fn new(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, head: Head::of(text) }
+        Self { name: Name::new(name), text, head: Head::of(text) }
     }
 
     #[must_use]
     pub const fn name(&self) -> &'static str {
-        self.name
+        self.name.text
     }
 
     #[must_use]
@@ -34,34 +37,87 @@ impl Fragment {
     }
 }
 
+/// The name of a fragment. It is found by its hash: comparing texts, or calling a function for each, takes the compiler
+/// seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name {
+    pub(super) text: &'static str,
+    pub(super) hash: u64,
+}
+
+impl Name {
+    pub(super) const NONE: Self = Self::new("");
+
+    const fn new(text: &'static str) -> Self {
+        // FNV-1a.
+        let (bytes, mut hash) = (text.as_bytes(), 0xcbf2_9ce4_8422_2325);
+        let mut i = 0;
+        while i < bytes.len() {
+            hash = (hash ^ bytes[i] as u64).wrapping_mul(0x100_0000_01b3);
+            i += 1;
+        }
+        Self { text, hash }
+    }
+
+    /// Of a part of a text, which begins and ends where characters do.
+    const fn of(part: &'static [u8]) -> Self {
+        match str::from_utf8(part) {
+            Ok(text) => Self::new(text),
+            Err(_) => Self::NONE,
+        }
+    }
+}
+
 /// What the comment at the head of a text says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    /// `now, counts`
-    pub(super) needs: &'static [u8],
-    /// `open_turns = kind/turns`
-    pub(super) opens: &'static [u8],
+    needs: [Name; MOST_NEEDS],
+    pub(super) needs_count: usize,
+    pub(super) opens: Option<Opened>,
+}
+
+/// `open_turns = kind/turns`
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    pub(super) function: &'static str,
+    pub(super) fragment: Name,
 }
 
 impl Head {
+    pub(super) const fn need(&self, number: usize) -> Name {
+        self.needs[number]
+    }
+
     const fn of(text: &'static str) -> Self {
-        let mut head = Self { needs: &[], opens: &[] };
+        let mut head = Self { needs: [Name::NONE; MOST_NEEDS], needs_count: 0, opens: None };
         let mut rest = text.as_bytes();
         while begins_with(rest, COMMENT) {
             let (line, others) = split(rest, b'\n');
             if begins_with(line, NEEDS) {
-                head.needs = line.split_at(NEEDS.len()).1;
+                head.add_needs(line.split_at(NEEDS.len()).1);
             } else if begins_with(line, OPENS) {
-                head.opens = line.split_at(OPENS.len()).1;
+                let (function, fragment) = split(line.split_at(OPENS.len()).1, b' ');
+                let fragment = Name::of(after_space(split(fragment, b'=').1));
+                head.opens = Some(Opened { function: Name::of(function).text, fragment });
             }
             rest = others;
         }
         head
     }
+
+    /// `now, counts`. One more than there is room for doesn't compile.
+    const fn add_needs(&mut self, mut needs: &'static [u8]) {
+        while !needs.is_empty() {
+            let (need, others) = split(needs, b',');
+            self.needs[self.needs_count] = Name::of(need);
+            self.needs_count += 1;
+            needs = after_space(others);
+        }
+    }
 }
 
 /// What stands before the first separator, and what behind it.
-pub(super) const fn split(text: &'static [u8], separator: u8) -> (&'static [u8], &'static [u8]) {
+const fn split(text: &'static [u8], separator: u8) -> (&'static [u8], &'static [u8]) {
     let mut at = 0;
     while at < text.len() {
         if text[at] == separator {
@@ -72,11 +128,15 @@ pub(super) const fn split(text: &'static [u8], separator: u8) -> (&'static [u8],
     (text, &[])
 }
 
-pub(super) const fn begins_with(text: &[u8], beginning: &[u8]) -> bool {
+const fn after_space(text: &[u8]) -> &[u8] {
+    if begins_with(text, b" ") { text.split_at(1).1 } else { text }
+}
+
+const fn begins_with(text: &[u8], beginning: &[u8]) -> bool {
     text.len() >= beginning.len() && same(text.split_at(beginning.len()).0, beginning)
 }
 
-pub(super) const fn same(one: &[u8], other: &[u8]) -> bool {
+const fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }

@@ -8,7 +8,7 @@
 //!
 //! This happens at compile time: an unknown fragment doesn't compile.
 
-use crate::script::fragment::{Fragment, Fragments, Head, begins_with, same, split};
+use crate::script::fragment::{Fragment, Fragments, Name, Opened};
 
 /// The most fragments of one script, and lines around those that are opened.
 const MOST: usize = 80;
@@ -41,6 +41,9 @@ impl ScriptParts {
             Ok(joined) => joined,
             Err(broken) => return Err(broken),
         };
+        if !needed.opens_any {
+            return Ok(needed.parts);
+        }
         // What is needed in any case is no part of what is opened.
         match Joining::new(tables, parts, Some(&needed.met)).join(verb) {
             Ok(joined) => Ok(joined.parts),
@@ -82,7 +85,7 @@ struct Names {
 
 #[derive(Clone, Copy)]
 struct Met {
-    name: &'static str,
+    name: Name,
     /// Whether it is among the parts: what isn't yet waits for what it needs.
     is_joined: bool,
     /// In which of the functions that open something; 0: in none.
@@ -90,12 +93,17 @@ struct Met {
 }
 
 impl Names {
-    const NONE: Self = Self { names: [Met { name: "", is_joined: false, opened_by: 0 }; MOST], count: 0 };
+    const NONE: Self = Self { names: [Met { name: Name::NONE, is_joined: false, opened_by: 0 }; MOST], count: 0 };
 
-    const fn find(&self, name: &[u8]) -> Option<Met> {
+    const fn add(&mut self, met: Met) {
+        self.names[self.count] = met;
+        self.count += 1;
+    }
+
+    const fn find(&self, name: Name) -> Option<Met> {
         let mut i = 0;
         while i < self.count {
-            if same(self.names[i].name.as_bytes(), name) {
+            if self.names[i].name.hash == name.hash {
                 return Some(self.names[i]);
             }
             i += 1;
@@ -113,11 +121,24 @@ struct Joining<'t> {
     /// The function in which what comes next stands, and how many there are.
     opened_by: usize,
     functions: usize,
+    /// Whether any of them opens something.
+    opens_any: bool,
+    /// What else the opened ones need, as far as it was looked through: once, because there are many ways to it.
+    passed: Names,
 }
 
 impl<'t> Joining<'t> {
     const fn new(tables: &'t [&'t Fragments], parts: ScriptParts, needed: Option<&'t Names>) -> Self {
-        Self { tables, parts, met: Names::NONE, needed, opened_by: 0, functions: 0 }
+        Self {
+            tables,
+            parts,
+            met: Names::NONE,
+            needed,
+            opened_by: 0,
+            functions: 0,
+            opens_any: false,
+            passed: Names::NONE,
+        }
     }
 
     const fn join(mut self, verb: Fragment) -> Result<Self, BrokenNeeds> {
@@ -130,21 +151,21 @@ impl<'t> Joining<'t> {
     /// First what it needs, then what it opens, then itself.
     const fn add(&mut self, Fragment { name, text, head }: Fragment) -> Result<(), BrokenNeeds> {
         if self.met.count == MOST {
-            return Err(BrokenNeeds::TooMany(name));
+            return Err(BrokenNeeds::TooMany(name.text));
         }
         let place = self.met.count;
-        self.met.names[place] = Met { name, is_joined: false, opened_by: self.opened_by };
-        self.met.count += 1;
-        let mut needs = head.needs;
-        while !needs.is_empty() {
-            let (need, others) = split(needs, b',');
-            if let Err(broken) = self.add_need(need) {
+        self.met.add(Met { name, is_joined: false, opened_by: self.opened_by });
+        self.opens_any |= head.opens.is_some();
+        let mut i = 0;
+        while i < head.needs_count {
+            if let Err(broken) = self.add_need(head.need(i)) {
                 return Err(broken);
             }
-            needs = after_space(others);
+            i += 1;
         }
         if self.needed.is_some()
-            && let Err(broken) = self.open(head.opens)
+            && let Some(opened) = head.opens
+            && let Err(broken) = self.open(opened)
         {
             return Err(broken);
         }
@@ -152,12 +173,12 @@ impl<'t> Joining<'t> {
         self.parts.push(text)
     }
 
-    const fn add_need(&mut self, need: &'static [u8]) -> Result<(), BrokenNeeds> {
+    const fn add_need(&mut self, need: Name) -> Result<(), BrokenNeeds> {
         if let Some(met) = self.met.find(need) {
             return match met {
-                Met { is_joined: false, name, .. } => Err(BrokenNeeds::Circular(name)),
+                Met { is_joined: false, name, .. } => Err(BrokenNeeds::Circular(name.text)),
                 Met { opened_by, name, .. } if opened_by != 0 && opened_by != self.opened_by => {
-                    Err(BrokenNeeds::OpenedTwice(name))
+                    Err(BrokenNeeds::OpenedTwice(name.text))
                 }
                 _ => Ok(()),
             };
@@ -168,20 +189,14 @@ impl<'t> Joining<'t> {
         }
     }
 
-    /// A line `function = fragment`; nothing where it is empty.
-    const fn open(&mut self, line: &'static [u8]) -> Result<(), BrokenNeeds> {
-        if line.is_empty() {
-            return Ok(());
-        }
-        let (function, fragment) = split(line, b' ');
-        let fragment = match self.fragment(after_space(split(fragment, b'=').1)) {
+    const fn open(&mut self, Opened { function, fragment }: Opened) -> Result<(), BrokenNeeds> {
+        let fragment = match self.fragment(fragment) {
             Ok(found) => found,
             Err(broken) => return Err(broken),
         };
-        if let Err(broken) = self.add_needed_before(fragment.head) {
+        if let Err(broken) = self.add_needed_before(fragment) {
             return Err(broken);
         }
-        let Ok(function) = str::from_utf8(function) else { return Err(BrokenNeeds::Unknown(fragment.name)) };
         let outer = self.opened_by;
         self.functions += 1;
         self.opened_by = self.functions;
@@ -197,49 +212,49 @@ impl<'t> Joining<'t> {
     }
 
     /// What is needed in any case, of all that a fragment needs: it stands before the function.
-    const fn add_needed_before(&mut self, head: Head) -> Result<(), BrokenNeeds> {
+    const fn add_needed_before(&mut self, Fragment { name, head, .. }: Fragment) -> Result<(), BrokenNeeds> {
         let Some(needed) = self.needed else { return Ok(()) };
-        let mut needs = head.needs;
-        while !needs.is_empty() {
-            let (need, others) = split(needs, b',');
+        if self.passed.find(name).is_some() {
+            return Ok(());
+        }
+        if self.passed.count == MOST {
+            return Err(BrokenNeeds::TooMany(name.text));
+        }
+        self.passed.add(Met { name, is_joined: false, opened_by: 0 });
+        let mut i = 0;
+        while i < head.needs_count {
+            let need = head.need(i);
             let added = if needed.find(need).is_some() {
                 self.add_need(need)
             } else {
                 match self.fragment(need) {
-                    Ok(fragment) => self.add_needed_before(fragment.head),
+                    Ok(fragment) => self.add_needed_before(fragment),
                     Err(broken) => Err(broken),
                 }
             };
             if let Err(broken) = added {
                 return Err(broken);
             }
-            needs = after_space(others);
+            i += 1;
         }
         Ok(())
     }
 
-    const fn fragment(&self, wanted: &'static [u8]) -> Result<Fragment, BrokenNeeds> {
+    const fn fragment(&self, wanted: Name) -> Result<Fragment, BrokenNeeds> {
         let mut table = 0;
         while table < self.tables.len() {
             let fragments = self.tables[table];
             let mut row = 0;
             while row < fragments.len() {
-                if same(fragments[row].name.as_bytes(), wanted) {
+                if fragments[row].name.hash == wanted.hash {
                     return Ok(fragments[row]);
                 }
                 row += 1;
             }
             table += 1;
         }
-        match str::from_utf8(wanted) {
-            Ok(name) => Err(BrokenNeeds::Unknown(name)),
-            Err(_) => Err(BrokenNeeds::Unknown("a name that isn't UTF-8")),
-        }
+        Err(BrokenNeeds::Unknown(wanted.text))
     }
-}
-
-const fn after_space(text: &[u8]) -> &[u8] {
-    if begins_with(text, b" ") { text.split_at(1).1 } else { text }
 }
 
 #[cfg(test)]
