@@ -1,5 +1,5 @@
-//! Limits per caller, so that one caller doesn't delay others: requests to Redis, requests that stay open, and bodies in
-//! memory.
+//! Limits per caller, so that one caller doesn't delay others: requests to Redis, requests that stay open, and bodies
+//! in memory.
 
 pub(crate) mod body_budget;
 pub(crate) mod turns;

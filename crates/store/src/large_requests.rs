@@ -41,7 +41,7 @@ impl LargeRequests {
         self.small_ms.store(self.ms_until(now), Ordering::Relaxed);
     }
 
-    /// Waits until a request of so many bytes may be made. It lasts until the turn is dropped.
+    /// Waits until a large request may be made. It lasts until the turn is dropped.
     pub(crate) async fn turn(self: Arc<Self>, bytes: usize) -> LargeTurn {
         loop {
             let (next, begun) = (*self.next(), Instant::now());

@@ -198,8 +198,8 @@ impl Store {
         self.ask(Request::Durable(call)).await
     }
 
-    /// Waits until a request of so many bytes may be made to the server of this store: while small ones are made there,
-    /// large ones leave it to them for most of the time. None: nobody serves the slot.
+    /// Waits until a large request may be made to the server of this store: while small ones are made there, large ones
+    /// leave it to them for most of the time. None: nobody serves the slot.
     pub async fn large_turn(&self, bytes: usize) -> Option<LargeTurn> {
         let requests = self.nodes().first()?.large_requests();
         Some(requests.turn(bytes).await)

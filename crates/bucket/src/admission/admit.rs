@@ -32,8 +32,8 @@ const ELEMENT: [&str; 1] = ["element"];
 
 /// One call on its way: what comes meanwhile makes the next one larger, and a large one takes less time for each job.
 const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 1 };
-/// Beside small ones Redis has no more than one large call to work on, and rests from them for most of the time: a job of
-/// 1 MiB keeps it from others for some milliseconds, until it is settled.
+/// Beside small ones Redis has no more than one large call of a bucket to work on, and none for most of the time: a job
+/// of 1 MiB keeps it from others for some milliseconds, until it is settled.
 const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 
 /// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.

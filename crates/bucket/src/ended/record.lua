@@ -3,7 +3,8 @@
 -- needs: now, counts, keep, notices, kind/held
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
--- there were; `any_old`, whether any of them is too old; `rare`, whether any of the keys is there that few buckets have.
+-- there were; `any_old`, whether any of them is too old; `rare`, whether any of the keys is there that few buckets
+-- have.
 local recorded = {
   outcomes = {}, ids = {}, results = { delivered = nil }, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ',
   before = nil, any_old = nil, rare = nil, tally = nil,
@@ -154,7 +155,8 @@ local function record_exits(keys)
     'outcomes_bytes', whole(math.max(0, outcomes_bytes - forgotten)), nil, nil, nil, nil,
   }
   for result, more in pairs(recorded.results) do
-    local before = result == 'delivered' and tally[3] or result ~= 'delivered' and redis.call('HGET', keys.tally, result)
+    local before = tally[3]
+    if result ~= 'delivered' then before = redis.call('HGET', keys.tally, result) end
     words[#words + 1], words[#words + 2] = result, whole(tonumber(before or 0) + more)
   end
   redis.call('HSET', keys.tally, unpack(words))

@@ -2,13 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::Ordering;
 
-use dripfeed_store::LargeTurn;
 use thiserror::Error;
 
-use crate::script::constants::{BATCH_BYTES, SMALL_BYTES};
-use crate::script::redis_bucket::RedisBucket;
+use crate::script::constants::BATCH_BYTES;
 
 /// The most calls of Redis for one page. Its cursor continues after what they returned.
 pub(crate) const CALLS: usize = 100;
@@ -65,19 +62,6 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// None: this is the last page.
     pub next: Option<Cursor>,
-}
-
-impl RedisBucket {
-    /// A turn for one call of a page, if that reads as much as the latest one, and that was large.
-    pub(crate) async fn page_turn(&self) -> Option<LargeTurn> {
-        let bytes = self.page_bytes.load(Ordering::Relaxed);
-        if bytes > SMALL_BYTES { self.store.large_turn(bytes).await } else { None }
-    }
-
-    /// Of one call.
-    pub(crate) fn note_page(&self, bytes: usize) {
-        self.page_bytes.store(bytes, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

@@ -33,8 +33,8 @@ pub const LARGEST_BODY: usize = largest_body!();
 /// the last one comes on top.
 pub const BATCH_BYTES: usize = batch_bytes!();
 
-/// Jobs of so many bytes together aren't large: with all else that a call sends for them they are less than what is a
-/// large request for a connection.
+/// Jobs that together have no more bytes aren't large: with all else that a call sends for them they are less than what
+/// is a large request for a connection.
 pub(crate) const SMALL_BYTES: usize = 64 * 1024;
 
 /// The most jobs that one script admits, hands out, settles, ends or moves: each costs 5 to 20 µs. Twice as many would

@@ -5,16 +5,17 @@
 //! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
 //! replicas as soon as it is written, without polling.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
-use dripfeed_store::{Call, Store};
+use dripfeed_store::{Call, LargeTurn, Store};
 use redis::Value;
 
 use crate::error::BucketError;
 use crate::pace;
+use crate::script::constants::SMALL_BYTES;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
 use crate::settings::fair::FairBy;
@@ -127,6 +128,17 @@ impl RedisBucket {
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
         let (keyed_looked_at, last_look, page_bytes) = (AtomicU64::new(0), Mutex::default(), AtomicUsize::new(0));
         Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look, page_bytes }
+    }
+
+    /// A turn for one call of a page, if that reads as much as the latest one, and that was large.
+    pub(crate) async fn page_turn(&self) -> Option<LargeTurn> {
+        let bytes = self.page_bytes.load(Ordering::Relaxed);
+        if bytes > SMALL_BYTES { self.store.large_turn(bytes).await } else { None }
+    }
+
+    /// Of one call.
+    pub(crate) fn note_page(&self, bytes: usize) {
+        self.page_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// As configured.

@@ -1,7 +1,8 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
 -- needs: constants, now, budget, kind/entry, kind/largest
 
--- Jobs { id, fields, failed attempts unless there are none }…; how many expired, and how many were parked or ended otherwise.
+-- Jobs { id, fields, failed attempts unless there are none }…; how many expired, and how many were parked or ended
+-- otherwise.
 local taken, expired, put_aside = {}, 0, 0
 -- How many were chosen and aren't claimed yet.
 local chosen = 0
