@@ -2,6 +2,7 @@
 //! in memory.
 
 pub(crate) mod body_budget;
+mod caller_counts;
 pub(crate) mod turns;
 pub(crate) mod wait_limit;
 mod waiter;

@@ -80,8 +80,7 @@ fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
     Batches::new(limits, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
-            let bytes: usize = requests.iter().map(weigh).sum();
-            let _turn = if bytes > SMALL_BYTES { redis_bucket.store.large_turn(bytes).await } else { None };
+            let _turn = redis_bucket.turn(requests.iter().map(weigh).sum()).await;
             let (requests, places) = redis_bucket.by_caller(requests);
             #[cfg(feature = "planted-bugs")]
             if let Some(answers) = crate::script::fault_injection::answered_before_write(requests.len()) {

@@ -114,7 +114,7 @@ pub(crate) struct RedisBucket {
     /// What the next sample for the history goes on from where Redis has none; empty: nothing.
     pub(crate) last_look: Mutex<String>,
     /// Bytes that Redis read for the latest page of jobs or dead letters.
-    pub(crate) page_bytes: AtomicUsize,
+    page_bytes: AtomicUsize,
 }
 
 impl RedisBucket {
@@ -130,10 +130,14 @@ impl RedisBucket {
         Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look, page_bytes }
     }
 
-    /// A turn for one call of a page, if that reads as much as the latest one, and that was large.
-    pub(crate) async fn page_turn(&self) -> Option<LargeTurn> {
-        let bytes = self.page_bytes.load(Ordering::Relaxed);
+    /// A turn for a call with these bytes of jobs, if that is large.
+    pub(crate) async fn turn(&self, bytes: usize) -> Option<LargeTurn> {
         if bytes > SMALL_BYTES { self.store.large_turn(bytes).await } else { None }
+    }
+
+    /// The same for one call of a page, if that reads as much as the latest one.
+    pub(crate) async fn page_turn(&self) -> Option<LargeTurn> {
+        self.turn(self.page_bytes.load(Ordering::Relaxed)).await
     }
 
     /// Of one call.

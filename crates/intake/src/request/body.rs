@@ -36,7 +36,10 @@ struct Reserved {
 
 /// Who sends a body: the id of its key, and its address.
 #[derive(Clone, Copy)]
-pub(crate) struct Sender<'a>(pub(crate) Option<&'a str>, pub(crate) Option<IpAddr>);
+pub(crate) struct Sender<'a> {
+    pub(crate) caller: Option<&'a str>,
+    pub(crate) address: Option<IpAddr>,
+}
 
 impl AsRef<[u8]> for Budgeted {
     fn as_ref(&self) -> &[u8] {
@@ -102,7 +105,7 @@ async fn collect(mut body: Body, most: u64, budget: &BodyBudget, sender: Option<
 impl Reserved {
     /// For `more` bytes behind those `before`. None: there is no room for them.
     fn add(&mut self, more: usize, before: usize, budget: &BodyBudget, sender: Option<Sender<'_>>) -> Option<()> {
-        if let Some(Sender(caller, address)) = sender
+        if let Some(Sender { caller, address }) = sender
             && before + more > COUNTED
         {
             let counted = if self.share.is_some() { more } else { before + more };

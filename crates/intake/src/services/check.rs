@@ -49,7 +49,7 @@ pub(crate) async fn check(
     ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Response, Problem> {
-    let body = body::read_from(Sender(caller.id(), address), body, &intake).await?;
+    let body = body::read_from(Sender { caller: caller.id(), address }, body, &intake).await?;
     let read = |body: &Bytes| {
         let check: Check = json::read(body)?;
         let headers = check.headers()?;

@@ -1,11 +1,11 @@
 //! Limits the bytes of request bodies in memory: those of all callers together, and of each.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::shares::Waiter;
+use crate::shares::caller_counts::CallerCounts;
 
 /// Smaller bodies don't count for their caller: on all connections together they leave room for others.
 pub(crate) const COUNTED: usize = 16 * 1024;
@@ -13,7 +13,7 @@ pub(crate) const COUNTED: usize = 16 * 1024;
 pub(crate) struct BodyBudget {
     bytes: Arc<Semaphore>,
     most_of_one: usize,
-    by_caller: Arc<Mutex<HashMap<Waiter, usize>>>,
+    by_caller: Arc<Mutex<CallerCounts>>,
 }
 
 impl BodyBudget {
@@ -41,7 +41,7 @@ impl BodyBudget {
 /// It takes nothing any more once it is dropped.
 pub(crate) struct BodyShare {
     most: usize,
-    by_caller: Arc<Mutex<HashMap<Waiter, usize>>>,
+    by_caller: Arc<Mutex<CallerCounts>>,
     caller: Waiter,
     bytes: usize,
 }
@@ -49,30 +49,18 @@ pub(crate) struct BodyShare {
 impl BodyShare {
     /// None: the caller's part is used up.
     pub(crate) fn add(&mut self, bytes: usize) -> Option<()> {
-        let mut by_caller = locked(&self.by_caller);
-        let held = by_caller.get(&self.caller).copied().unwrap_or(0) + bytes;
-        if held > self.most {
-            return None;
-        }
-        by_caller.insert(self.caller.clone(), held);
-        self.bytes += bytes;
-        Some(())
+        let is_added = locked(&self.by_caller).add(&self.caller, bytes, self.most);
+        is_added.then(|| self.bytes += bytes)
     }
 }
 
 impl Drop for BodyShare {
     fn drop(&mut self) {
-        let mut by_caller = locked(&self.by_caller);
-        if let Some(held) = by_caller.get_mut(&self.caller) {
-            *held -= self.bytes;
-            if *held == 0 {
-                by_caller.remove(&self.caller);
-            }
-        }
+        locked(&self.by_caller).subtract(&self.caller, self.bytes);
     }
 }
 
-fn locked(by_caller: &Mutex<HashMap<Waiter, usize>>) -> MutexGuard<'_, HashMap<Waiter, usize>> {
+fn locked(by_caller: &Mutex<CallerCounts>) -> MutexGuard<'_, CallerCounts> {
     by_caller.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,9 +1,9 @@
 //! Limits requests that stay open, `Prefer: wait` and event streams, because each occupies a connection.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::shares::Waiter;
+use crate::shares::caller_counts::CallerCounts;
 
 pub(crate) struct WaitLimit {
     most: usize,
@@ -14,7 +14,7 @@ pub(crate) struct WaitLimit {
 #[derive(Default)]
 struct WaitCounts {
     all: usize,
-    by_caller: HashMap<Waiter, usize>,
+    by_caller: CallerCounts,
 }
 
 impl WaitLimit {
@@ -25,12 +25,10 @@ impl WaitLimit {
     /// None: the caller, or all callers together, are at the limit.
     pub(crate) fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
         let mut now = locked(&self.now);
-        let own = now.by_caller.get(&waiter).copied().unwrap_or(0);
-        if now.all >= self.most || own >= self.most_per_caller {
+        if now.all >= self.most || !now.by_caller.add(&waiter, 1, self.most_per_caller) {
             return None;
         }
         now.all += 1;
-        now.by_caller.insert(waiter.clone(), own + 1);
         Some(WaitPermit { now: Arc::clone(&self.now), waiter })
     }
 }
@@ -49,12 +47,7 @@ impl Drop for WaitPermit {
     fn drop(&mut self) {
         let mut now = locked(&self.now);
         now.all = now.all.saturating_sub(1);
-        if let Some(own) = now.by_caller.get_mut(&self.waiter) {
-            *own -= 1;
-            if *own == 0 {
-                now.by_caller.remove(&self.waiter);
-            }
-        }
+        now.by_caller.subtract(&self.waiter, 1);
     }
 }
 

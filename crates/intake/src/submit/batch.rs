@@ -5,7 +5,6 @@ mod schema;
 mod split;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Instant;
 
 use axum::Json;
@@ -59,22 +58,22 @@ pub(crate) async fn batch(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let read = counted(&intake, bucket.name(), read(&intake, &caller, address, &headers, body).await)?;
+    let read =
+        counted(&intake, bucket.name(), read(&intake, Sender { caller: caller.id(), address }, &headers, body).await)?;
     Ok(admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await)
 }
 
 async fn read(
     intake: &Intake,
-    caller: &Caller,
-    address: Option<IpAddr>,
+    sender: Sender<'_>,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
     options::none_here(headers, "in a batch, set options in the items")?;
     let form = Form::of(headers)?;
-    let body = body::read_from(Sender(caller.id(), address), body, intake).await?;
+    let body = body::read_from(sender, body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
-    let (most, caller) = (intake.settings().max_batch, caller.id().map(str::to_owned));
+    let (most, caller) = (intake.settings().max_batch, sender.caller.map(str::to_owned));
     let items = move |body: &Bytes| {
         let read = |(index, text): (usize, &str)| {
             let mut submission = item::read(body, text, index, now)?;

@@ -94,7 +94,7 @@ async fn read(
         ..Submission::default()
     };
     options::read(headers, OptionSource::ProxiedRequest, &mut submission)?;
-    submission.body = body::read_from(Sender(caller.id(), address), body, intake).await?;
+    submission.body = body::read_from(Sender { caller: caller.id(), address }, body, intake).await?;
     Ok(submission)
 }
 

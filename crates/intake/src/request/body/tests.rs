@@ -65,7 +65,13 @@ async fn large_bodies_of_one_caller_leave_room_for_others() {
     let large = IntakeSettings { max_body: 1 << 20, ..settings() };
     let budget = BodyBudget::new(4 << 20, large.max_body);
     let read = async |caller, bytes: usize| {
-        read_within(Body::from(vec![b'x'; bytes]), &large, &budget, Some(Sender(Some(caller), None))).await
+        read_within(
+            Body::from(vec![b'x'; bytes]),
+            &large,
+            &budget,
+            Some(Sender { caller: Some(caller), address: None }),
+        )
+        .await
     };
     let held = [read("acme", 1 << 20).await.unwrap(), read("acme", 1 << 20).await.unwrap()];
     assert_eq!(code(read("acme", COUNTED + 1).await), Code::Overloaded);
