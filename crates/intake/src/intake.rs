@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use dripfeed_auth::ApiKeys;
-use dripfeed_bucket::{Buckets, INSTALLATION};
+use dripfeed_bucket::{Bucket, BucketError, Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
 use dripfeed_trace::Tracer;
@@ -13,10 +13,12 @@ use crate::buckets::define::definitions::Definitions;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
+use crate::problem::Problem;
 use crate::readings::Readings;
 use crate::settings::IntakeSettings;
+use crate::shares::Waiter;
 use crate::shares::body_budget::BodyBudget;
-use crate::shares::turns::CallerTurns;
+use crate::shares::turns::{self, CallerTurns};
 use crate::shares::wait_limit::WaitLimit;
 
 /// The HTTP API. Cheap to clone.
@@ -31,7 +33,8 @@ struct IntakeState {
     metrics: IntakeMetrics,
     exporter: MetricsExporter,
     body_budget: BodyBudget,
-    turns: CallerTurns,
+    submissions: CallerTurns,
+    lookups: CallerTurns,
     waits: WaitLimit,
     streams: WaitLimit,
     readings: Readings,
@@ -65,7 +68,8 @@ impl Intake {
             metrics,
             exporter,
             body_budget,
-            turns: CallerTurns::default(),
+            submissions: CallerTurns::new(turns::SUBMISSIONS),
+            lookups: CallerTurns::new(turns::LOOKUPS),
             waits,
             streams,
             readings,
@@ -120,8 +124,25 @@ impl Intake {
         &self.0.body_budget
     }
 
-    pub(crate) fn turns(&self) -> &CallerTurns {
-        &self.0.turns
+    pub(crate) fn submissions(&self) -> &CallerTurns {
+        &self.0.submissions
+    }
+
+    /// Does something with jobs that are stored, in the caller's turn.
+    ///
+    /// # Errors
+    /// As the work.
+    pub(crate) async fn in_turn<T, W>(
+        &self,
+        caller: Waiter,
+        bucket: &Bucket,
+        work: impl FnOnce(Bucket) -> W,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, BucketError>> + Send + 'static,
+    {
+        Ok(self.0.lookups.run(caller, work(bucket.clone())).await??)
     }
 
     pub(crate) fn waits(&self) -> &WaitLimit {

@@ -52,6 +52,14 @@ impl LargeRequests {
         }
     }
 
+    /// After a request whose size wasn't known before: as long as others should have Redis to themselves.
+    pub(crate) async fn rest(&self, bytes: usize, took: Duration) {
+        let now = Instant::now();
+        self.rest_from(now, bytes, took);
+        let end = *self.next();
+        sleep_until(end.min(now + LONGEST_REST)).await;
+    }
+
     /// Where several were made at once, their rests follow each other.
     fn rest_from(&self, now: Instant, bytes: usize, took: Duration) {
         let quiet_ms = self.ms_until(now).saturating_sub(self.small_ms.load(Ordering::Relaxed));

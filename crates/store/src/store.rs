@@ -4,6 +4,7 @@ use std::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_redis_value};
@@ -203,6 +204,13 @@ impl Store {
     pub async fn large_turn(&self, bytes: usize) -> Option<LargeTurn> {
         let requests = self.nodes().first()?.large_requests();
         Some(requests.turn(bytes).await)
+    }
+
+    /// After a request that turned out to be large: waits as long as it should be left to small ones.
+    pub async fn rest_after_large(&self, bytes: usize, took: Duration) {
+        if let Some(node) = self.nodes().first() {
+            node.large_requests().rest(bytes, took).await;
+        }
     }
 
     /// Runs one command. Not for blocking reads, which would delay all other commands of the connection.

@@ -19,6 +19,7 @@ mod connections_hold_up_nobody;
 mod dead_letters_leave_room_for_others;
 mod deep_json_is_refused_for_little;
 mod idempotency_keys_are_bounded;
+mod lookups_of_a_large_job_are_bounded;
 mod many_forwarded_headers_cost_no_more_than_their_bytes;
 mod many_options_cost_no_more_than_their_bytes;
 mod pages_over_large_jobs_are_bounded;

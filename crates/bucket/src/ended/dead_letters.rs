@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
-use crate::script::redis_bucket::RedisBucket;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
@@ -87,16 +87,15 @@ impl Bucket {
         };
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
-            let mut reply =
+            let (_, mut reply) =
                 self.redis_bucket.letters(filter, &from, limit - items.len(), bytes, LetterContent::Whole).await?;
-            let (last, before) = (reply.text()?, bytes);
+            let last = reply.text()?;
             while !reply.is_empty() {
                 let mut letter = reply.array()?;
                 let (id, fields) = (letter.parse()?, letter.array()?.pairs()?);
                 bytes += fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
                 items.extend(read(id, &fields));
             }
-            self.redis_bucket.note_page(bytes - before);
             if last.is_empty() {
                 return Ok(Page { items, next: None });
             }
@@ -135,7 +134,8 @@ impl RedisBucket {
         Ok(Some((letter.parse()?, letter.array()?.pairs()?)))
     }
 
-    /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
+    /// The bytes that list_dead.lua read, and its answer: at most `most`, from there on, for a page that has `bytes`
+    /// already.
     async fn letters(
         &self,
         filter: &DeadFilter,
@@ -143,7 +143,7 @@ impl RedisBucket {
         most: usize,
         bytes: usize,
         content: LetterContent,
-    ) -> Result<Reply, BucketError> {
+    ) -> Result<(usize, Reply), BucketError> {
         let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
         call.arg(from).arg(most).arg(bytes).arg(u8::from(content == LetterContent::Ids));
         call.arg(filter.reason.as_deref().unwrap_or_default());
@@ -151,10 +151,7 @@ impl RedisBucket {
         call.arg(filter.caller.as_deref().unwrap_or_default());
         call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
         call.arg(u8::from(filter.exact_reason));
-        let turn = self.page_turn().await;
-        let reply = self.store.run::<Value>(&call.with_large_reply()).await?;
-        drop(turn);
-        Reply::new("list_dead", reply)
+        self.read("list_dead", &call.with_large_reply(), WaitFor::Reply).await
     }
 
     /// The ids of all jobs whose letters match, oldest first.
@@ -177,7 +174,7 @@ impl RedisBucket {
         filter: &DeadFilter,
         from: &str,
     ) -> Result<(Vec<JobId>, String), BucketError> {
-        let mut reply = self.letters(filter, from, MOST_IDS, 0, LetterContent::Ids).await?;
+        let (_, mut reply) = self.letters(filter, from, MOST_IDS, 0, LetterContent::Ids).await?;
         let last = reply.text()?;
         let mut ids = Vec::new();
         while !reply.is_empty() {

@@ -7,10 +7,12 @@
 --       4 '1': the ids of their jobs alone, then the filter, where '' lets all pass:
 --       5 a text within the reason  6 the last status  7 the caller  8 the last ms at which they died
 --       9 '1': the reason is that text
--- Result  { the last letter that was looked at or '' at the end, the letter's id and its fields | the job's id… }
+-- Result  { bytes read, the last letter that was looked at or '' at the end,
+--           the letter's id and its fields | the job's id… }
 local DEAD = KEYS[1]
 local from, most, ids_alone = ARGV[1], tonumber(ARGV[2]), ARGV[4] == '1'
-bytes_read = tonumber(ARGV[3])
+local before = tonumber(ARGV[3])
+bytes_read = before
 local reason, status, caller, last_ms = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 local is_exact = ARGV[9] == '1'
 -- In one call, so that a rare letter doesn't keep Redis from others.
@@ -40,4 +42,4 @@ for _ = 1, LOOKED_AT do
     found[#found + 1] = shown
   end
 end
-return { ended and '' or last, unpack(found) }
+return { bytes_read - before, ended and '' or last, unpack(found) }

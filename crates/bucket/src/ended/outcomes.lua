@@ -3,11 +3,12 @@
 -- needs: budget, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
 -- ARGV  1 the ms  2 and the job id after which to begin (order.lua)  3 the most outcomes  4 an ending, or '' for all
---       5 bytes read for the page
--- Result  { the ms and the job id after which to go on, '' at the end, bytes read for the page, { job id, record }… }
+--       5 bytes read for the page before
+-- Result  { bytes read, the ms and the job id after which to go on, '' at the end, { job id, record }… }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local ms, id, most, ending = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-bytes_read = tonumber(ARGV[5])
+local before = tonumber(ARGV[5])
+bytes_read = before
 -- In one call, so that a rare ending doesn't keep Redis from others.
 local LOOKED_AT = 500
 
@@ -25,4 +26,4 @@ for i = 1, #places, 2 do
     if ending == '' or ending_of(record) == ending then found[#found + 1] = { id, record } end
   end
 end
-return { at_end and '' or ms, at_end and '' or id, bytes_read, unpack(found) }
+return { bytes_read - before, at_end and '' or ms, at_end and '' or id, unpack(found) }

@@ -9,6 +9,7 @@ use crate::bucket::Bucket;
 use crate::ended::ended_job::{EndedJob, parse};
 use crate::error::BucketError;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
+use crate::script::redis_bucket::WaitFor;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
@@ -78,9 +79,10 @@ impl Bucket {
         for _ in 0..CALLS {
             let mut call = OUTCOMES.on(&[self.redis_bucket.keys.outcomes(), self.redis_bucket.keys.ended()]);
             call.arg(from.0).arg(&from.1).arg(limit - items.len()).arg(ending.map_or("", Ending::as_str)).arg(bytes);
-            let mut reply = Reply::new("outcomes", self.redis_bucket.store.run(&call.with_large_reply()).await?)?;
+            let (read, mut reply) =
+                self.redis_bucket.read("outcomes", &call.with_large_reply(), WaitFor::Reply).await?;
+            bytes += read;
             let next = position(&mut reply)?;
-            bytes = reply.count()?;
             while !reply.is_empty() {
                 let mut found = reply.array()?;
                 items.extend(parse(found.parse()?, &found.bytes()?));
@@ -89,7 +91,7 @@ impl Bucket {
                 None => return Ok(Page { items, next: None }),
                 Some(next) => from = next,
             }
-            if items.len() >= limit || bytes >= PAGE_BYTES as u64 {
+            if items.len() >= limit || bytes >= PAGE_BYTES {
                 break;
             }
         }
@@ -112,7 +114,7 @@ impl Bucket {
                 None => call.arg(window_ms),
                 Some(OutcomePosition(ms, id)) => call.arg("").arg(*ms).arg(id),
             };
-            let mut reply = Reply::new("report", self.redis_bucket.store.run(&call).await?)?;
+            let (_, mut reply) = self.redis_bucket.read("report", &call, WaitFor::Reply).await?;
             let now_ms = reply.count()?;
             let to_ms = *to_ms.get_or_insert(now_ms);
             from = position(&mut reply)?;

@@ -4,8 +4,8 @@
 -- needs: now, budget, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
 -- ARGV  1 ms to look back from now ('': go on)  2 the ms  3 and the job id after which to go on (order.lua)
--- Result  { now in ms, the ms and the job id after which to go on, '' at the end, attempts, { ending, jobs, … },
---           { ms from admission to the end of each that was delivered, … } }
+-- Result  { bytes read, now in ms, the ms and the job id after which to go on, '' at the end, attempts,
+--           { ending, jobs, … }, { ms from admission to the end of each that was delivered, … } }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local back_ms, ms, id = ARGV[1], ARGV[2], ARGV[3]
 if back_ms ~= '' then ms, id = whole(math.max(0, now_ms - tonumber(back_ms))), '' end
@@ -39,4 +39,4 @@ for result, count in pairs(counts) do
   ended[#ended + 1] = result
   ended[#ended + 1] = count
 end
-return { whole(now_ms), at_end and '' or ms, at_end and '' or id, attempts, ended, latencies }
+return { bytes_read, whole(now_ms), at_end and '' or ms, at_end and '' or id, attempts, ended, latencies }

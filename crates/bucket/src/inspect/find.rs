@@ -8,7 +8,7 @@ use crate::bucket::Bucket;
 use crate::ended::ended_job::{self, EndedJob};
 use crate::error::BucketError;
 use crate::kind::list::ListScan;
-use crate::script::redis_bucket::RedisBucket;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -129,7 +129,7 @@ impl RedisBucket {
         let keys = [keys.jobs(), keys.parked(), keys.attempts(), keys.outcomes(), keys.failed()];
         let mut call = SCRIPTS.of(Kind::Stream).on(&keys);
         call.arg(id.to_string());
-        let mut reply = Reply::new("find", self.store.run(&call).await?)?;
+        let (_, mut reply) = self.read("find", &call, WaitFor::Reply).await?;
         if reply.is_empty() {
             Ok(None)
         } else if reply.begins_with("ended") {

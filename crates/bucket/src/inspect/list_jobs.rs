@@ -9,8 +9,7 @@ use crate::error::BucketError;
 use crate::inspect::find::JobView;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::kind::list::ListScan;
-use crate::script::redis_bucket::RedisBucket;
-use crate::script::reply::Reply;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
@@ -58,17 +57,13 @@ impl RedisBucket {
         for _ in 0..CALLS {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.ranges()]);
             call.arg(&last).arg(limit - items.len()).arg(state.map_or("", JobState::as_str)).arg(bytes);
-            let turn = self.page_turn().await;
-            let mut reply = Reply::new("list", self.store.run(&call).await?)?;
-            drop(turn);
+            let (read, mut reply) = self.read("list", &call, WaitFor::Reply).await?;
+            bytes += read;
             last = reply.text()?;
-            let read = reply.count()?;
-            self.note_page(usize::try_from(read.saturating_sub(bytes)).unwrap_or(usize::MAX));
-            bytes = read;
             while !reply.is_empty() {
                 items.push(JobView::read(&mut reply.array()?)?);
             }
-            if last.is_empty() || items.len() >= limit || bytes >= PAGE_BYTES as u64 {
+            if last.is_empty() || items.len() >= limit || bytes >= PAGE_BYTES {
                 break;
             }
         }

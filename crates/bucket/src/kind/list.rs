@@ -4,7 +4,7 @@ use dripfeed_job::{Priority, Start, Submission};
 
 use crate::error::BucketError;
 use crate::script::keys::Keys;
-use crate::script::redis_bucket::RedisBucket;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
@@ -91,7 +91,7 @@ impl ListScan {
         let Some(at) = self.at else { return Ok(None) };
         let mut call = scripts.of(Kind::List).on(&[redis_bucket.keys.tally(), self.list.clone()]);
         call.arg(at).arg(&self.consumer).arg(args);
-        let mut reply = Reply::new("look", redis_bucket.store.run(&call).await?)?;
+        let (_, mut reply) = redis_bucket.read("look", &call, WaitFor::Reply).await?;
         self.looked(&mut reply)?;
         Ok(Some(reply))
     }

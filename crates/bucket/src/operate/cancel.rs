@@ -5,8 +5,7 @@ use dripfeed_job::{Ending, JobId, JobState};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::kind::list::ListScan;
-use crate::script::redis_bucket::RedisBucket;
-use crate::script::reply::Reply;
+use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::scripts::Scripts;
 
 static SCRIPTS: Scripts =
@@ -53,7 +52,7 @@ impl RedisBucket {
         while let Some(at) = scan.at() {
             let mut call = SCRIPTS.of(self.kind).on(&keys.to_cancel(&settings.on_outcome));
             call.arg(id.to_string()).arg(settings.packed_ends()).arg(at);
-            let mut reply = Reply::new("cancel", self.store.run_durably(&call).await?)?;
+            let (_, mut reply) = self.read("cancel", &call, WaitFor::Durability).await?;
             match reply.text()?.as_str() {
                 "cancelled" => return Ok(true),
                 "outbox_full" => return Err(BucketError::OutboxFull),

@@ -5,8 +5,9 @@
 //! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
 //! replicas as soon as it is written, without polling.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
@@ -113,8 +114,6 @@ pub(crate) struct RedisBucket {
     pub(crate) keyed_looked_at: AtomicU64,
     /// What the next sample for the history goes on from where Redis has none; empty: nothing.
     pub(crate) last_look: Mutex<String>,
-    /// Bytes that Redis read for the latest page of jobs or dead letters.
-    page_bytes: AtomicUsize,
 }
 
 impl RedisBucket {
@@ -126,8 +125,8 @@ impl RedisBucket {
         let store = store.for_key(&keys.jobs());
         let effective =
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
-        let (keyed_looked_at, last_look, page_bytes) = (AtomicU64::new(0), Mutex::default(), AtomicUsize::new(0));
-        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look, page_bytes }
+        let (keyed_looked_at, last_look) = (AtomicU64::new(0), Mutex::default());
+        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look }
     }
 
     /// A turn for a call with these bytes of jobs, if that is large.
@@ -135,14 +134,29 @@ impl RedisBucket {
         if bytes > SMALL_BYTES { self.store.large_turn(bytes).await } else { None }
     }
 
-    /// The same for one call of a page, if that reads as much as the latest one.
-    pub(crate) async fn page_turn(&self) -> Option<LargeTurn> {
-        self.turn(self.page_bytes.load(Ordering::Relaxed)).await
+    /// Runs a script that reads jobs or records for somebody, and whose answer begins with their bytes: these come
+    /// first in what is returned, too. If they are many, Redis is left to small requests afterwards.
+    pub(crate) async fn read(
+        &self,
+        name: &'static str,
+        call: &Call<'_>,
+        wait_for: WaitFor,
+    ) -> Result<(usize, Reply), BucketError> {
+        let begun = Instant::now();
+        let mut reply = Reply::new(name, self.run(call, wait_for).await?)?;
+        let took = begun.elapsed();
+        let bytes = usize::try_from(reply.count()?).unwrap_or(usize::MAX);
+        if bytes > SMALL_BYTES {
+            self.store.rest_after_large(bytes, took).await;
+        }
+        Ok((bytes, reply))
     }
 
-    /// Of one call.
-    pub(crate) fn note_page(&self, bytes: usize) {
-        self.page_bytes.store(bytes, Ordering::Relaxed);
+    async fn run(&self, call: &Call<'_>, wait_for: WaitFor) -> Result<Value, BucketError> {
+        Ok(match wait_for {
+            WaitFor::Reply => self.store.run(call).await?,
+            WaitFor::Durability => self.store.run_durably(call).await?,
+        })
     }
 
     /// As configured.
@@ -178,10 +192,7 @@ impl RedisBucket {
         for _ in 0..TRIES {
             let effective = self.effective_settings();
             let call = call(&effective);
-            let reply: Value = match wait_for {
-                WaitFor::Reply => self.store.run(&call).await?,
-                WaitFor::Durability => self.store.run_durably(&call).await?,
-            };
+            let reply = self.run(&call, wait_for).await?;
             if let Some(reply) = self.learn_overrides(Reply::new(script, reply)?)? {
                 return Ok((effective, reply));
             }

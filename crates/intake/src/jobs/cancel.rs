@@ -12,6 +12,8 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
+use crate::request::client_ip::ClientIp;
+use crate::shares::Waiter;
 
 /// Cancels a waiting or parked job.
 #[utoipa::path(
@@ -24,9 +26,11 @@ pub(crate) async fn cancel(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
+    ClientIp(address): ClientIp,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    match bucket.cancel(id).await? {
+    let waiter = Waiter::new(caller.id(), address);
+    match intake.in_turn(waiter, &bucket, |bucket| async move { bucket.cancel(id).await }).await? {
         Cancel::Cancelled => {
             intake.metrics().cancelled(bucket.name(), 1);
             audit::record(&bucket, &caller, "cancel", &id.to_string()).await;

@@ -20,9 +20,11 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
 use crate::request::time;
+use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +99,7 @@ impl DeadLettersQuery {
 pub(crate) async fn dead_letters(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    ClientIp(address): ClientIp,
     Params(query): Params<DeadLettersQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
@@ -104,7 +107,10 @@ pub(crate) async fn dead_letters(
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let page = bucket.dead_letters(&filter, after.as_ref(), limit).await?;
+    let waiter = Waiter::new(caller.id(), address);
+    let page = intake
+        .in_turn(waiter, &bucket, |bucket| async move { bucket.dead_letters(&filter, after.as_ref(), limit).await })
+        .await?;
     Ok(pagination::masked_answer(&uri, page, mask, |letter| Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 
@@ -116,10 +122,16 @@ pub(crate) async fn dead_letters(
     responses((status = 200, description = "The dead letter", body = Letter), responses::OfJob)
 )]
 pub(crate) async fn dead_letter(
+    State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     JobInPath(id): JobInPath,
+    ClientIp(address): ClientIp,
 ) -> Result<Json<Letter>, Problem> {
-    let letter = bucket.dead_letter(id).await?.ok_or_else(Problem::unknown_dead_letter)?;
+    let waiter = Waiter::new(caller.id(), address);
+    let letter = intake
+        .in_turn(waiter, &bucket, |bucket| async move { bucket.dead_letter(id).await })
+        .await?
+        .ok_or_else(Problem::unknown_dead_letter)?;
     Ok(Json(Letter::of(bucket.name(), letter, Sight::of(&caller))))
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::Read;
-use dripfeed_bucket::JobView;
+use dripfeed_bucket::{Bucket, JobView};
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
 use http::HeaderMap;
@@ -41,18 +41,23 @@ pub(crate) async fn job(
     ClientIp(address): ClientIp,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
+    let reader = Waiter::new(caller.id(), address);
+    let mut view = find(&intake, reader.clone(), &bucket, id).await?;
     let mut applied = None;
-    if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_))) {
-        let waiter = Waiter::new(caller.id(), address);
-        if until_ended(&intake, &bucket, id, wait, waiter).await {
-            view = bucket.find(id).await?.ok_or_else(Problem::unknown_job)?;
-            applied = Some(wait.applied());
-        }
+    if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
+        && until_ended(&intake, &bucket, id, wait, reader.clone()).await
+    {
+        view = find(&intake, reader, &bucket, id).await?;
+        applied = Some(wait.applied());
     }
     let mut response = Json(Job::of(bucket.name(), view, Sight::of(&caller))).into_response();
     response.headers_mut().extend(applied);
     Ok(response)
+}
+
+async fn find(intake: &Intake, reader: Waiter, bucket: &Bucket, id: JobId) -> Result<JobView, Problem> {
+    let found = intake.in_turn(reader, bucket, |bucket| async move { bucket.find(id).await }).await?;
+    found.ok_or_else(Problem::unknown_job)
 }
 
 /// A job, without its payload.

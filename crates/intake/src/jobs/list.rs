@@ -3,7 +3,7 @@
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use dripfeed_auth::{Caller, Read, Scope};
-use dripfeed_bucket::{Bucket, JobView, Page};
+use dripfeed_bucket::{Bucket, Page};
 use dripfeed_job::JobState;
 use dripfeed_job::idempotency::IdempotencyKey;
 use serde::Deserialize;
@@ -13,8 +13,10 @@ use crate::jobs::job::Job;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
+use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +53,7 @@ pub(crate) struct JobsQuery {
 pub(crate) async fn jobs(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    ClientIp(address): ClientIp,
     Params(query): Params<JobsQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
@@ -61,29 +64,31 @@ pub(crate) async fn jobs(
     let key = pagination::param("idempotency_key", query.idempotency_key.as_deref(), |text| {
         IdempotencyKey::parse(text).map_err(|error| error.to_string())
     })?;
+    let reader = Waiter::new(caller.id(), address);
     let page = match key {
         Some(key) if state.is_none() && after.is_none() => {
-            find(&bucket, &caller, query.caller.as_deref(), &key).await?
+            let owner = owner_of_key(&caller, query.caller)?;
+            let find = |bucket: Bucket| async move { bucket.find_by_key(owner.as_deref(), &key).await };
+            let found = intake.in_turn(reader, &bucket, find).await?;
+            Page { items: found.into_iter().collect(), next: None }
         }
         Some(_) => return Err(pagination::bad("idempotency_key", "matches one job; omit state and cursor")),
         None if query.caller.is_some() => {
             return Err(pagination::bad("caller", "give the idempotency key, too"));
         }
-        None => bucket.jobs(state, after.as_ref(), limit).await?,
+        None => {
+            let list = |bucket: Bucket| async move { bucket.jobs(state, after.as_ref(), limit).await };
+            intake.in_turn(reader, &bucket, list).await?
+        }
     };
     Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
 }
 
-async fn find(
-    bucket: &Bucket,
-    caller: &Caller,
-    named: Option<&str>,
-    key: &IdempotencyKey,
-) -> Result<Page<JobView>, Problem> {
-    let owner = named.or(caller.id());
-    if owner != caller.id() && !caller.may(Scope::Operate) {
+/// The caller whose idempotency key it is: the one named, or this one.
+fn owner_of_key(caller: &Caller, named: Option<String>) -> Result<Option<String>, Problem> {
+    let owner = named.or_else(|| caller.id().map(str::to_owned));
+    if owner.as_deref() != caller.id() && !caller.may(Scope::Operate) {
         return Err(Problem::new(Code::Forbidden, "the idempotency keys of other callers need the scope `operate`"));
     }
-    let found = bucket.find_by_key(owner, key).await?;
-    Ok(Page { items: found.into_iter().collect(), next: None })
+    Ok(owner)
 }

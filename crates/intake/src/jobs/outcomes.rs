@@ -12,8 +12,10 @@ use crate::jobs::job::Job;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
+use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +49,7 @@ pub(crate) struct OutcomesQuery {
 pub(crate) async fn outcomes(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    ClientIp(address): ClientIp,
     Params(query): Params<OutcomesQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
@@ -55,7 +58,14 @@ pub(crate) async fn outcomes(
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let page = bucket.outcomes(since_ms, ending, after.as_ref(), limit).await?;
+    let waiter = Waiter::new(caller.id(), address);
+    let page = intake
+        .in_turn(
+            waiter,
+            &bucket,
+            |bucket| async move { bucket.outcomes(since_ms, ending, after.as_ref(), limit).await },
+        )
+        .await?;
     let sight = Sight::of(&caller);
     Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))
 }

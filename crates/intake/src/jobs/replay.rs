@@ -19,7 +19,9 @@ use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, lacks};
 use crate::request::body::{self, Unused};
+use crate::request::client_ip::ClientIp;
 use crate::request::{json, time};
+use crate::shares::Waiter;
 use crate::submit::admit::judge;
 use crate::submit::options;
 use crate::submit::receipt::{self, Receipt};
@@ -39,9 +41,12 @@ pub(crate) async fn replay(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
+    ClientIp(address): ClientIp,
     _: Unused,
 ) -> Result<Response, Problem> {
-    let admitted = admitted(&intake, &bucket, bucket.replay(id).await?)?;
+    let waiter = Waiter::new(caller.id(), address);
+    let replayed = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.replay(id).await }).await?;
+    let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "replay", &id.to_string()).await;
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
@@ -68,6 +73,7 @@ pub(crate) async fn edit(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     JobInPath(id): JobInPath,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -76,7 +82,11 @@ pub(crate) async fn edit(
     }
     let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
     let body = body::read(body, &intake).await?;
-    let admitted = admitted(&intake, &bucket, bucket.replay_edited(id, body, content_type).await?)?;
+    let waiter = Waiter::new(caller.id(), address);
+    let replayed = intake
+        .in_turn(waiter, &bucket, |bucket| async move { bucket.replay_edited(id, body, content_type).await })
+        .await?;
+    let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::Json;
+use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::Report;
 use dripfeed_job::duration::{self, ms_up};
@@ -11,11 +12,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::intake::Intake;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 use crate::request::time;
+use crate::shares::Waiter;
 
 const WINDOW: Duration = Duration::from_hours(1);
 const SHORTEST_WINDOW: Duration = Duration::from_secs(1);
@@ -37,11 +41,14 @@ pub(crate) struct ReportQuery {
     responses((status = 200, description = "The report", body = ReportSummary), responses::OfList)
 )]
 pub(crate) async fn report(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    ClientIp(address): ClientIp,
     Params(ReportQuery { window }): Params<ReportQuery>,
 ) -> Result<Json<ReportSummary>, Problem> {
     let window = pagination::param("window", window.as_deref(), window_of)?.unwrap_or(WINDOW);
-    let report = bucket.report(window).await?;
+    let waiter = Waiter::new(caller.id(), address);
+    let report = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.report(window).await }).await?;
     Ok(Json(ReportSummary::of(bucket.name(), window, &report)))
 }
 

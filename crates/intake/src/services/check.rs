@@ -57,7 +57,7 @@ pub(crate) async fn check(
     };
     let (check, headers) = body::parse(body, read).await?;
     let request = check.request(&headers, caller.id())?;
-    let _turn = intake.turns().take(Waiter::new(caller.id(), address), 1, 0).await;
+    let _turn = intake.submissions().take_one(Waiter::new(caller.id(), address)).await;
     let decision = intake.services().check(&service, &request).await?.ok_or_else(Problem::unknown_service)?;
     Ok(answer(&decision, intake.settings()))
 }

@@ -1,37 +1,77 @@
-//! Limits the submissions and checks of one caller that are in flight to Redis at a time. However many it sends,
-//! requests of others wait behind a bounded number of them.
+//! Limits what one caller has in flight to Redis at a time: of submissions and checks, and of lookups of jobs. However
+//! many requests it sends, those of others wait behind a bounded number of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::problem::Problem;
 use crate::shares::Waiter;
 
 /// Jobs or checks of one caller: enough to keep Redis busy, few enough to wait behind.
-const AT_ONCE: u32 = 32;
-/// What a batch takes of them at most, and a large job, so that two are on their way: the jobs of a batch come to Redis
-/// in parts, which cost less for each.
-const MOST: u32 = AT_ONCE / 2;
+pub(crate) const SUBMISSIONS: u32 = 32;
+/// Any of them may read a job of the largest size.
+pub(crate) const LOOKUPS: u32 = 4;
 /// Bytes of jobs that cost Redis about as much as a job of any size does anyway.
 const TURN_BYTES: usize = 16 * 1024;
 
 /// The turns of all callers that ask now.
-#[derive(Default)]
-pub(crate) struct CallerTurns(Arc<Mutex<Turns>>);
+pub(crate) struct CallerTurns {
+    at_once: u32,
+    turns: Arc<Mutex<Turns>>,
+}
 
 type Turns = HashMap<Waiter, Arc<Semaphore>>;
 
 impl CallerTurns {
-    /// Waits for the turn of `many` jobs with `bytes` together, or of a check, in the order in which this caller asked.
-    /// It lasts until it is dropped.
-    pub(crate) async fn take(&self, caller: Waiter, many: usize, bytes: usize) -> Turn {
-        let many = u32::try_from(many.max(bytes / TURN_BYTES)).unwrap_or(MOST).min(MOST);
+    pub(crate) fn new(at_once: u32) -> Self {
+        Self { at_once, turns: Arc::default() }
+    }
+
+    /// Waits for the turn of `jobs` with `bytes` together, in the order in which this caller asked. It lasts until it
+    /// is dropped.
+    ///
+    /// Batches and large jobs take half of all turns at most, so that two are on their way: the jobs of a batch come to
+    /// Redis in parts, which cost less for each.
+    pub(crate) async fn take_for_jobs(&self, caller: Waiter, jobs: usize, bytes: usize) -> Turn {
+        let most = self.at_once / 2;
+        let many = u32::try_from(jobs.max(bytes / TURN_BYTES)).unwrap_or(most).min(most);
+        self.take(caller, many).await
+    }
+
+    /// The same for one request.
+    pub(crate) async fn take_one(&self, caller: Waiter) -> Turn {
+        self.take(caller, 1).await
+    }
+
+    /// Does what has to have a turn. It keeps that until it is done, even if nobody waits for it any more: what was
+    /// sent to Redis is done there in any case.
+    ///
+    /// # Errors
+    /// When it panics.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        caller: Waiter,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = self.take_one(caller).await;
+        let done = tokio::spawn(async move {
+            let done = work.await;
+            drop(turn);
+            done
+        });
+        done.await.map_err(|_| Problem::internal())
+    }
+
+    async fn take(&self, caller: Waiter, many: u32) -> Turn {
         let semaphore = Arc::clone(
-            locked(&self.0).entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE as usize))),
+            locked(&self.turns)
+                .entry(caller.clone())
+                .or_insert_with(|| Arc::new(Semaphore::new(self.at_once as usize))),
         );
         // Made before it waits, so that a request that ends meanwhile leaves nothing behind.
-        let mut turn = Turn { turns: Arc::clone(&self.0), caller, permit: None };
+        let mut turn = Turn { turns: Arc::clone(&self.turns), caller, permit: None };
         // It is never closed.
         turn.permit = semaphore.acquire_many_owned(many).await.ok();
         turn
@@ -71,28 +111,39 @@ mod tests {
 
     #[test]
     fn a_caller_has_a_bounded_number_at_once_and_others_have_theirs() {
-        let turns = CallerTurns::default();
+        let turns = CallerTurns::new(SUBMISSIONS);
         let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
-        let batch = turns.take(acme.clone(), 1000, 0).now_or_never().unwrap();
-        let jobs: Vec<_> = (0..16).map(|_| turns.take(acme.clone(), 1, 0).now_or_never().unwrap()).collect();
-        let mut more = pin!(turns.take(acme, 1, 0));
+        let batch = turns.take_for_jobs(acme.clone(), 1000, 0).now_or_never().unwrap();
+        let jobs: Vec<_> = (0..16).map(|_| turns.take_for_jobs(acme.clone(), 1, 0).now_or_never().unwrap()).collect();
+        let mut more = pin!(turns.take_for_jobs(acme, 1, 0));
         assert!(more.as_mut().now_or_never().is_none());
-        let of_other = turns.take(other, 1, 0).now_or_never().unwrap();
+        let of_other = turns.take_for_jobs(other, 1, 0).now_or_never().unwrap();
         drop(batch);
         drop((more.now_or_never().unwrap(), jobs, of_other));
-        assert!(locked(&turns.0).is_empty(), "a caller without a turn is forgotten");
+        assert!(locked(&turns.turns).is_empty(), "a caller without a turn is forgotten");
     }
 
     #[test]
     fn a_request_that_ends_while_it_waits_leaves_nothing_behind() {
-        let turns = CallerTurns::default();
+        let turns = CallerTurns::new(SUBMISSIONS);
         let acme = Waiter::new(Some("acme"), None);
-        let all = [(); 2].map(|()| turns.take(acme.clone(), 1, 1 << 20).now_or_never().unwrap());
-        let mut waiting = Box::pin(turns.take(acme, 1, 0));
+        let all = [(); 2].map(|()| turns.take_for_jobs(acme.clone(), 1, 1 << 20).now_or_never().unwrap());
+        let mut waiting = Box::pin(turns.take_for_jobs(acme, 1, 0));
         assert!(waiting.as_mut().now_or_never().is_none());
         // It has its turn, and ends before it learns that.
         drop(all);
         drop(waiting);
-        assert!(locked(&turns.0).is_empty());
+        assert!(locked(&turns.turns).is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_was_begun_keeps_its_turn_when_nobody_waits_any_more() {
+        let turns = CallerTurns::new(1);
+        let acme = Waiter::new(Some("acme"), None);
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let left = turns.run(acme.clone(), ended).now_or_never();
+        assert!(left.is_none() && turns.take_one(acme.clone()).now_or_never().is_none());
+        end.send(()).unwrap();
+        drop(turns.take_one(acme).await);
     }
 }

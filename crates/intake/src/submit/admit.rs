@@ -30,7 +30,7 @@ pub(crate) async fn admit(
     let caller = Waiter::new(submission.caller.as_deref(), origin.address);
     let wait = wait.map(|wait| (wait, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
-    let turn = intake.turns().take(caller, 1, submission.body.len()).await;
+    let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
     let (other, judged) = current_bucket::judge(intake, bucket, submission, origin).await;
     let bucket = other.as_ref().unwrap_or(bucket);
     drop(turn);

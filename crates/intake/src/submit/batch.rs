@@ -104,7 +104,8 @@ async fn admit_all(
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
-    let turn = intake.turns().take(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
+    let turn =
+        intake.submissions().take_for_jobs(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
     let admissions = current_bucket::judge_many(intake, bucket, submissions, origin).await;
     drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());

@@ -9,10 +9,10 @@ use super::neighbours::is_answered;
 use super::street::Street;
 use super::{
     a_batch_may_be_as_large_as_a_body, dead_letters_leave_room_for_others, deep_json_is_refused_for_little,
-    idempotency_keys_are_bounded, many_forwarded_headers_cost_no_more_than_their_bytes,
-    many_options_cost_no_more_than_their_bytes, pages_over_large_jobs_are_bounded,
-    rules_registered_again_and_again_grow_nothing, scopes_of_a_limit_are_bounded, scrapes_ask_redis_no_more,
-    waits_of_one_caller_hold_up_nobody,
+    idempotency_keys_are_bounded, lookups_of_a_large_job_are_bounded,
+    many_forwarded_headers_cost_no_more_than_their_bytes, many_options_cost_no_more_than_their_bytes,
+    pages_over_large_jobs_are_bounded, rules_registered_again_and_again_grow_nothing, scopes_of_a_limit_are_bounded,
+    scrapes_ask_redis_no_more, waits_of_one_caller_hold_up_nobody,
 };
 
 /// One thing that a hostile caller does.
@@ -31,6 +31,7 @@ const ATTACKS: &[Attack] = &[
     dead_letters_leave_room_for_others::ATTACK,
     deep_json_is_refused_for_little::ATTACK,
     idempotency_keys_are_bounded::ATTACK,
+    lookups_of_a_large_job_are_bounded::ATTACK,
     many_forwarded_headers_cost_no_more_than_their_bytes::ATTACK,
     many_options_cost_no_more_than_their_bytes::ATTACK,
     pages_over_large_jobs_are_bounded::ATTACK,

@@ -4,7 +4,8 @@
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 id  2 what is kept (keep.lua)  3 where to begin: elements behind the head
--- Result  { 'cancelled' } | { 'elsewhere', where to go on or -1 at the end, jobs that have ended so far }
+-- Result  { bytes read, 'cancelled' }
+--         | { bytes read, 'elsewhere', where to go on or -1 at the end, jobs that have ended so far }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[2],
@@ -17,10 +18,10 @@ local next = look_through(JOBS, tonumber(ARGV[3]), function(element)
   if string.sub(element, 1, #start) == start then found = element end
   return found
 end)
-if not found then return { 'elsewhere', next, ended_so_far(keys.tally) } end
+if not found then return { bytes_read, 'elsewhere', next, ended_so_far(keys.tally) } end
 redis.call('LREM', JOBS, -1, found)
 local entry = entry_of(JOBS, found)
 local caller = caller_of(entry)
 record(keys, id, outcome_of('cancelled', nil, 0, caller), 'cancelled', counted_bytes(entry), caller)
 record_exits(keys)
-return { 'cancelled' }
+return { bytes_read, 'cancelled' }

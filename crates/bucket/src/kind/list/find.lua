@@ -3,7 +3,8 @@
 -- needs: kind/view
 -- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
 -- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs  3 id
--- Result  { where to go on or -1 at the end, jobs that have ended so far, the job as in view.lua or nothing }
+-- Result  { bytes read, where to go on or -1 at the end, jobs that have ended so far, the job as in view.lua or
+--           nothing }
 local LIST, at, consumer, id = KEYS[2], tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local start = '{"id":"' .. id .. '",'
 local job
@@ -12,4 +13,4 @@ local next = look_through(LIST, at, function(element)
   job = view(element, consumer)
   return true
 end)
-return { next, ended_so_far(KEYS[1]), job }
+return { bytes_read, next, ended_so_far(KEYS[1]), job }

@@ -5,7 +5,7 @@
 -- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
 -- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs
 --       3 the id after which jobs are wanted ('' for all)  4 the id up to which they are ('' for all)
--- Result  { where to go on or -1 at the end, jobs that have ended so far, job… as in view.lua }
+-- Result  { bytes read, where to go on or -1 at the end, jobs that have ended so far, job… as in view.lua }
 local LIST, at, consumer = KEYS[2], tonumber(ARGV[1]), ARGV[2]
 local after = read_head('{"id":"' .. ARGV[3] .. '",') or { ms = -1, seq = -1 }
 local last = read_head('{"id":"' .. ARGV[4] .. '",') or { ms = math.huge, seq = 0 }
@@ -17,4 +17,4 @@ local next = look_through(LIST, at, function(element)
   end
   return false
 end)
-return { next, ended_so_far(KEYS[1]), unpack(jobs) }
+return { bytes_read, next, ended_so_far(KEYS[1]), unpack(jobs) }

@@ -4,12 +4,13 @@
 -- needs: constants, budget, kind/pending, kind/view, kind/waiting
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash), then ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all
---       4 bytes read for the page
--- Result  { the last id that was looked at or '' at the end, bytes read for the page, job… as in find.lua }
+--       4 bytes read for the page before
+-- Result  { bytes read, the last id that was looked at or '' at the end, job… as in view.lua }
 local JOBS = KEYS[1]
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local last, most, state = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-bytes_read = tonumber(ARGV[4])
+local before = tonumber(ARGV[4])
+bytes_read = before
 -- In one call, so that a rare state doesn't keep Redis from others.
 local LOOKED_AT = 200
 
@@ -69,4 +70,4 @@ end
 
 local list = { parked = list_pending, in_flight = list_pending, waiting = list_waiting }
 local ended = (list[state] or list_entries)()
-return { ended and '' or last, bytes_read, unpack(jobs) }
+return { bytes_read - before, ended and '' or last, unpack(jobs) }
