@@ -1,16 +1,20 @@
-//! Parses input: small input on the calling thread, large input on separate threads with bounded parallelism, so that
-//! it doesn't delay other requests.
+//! Parses input: small input on the calling thread, large input on separate threads with bounded parallelism and a low
+//! priority, so that it doesn't delay other requests.
 
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, LazyLock};
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::BucketError;
 
 /// Parsing this much takes about a millisecond.
 const AT_ONCE_BYTES: usize = 64 * 1024;
+
+/// Beside those that answer, a thread that parses gets about a tenth of a processor.
+const NICE: i32 = 10;
 
 /// The half of the processors at most: the other half accepts and answers.
 static PARSERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
@@ -21,7 +25,7 @@ static PARSERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
 /// Does `work`, which parses this many bytes.
 ///
 /// # Errors
-/// When the process is about to end.
+/// When the process is about to end, or may not have another thread.
 ///
 /// # Panics
 /// When `work` does.
@@ -33,27 +37,27 @@ pub async fn parse<T: Send + 'static>(
         return Ok(work());
     }
     let place = Arc::clone(&PARSERS).acquire_owned().await.map_err(|_| BucketError::Closing)?;
-    let working = tokio::task::spawn_blocking(move || {
-        let parsed = work();
+    let (to, parsed) = oneshot::channel();
+    // A thread of its own: the priority of one can't be raised again.
+    let spawned = thread::Builder::new().name("parser".to_owned()).spawn(move || {
+        // In vain, it only shares more evenly.
+        let _ = rustix::process::nice(NICE);
+        let _ = to.send(catch_unwind(AssertUnwindSafe(work)));
         // Kept to the end of the work, also when nobody waits for it any more.
         drop(place);
-        parsed
     });
-    match working.await {
+    spawned.map_err(|_| BucketError::Closing)?;
+    match parsed.await.map_err(|_| BucketError::Closing)? {
         Ok(parsed) => Ok(parsed),
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(BucketError::Closing),
-        },
+        Err(panic) => resume_unwind(panic),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread;
 
     use futures::future::join_all;
 
@@ -64,6 +68,20 @@ mod tests {
         let here = thread::current().id();
         assert_eq!(parse(AT_ONCE_BYTES, || thread::current().id()).await.unwrap(), here);
         assert_ne!(parse(AT_ONCE_BYTES + 1, || thread::current().id()).await.unwrap(), here);
+    }
+
+    #[tokio::test]
+    async fn those_that_answer_come_before_what_is_parsed() {
+        let priority = || rustix::process::nice(0).unwrap();
+        let here = priority();
+        assert_eq!(parse(AT_ONCE_BYTES + 1, priority).await.unwrap(), (here + NICE).min(19));
+        assert_eq!(priority(), here);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "it can't be parsed")]
+    async fn a_panic_while_parsing_is_the_callers() {
+        parse(AT_ONCE_BYTES + 1, || panic!("it can't be parsed")).await.unwrap();
     }
 
     #[tokio::test]
