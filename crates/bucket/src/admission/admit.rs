@@ -19,7 +19,7 @@ use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReaso
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::{BATCH_BYTES, BATCH_JOBS, SMALL_BYTES};
+use crate::script::constants::{BATCH_JOBS, SMALL_BYTES};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
@@ -31,10 +31,11 @@ static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admi
 const ELEMENT: [&str; 1] = ["element"];
 
 /// One call on its way: what comes meanwhile makes the next one larger, and a large one takes less time for each job.
-const SMALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 1 };
-/// Beside small ones Redis has no more than one large call of a bucket to work on, and none for most of the time: a job
-/// of 1 MiB keeps it from others for some milliseconds, until it is settled.
-const LARGE: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
+/// Of a large batch the rest waits for the next call, so that others get in between.
+const CALL: Limits = Limits { items: BATCH_JOBS, bytes: SMALL_BYTES, calls: 1 };
+/// Redis rests after a call with more bytes of large jobs or batches: a job of 1 MiB keeps it from others for some
+/// milliseconds, until it is settled.
+const TIRING_BYTES: usize = SMALL_BYTES / 2;
 
 /// How long a batch of unknown outcome is asked for again. Who submitted is reported within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1200);
@@ -54,7 +55,7 @@ pub(crate) struct Admissions {
 
 impl Admissions {
     pub(crate) fn start(redis_bucket: &Arc<RedisBucket>) -> Self {
-        Self { small: start(redis_bucket.clone(), SMALL), large: start(redis_bucket.clone(), LARGE) }
+        Self { small: start(redis_bucket.clone(), usize::MAX), large: start(redis_bucket.clone(), TIRING_BYTES) }
     }
 
     /// None while the process ends, as for each of several.
@@ -76,11 +77,13 @@ fn weigh(request: &AdmissionRequest) -> usize {
     request.submission.body.len()
 }
 
-fn start(redis_bucket: Arc<RedisBucket>, limits: Limits) -> Queue {
-    Batches::new(limits, weigh, move |requests: Vec<AdmissionRequest>| {
+/// After a call with more than `tiring` bytes Redis rests.
+fn start(redis_bucket: Arc<RedisBucket>, tiring: usize) -> Queue {
+    Batches::new(CALL, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
-            let _turn = redis_bucket.turn(requests.iter().map(weigh).sum()).await;
+            let bytes = requests.iter().map(weigh).sum();
+            let _turn = if bytes > tiring { redis_bucket.store.large_turn(bytes).await } else { None };
             let (requests, places) = redis_bucket.by_caller(requests);
             #[cfg(feature = "planted-bugs")]
             if let Some(answers) = crate::script::fault_injection::answered_before_write(requests.len()) {

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
-use dripfeed_store::{Call, LargeTurn, Store};
+use dripfeed_store::{Call, Store};
 use redis::Value;
 
 use crate::error::BucketError;
@@ -127,11 +127,6 @@ impl RedisBucket {
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
         let (keyed_looked_at, last_look) = (AtomicU64::new(0), Mutex::default());
         Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look }
-    }
-
-    /// A turn for a call with these bytes of jobs, if that is large.
-    pub(crate) async fn turn(&self, bytes: usize) -> Option<LargeTurn> {
-        if bytes > SMALL_BYTES { self.store.large_turn(bytes).await } else { None }
     }
 
     /// Runs a script that reads jobs or records for somebody, and whose answer begins with their bytes: these come
