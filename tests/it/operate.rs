@@ -12,3 +12,5 @@ mod replays;
 mod service_manager;
 /// Processors asked to end while a call hangs.
 mod shutdown;
+/// What an idle role doesn't hold any more.
+mod start_code;

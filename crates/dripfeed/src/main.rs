@@ -12,6 +12,7 @@ mod role;
 mod service_manager;
 mod settings;
 mod signals;
+mod start_code;
 mod telemetry;
 mod top;
 

@@ -38,7 +38,7 @@ pub async fn parse<T: Send + 'static>(
     }
     let place = Arc::clone(&PARSERS).acquire_owned().await.map_err(|_| BucketError::Closing)?;
     let (to, parsed) = oneshot::channel();
-    // A thread of its own: the priority of one can't be raised again.
+    // A new thread, since the priority of one can't be raised again.
     let spawned = thread::Builder::new().name("parser".to_owned()).spawn(move || {
         // In vain, it only shares more evenly.
         let _ = rustix::process::nice(NICE);

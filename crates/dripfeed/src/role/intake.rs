@@ -31,6 +31,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{DashboardPlace, Layers, Settings};
+use crate::start_code;
 use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM.
@@ -44,6 +45,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     service_manager::ready(stop.clone());
+    start_code::release_later();
     let following = async {
         memory::warn(&reloading.settings, &role.connected.store).await;
         reloading.forever(|settings| role.reload(settings)).await

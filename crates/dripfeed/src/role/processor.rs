@@ -22,6 +22,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{Layers, Settings};
+use crate::start_code;
 use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM, then drains.
@@ -75,6 +76,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         Ok(())
     };
     service_manager::ready(stop.clone());
+    start_code::release_later();
     let following = async {
         memory::warn(&reloading.settings, &connected.store).await;
         reloading.forever(reload).await
