@@ -104,7 +104,7 @@ pub(crate) static GOALS: &[Goal] = &[
     goal("fair-ten-off", "Redis time per job, fair off, 10 callers", "floors", "", Shown),
     goal("fair-thousand-off", "Redis time per job, fair off, 1,000 callers", "floors", "", Shown),
     goal("fair-floor", "Redis time per job of the floor", "µs", "", Shown),
-    goal("bounds", "Redis time that own rates add per job, 900 of 1,000 throttled", "floors", "", AtMost(0.8)),
+    goal("bounds", "Redis time that limits per caller add per job, 900 of 1,000 throttled", "floors", "", AtMost(0.8)),
     goal("bounds-throttled", "Redis time per job, 900 throttled", "µs", "none throttled", AtMost(1.1)),
     goal("bytes-one", "bytes that fair adds per queued job, one caller", "B", "", AtMost(8.0)),
     goal("bytes-each", "bytes that fair adds per queued job, one job per caller", "B", "", AtMost(210.0)),

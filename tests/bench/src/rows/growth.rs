@@ -19,7 +19,7 @@ rows! { GROWTH:
     "flood", "nine callers at 45 % load, while a tenth has posted 10,000 jobs", flood::measure;
     "behind", "calls before one job that is posted behind 10,000", behind::measure;
     "fair", "time of Redis per job, with and without fair queuing", fair::measure;
-    "bounds", "time of Redis per job, callers with a rate and a bound of their own", bounds::measure;
+    "bounds", "time of Redis per job, callers with rate and concurrency limits", bounds::measure;
     "bytes", "memory of Redis that fair queuing adds per job", bytes::measure;
     "depth", "time of Redis per job of ten callers, few and many jobs waiting", depth::measure;
     "idle", "four processors and an intake of 10,000 buckets without jobs", idle::measure;

@@ -22,7 +22,7 @@ const AT_ONCE: usize = 32;
 pub(crate) enum Backlog {
     /// Every 32 jobs are called before the next 32 come.
     None,
-    /// All of them come, and then all are called; so many times.
+    /// All of them come, and then all are called; in this number of parts.
     Times(u64),
 }
 

@@ -30,16 +30,17 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("depth", &many, &few)?])
 }
 
-/// Of Redis, in and out, while so many others wait.
+/// Of Redis, in and out, while this number of others waits.
 async fn us_per_job(bed: &Testbed, settings: &Settings, intake: &Role, waiting: u64) -> anyhow::Result<f64> {
     let address = intake.address()?;
+    let batches = jobs::batches_of_callers(address, 0..CALLERS);
     let [mut inwards, mut outwards] = [0.0, 0.0];
     let mut called = 0;
     for _ in 0..TIMES {
         let missing = waiting.saturating_sub(bed.level(SIDE).await?).div_ceil(jobs::BATCH);
-        load::run(address, &jobs::batches_of_callers(address, 0..CALLERS), End::Requests(missing)).await?;
+        load::run(address, &batches, End::Requests(missing)).await?;
         let begun = bed.redis.begin().await?;
-        load::run(address, &jobs::of_callers(address, 0..CALLERS), End::Requests(JOBS)).await?;
+        load::run(address, &batches, End::Requests(JOBS / jobs::BATCH)).await?;
         inwards += bed.redis.work(begun, SIDE.sent()).await?.commands.as_secs_f64();
         let before = bed.level(SIDE).await?;
         bed.upstream.note(Detail::Counts, u64::MAX);

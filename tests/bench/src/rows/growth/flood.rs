@@ -13,13 +13,15 @@ use crate::trials::jobs;
 use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
-/// Of the bucket, a second, one at a time. A call's place is then longer than all that isn't waiting.
-const RATE: u64 = 500;
+/// Of the bucket, a second, one at a time. A token takes longer than all else that a job waits for.
+const RATE: u64 = 100;
 const QUIET_CALLERS: usize = 9;
 /// Of the rate, by these callers together.
 const LOAD: f64 = 0.45;
 /// By the tenth caller. At this rate they last longer than what is measured.
 const FLOOD: u64 = 10_000;
+/// A p99 takes many jobs.
+const TIMES_THE_SLOW_LOAD: u32 = 2;
 /// The same times in all measurements.
 const SEED: u64 = 13;
 
@@ -48,7 +50,7 @@ async fn waits(bed: &Testbed, flood: u64) -> anyhow::Result<Samples> {
     }
     let processor = bed.processor(SIDE, &settings).await?;
     bed.upstream.note(Detail::Bodies, u64::MAX);
-    let (epoch, end) = (Instant::now(), bed.volume.slow_load);
+    let (epoch, end) = (Instant::now(), bed.volume.slow_load * TIMES_THE_SLOW_LOAD);
     let callers = (0..QUIET_CALLERS).map(|caller| submit(address, caller, epoch, end));
     let sent: u64 = try_join_all(callers).await?.into_iter().sum();
     let waits = arrived(bed, epoch, sent).await?;

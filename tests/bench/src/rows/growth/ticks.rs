@@ -15,7 +15,7 @@ use crate::trials::jobs;
 
 const SIDE: Side = Side::Dripfeed;
 const SCHEDULES: usize = 10_000;
-/// All are due whenever the epoch is so many seconds ago.
+/// All are due at the multiples of this number of seconds since the epoch.
 const EVERY: u64 = 10;
 /// Of a period, for all of them to be created.
 const LATEST: Duration = Duration::from_secs(1);
