@@ -53,7 +53,7 @@ async fn us_per_job(bed: &Testbed, more: &str, throttled: usize) -> anyhow::Resu
     let settings = Settings { keys: CALLERS, more: more.to_owned(), ..Settings::default() };
     let intake = bed.intake(SIDE, &settings).await?;
     let waiting = throttle(bed, &intake, &settings, throttled).await?;
-    let (address, jobs) = (intake.address()?, bed.volume.jobs);
+    let (address, jobs) = (intake.address()?, bed.volume.jobs / 2);
     let begun = bed.redis.begin().await?;
     load::run(address, &jobs::of_callers(address, 0..CALLED), End::Requests(jobs)).await?;
     bed.upstream.note(Detail::Counts, u64::MAX);

@@ -13,14 +13,11 @@ struct Case {
 }
 
 const CASES: [Case; 4] = [
-    Case { added: "fair-none", off: "fair-none-off", callers: 10, backlog: Backlog::None, share: 4 },
-    Case { added: "fair-one", off: "fair-one-off", callers: 1, backlog: Backlog::Times(1), share: 1 },
-    Case { added: "fair-ten", off: "fair-ten-off", callers: 10, backlog: Backlog::Times(1), share: 1 },
-    Case { added: "fair-thousand", off: "fair-thousand-off", callers: 1000, backlog: Backlog::Times(20), share: 1 },
+    Case { added: "fair-none", off: "fair-none-off", callers: 10, backlog: Backlog::None, share: 5 },
+    Case { added: "fair-one", off: "fair-one-off", callers: 1, backlog: Backlog::Times(1), share: 2 },
+    Case { added: "fair-ten", off: "fair-ten-off", callers: 10, backlog: Backlog::Times(1), share: 2 },
+    Case { added: "fair-thousand", off: "fair-thousand-off", callers: 1000, backlog: Backlog::Times(20), share: 2 },
 ];
-
-/// Small differences of large numbers take more measurements than a ratio.
-const TIMES_THE_ROUNDS: usize = 2;
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     let mut floors = Samples::default();
@@ -29,7 +26,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     }
     let floor = floors.quantile(0.5);
     let mut found = <[[Samples; 2]; CASES.len()]>::default();
-    for round in 0..bed.volume.rounds * TIMES_THE_ROUNDS {
+    for round in 0..bed.volume.rounds {
         let in_turn = if round.is_multiple_of(2) { ["caller", "off"] } else { ["off", "caller"] };
         for (case, [added, off]) in CASES.iter().zip(&mut found) {
             let [first, second] = [us_per_job(bed, case, in_turn[0]).await?, us_per_job(bed, case, in_turn[1]).await?];
