@@ -169,6 +169,11 @@ bench-peers: redis $(BENCH_PEERS) ## Measure BullMQ with fastify, and nginx, bes
 	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench peers $(ARGS)
 
+.PHONY: bench-growth
+bench-growth: redis ## Measure dripfeed with many callers, buckets and schedules, in twelve minutes; ARGS=quick: in four
+	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
+	@exec $(TARGET)/dist/bench growth $(ARGS)
+
 .PHONY: lint
 lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, circles, and dependencies
 	cargo fmt --all --check

@@ -2,17 +2,17 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::rows::{PEERS, ROWS, Row};
+use crate::rows::Row;
+use crate::suite::Suite;
 use crate::volume::{FULL, QUICK, Volume};
 
 const QUICKLY: &str = "quick";
-const WITH_PEERS: &str = "peers";
 
 /// Measure dripfeed beside the floor, on one core
 #[derive(Parser, Debug)]
 pub(crate) struct Arguments {
-    /// `quick` for shorter windows, `peers` for other queues besides, and names of rows; without a name all rows
-    #[arg(value_parser = parse_word)]
+    /// `quick` for shorter windows; `peers` for other queues, or `growth` for many callers, buckets and schedules; and
+    /// names of rows, without which all are measured
     words: Vec<String>,
     /// Write a report, the same as JSON, and charts into this folder
     #[arg(long, value_name = "FOLDER")]
@@ -24,29 +24,26 @@ impl Arguments {
         if self.has(QUICKLY) { &QUICK } else { &FULL }
     }
 
-    pub(crate) fn with_peers(&self) -> bool {
-        self.has(WITH_PEERS)
+    pub(crate) fn suite(&self) -> Suite {
+        let suite = Suite::ALL.into_iter().find(|suite| suite.word().is_some_and(|word| self.has(word)));
+        suite.unwrap_or(Suite::Floor)
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &'static Row> {
-        let table = if self.with_peers() { PEERS } else { ROWS };
-        table.iter().filter(|row| self.wants(row.name))
-    }
-
-    fn wants(&self, row: &str) -> bool {
-        let mut names = self.words.iter().filter(|word| ![QUICKLY, WITH_PEERS].contains(&word.as_str())).peekable();
-        names.peek().is_none() || names.any(|name| name == row)
+    /// # Errors
+    /// When a word names no row of the suite.
+    pub(crate) fn rows(&self) -> anyhow::Result<Vec<&'static Row>> {
+        let (suite, rows) = (self.suite(), self.suite().rows());
+        let names: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let names: Vec<&str> =
+            names.into_iter().filter(|name| *name != QUICKLY && Some(*name) != suite.word()).collect();
+        if let Some(unknown) = names.iter().find(|name| rows.iter().all(|row| row.name != **name)) {
+            let all: Vec<&str> = rows.iter().map(|row| row.name).collect();
+            anyhow::bail!("no row has the name {unknown}: use quick, {}", all.join(", "));
+        }
+        Ok(rows.iter().filter(|row| names.is_empty() || names.contains(&row.name)).collect())
     }
 
     fn has(&self, word: &str) -> bool {
         self.words.iter().any(|given| given == word)
     }
-}
-
-fn parse_word(word: &str) -> Result<String, String> {
-    if [QUICKLY, WITH_PEERS].contains(&word) || ROWS.iter().any(|row| row.name == word) {
-        return Ok(word.to_owned());
-    }
-    let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    Err(format!("no row has this name: use quick, peers, {}", names.join(", ")))
 }

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 /// For one answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-const LARGEST_ANSWER: usize = 1 << 20;
+const LARGEST_ANSWER: usize = 64 << 20;
 
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -59,7 +59,16 @@ fn parse(answer: &[u8]) -> anyhow::Result<Option<(u16, usize)>> {
 
 /// A request for this path, as bytes.
 pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut request = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n", body.len());
+    with_body("POST", address, path, headers, body)
+}
+
+/// A PUT of JSON.
+pub(crate) fn put(address: SocketAddr, path: &str, document: &str) -> Vec<u8> {
+    with_body("PUT", address, path, &[("content-type", "application/json")], document.as_bytes())
+}
+
+fn with_body(method: &str, address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n", body.len());
     headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
     request += "\r\n";
     [request.as_bytes(), body].concat()

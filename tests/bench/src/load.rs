@@ -57,14 +57,14 @@ pub(crate) async fn run(address: SocketAddr, requests: &Requests, end: End) -> a
         connections.push(Connection::open(address).await?);
     }
     let begun = Instant::now();
-    let (deadline, left) = match end {
+    let (deadline, most) = match end {
         End::After(time) => (begun + time, u64::MAX),
         End::Requests(count) => (begun + PATIENCE * 4, count),
     };
-    let left = Arc::new(AtomicU64::new(left));
+    let sent = Arc::new(AtomicU64::new(0));
     let mut callers = JoinSet::new();
-    for (first, connection) in connections.into_iter().enumerate() {
-        callers.spawn(send(connection, Arc::clone(requests), first, deadline, Arc::clone(&left)));
+    for connection in connections {
+        callers.spawn(send(connection, Arc::clone(requests), deadline, Arc::clone(&sent), most));
     }
     let mut all = Answers::default();
     let patience = deadline + PATIENCE;
@@ -86,18 +86,18 @@ pub(crate) async fn run(address: SocketAddr, requests: &Requests, end: End) -> a
 async fn send(
     mut connection: Connection,
     requests: Requests,
-    first: usize,
     deadline: Instant,
-    left: Arc<AtomicU64>,
+    sent: Arc<AtomicU64>,
+    most: u64,
 ) -> anyhow::Result<Answers> {
     let mut answers = Answers::default();
-    // Each connection has its own part of the requests, so that neighbours don't send the same ones.
-    let part = requests.len().div_ceil(CONNECTIONS);
-    for request in requests.iter().cycle().skip(first * part) {
-        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        if taken.is_err() || Instant::now() >= deadline {
+    loop {
+        // All connections together send each request as often as any other.
+        let number = sent.fetch_add(1, Ordering::Relaxed);
+        if number >= most || Instant::now() >= deadline {
             break;
         }
+        let request = requests.get(usize::try_from(number)? % requests.len().max(1)).context("nothing to send")?;
         let status = connection.exchange(request).await?;
         // What is answered later doesn't belong to the window.
         let counts = u64::from(Instant::now() < deadline);

@@ -15,7 +15,9 @@ mod private_redis;
 mod report;
 mod role;
 mod rows;
+mod settings;
 mod side;
+mod suite;
 mod testbed;
 mod trials;
 mod upstream;
@@ -30,6 +32,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use arguments::Arguments;
 use figure::Figure;
+use suite::Suite;
 use testbed::Testbed;
 
 /// A row that takes longer is stuck.
@@ -52,11 +55,12 @@ async fn main() -> anyhow::Result<ExitCode> {
 
 async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
+    let (suite, rows) = (arguments.suite(), arguments.rows()?);
     let conditions = machine::pin()?;
     println!("{conditions}, {} volume", arguments.volume().name);
     let bed = Testbed::start(arguments.volume()).await?;
     let (mut figures, mut failed) = (Vec::new(), false);
-    for row in arguments.rows() {
+    for row in rows {
         let (row_begun, waited) = (Instant::now(), machine::waited()?);
         println!("\n{}", row.about);
         let ran = tokio::time::timeout(ROW_LIMIT, (row.run)(&bed)).await;
@@ -76,8 +80,8 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let disturbance = disturbance(machine::waited()?, begun.elapsed());
     println!("\nmeasured in {:.0} s; {disturbance}", begun.elapsed().as_secs_f64());
     let redis = bed.redis.version().await?;
-    let peers = if arguments.with_peers() { Some(peers::versions()?) } else { None };
-    let report = report::Report { conditions, disturbance, redis, peers, volume: bed.volume.name, figures };
+    let peers = if suite == Suite::Peers { Some(peers::versions()?) } else { None };
+    let report = report::Report { suite, conditions, disturbance, redis, peers, volume: bed.volume.name, figures };
     println!("\n{}", report.table());
     if let Some(folder) = &arguments.report {
         report.write(folder).with_context(|| format!("can't write the report to {}", folder.display()))?;

@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 use crate::figure::{Figure, Spread};
 use crate::machine::Conditions;
 use crate::side::sha256;
+use crate::suite::Suite;
 
 /// A change of the floor changes every ratio, so the report identifies it.
 const FLOOR: &str =
     concat!(include_str!("floor/main.rs"), include_str!("floor/intake.rs"), include_str!("floor/processor.rs"));
 
 pub(crate) struct Report {
+    pub(crate) suite: Suite,
     pub(crate) conditions: Conditions,
     /// By what else ran.
     pub(crate) disturbance: String,
@@ -47,7 +49,7 @@ impl Report {
 
     pub(crate) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(folder)?;
-        let before = self.before();
+        let before = self.suite.prefix();
         fs::write(folder.join(format!("{before}report.md")), self.text())?;
         fs::write(folder.join(format!("{before}report.json")), serde_json::to_string_pretty(&self.json())? + "\n")?;
         fs::write(folder.join(format!("{before}goals.svg")), chart::goals(&self.figures)?)?;
@@ -55,23 +57,19 @@ impl Report {
         Ok(())
     }
 
-    /// What the names of files begin with.
-    fn before(&self) -> &'static str {
-        if self.peers.is_some() { "peers-" } else { "" }
-    }
-
     fn text(&self) -> String {
         let short = self.figures.iter().filter(|figure| figure.met() == Some(false)).count();
         let goals = self.figures.iter().filter(|figure| figure.met().is_some()).count();
         let peers = self.peers.as_ref().map_or(String::new(), |versions| format!(" Beside them {versions}."));
-        let before = self.before();
+        let before = self.suite.prefix();
+        let fsync = if self.suite == Suite::Floor { " but in the row `fsync`" } else { "" };
         format!(
-            "# dripfeed beside the floor: {} volume\n\n{}. Redis {}, without persistence but in the row \
-             `fsync`.{peers} In this run {}.\n\n\
+            "# {}: {} volume\n\n{}. Redis {}, without persistence{fsync}.{peers} In this run {}.\n\n\
              Redis, intake and processor share one core; load and upstream have the other one. 64 connections, 200 \
              calls in flight, bodies of 256 B. Each figure is a median, with its lowest and highest value; all sides \
              took turns in one run. The floor is the program in `tests/bench/src/floor`, SHA-256 `{}`.\n\n\
              {} of {goals} goals are met.\n\n{}\n![]({before}goals.svg)\n\n![]({before}rates.svg)\n",
+            self.suite.title(),
             self.volume,
             self.conditions,
             self.redis,

@@ -1,13 +1,22 @@
 //! The rows, in the order in which they run.
 
+/// As a table's entry: the name, what it measures, the function.
+macro_rules! rows {
+    ($table:ident: $($name:literal, $about:literal, $measure:path;)*) => {
+        pub(crate) static $table: &[Row] =
+            &[$(Row { name: $name, about: $about, run: |bed| Box::pin($measure(bed)) }),*];
+    };
+}
+
 mod accepted;
 mod batch;
 mod bytes;
 mod ceilings;
 mod drain;
 mod fsync;
-mod growth;
+pub(crate) mod growth;
 mod idle;
+mod large;
 mod latency;
 mod limits;
 mod many;
@@ -27,18 +36,11 @@ use crate::testbed::Testbed;
 
 type Measured<'b> = BoxFuture<'b, anyhow::Result<Vec<Figure>>>;
 
+#[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) run: for<'b> fn(&'b Testbed) -> Measured<'b>,
-}
-
-/// As a table's entry: the name, what it measures, the function.
-macro_rules! rows {
-    ($table:ident: $($name:literal, $about:literal, $measure:path;)*) => {
-        pub(crate) static $table: &[Row] =
-            &[$(Row { name: $name, about: $about, run: |bed| Box::pin($measure(bed)) }),*];
-    };
 }
 
 rows! { ROWS:
@@ -53,7 +55,7 @@ rows! { ROWS:
     "limits", "a limit of three tiers for each of 10,000 callers", limits::measure;
     "batch", "batches of 100 jobs", batch::measure;
     "fsync", "flushed to the disk before each answer", fsync::measure;
-    "growth", "a bucket of 1,000 jobs and a large one", growth::measure;
+    "large", "a bucket of 1,000 jobs and a large one", large::measure;
     "peak", "memory of a processor that has 200 calls with bodies of 8 KB in flight", peak::measure;
     "tabs", "POSTs as in `accepted`, while the page is open in three tabs", tabs::measure;
     "traces", "POSTs as in `accepted`, while one of a hundred is traced", traces::measure;

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::process::Command;
 
 use crate::peers;
+use crate::settings::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -17,49 +18,6 @@ pub(crate) enum Side {
     /// Behind fastify: `make bench-peers`.
     Bullmq,
 }
-
-/// Of the bucket, where it isn't as in most rows.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) capacity: u64,
-    pub(crate) durability: &'static str,
-    /// Calls a second, and at once.
-    pub(crate) rate: Option<(u64, u64)>,
-    /// API keys, each of a caller.
-    pub(crate) keys: usize,
-    /// Three tiers for each value of `x-caller`.
-    pub(crate) limits: bool,
-    /// Further buckets, by the names of [`other_bucket`].
-    pub(crate) others: usize,
-    /// Traces go to the upstream, one of a hundred.
-    pub(crate) traces: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            capacity: 100_000_000,
-            durability: "process",
-            rate: None,
-            keys: 0,
-            limits: false,
-            others: 0,
-            traces: false,
-        }
-    }
-}
-
-/// None refuses anything at the load of these rows.
-const TIERS: &str = r#"
-[[buckets.bench.limits]]
-id = "each"
-key = ["header:x-caller"]
-tiers = [
-    { kind = "bucket", rate = "100000/s", burst = 100000 },
-    { kind = "sliding", limit = 10000000, period = "1m" },
-    { kind = "fixed", limit = 1000000000, period = "1d" },
-]
-"#;
 
 impl Side {
     /// In the order of this round: neither is always the first.
@@ -112,7 +70,7 @@ impl Side {
             Self::Dripfeed => {
                 // A file for each role: another one that starts at the same time would read half of it.
                 let (_, file) = tempfile::Builder::new().suffix(".toml").tempfile_in(folder)?.keep()?;
-                fs::write(&file, configuration(redis, upstream, settings))?;
+                fs::write(&file, settings.configuration(redis, upstream))?;
                 let mut command = Command::new(executable("dripfeed")?);
                 command.arg("-c").arg(file).args([role, "--until-stdin-ends"]);
                 command
@@ -153,28 +111,4 @@ pub(crate) fn sha256(data: impl AsRef<[u8]>) -> String {
         _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-fn configuration(redis: &str, upstream: &str, settings: &Settings) -> String {
-    let Settings { capacity, durability, rate, keys, limits, others, traces } = settings;
-    let rate = rate.map_or(String::new(), |(rate, burst)| format!("rate = \"{rate}/s\"\nburst = {burst}\n"));
-    let mut text = format!(
-        "[redis]\nurl = \"{redis}\"\ndurability = \"{durability}\"\n\
-         [intake]\nlisten = \"127.0.0.1:0\"\n[processor]\nlisten = \"127.0.0.1:0\"\n\
-         [buckets.bench]\nupstream = \"{upstream}\"\ncapacity = {capacity}\ncapacity_bytes = \"1000GiB\"\n\
-         [buckets.bench.leak]\nconcurrency = 200\n{rate}"
-    );
-    if *limits {
-        text += TIERS;
-    }
-    if *traces {
-        text += &format!("[trace]\nendpoint = \"{upstream}\"\nsampling = 0.01\n");
-    }
-    for number in 0..*others {
-        text += &format!("[buckets.{}]\nupstream = \"{upstream}\"\n", other_bucket(number));
-    }
-    for caller in 0..*keys {
-        text += &format!("[[keys]]\nid = \"{caller}\"\nsha256 = \"{}\"\nscopes = [\"submit\"]\n", sha256(key(caller)));
-    }
-    text
 }

@@ -6,7 +6,8 @@ use dripfeed_store::AppendFsync;
 
 use crate::private_redis::Redis;
 use crate::role::{Ready, Role};
-use crate::side::{Settings, Side, Wanted};
+use crate::settings::Settings;
+use crate::side::{Side, Wanted};
 use crate::upstream::Upstream;
 use crate::volume::Volume;
 

@@ -1,6 +1,7 @@
 //! Measurements that several rows make, each of one side.
 
 pub(crate) mod admission;
+pub(crate) mod callers;
 pub(crate) mod drain;
 pub(crate) mod jobs;
 pub(crate) mod slow_load;

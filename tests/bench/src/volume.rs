@@ -14,7 +14,7 @@ pub(crate) struct Volume {
     pub(crate) slow_load: Duration,
     /// Of which the processor time of idle roles is measured.
     pub(crate) idle: Duration,
-    /// Jobs in the full bucket of the row `growth`.
+    /// Jobs in the full bucket of the row `large`.
     pub(crate) crowd: u64,
     /// Of calls at a rate.
     pub(crate) paced: Duration,

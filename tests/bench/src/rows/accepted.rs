@@ -1,5 +1,6 @@
 use crate::figure::{Figure, Samples};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 

@@ -1,6 +1,7 @@
 use crate::figure::{Figure, Samples};
 use crate::load::number;
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 

@@ -1,7 +1,8 @@
 use dripfeed_store::AppendFsync;
 
 use crate::figure::{Figure, Samples};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 

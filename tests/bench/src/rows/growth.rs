@@ -1,40 +1,31 @@
-use crate::figure::{Figure, Samples};
-use crate::load::{self, End, number};
-use crate::role::Role;
-use crate::side::{Settings, Side};
-use crate::testbed::Testbed;
-use crate::trials::drain::{PATIENCE, between};
-use crate::trials::jobs;
-use crate::upstream::Detail;
+//! Rows of `bench growth`: many callers, buckets and schedules.
 
-const FEW: u64 = 1000;
-/// Submitted, and then called, each time.
-const JOBS: u64 = 5000;
-const SIDE: Side = Side::Dripfeed;
+mod behind;
+mod bounds;
+mod busy;
+mod bytes;
+mod define;
+mod depth;
+mod fair;
+mod first;
+mod flood;
+mod idle;
+mod keda;
+mod ticks;
 
-pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
-    let (mut few, mut many) = (Samples::default(), Samples::default());
-    for (jobs_before, samples) in [(FEW, &mut few), (bed.volume.crowd, &mut many)] {
-        bed.redis.empty().await?;
-        let intake = bed.intake(SIDE, &Settings::default()).await?;
-        for _ in 0..bed.volume.rounds {
-            let missing = jobs_before.saturating_sub(bed.level(SIDE).await?).next_multiple_of(jobs::BATCH);
-            jobs::fill(bed, SIDE, &intake, missing, jobs::BYTES).await?;
-            samples.push(us_per_job(bed, &intake).await?);
-        }
-        intake.stop().await?;
-    }
-    bed.redis.empty().await?;
-    Ok(vec![Figure::against("growth", &many, &few)?])
-}
+use super::Row;
 
-/// In, and out again, beside the jobs that are there.
-async fn us_per_job(bed: &Testbed, intake: &Role) -> anyhow::Result<f64> {
-    let address = intake.address()?;
-    let submitted = load::run(address, &jobs::single(SIDE, address, jobs::BYTES), End::Requests(JOBS)).await?;
-    bed.upstream.note(Detail::Counts, JOBS);
-    let processor = bed.processor(SIDE, &Settings::default()).await?;
-    let notes = bed.upstream.noted(JOBS, PATIENCE).await?;
-    processor.stop().await?;
-    Ok((submitted.elapsed + between(&notes)?).as_secs_f64() * 1e6 / number(JOBS))
+rows! { GROWTH:
+    "flood", "nine callers at 45 % load, while a tenth has posted 10,000 jobs", flood::measure;
+    "behind", "calls before one job that is posted behind 10,000", behind::measure;
+    "fair", "time of Redis per job, with and without fair queuing", fair::measure;
+    "bounds", "time of Redis per job, callers with rate and concurrency limits", bounds::measure;
+    "bytes", "memory of Redis that fair queuing adds per job", bytes::measure;
+    "depth", "time of Redis per job of ten callers, few and many jobs waiting", depth::measure;
+    "idle", "four processors and an intake of 10,000 buckets without jobs", idle::measure;
+    "first", "the first job of a bucket, among 10,000", first::measure;
+    "busy", "100 busy buckets, alone and among 10,000", busy::measure;
+    "define", "1,000 buckets created over the API", define::measure;
+    "ticks", "10,000 schedules, all due in one second", ticks::measure;
+    "keda", "the first job of an empty bucket, until KEDA knows it", keda::measure;
 }

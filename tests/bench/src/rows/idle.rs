@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use crate::figure::{Figure, Samples};
 use crate::role::Role;
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 
 /// From the start, for a role to come to rest.

@@ -1,5 +1,6 @@
 use crate::figure::{Figure, Samples};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 
@@ -17,7 +18,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
 }
 
 async fn accepted_per_s(bed: &Testbed, settings: Settings) -> anyhow::Result<f64> {
-    let requests = |at| jobs::of_callers(at, CALLERS);
+    let requests = |at| jobs::of_callers(at, 0..CALLERS);
     let answers = admission::measure(bed, Side::Dripfeed, &settings, requests).await?.answers;
     anyhow::ensure!(answers.refused == 0, "the limits refused {}", answers.refused);
     Ok(answers.accepted_per_s())

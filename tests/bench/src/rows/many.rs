@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use crate::figure::{Figure, Samples, count};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 
 /// Besides the one of all rows.

@@ -8,7 +8,8 @@ use crate::client::{self, Connection, fetch, get_request};
 use crate::event_stream::{self, EventStream};
 use crate::figure::{Figure, Samples, count};
 use crate::role::{Ready, Role};
-use crate::side::{Settings, Side, executable, other_bucket};
+use crate::settings::Settings;
+use crate::side::{Side, executable, other_bucket};
 use crate::testbed::Testbed;
 use crate::trials::jobs;
 

@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use super::bytes::bytes_per_job;
 use super::refused::refused_per_s;
 use crate::figure::{Figure, Samples};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, drain as drained, jobs};
 

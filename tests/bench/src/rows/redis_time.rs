@@ -1,5 +1,6 @@
 use crate::figure::{Figure, Samples};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, drain, jobs};
 
@@ -42,7 +43,7 @@ async fn measure_side(bed: &Testbed, side: Side, found: &mut Found) -> anyhow::R
         Side::Floor | Side::Bullmq => in_us,
         Side::Dripfeed => {
             let settings = Settings { limits: true, ..Settings::default() };
-            admission::measure(bed, side, &settings, |at| jobs::of_callers(at, CALLERS)).await?.redis_per_job()
+            admission::measure(bed, side, &settings, |at| jobs::of_callers(at, 0..CALLERS)).await?.redis_per_job()
         }
     };
     found.inwards.push(in_us);

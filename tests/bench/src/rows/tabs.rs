@@ -5,7 +5,8 @@ use tokio::task::JoinSet;
 use crate::client::fetch;
 use crate::event_stream::{self, EventStream};
 use crate::figure::{Figure, Samples};
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 

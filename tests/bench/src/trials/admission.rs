@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::load::{self, Answers, End, Requests, number};
 use crate::machine;
 use crate::private_redis::Work;
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 
 /// Of the window, before it: connections open, buffers grow.

@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use super::jobs;
 use crate::load::{number, per_s};
 use crate::private_redis::Work;
-use crate::side::{Settings, Side};
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::upstream::{Detail, Notes};
 

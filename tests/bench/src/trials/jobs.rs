@@ -1,6 +1,7 @@
 //! The jobs that are sent.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -43,21 +44,32 @@ pub(crate) fn single(side: Side, address: SocketAddr, bytes: usize) -> Requests 
 }
 
 /// One request for each caller, which says who it is, and has its key.
-pub(crate) fn of_callers(address: SocketAddr, callers: usize) -> Requests {
-    let (side, body) = (Side::Dripfeed, body(0, BYTES));
-    let of = |caller| {
-        let key = key(caller);
-        client::post(address, side.path(), &[JSON, ("x-caller", &key), ("dripfeed-key", &key)], body.as_bytes())
-    };
-    Arc::new((0..callers).map(of).collect())
+pub(crate) fn of_callers(address: SocketAddr, callers: Range<usize>) -> Requests {
+    let body = body(0, BYTES);
+    Arc::new(callers.map(|caller| of_caller(address, caller, &body)).collect())
+}
+
+pub(crate) fn of_caller(address: SocketAddr, caller: usize, body: &str) -> Vec<u8> {
+    let (path, key) = (Side::Dripfeed.path(), key(caller));
+    client::post(address, path, &[JSON, ("x-caller", &key), ("dripfeed-key", &key)], body.as_bytes())
 }
 
 /// A hundred jobs in one request.
 pub(crate) fn batch(address: SocketAddr, bytes: usize) -> Requests {
+    Arc::new(vec![batch_with(address, bytes, &[])])
+}
+
+/// As `batch`, one request for each caller, with its key.
+pub(crate) fn batches_of_callers(address: SocketAddr, callers: Range<usize>) -> Requests {
+    Arc::new(callers.map(|caller| batch_with(address, BYTES, &[("dripfeed-key", &key(caller))])).collect())
+}
+
+fn batch_with(address: SocketAddr, bytes: usize, headers: &[(&str, &str)]) -> Vec<u8> {
     let item = format!("{{\"body\":{}}}\n", body(0, bytes));
     let items = item.repeat(usize::try_from(BATCH).unwrap_or(1));
     let path = format!("{}/batch", Side::Dripfeed.path());
-    Arc::new(vec![client::post(address, &path, &[("content-type", "application/x-ndjson")], items.as_bytes())])
+    let headers = [&[("content-type", "application/x-ndjson")], headers].concat();
+    client::post(address, &path, &headers, items.as_bytes())
 }
 
 /// Puts this many jobs in the bucket; a multiple of a hundred.

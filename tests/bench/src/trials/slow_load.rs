@@ -8,8 +8,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::jobs;
 use crate::client::{Connection, PATIENCE};
 use crate::figure::Samples;
-use crate::load::number;
-use crate::side::{Settings, Side};
+use crate::load;
+use crate::role::Role;
+use crate::settings::Settings;
+use crate::side::Side;
 use crate::testbed::Testbed;
 use crate::upstream::Detail;
 
@@ -29,6 +31,19 @@ pub(crate) async fn measure(bed: &Testbed, side: Side) -> anyhow::Result<SlowLoa
     let settings = Settings::default();
     let intake = bed.intake(side, &settings).await?;
     let processor = bed.processor(side, &settings).await?;
+    let found = measure_on(bed, side, &intake, |_| side.path().to_owned()).await?;
+    intake.stop().await?;
+    processor.stop().await?;
+    Ok(found)
+}
+
+/// By roles that run. `path` is that of a job, by its number.
+pub(crate) async fn measure_on(
+    bed: &Testbed,
+    side: Side,
+    intake: &Role,
+    path: impl Fn(u64) -> String,
+) -> anyhow::Result<SlowLoad> {
     let epoch = Instant::now();
     let address = intake.address()?;
     let mut connection = Connection::open(address).await?;
@@ -44,19 +59,18 @@ pub(crate) async fn measure(bed: &Testbed, side: Side) -> anyhow::Result<SlowLoa
             begun = bed.redis.begin().await?;
         }
         let sent = u64::try_from(epoch.elapsed().as_nanos())?;
-        let status = connection.exchange(&jobs::post(side, address, &jobs::body(sent, jobs::BYTES))).await?;
+        let status =
+            connection.exchange(&jobs::post_to(address, &path(number), &jobs::body(sent, jobs::BYTES))).await?;
         anyhow::ensure!(status == 202, "the answer is {status}");
     }
     let notes = bed.upstream.noted(count, PATIENCE).await?;
     bed.settled(side).await?;
     let work = bed.redis.work(begun, side.sent()).await?;
-    intake.stop().await?;
-    processor.stop().await?;
     let mut latencies = Samples::default();
     for (arrived, body) in notes.arrivals.iter().zip(&notes.bodies) {
         let sent = epoch + Duration::from_nanos(jobs::stamp(body)?);
         let latency = arrived.checked_duration_since(sent).context("a call before its POST")?;
         latencies.push(latency.as_secs_f64() * 1e6);
     }
-    Ok(SlowLoad { latencies, redis_per_job: work.commands.as_secs_f64() * 1e6 / number(count) })
+    Ok(SlowLoad { latencies, redis_per_job: work.commands.as_secs_f64() * 1e6 / load::number(count) })
 }
