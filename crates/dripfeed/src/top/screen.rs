@@ -1,17 +1,25 @@
 //! The terminal: taken over while the view is open, and restored however it ends.
 
-use std::io;
+use std::io::{self, BufWriter, Stdout, Write};
+use std::panic;
 
-use ratatui::DefaultTerminal;
-use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
-use ratatui::layout::Rect;
+use anstyle::Reset;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{execute, queue};
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Style};
 use tokio::sync::mpsc;
 
 /// Keys that were typed faster than they are read.
 const MOST_KEYS: usize = 64;
 
-pub(super) struct Screen(DefaultTerminal);
+pub(super) struct Screen {
+    terminal: BufWriter<Stdout>,
+    shown: Buffer,
+}
 
 /// What comes from the terminal.
 pub(super) enum Input {
@@ -21,24 +29,52 @@ pub(super) enum Input {
 }
 
 impl Screen {
-    /// Also restored when the program panics: the library's hook does that.
+    /// Also restored when the program panics.
     ///
     /// # Errors
     /// When the terminal can't be taken.
     pub(super) fn open() -> io::Result<Self> {
-        match ratatui::try_init() {
-            Ok(terminal) => Ok(Self(terminal)),
-            Err(error) => {
-                restore();
-                Err(error)
-            }
-        }
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            restore();
+            report(info);
+        }));
+        let mut screen = Self { terminal: BufWriter::new(io::stdout()), shown: Buffer::default() };
+        terminal::enable_raw_mode()?;
+        execute!(screen.terminal, EnterAlternateScreen, Hide)?;
+        Ok(screen)
     }
 
+    /// Writes the cells that differ from those shown.
+    ///
     /// # Errors
     /// When the terminal can't be written to.
     pub(super) fn draw(&mut self, draw: impl FnOnce(Rect, &mut Buffer)) -> io::Result<()> {
-        self.0.draw(|frame| draw(frame.area(), frame.buffer_mut())).map(|_| ())
+        let (width, height) = terminal::size()?;
+        let area = Rect::new(0, 0, width, height);
+        let mut next = Buffer::empty(area);
+        draw(area, &mut next);
+        if self.shown.area != area {
+            queue!(self.terminal, Clear(ClearType::All))?;
+            self.shown = Buffer::empty(area);
+        }
+        let mut style = Cell::EMPTY.style();
+        let mut cursor = None;
+        for (x, y, cell) in self.shown.diff_iter(&next) {
+            if cursor != Some((x, y)) {
+                queue!(self.terminal, MoveTo(x, y))?;
+            }
+            if cell.style() != style {
+                style = cell.style();
+                write!(self.terminal, "{Reset}{}", escape_codes(style))?;
+            }
+            self.terminal.write_all(cell.symbol().as_bytes())?;
+            cursor = Some((x + 1, y));
+        }
+        write!(self.terminal, "{Reset}")?;
+        self.terminal.flush()?;
+        self.shown = next;
+        Ok(())
     }
 }
 
@@ -48,9 +84,16 @@ impl Drop for Screen {
     }
 }
 
+/// `anstyle` has no color for the terminal's own.
+fn escape_codes(style: Style) -> anstyle::Style {
+    let chosen = |color: Option<Color>| color.filter(|color| *color != Color::Reset);
+    Style { fg: chosen(style.fg), bg: chosen(style.bg), ..style }.into()
+}
+
 /// A terminal that is gone can't be restored, and needn't.
 fn restore() {
-    let _ = ratatui::try_restore();
+    let _ = terminal::disable_raw_mode();
+    let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
 }
 
 /// What is typed, until the terminal ends. Read on a thread, which blocks; it doesn't keep the process.

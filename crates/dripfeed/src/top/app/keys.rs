@@ -1,6 +1,6 @@
 //! Keyboard input.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{App, OpenedBucket, Prompt, Request};
 use crate::top::bucket_history::BucketHistory;

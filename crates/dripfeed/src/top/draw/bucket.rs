@@ -1,7 +1,7 @@
 //! The view of one bucket: level, numbers, sparklines, processors and limits.
 
 use dripfeed_dashboard::frame::{Bucket, Row, empties, numbers};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 
 use super::level_bar::{self, IN_FLIGHT, PARKED, WAITING};
 use super::notices::{self, Place};

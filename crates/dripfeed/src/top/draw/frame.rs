@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_dashboard::frame::{Row, numbers};
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
 
 use super::cell;
 use super::theme::Theme;

@@ -1,6 +1,6 @@
 //! The help view: the keys.
 
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 
 use super::cell;
 use super::level_bar::{IN_FLIGHT, PARKED, WAITING};

@@ -2,7 +2,7 @@
 //! needed.
 
 use dripfeed_dashboard::frame::Row;
-use ratatui::text::Span;
+use ratatui_core::text::Span;
 
 use super::theme::Theme;
 

@@ -3,7 +3,7 @@
 mod columns;
 
 use dripfeed_dashboard::frame::{Row, empties, numbers};
-use ratatui::text::Line;
+use ratatui_core::text::Line;
 
 use self::columns::Columns;
 use super::notices::{self, Place};

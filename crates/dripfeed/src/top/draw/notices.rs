@@ -1,7 +1,7 @@
 //! What needs attention, and the remedies.
 
 use dripfeed_dashboard::frame::{Notice, sort};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 
 use super::cell;
 use super::theme::Theme;

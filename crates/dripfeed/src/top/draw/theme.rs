@@ -1,6 +1,6 @@
 //! Colours: off where the terminal has none or NO_COLOR is set. They never carry information alone.
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Modifier, Style};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::top) struct Theme {

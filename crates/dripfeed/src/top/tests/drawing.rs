@@ -1,7 +1,7 @@
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use ratatui::style::Color;
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui_core::backend::TestBackend;
+use ratatui_core::style::Color;
+use ratatui_core::terminal::{Frame, Terminal};
 
 use super::*;
 use crate::top::draw::{self, Theme};
@@ -12,7 +12,7 @@ fn drawn(app: &App, now: Instant, width: u16, height: u16) -> String {
 
 fn backend(app: &App, theme: Theme, now: Instant, width: u16, height: u16) -> TestBackend {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    let draw = |frame: &mut ratatui::Frame<'_>| draw::screen(app, theme, now, frame.area(), frame.buffer_mut());
+    let draw = |frame: &mut Frame<'_>| draw::screen(app, theme, now, frame.area(), frame.buffer_mut());
     terminal.draw(draw).unwrap();
     terminal.backend().clone()
 }

@@ -1,7 +1,7 @@
 //! The columns of the list: more and wider ones on a wide terminal.
 
 use dripfeed_dashboard::frame::{Row, empties, numbers};
-use ratatui::text::{Line, Span};
+use ratatui_core::text::{Line, Span};
 
 use crate::top::draw::cell;
 use crate::top::draw::level_bar;
