@@ -1,24 +1,19 @@
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 
 use crate::client::fetch;
 use crate::figure::{Figure, Samples, count};
-use crate::load::{self, End};
 use crate::role::Role;
 use crate::settings::Settings;
-use crate::side::{Side, other_bucket};
+use crate::side::Side;
 use crate::testbed::Testbed;
-use crate::trials::drain::PATIENCE;
-use crate::trials::jobs;
-use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
 /// Besides the one of all rows.
 const OTHERS: usize = 9999;
 const PROCESSORS: usize = 4;
-/// From the last job until every lane has left its bucket.
+/// From the start until every lane has left its bucket.
 const SETTLE: Duration = Duration::from_secs(10);
 /// What is done once in some seconds is seen, too.
 const TIMES_THE_IDLE: u32 = 3;
@@ -32,7 +27,6 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     let settings = Settings { others: OTHERS, ..Settings::default() };
     let intake = bed.intake(SIDE, &settings).await?;
     let replicas = try_join_all((0..PROCESSORS).map(|_| bed.processor(SIDE, &settings))).await?;
-    use_all(bed, &intake).await?;
     tokio::time::sleep(SETTLE).await;
     let window = bed.volume.idle * TIMES_THE_IDLE;
     for _ in 0..bed.volume.rounds {
@@ -62,17 +56,6 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
         Figure::alone("idle-scrape", &times)?,
         Figure::alone("idle-scrape-bytes", &bytes)?,
     ])
-}
-
-/// A job in each bucket: one that was never used has nothing to look at.
-async fn use_all(bed: &Testbed, intake: &Role) -> anyhow::Result<()> {
-    let (address, jobs) = (intake.address()?, u64::try_from(OTHERS)?);
-    let body = jobs::body(0, jobs::BYTES);
-    let path = |number| format!("/v1/buckets/{}/jobs", other_bucket(number));
-    let requests = Arc::new((0..OTHERS).map(|number| jobs::post_to(address, &path(number), &body)).collect());
-    bed.upstream.note(Detail::Counts, u64::MAX);
-    load::run(address, &requests, End::Requests(jobs)).await?;
-    bed.upstream.noted(jobs, PATIENCE).await.map(drop)
 }
 
 fn share(busy: Duration, window: Duration) -> f64 {
