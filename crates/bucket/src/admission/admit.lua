@@ -137,7 +137,7 @@ local function open_admit(found, bytes_found, is_few)
   local FOR_SCRIPT = string.byte('@')
   rare = rare or open_rare()
   local takes_turns = rare.takes_turns(ARGV[12])
-  local own_waits = ARGV[15] ~= '' and rare.own_waits_by(ARGV[15])
+  local own_waits = ARGV[15] ~= '' and rare.own_waits_by(ARGV[15], HOLDERS)
   local has_its_share, limit_charge, limit_states = rare.has_its_share, rare.limit_charge, rare.limit_states
 
   -- As count_before. In a small batch where nobody waits a job without a priority takes no place.

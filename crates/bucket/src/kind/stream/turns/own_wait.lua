@@ -1,8 +1,8 @@
 -- Stream kind: how long a job waits for the rates of its caller, or group, whatever the others have queued.
 -- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting
 
--- { wait, add }. `text`: what each may, as open_bounds takes it.
-local function open_own_waits(text)
+-- { wait, add }. `text`: what each may, as open_bounds takes it; `holders`: what callers have in the bucket.
+local function open_own_waits(text, holders)
   local settings, ORDER = cjson.decode(text), { 1, 0, 2 }
   -- By whose they are: { number of the normal flow, rates, debts, added by rank }.
   local known = {}
@@ -41,17 +41,31 @@ local function open_own_waits(text)
     end
   end
 
+  -- µs until the call of one more job behind as many.
+  local function wait_behind(own, before)
+    local wait = 0
+    for i, rate in ipairs(own.rates) do
+      if rate then wait = math.max(wait, (own.debts[i] + before + 1 - rate.burst) * rate.period / rate.limit) end
+    end
+    return math.ceil(wait)
+  end
+
+  -- Whether a caller has tokens for all that it has in the bucket, which is at least what waits of it and is known
+  -- without counting that. Of a group's jobs it isn't known, nor of nobody's.
+  local function has_tokens_for_all(own, flow)
+    if flow.group or flow.of == '' then return false end
+    own.held = own.held or tonumber(redis.call('HGET', holders, flow.of) or 0)
+    return wait_behind(own, own.held + own.added[0] + own.added[1] + own.added[2]) == 0
+  end
+
   return {
     -- µs until the call of one more job.
     wait = function(group, caller, priority)
       local flow = flow_of(group, caller, priority)
       local own = look_at(flow)
       if not own then return 0 end
-      local calls, wait = count_before(own, group, caller, flow.rank) + 1, 0
-      for i, rate in ipairs(own.rates) do
-        if rate then wait = math.max(wait, (own.debts[i] + calls - rate.burst) * rate.period / rate.limit) end
-      end
-      return math.ceil(wait)
+      if has_tokens_for_all(own, flow) then return 0 end
+      return wait_behind(own, count_before(own, group, caller, flow.rank))
     end,
 
     -- One was admitted.

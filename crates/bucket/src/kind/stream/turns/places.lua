@@ -10,8 +10,8 @@ local function opened_placing()
 end
 
 -- As open_own_waits in own_wait.lua.
-local function own_waits_by(bounds)
-  return bounds ~= '' and opened_placing().open_own_waits(bounds) or nil
+local function own_waits_by(bounds, holders)
+  return bounds ~= '' and opened_placing().open_own_waits(bounds, holders) or nil
 end
 
 -- `text`: the weights, '' where nobody takes turns.
