@@ -170,7 +170,7 @@ bench-peers: redis $(BENCH_PEERS) ## Measure BullMQ with fastify, and nginx, bes
 	@exec $(TARGET)/dist/bench peers $(ARGS)
 
 .PHONY: bench-growth
-bench-growth: redis ## Measure dripfeed with many callers, buckets and schedules, in twelve minutes; ARGS=quick: in four
+bench-growth: redis ## Measure dripfeed with many callers, buckets and schedules; ARGS=quick: over shorter windows
 	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench growth $(ARGS)
 

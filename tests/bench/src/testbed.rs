@@ -56,10 +56,15 @@ impl Testbed {
 
     /// Returns when no job is left.
     pub(crate) async fn settled(&self, side: Side) -> anyhow::Result<()> {
+        self.settled_but(side, 0).await
+    }
+
+    /// Returns when no more jobs than these are left.
+    pub(crate) async fn settled_but(&self, side: Side, others: u64) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {
             let level = self.level(side).await?;
-            if level == 0 {
+            if level <= others {
                 return Ok(());
             }
             anyhow::ensure!(begun.elapsed() < PATIENCE, "{level} jobs were called and are not settled");

@@ -87,7 +87,7 @@ impl Bucket {
         };
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
-            let (_, mut reply) =
+            let mut reply =
                 self.redis_bucket.letters(filter, &from, limit - items.len(), bytes, LetterContent::Whole).await?;
             let last = reply.text()?;
             while !reply.is_empty() {
@@ -134,8 +134,7 @@ impl RedisBucket {
         Ok(Some((letter.parse()?, letter.array()?.pairs()?)))
     }
 
-    /// The bytes that list_dead.lua read, and its answer: at most `most`, from there on, for a page that has `bytes`
-    /// already.
+    /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
     async fn letters(
         &self,
         filter: &DeadFilter,
@@ -143,7 +142,7 @@ impl RedisBucket {
         most: usize,
         bytes: usize,
         content: LetterContent,
-    ) -> Result<(usize, Reply), BucketError> {
+    ) -> Result<Reply, BucketError> {
         let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
         call.arg(from).arg(most).arg(bytes).arg(u8::from(content == LetterContent::Ids));
         call.arg(filter.reason.as_deref().unwrap_or_default());
@@ -151,7 +150,8 @@ impl RedisBucket {
         call.arg(filter.caller.as_deref().unwrap_or_default());
         call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
         call.arg(u8::from(filter.exact_reason));
-        self.read("list_dead", &call.with_large_reply(), WaitFor::Reply).await
+        let (_, reply) = self.read("list_dead", &call.with_large_reply(), WaitFor::Reply).await?;
+        Ok(reply)
     }
 
     /// The ids of all jobs whose letters match, oldest first.
@@ -174,7 +174,7 @@ impl RedisBucket {
         filter: &DeadFilter,
         from: &str,
     ) -> Result<(Vec<JobId>, String), BucketError> {
-        let (_, mut reply) = self.letters(filter, from, MOST_IDS, 0, LetterContent::Ids).await?;
+        let mut reply = self.letters(filter, from, MOST_IDS, 0, LetterContent::Ids).await?;
         let last = reply.text()?;
         let mut ids = Vec::new();
         while !reply.is_empty() {

@@ -73,8 +73,8 @@ const ONE_LARGE_JOB: Duration = Duration::from_millis(4);
 pub const NOISE: Duration = Duration::from_millis(20);
 
 /// In the long run also beside an attack on another installation of the same machine, which costs as much and shares
-/// nothing but the cores: beside one on their own, others wait less than twice
-/// as long, and as one large job takes.
+/// nothing but the cores: beside one on their own, others wait less than twice as long, and as
+/// one large job takes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn others_are_answered_beside_every_attack() {
     let Some(measured) = measured() else {

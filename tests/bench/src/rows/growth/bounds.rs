@@ -59,7 +59,7 @@ async fn us_per_job(bed: &Testbed, more: &str, throttled: usize) -> anyhow::Resu
     bed.upstream.note(Detail::Counts, u64::MAX);
     let processor = bed.processor(SIDE, &settings).await?;
     bed.upstream.noted(jobs, PATIENCE).await?;
-    level(bed, waiting).await?;
+    bed.settled_but(SIDE, waiting).await?;
     let work = bed.redis.work(begun, SIDE.sent()).await?;
     processor.stop().await?;
     intake.stop().await?;
@@ -85,13 +85,4 @@ async fn throttle(bed: &Testbed, intake: &Role, settings: &Settings, callers: us
     }
     processor.stop().await?;
     bed.level(SIDE).await
-}
-
-async fn level(bed: &Testbed, waiting: u64) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    while bed.level(SIDE).await? > waiting {
-        anyhow::ensure!(begun.elapsed() < PATIENCE, "the jobs were called and are not settled");
-        tokio::time::sleep(GLANCE).await;
-    }
-    Ok(())
 }
