@@ -8,8 +8,6 @@
 local JOBS, REPLICAS, PACE, TIERS, STANDBY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local consumer, is_first_life, stood_by = ARGV[1], ARGV[2] == '1', ARGV[3]
 
--- This one's clock can't know what has passed since others last looked at the throttle (pace.lua).
-redis.call('HDEL', PACE, 'looked')
 enroll(JOBS, consumer)
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing
 -- was lost, and what was lost grants nothing.

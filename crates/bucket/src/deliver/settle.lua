@@ -72,11 +72,7 @@ for i = OTHERS, #ARGV, OF_OTHER do
   end
 end
 
-if hold > 0 then
-  local until_ms = tonumber(redis.call('HGET', PACE, 'hold') or 0)
-  redis.call('HSET', PACE, 'hold', whole(math.max(until_ms, now_ms + hold)))
-  redis.call('HSETNX', PACE, 'looked', whole(now_ms))
-end
+if hold > 0 then opened_rare().throttle(PACE, hold) end
 if recorded.rare and redis.call('HGET', PACE, 'flows') then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
   for i = OTHERS, #ARGV, OF_OTHER do jobs[#jobs + 1] = ARGV[i] end

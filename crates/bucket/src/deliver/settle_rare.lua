@@ -1,6 +1,6 @@
--- What few settlements need: where jobs are buried, ends go to other buckets, the rate is adaptive, or calls of each
--- caller are counted.
--- needs: bury, outbox, adapt, kind/entry, kind/leave_flows
+-- What few settlements need: where jobs are buried, ends go to other buckets, the upstream asks to wait, the rate is
+-- adaptive, or calls of each caller are counted.
+-- needs: bury, outbox, throttle, adapt, kind/entry, kind/leave_flows
 
 local function read_letter(keys, job, outcome, reason, attempt)
   check_letters(keys)
@@ -8,6 +8,6 @@ local function read_letter(keys, job, outcome, reason, attempt)
 end
 
 return {
-  open_outbox = open_outbox, read_letter = read_letter, bury_or_keep = bury_or_keep, adapt = adapt,
-  leave_flows = leave_flows,
+  open_outbox = open_outbox, read_letter = read_letter, bury_or_keep = bury_or_keep, throttle = throttle,
+  adapt = adapt, leave_flows = leave_flows,
 }

@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, spend, keep, notices, kind/take
+-- needs: at_maxmemory, now, budget, pace, spend, throttle, keep, notices, kind/take
 -- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
@@ -47,7 +47,7 @@ end
 
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
-local IDLE_POLL, PAUSE_POLL, ROOM_POLL, BATCHING = 1000000, 200000, 25000, 5000
+local PAUSE_POLL, ROOM_POLL, BATCHING = 200000, 25000, 5000
 
 local pace = pace_read(PACE)
 keys.pace_found = pace
@@ -65,7 +65,7 @@ local function idle(wait, takes_new, expired)
   return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, now_us }
 end
 
-local held = hold_left(PACE, pace, elapsed)
+local held = hold_left(PACE, pace, elapsed, asked)
 if paused or dead_is_full(keys) then return idle(PAUSE_POLL) end
 
 -- A throttle longer than any that is set comes from a clock that was put back while nobody looked.

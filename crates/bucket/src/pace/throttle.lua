@@ -1,0 +1,46 @@
+-- How long everyone is to wait, because an upstream asked for it: by the time that really passes, however the Redis
+-- clock is set meanwhile. While a bucket is throttled, the pace has besides `hold`
+--   looked  ms when a script last looked at the throttle
+-- Where the clock was set since, what passed since then is counted as nothing: the throttle ends no earlier than the
+-- upstream asked, and later by no more than replicas wait between two looks. A step that a slow network could explain
+-- isn't seen; it is shorter than a second.
+-- needs: now
+
+-- In ms: a step of the clock is seen from so far on.
+local CLOCK_STEP = 1000
+-- In µs: replicas with room for a job take at least once within it.
+local IDLE_POLL = 1000000
+
+-- In ms by the clock that is now: `hold`, moved with a clock that was set. `is_set`: it was put forward.
+local function moved_hold(hold, looked, is_set)
+  local passed = now_ms - (tonumber(looked) or now_ms)
+  if passed < 0 or is_set(passed) then return hold + passed end
+  return hold
+end
+
+-- For how many µs the bucket is still throttled. A clock that was put forward is further than `elapsed`, the µs that
+-- passed since this replica last asked by a clock that nobody sets; `asked` is what the Redis clock was then, in µs, or
+-- nil.
+local function hold_left(key, pace, elapsed, asked)
+  if pace.hold == 0 then return 0 end
+  pace.hold = moved_hold(pace.hold, redis.call('HGET', key, 'looked'), function(passed)
+    local by_redis = asked and (now_us - asked) / 1000 or passed
+    return by_redis > elapsed / 1000 + CLOCK_STEP
+  end)
+  if pace.hold <= now_ms then
+    redis.call('HDEL', key, 'hold', 'looked')
+    pace.hold = 0
+    return 0
+  end
+  redis.call('HSET', key, 'hold', whole(pace.hold), 'looked', whole(now_ms))
+  return (pace.hold - now_ms) * 1000
+end
+
+-- An upstream asked everyone to wait for `hold` ms: that long from now, or as long as one has asked before.
+local function throttle(key, hold)
+  local found = redis.call('HMGET', key, 'hold', 'looked')
+  local before = moved_hold(tonumber(found[1]) or 0, found[2], function(passed)
+    return passed > IDLE_POLL / 1000 + CLOCK_STEP
+  end)
+  redis.call('HSET', key, 'hold', whole(math.max(before, now_ms + hold)), 'looked', whole(now_ms))
+end
