@@ -273,21 +273,21 @@ async fn a_replay_keeps_the_share_of_each_caller() {
 }
 
 #[tokio::test]
-async fn a_batch_costs_two_writes_for_each_caller() {
+async fn a_batch_costs_one_write_for_all_its_callers() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings("b", Kind::Stream, 100, "50%")).await;
     admitted(bucket.admit(of("alice")).await);
-    let spent = async |submissions: usize, caller: Option<&str>| {
-        let before = redis.calls("hincrby").await;
-        let one = |_| Submission { caller: caller.map(str::to_owned), ..buckets::job("meat") };
-        for answer in bucket.admit_many((0..submissions).map(one).collect()).await {
+    let spent = async |callers: &[Option<&str>]| {
+        let before = redis.calls("hset").await;
+        let one = |caller: &Option<&str>| Submission { caller: caller.map(str::to_owned), ..buckets::job("meat") };
+        for answer in bucket.admit_many(callers.iter().map(one).collect()).await {
             admitted(answer);
         }
-        redis.calls("hincrby").await - before
+        redis.calls("hset").await - before
     };
-    let of_the_tally = spent(10, None).await;
-    assert_eq!(spent(10, Some("alice")).await, of_the_tally + 2);
-    assert_eq!(spent(1, Some("alice")).await, of_the_tally + 2);
+    let of_the_tally = spent(&[None; 10]).await;
+    assert_eq!(spent(&[Some("alice"); 10]).await, of_the_tally + 1);
+    assert_eq!(spent(&[Some("alice"), Some("bob"), Some("carol"), Some("dave")]).await, of_the_tally + 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

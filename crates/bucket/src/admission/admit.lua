@@ -16,7 +16,7 @@
 --       11 which planning of its caller this is
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
---       15 how fast each caller may be called (bounds.lua; '': as its turn comes)
+--       15 how fast each caller may be called (limits_of.lua; '': as its turn comes)
 --       16 number of the fields that each entry has, then their names; then per job: bytes, how many names and values
 --         it has besides, the fields' values, and these. Names that begin with `@` are for this script, and missing
 --         where they say nothing; the others are fields, too:

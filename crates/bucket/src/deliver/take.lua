@@ -14,7 +14,7 @@
 --       7 what is kept (keep.lua)  8 the longest hold in ms  9 number of this take
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
---       how many times at once (bounds.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
+--       how many times at once (limits_of.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
 --       unknown)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the

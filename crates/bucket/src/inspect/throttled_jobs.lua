@@ -1,13 +1,13 @@
 -- Counts jobs that wait and can't be called soon, because their callers, or groups, may not be called so fast, or so
 -- often at once. What nobody had to sort yet isn't among them.
 --
--- needs: now, pace, kind/debts, kind/flow_state, kind/flows, kind/count_waiting
+-- needs: now, pace, kind/debts, kind/flow_state, kind/flows, kind/count_waiting, limits_of
 -- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once
---       (bounds.lua)
+--       (limits_of.lua)
 --       3 µs that are soon
 -- Result  { 'changed', … } | { how many }
-local CONTROL, version, settings, soon = KEYS[1], ARGV[1], cjson.decode(ARGV[2]), tonumber(ARGV[3])
+local CONTROL, version, limits_of, soon = KEYS[1], ARGV[1], open_limits(ARGV[2]), tonumber(ARGV[3])
 -- In one call, of those that may be called now, and of those that may not.
 local FLOWS_AT_ONCE = 500
 local changed = control_read(CONTROL, version)
@@ -35,7 +35,7 @@ end
 
 -- How many calls of one may begin soon.
 local function room_of(owner, state)
-  local limits, room = settings.of[owner.name] or settings.each, math.huge
+  local limits, room = limits_of(owner.name), math.huge
   if limits.paused then return 0 end
   if limits.most then room = limits.most - (state and state.in_flight or 0) end
   local rates = limits.rates or {}

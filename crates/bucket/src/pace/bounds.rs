@@ -2,6 +2,7 @@
 
 use dripfeed_job::Rate;
 use dripfeed_limit::Tier;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value as Json, json};
 
 use crate::pace::with_room_for_late;
@@ -9,6 +10,9 @@ use crate::settings::Leak;
 use crate::settings::fair::{Fair, FairBy};
 use crate::settings::flow_bounds::{FlowBounds, NamedFlow};
 use crate::settings::flow_tiers::FlowTier;
+
+/// In a name: what would end it, or a line.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
 impl Fair {
     /// What is wrong with rates and bursts, in a sentence; None when nothing is.
@@ -36,17 +40,16 @@ impl Fair {
         of_some.chain([&self.bounds.tiers]).map(|tiers| tiers.iter().count()).max().unwrap_or_default()
     }
 
-    /// What each may, as the scripts take it (bounds.lua); empty where nobody is bounded.
+    /// What each may, as the scripts take it (limits_of.lua); empty where nobody is bounded.
     pub(crate) fn packed_bounds(&self) -> String {
         if !self.is_bounded() {
             return String::new();
         }
-        let of: Map<_, _> = self
-            .flows
-            .iter()
-            .map(|(name, flow)| (name.clone(), packed(&flow.over(&self.bounds), flow.paused)))
-            .collect();
-        json!({ "each": packed(&self.bounds, false), "of": of }).to_string()
+        let named = self.flows.iter().map(|(name, flow)| {
+            let name = utf8_percent_encode(name, ESCAPED);
+            format!("\n{name} {}", packed(&flow.over(&self.bounds), flow.paused))
+        });
+        [packed(&self.bounds, false).to_string()].into_iter().chain(named).collect()
     }
 
     /// Where all jobs wait in one line, nobody is.
@@ -93,10 +96,9 @@ mod tests {
         let flows = named(r#"{"shop": {"rate": "1/s", "weight": 4}, "mail": {"paused": true}}"#);
         let bounds = FlowBounds { max_in_flight: Some(2), ..FlowBounds::default() };
         let fair = Fair { bounds, flows, ..Fair::default() };
-        let packed: Json = fair.packed_bounds().parse().unwrap_or_default();
         let shop = json!({ "rates": [{ "limit": 1, "period": 1_000_000, "burst": 1 }], "most": 2 });
-        let of = json!({ "shop": shop, "mail": { "most": 2, "paused": true } });
-        assert_eq!(packed, json!({ "each": { "most": 2 }, "of": of }));
+        let mail = json!({ "most": 2, "paused": true });
+        assert_eq!(fair.packed_bounds(), format!("{}\nmail {mail}\nshop {shop}", json!({ "most": 2 })));
         assert!(fair.has_rate());
         assert_eq!(Fair { by: FairBy::Off, ..fair }.packed_bounds(), "");
     }
@@ -107,15 +109,22 @@ mod tests {
         let bounds = FlowBounds { tiers, ..FlowBounds::default() };
         let flows = named(r#"{"shop": {"rate": "1/s"}, "free": {"tiers": []}}"#);
         let fair = Fair { bounds, flows, ..Fair::default() };
-        let packed: Json = fair.packed_bounds().parse().unwrap_or_default();
         let tier = json!({ "limit": 1000, "period": 3_600_000_000_u64, "burst": 9 });
         let rate = json!({ "limit": 1, "period": 1_000_000, "burst": 1 });
-        let of = json!({ "shop": { "rates": [rate, tier] }, "free": {} });
-        assert_eq!(packed, json!({ "each": { "rates": [false, tier] }, "of": of }));
+        let (each, shop) = (json!({ "rates": [false, tier] }), json!({ "rates": [rate, tier] }));
+        assert_eq!(fair.packed_bounds(), format!("{each}\nfree {{}}\nshop {shop}"));
         assert!(fair.has_rate());
         assert_eq!(fair.most_tiers(), 1);
         let flows = named(r#"{"shop": {"tiers": [{"rate": "1/s"}]}}"#);
         assert!(Fair { bounds: FlowBounds::default(), flows, ..fair }.has_rate());
+    }
+
+    #[test]
+    fn no_name_is_taken_for_a_line() {
+        let flows = named(r#"{"a\nb {\"most\":9}": {"paused": true}, "ä%": {"paused": true}}"#);
+        let packed = Fair { flows, ..Fair::default() }.packed_bounds();
+        let paused = json!({ "paused": true });
+        assert_eq!(packed, format!("{{}}\na%0Ab%20{{\"most\":9}} {paused}\n%C3%A4%25 {paused}"));
     }
 
     #[test]

@@ -85,16 +85,24 @@ local function bytes_of(caller)
   return caller .. ' bytes'
 end
 
-local function add_held(holders, field, more)
-  if more ~= 0 and redis.call('HINCRBY', holders, field, whole(more)) < 1 then redis.call('HDEL', holders, field) end
-end
-
--- To be called once, last: two writes for each caller, however many jobs.
+-- To be called once, last: a few commands, however many callers and jobs.
 local function write_holders(holders)
-  for caller, more in pairs(held_more) do
-    add_held(holders, caller, more.jobs)
-    add_held(holders, bytes_of(caller), more.bytes)
+  local fields, more, written, gone = {}, {}, {}, {}
+  for caller, of in pairs(held_more) do
+    if of.jobs ~= 0 then fields[#fields + 1], more[#more + 1] = caller, of.jobs end
+    if of.bytes ~= 0 then fields[#fields + 1], more[#more + 1] = bytes_of(caller), of.bytes end
   end
+  if #fields == 0 then return end
+  for i, before in ipairs(redis.call('HMGET', holders, unpack(fields))) do
+    local held = (tonumber(before or nil) or 0) + more[i]
+    if held < 1 then
+      gone[#gone + 1] = fields[i]
+    else
+      written[#written + 1], written[#written + 2] = fields[i], whole(held)
+    end
+  end
+  if #written > 0 then redis.call('HSET', holders, unpack(written)) end
+  if #gone > 0 then redis.call('HDEL', holders, unpack(gone)) end
 end
 
 -- The largest job that was admitted since the bucket was empty, by which a take knows how many it may read at once:

@@ -45,7 +45,7 @@ pub(crate) struct EffectiveSettings {
     pub(crate) settings: Arc<BucketSettings>,
     /// What lets calls pass. None: as fast as the upstream answers.
     pub(crate) pace: Option<Plan>,
-    /// What each caller may (bounds.lua). Empty: as much as its turns let through.
+    /// What each caller may (limits_of.lua). Empty: as much as its turns let through.
     pub(crate) bounds: String,
     /// Where the state of the pace is.
     pace_key: String,

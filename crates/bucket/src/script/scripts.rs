@@ -64,6 +64,7 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("settle_rare", include_str!("../deliver/settle_rare.lua")),
     Fragment::new("slots", include_str!("../history/slots.lua")),
     Fragment::new("spend", include_str!("../pace/spend.lua")),
+    Fragment::new("limits_of", include_str!("../pace/limits_of.lua")),
     Fragment::new("throttle", include_str!("../pace/throttle.lua")),
     Fragment::new("there", include_str!("../inspect/doctor/there.lua")),
     Fragment::new("ticks", include_str!("../schedule/ticks.lua")),

@@ -13,7 +13,7 @@ do
     local flows = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'WITHSCORES')
     local first, words = tonumber(flows[2]), {}
     for i = 1, #flows, 2 do
-      words[#words + 1], words[#words + 2] = string.format('%.17g', origin + (flows[i + 1] - first)), flows[i]
+      words[#words + 1], words[#words + 2] = whole(origin + (flows[i + 1] - first)), flows[i]
       if #words == 2 * WRITTEN_AT_ONCE or i == #flows - 1 then
         redis.call('ZADD', FLOWS, unpack(words))
         words = {}

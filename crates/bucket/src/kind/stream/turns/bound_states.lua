@@ -1,10 +1,10 @@
 -- Stream kind: how often callers, or groups, may be called now, and what of that this script has used.
 -- needs: now, kind/debts, kind/flow_state
 
--- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `settings` as
--- open_bounds takes them; `clock`, `lost` as in flow_state.lua;
+-- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `limits_of`
+-- as open_limits makes it; `clock`, `lost` as in flow_state.lua;
 -- `undrained`: for how many µs what is granted now doesn't drain (permit.rs).
-function flow_state.open_states(settings, clock, lost, undrained)
+function flow_state.open_states(limits_of, clock, lost, undrained)
   -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
   -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.
   local LOOK_AGAIN, EXACT, MOST_FIELDS, FORGOTTEN_AT_ONCE = 10000000, 0.000000001, 100000, 10
@@ -46,7 +46,7 @@ function flow_state.open_states(settings, clock, lost, undrained)
       local bound = bounds[number]
       if not bound then
         local name = string.match(flow.name, '^%d+ (.*)$')
-        local limits = settings.of[name] or settings.each
+        local limits = limits_of(name)
         bound = { number = whole(number), limits = limits, rates = limits.rates or NO_RATES, calls = 0 }
         bound.owner = bound.number .. ' ' .. name
         bounds[number], asked[#asked + 1], numbers[#numbers + 1] = bound, bound, bound.number
@@ -100,7 +100,7 @@ function flow_state.open_states(settings, clock, lost, undrained)
       if flow_state.rank_of(other) == rank then first = math.min(first, other.at) end
     end
     local out = string.gsub(state.out, ' ' .. rank .. ':[^ ]+', '')
-    state.out = out .. string.format(' %d:%.17g:%.17g', rank, flow.at, first)
+    state.out = out .. string.format(' %d:%.0f:%.0f', rank, flow.at, first)
     -- Of one of whom nothing else is known nothing is kept.
     flow.bound.is_changed = flow.bound.is_changed or not flow.bound.is_new
   end

@@ -1,6 +1,6 @@
 -- Stream kind: how fast callers, or groups, may be called, and how many calls of each may be under way. Flows that may
 -- be called now are in `flows`, all others in `throttled`: so no take walks past those.
--- needs: constants, now, budget, kind/bound_states, kind/flow_state, kind/flows
+-- needs: constants, now, budget, kind/bound_states, kind/flow_state, kind/flows, limits_of
 
 -- How many flows come back in one take; and how many do where no such setting is in force any more.
 local open_bounds
@@ -24,10 +24,9 @@ do
       local begin = flow_state.begin_of(rank, first)
       local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
       at, before = tonumber(at or begin), tonumber(before or begin)
-      -- Where the times began again meanwhile, it is as far behind the first one as it was. (In this order: a sum that
-      -- is rounded down may be a time of the priority before.)
+      -- Where the times began again meanwhile, it is as far behind the first one as it was.
       at = begin < before and begin + (at - before) or math.max(at, begin)
-      words[2 * i - 1], words[2 * i] = string.format('%.17g', at), due[i]
+      words[2 * i - 1], words[2 * i] = whole(at), due[i]
     end
     redis.call('ZADD', FLOWS, 'NX', unpack(words))
     redis.call('ZREM', flow_state.throttled, unpack(due))
@@ -80,9 +79,8 @@ do
   end
 
   -- For a take: { states, count, bring_back, note_there, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
-  -- as in pace.lua. `text`: the settings as JSON, '' for none: `each`, and of some names `of`, { rates, most at once,
-  -- paused }, all of which may be missing; `rates`: { limit, period in µs, burst } or false, then those of the tiers.
-  -- `elapsed`, `asked`, `undrained` in µs, as for the pace.
+  -- as in pace.lua. `text`: what each may (limits_of.lua), '' for all. `elapsed`,
+  -- `asked`, `undrained` in µs, as for the pace.
   function open_bounds(pace_key, pace, text, elapsed, asked, undrained)
     local is_counted = pace.flows == '1' or pace.flows == 'counting'
     local known = redis.call('HGET', flow_state.hash, 'clock')
@@ -111,7 +109,7 @@ do
     clock = math.floor(clock)
     redis.call('HSET', flow_state.hash, 'clock', table.concat({ whole(clock), whole(now_us), print, whole(lost) }, ' '))
     flow_state.has_lost = has_lost(is_state_lost)
-    local states = flow_state.open_states(cjson.decode(text), clock, lost, undrained)
+    local states = flow_state.open_states(open_limits(text), clock, lost, undrained)
     local bounds = { states = states }
 
     -- Whether all jobs that were in flight before are counted: before that, nothing is handed out. `consumers`:

@@ -1,5 +1,6 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
--- needs: constants, now, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide, kind/ends, kind/give
+-- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide
+-- needs: kind/ends, kind/give
 
 -- Up to `want` jobs in all, of each as many as `bounds` let through, where some are given. Whether that was all that
 -- waits in flows. (What it needs stands inside: Redis makes each function of a script again in each call, and a script
@@ -7,13 +8,14 @@
 local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- How many flows are read at once at least, and how many one script reads; and of how many ranges it looks for jobs,
   -- which somebody may have cancelled.
-  local FLOWS_AT_ONCE, MOST_FLOWS, MOST_RANGES = 16, 256, 1000
+  local FLOWS_AT_ONCE, MOST_FLOWS, MOST_RANGES, NONE = 16, 256, 1000, {}
   -- In ms, longer than any consumer has had a job: what is claimed after such a time nobody has.
   local NEVER = '1000000000000000'
 
   -- What this take does: flows that it reads, those of them that may have more, the time from which on there are others
-  -- that it hasn't read, jobs { id, entry, failed attempts, whether it is claimed }…, and ranges that go.
-  local turn = { flows = {}, line = {}, reach = -math.huge, jobs = {}, gone = {} }
+  -- that it hasn't read, jobs { id, entry, failed attempts }…, the flow of each, those that aren't claimed yet, and
+  -- ranges that go.
+  local turn = { flows = {}, line = {}, reach = -math.huge, jobs = {}, owners = {}, unclaimed = {}, gone = {} }
 
   local function takes_more()
     return goes_on(want) and #turn.gone < MOST_RANGES
@@ -25,16 +27,20 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       local number, caller = string.match(flows[i], '^(%d+) (.*)$')
       local flow = {
         name = flows[i], number = tonumber(number or -1), at = tonumber(flows[i + 1]), weight = weights[caller] or 1,
-        calls = 0, ranges = {}, seen = 0, next = 1,
+        calls = 0, ranges = NONE, seen = 0, next = 1,
       }
       turn.flows[#turn.flows + 1] = flow
       if flow.name ~= UNSORTED then read[#read + 1] = flow end
     end
     if bounds then bounds.states.look(read) end
+    -- Before those that have had a call: so the line is nearly in order.
+    local line = {}
     for _, flow in ipairs(read) do
       flow.is_full = flow.bound and flow.bound.room < 1
-      if not flow.is_full then turn.line[#turn.line + 1] = flow end
+      if not flow.is_full then line[#line + 1] = flow end
     end
+    for _, flow in ipairs(turn.line) do line[#line + 1] = flow end
+    turn.line = line
     turn.reach = #flows < 2 * most and math.huge or tonumber(flows[#flows])
   end
 
@@ -47,12 +53,15 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     return within
   end
 
-  -- The one that a flow is at, of the next `most`: { text, from, to, jobs, whether they are new }; nil behind the last.
+  -- The one that a flow is at, where it may have `most` jobs: { text, from, to, jobs, whether they are new }; nil
+  -- behind the last.
   local function range_of_flow(flow, most)
     if flow.range then return flow.range end
     if flow.next > #flow.ranges then
       local first, last = whole(2 * flow.number), whole(2 * flow.number + 1)
-      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', flow.seen, most, 'WITHSCORES')
+      -- Mostly a few ranges have as many jobs.
+      local ranges = flow.seen == 0 and math.ceil(most / 4) or most
+      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', flow.seen, ranges, 'WITHSCORES')
       flow.seen, flow.next = flow.seen + #flow.ranges / 2, 1
     end
     local text, score = flow.ranges[flow.next], flow.ranges[flow.next + 1]
@@ -70,8 +79,8 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     flow.range = nil
   end
 
-  local function call(flow, id, entry, failures, is_claimed)
-    turn.jobs[#turn.jobs + 1] = { id, entry, failures, is_claimed, flow }
+  local function call(flow, id, entry, failures)
+    turn.jobs[#turn.jobs + 1], turn.owners[#turn.owners + 1] = { id, entry, failures }, flow
     chosen = chosen + 1
     if flow.bound then flow.bound.room = flow.bound.room - 1 end
     flow.calls, flow.at = flow.calls + 1, flow.at + UNIT / flow.weight
@@ -84,11 +93,16 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
     if found then
       if is_callable(keys, id, found[2], counted, true) then
-        call(flow, id, found[2], tonumber(counted or 0), true)
+        call(flow, id, found[2], tonumber(counted or 0))
       end
     elseif is_there then
       forget_gone(keys, id, counted)
     end
+  end
+
+  local function call_unclaimed(flow, id, entry)
+    turn.unclaimed[#turn.unclaimed + 1] = id
+    call(flow, id, entry)
   end
 
   -- Up to `most` of a flow's new jobs.
@@ -97,11 +111,14 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local found = redis.call('XRANGE', keys.jobs, range.from, range.to, 'COUNT', most)
     for _, job in ipairs(found) do
       local id, entry = job[1], job[2]
-      local deadline = tonumber(field(entry, 'expires'))
-      -- What somebody has doesn't end here.
-      local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
-      if is_ours and is_callable(keys, id, entry, false, false) then
-        call(flow, id, entry, 0, false)
+      if is_plain(entry) then
+        count_read(entry)
+        call_unclaimed(flow, id, entry)
+      else
+        local deadline = tonumber(field(entry, 'expires'))
+        -- What somebody has doesn't end here.
+        local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
+        if is_ours and is_callable(keys, id, entry, false, false) then call_unclaimed(flow, id, entry) end
       end
     end
     if #found < most or found[most][1] == range.to then return end_range(flow) end
@@ -136,20 +153,26 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     turn.line = line
   end
 
+  -- Whether each of the ids was claimed; nil: all were.
+  local function claim(ids)
+    local words = { 'XCLAIM', keys.jobs, GROUP, consumer, NEVER }
+    for _, id in ipairs(ids) do words[#words + 1] = id end
+    for _, word in ipairs({ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }) do words[#words + 1] = word end
+    local got = redis.call(unpack(words))
+    if #got == #ids then return nil end
+    local is_claimed = {}
+    for _, id in ipairs(ids) do is_claimed[id] = false end
+    for _, id in ipairs(got) do is_claimed[id] = true end
+    return is_claimed
+  end
+
+  -- What somebody else has is left to him.
   local function claim_chosen()
-    local words, claimed = { 'XCLAIM', keys.jobs, GROUP, consumer, NEVER }, {}
-    local before = #words
-    for _, job in ipairs(turn.jobs) do
-      if not job[4] then words[#words + 1] = job[1] end
-    end
-    if #words > before then
-      for _, word in ipairs({ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }) do words[#words + 1] = word end
-      for _, id in ipairs(redis.call(unpack(words))) do claimed[id] = true end
-    end
-    for _, job in ipairs(turn.jobs) do
-      if job[4] or claimed[job[1]] then
-        add_taken(job[1], job[2], job[3])
-        if job[5].bound then bounds.states.take(job[5], job[1]) end
+    local is_claimed = #turn.unclaimed > 0 and claim(turn.unclaimed)
+    for i, job in ipairs(turn.jobs) do
+      if not is_claimed or is_claimed[job[1]] ~= false then
+        taken[#taken + 1] = job
+        if turn.owners[i].bound then bounds.states.take(turn.owners[i], job[1]) end
       end
     end
     chosen = 0
@@ -174,11 +197,10 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
         bounds.states.put_out(flow, turn.line)
         away[#away + 1] = flow.name
       elseif flow.calls > 0 and not flow.is_out and not flow.is_full then
-        charged[#charged + 1] = string.format('%.17g', flow.at)
-        charged[#charged + 1] = flow.name
+        charged[#charged + 1], charged[#charged + 2] = whole(flow.at), flow.name
       elseif flow.calls > 0 and first[flow_state.rank_of(flow)] then
         local at = math.max(flow.at, first[flow_state.rank_of(flow)])
-        charged[#charged + 1], charged[#charged + 2] = string.format('%.17g', at), flow.name
+        charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
       elseif flow.is_out or flow.is_full then
         away[#away + 1] = flow.name
       end

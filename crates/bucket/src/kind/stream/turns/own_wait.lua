@@ -1,9 +1,9 @@
 -- Stream kind: how long a job waits for the rates of its caller, or group, whatever the others have queued.
--- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting
+-- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting, limits_of
 
--- { wait, add }. `text`: what each may, as open_bounds takes it; `holders`: what callers have in the bucket.
+-- { wait, add }. `text`: what each may (limits_of.lua); `holders`: what callers have in the bucket.
 local function open_own_waits(text, holders)
-  local settings, ORDER = cjson.decode(text), { 1, 0, 2 }
+  local limits_of, ORDER = open_limits(text), { 1, 0, 2 }
   -- By whose they are: { number of the normal flow, rates, debts, added by rank }.
   local known = {}
 
@@ -17,7 +17,7 @@ local function open_own_waits(text, holders)
   end
 
   local function look_at(flow)
-    local limits = settings.of[flow.of] or settings.each
+    local limits = limits_of(flow.of)
     if not limits.rates then return nil end
     local number = (flow.number - 1) % flow_state.numbers + 1
     local own = known[number]

@@ -4,9 +4,9 @@
 
 -- Before a take hands out by `weights`, as text. The last ones are in the hash of the pace (pace.lua).
 function flow_state.see_weights(keys, weights)
-  -- How many flows of one priority begin together: of more, those that come first. And by how much one comes behind
-  -- the one before it.
-  local LEVELLED, LATER = 1000, 0.000001
+  -- How many flows of one priority begin together, each behind the one before it by much less than a call: of more,
+  -- those that come first.
+  local LEVELLED = 1000
   local print = weights == '{}' and '' or string.sub(redis.sha1hex(weights), 1, 8)
   if print == keys.pace_found.weights then return end
   for rank = 0, 2 do
@@ -14,7 +14,7 @@ function flow_state.see_weights(keys, weights)
     local flows = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, LEVELLED, 'WITHSCORES')
     local words = {}
     for i = 1, #flows, 2 do
-      words[i], words[i + 1] = string.format('%.17g', flows[2] + (i - 1) * LATER), flows[i]
+      words[i], words[i + 1] = whole(flows[2] + i - 1), flows[i]
     end
     if #words > 0 then redis.call('ZADD', FLOWS, unpack(words)) end
   end
