@@ -30,7 +30,7 @@ do
   end
 
   function rates.write(series, m)
-    local text = string.format('%.0f %.0f %.0f %.0f %.0f', m.t0, m.c0, m.t1, m.c1, m.c)
+    local text = string.format('%d %d %d %d %d', m.t0, m.c0, m.t1, m.c1, m.c)
     rates.texts[series], rates.changed[series], series_read[series] = text, text, m
   end
 

@@ -58,6 +58,6 @@ function flow_state.text(state)
   local debts, of_tiers = state.debts, ''
   for i = 2, #debts do of_tiers = of_tiers .. string.format(i == 2 and ' t:%.17g' or ':%.17g', debts[i]) end
   local waits = state.waits and 1 or 0
-  local words = string.format('%.0f %.17g %.0f %.0f %d', state.in_flight, debts[1] or 0, state.at, state.full, waits)
+  local words = string.format('%d %.17g %d %.0f %d', state.in_flight, debts[1] or 0, state.at, state.full, waits)
   return words .. of_tiers .. state.out
 end
