@@ -1,9 +1,12 @@
 //! The metrics of an intake, and their export.
 
 mod bucket_gauges;
+mod bucket_sample;
+mod bucket_series;
 mod exporter;
 mod exposition;
 mod intake_metrics;
+mod known_buckets;
 mod limit_metrics;
 mod limit_verdicts;
 mod prometheus_text;

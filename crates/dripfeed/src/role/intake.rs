@@ -224,6 +224,7 @@ impl IntakeRole {
             never = outcomes::hand_over(&self.buckets) => match never {},
             never = replays::go_on(&self.buckets) => match never {},
             never = history::keep(&self.buckets) => match never {},
+            never = self.exporter.keep_fresh() => match never {},
             never = submit_scheduled(&self.intake) => match never {},
             never = self.defined.keep_following() => match never {},
             never = self.keys.keep_following() => match never {},

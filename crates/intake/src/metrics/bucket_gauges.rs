@@ -1,34 +1,47 @@
 //! The state of every bucket as gauges, refreshed by scrapes, at most once a second.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use dripfeed_bucket::{Buckets, Census};
-use dripfeed_job::BucketName;
-use futures::future::join_all;
+use dripfeed_bucket::{Bucket, Buckets, with_jobs};
+use futures::{StreamExt as _, stream};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
-use tokio::sync::Mutex;
+use prometheus_client::registry::Registry;
+use tokio::time::{sleep, timeout};
 
-/// Timeout of the state of one bucket.
-const CENSUS_TIMEOUT: Duration = Duration::from_secs(2);
+use super::bucket_sample::BucketSample;
+use super::bucket_series::{self, ShownBucket};
+use super::known_buckets::{KnownBuckets, are_many};
+
+/// Of all that a scrape reads. What isn't read by then is missing.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Buckets that are read at once.
+const AT_ONCE: usize = 64;
 
 /// At most one refresh in this time, however many scrapes come in.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Between two buckets at rest that are read again: of ten thousand, each is in about four minutes.
+const APART: Duration = Duration::from_millis(25);
+/// Nobody scrapes after so long without a scrape, and nothing is read again.
+const SCRAPED_WITHIN: Duration = Duration::from_mins(5);
+/// Until it is seen that there is something to read again.
+const NOTHING_TO_READ: Duration = Duration::from_secs(5);
 
 /// The gauges of a role. Those of buckets are of the intakes: a processor registers none. Cheap to clone.
 #[derive(Clone)]
 pub struct BucketGauges {
     buckets: Arc<Buckets>,
     seen: Arc<LastSnapshot>,
+    known: Arc<Mutex<KnownBuckets>>,
     /// Time of the last refresh. Locked during a refresh, so that concurrent scrapes share it.
-    counted: Arc<Mutex<Option<Instant>>>,
+    counted: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
 /// The result of the last refresh. A bucket whose state couldn't be read is missing, so that no stale value is
@@ -39,7 +52,7 @@ struct LastSnapshot(ArcSwap<Snapshot>);
 #[derive(Default)]
 struct Snapshot {
     redis_up: bool,
-    counted: Vec<(BucketName, Census)>,
+    buckets: Vec<ShownBucket>,
 }
 
 impl BucketGauges {
@@ -49,11 +62,11 @@ impl BucketGauges {
         let seen = Arc::<LastSnapshot>::default();
         registry.register_collector(Box::new(Arc::clone(&seen)));
         registry.register("build", "The program", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
-        Self { buckets, seen, counted: Arc::default() }
+        Self { buckets, seen, known: Arc::default(), counted: Arc::default() }
     }
 
-    /// Reads the state of all buckets before an export; none while Redis is down (`redis_up`).
-    pub async fn refresh(&self, redis_up: bool) {
+    /// Reads the state of buckets before an export; none while Redis is down (`redis_up`).
+    pub(super) async fn refresh(&self, redis_up: bool) {
         let mut last = self.counted.lock().await;
         if last.is_some_and(|last| last.elapsed() < REFRESH_INTERVAL) {
             return;
@@ -62,19 +75,76 @@ impl BucketGauges {
         *last = Some(Instant::now());
     }
 
-    async fn look(&self, redis_up: bool) {
-        let counted = if redis_up { self.count().await } else { Vec::new() };
-        self.seen.0.store(Arc::new(Snapshot { redis_up, counted }));
+    /// Reads buckets at rest again, while somebody scrapes.
+    pub(super) async fn read_those_at_rest(&self) -> Infallible {
+        loop {
+            let is_scraped = self.counted.lock().await.is_some_and(|last| last.elapsed() < SCRAPED_WITHIN);
+            match is_scraped.then(|| self.next_at_rest()).flatten() {
+                Some(bucket) => {
+                    let (bucket, sample) = read(bucket).await;
+                    self.known().note(&bucket, sample, Instant::now());
+                    sleep(APART).await;
+                }
+                None => sleep(NOTHING_TO_READ).await,
+            }
+        }
     }
 
-    async fn count(&self) -> Vec<(BucketName, Census)> {
+    /// None: there are few, which every scrape reads.
+    fn next_at_rest(&self) -> Option<Bucket> {
         let buckets = self.buckets.all();
-        let counts = buckets.iter().map(|(name, bucket)| async move {
-            let census = tokio::time::timeout(CENSUS_TIMEOUT, bucket.census()).await;
-            Some((name.clone(), census.ok()?.ok()?))
-        });
-        join_all(counts).await.into_iter().flatten().collect()
+        let name = are_many(&buckets).then(|| self.known().next_at_rest(Instant::now())).flatten()?;
+        buckets.get(&name).cloned()
     }
+
+    async fn look(&self, redis_up: bool) {
+        let counted = if redis_up { self.count().await } else { None };
+        let buckets = counted.unwrap_or_else(|| {
+            // Redis may come back as another one.
+            *self.known() = KnownBuckets::default();
+            Vec::new()
+        });
+        self.seen.0.store(Arc::new(Snapshot { redis_up, buckets }));
+    }
+
+    /// None: Redis doesn't answer.
+    async fn count(&self) -> Option<Vec<ShownBucket>> {
+        let buckets = self.buckets.all();
+        let mut wanted: Vec<Bucket> = buckets.values().cloned().collect();
+        if are_many(&buckets) {
+            let have_jobs = timeout(PATIENCE, with_jobs(&wanted)).await.ok()?.ok()?;
+            let (mut known, now, mut have_jobs) = (self.known(), Instant::now(), have_jobs.into_iter());
+            known.keep(&buckets);
+            wanted.retain(|bucket| known.begin_reading(bucket, have_jobs.next().unwrap_or(true), now));
+        } else {
+            // All are read.
+            *self.known() = KnownBuckets::default();
+        }
+        self.read_all(wanted).await;
+        Some(self.known().shown(&buckets, Instant::now()))
+    }
+
+    async fn read_all(&self, buckets: Vec<Bucket>) {
+        let mut readings = stream::iter(buckets).map(read).buffer_unordered(AT_ONCE);
+        let all = async {
+            while let Some((bucket, sample)) = readings.next().await {
+                self.known().note(&bucket, sample, Instant::now());
+            }
+        };
+        // Those that were read by then are shown.
+        let _ = timeout(PATIENCE, all).await;
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownBuckets> {
+        // What is known of a bucket is replaced as a whole.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn read(bucket: Bucket) -> (Bucket, Option<BucketSample>) {
+    let census = timeout(PATIENCE, bucket.census()).await;
+    let sample = census.ok().and_then(Result::ok).map(BucketSample::from);
+    (bucket, sample)
 }
 
 impl fmt::Debug for LastSnapshot {
@@ -83,144 +153,13 @@ impl fmt::Debug for LastSnapshot {
     }
 }
 
-/// One gauge with a value per bucket.
-struct BucketGauge {
-    name: &'static str,
-    help: &'static str,
-    unit: Option<Unit>,
-    value: fn(&Census) -> Option<f64>,
-}
-
-const GAUGES: [BucketGauge; 9] = [
-    BucketGauge { name: "bucket_level", help: "Jobs in the bucket", unit: None, value: |c| Some(count(c.level)) },
-    BucketGauge {
-        name: "bucket_capacity",
-        help: "Maximum number of jobs in the bucket",
-        unit: None,
-        value: |c| Some(count(c.capacity)),
-    },
-    BucketGauge {
-        name: "bucket_in_flight",
-        help: "Jobs claimed by a replica",
-        unit: None,
-        value: |c| Some(count(c.in_flight)),
-    },
-    BucketGauge {
-        name: "bucket_parked",
-        help: "Jobs parked until they are due",
-        unit: None,
-        value: |c| Some(count(c.parked)),
-    },
-    BucketGauge {
-        name: "bucket_oldest_age",
-        help: "Age of the oldest job in the bucket; 0 if it is empty",
-        unit: Some(Unit::Seconds),
-        value: |c| Some(c.oldest_age.unwrap_or_default().as_secs_f64()),
-    },
-    BucketGauge { name: "dead_letters", help: "Dead letters stored", unit: None, value: |c| Some(count(c.dead)) },
-    BucketGauge {
-        name: "outbox_jobs",
-        help: "Outcome jobs that wait for room in their target bucket",
-        unit: None,
-        value: |c| Some(count(c.outbox)),
-    },
-    BucketGauge {
-        name: "pace_target",
-        help: "Configured rate in calls per second",
-        unit: None,
-        value: |c| c.pace.target.as_ref().map(|target| target.per_second),
-    },
-    BucketGauge {
-        name: "pace_effective",
-        help: "Effective rate in calls per second",
-        unit: None,
-        value: |c| c.pace.effective_per_s,
-    },
-];
-
-/// One counter with a value per bucket, stored in Redis for all processes.
-struct BucketCounter {
-    name: &'static str,
-    help: &'static str,
-    value: fn(&Census) -> u64,
-}
-
-const COUNTERS: [BucketCounter; 4] = [
-    BucketCounter {
-        name: "dead_letters_dropped",
-        help: "Dead letters deleted at the maximum number, bytes or age",
-        value: |c| c.dead_dropped,
-    },
-    BucketCounter {
-        name: "dead_letters_replayed",
-        help: "Dead letters submitted as new jobs",
-        value: |c| c.dead_replayed,
-    },
-    BucketCounter {
-        name: "outbox_handed_over",
-        help: "Outcome jobs moved to their target buckets",
-        value: |c| c.outbox_handed_over,
-    },
-    BucketCounter {
-        name: "outbox_chains_ended",
-        help: "Outcomes without an outcome job, because the chain was at its maximum length",
-        value: |c| c.outbox_chains,
-    },
-];
-
-#[expect(clippy::cast_precision_loss, reason = "Redis never stores more than 2^53 jobs")]
-fn count(number: u64) -> f64 {
-    number as f64
-}
-
 impl Collector for LastSnapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let snapshot = self.0.load();
-        if !snapshot.counted.is_empty() {
-            encode_buckets(&mut encoder, &snapshot.counted)?;
+        if !snapshot.buckets.is_empty() {
+            bucket_series::encode(&mut encoder, &snapshot.buckets)?;
         }
         let up = ConstGauge::new(i64::from(snapshot.redis_up));
         up.encode(encoder.encode_descriptor("redis_up", "1 if Redis answers, 0 if not", None, up.metric_type())?)
     }
-}
-
-fn encode_buckets(encoder: &mut DescriptorEncoder, counted: &[(BucketName, Census)]) -> Result<(), fmt::Error> {
-    for gauge in &GAUGES {
-        let values: Vec<(&str, f64)> =
-            counted.iter().filter_map(|(name, census)| Some((name.as_str(), (gauge.value)(census)?))).collect();
-        encode_gauge(encoder, gauge, &values)?;
-    }
-    encode_reasons(encoder, counted)?;
-    for BucketCounter { name, help, value } in COUNTERS {
-        let metric_type = ConstCounter::new(0_u64).metric_type();
-        let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
-        for (bucket, census) in counted {
-            ConstCounter::new(value(census)).encode(family.encode_family(&[("bucket", bucket.as_str())])?)?;
-        }
-    }
-    Ok(())
-}
-
-fn encode_gauge(
-    encoder: &mut DescriptorEncoder,
-    gauge: &BucketGauge,
-    values: &[(&str, f64)],
-) -> Result<(), fmt::Error> {
-    let metric_type = ConstGauge::new(0.0).metric_type();
-    let mut family = encoder.encode_descriptor(gauge.name, gauge.help, gauge.unit.as_ref(), metric_type)?;
-    for (bucket, value) in values {
-        ConstGauge::new(*value).encode(family.encode_family(&[("bucket", *bucket)])?)?;
-    }
-    Ok(())
-}
-
-/// One sample per bucket: its reason is a label.
-fn encode_reasons(encoder: &mut DescriptorEncoder, counted: &[(BucketName, Census)]) -> Result<(), fmt::Error> {
-    let reason = ConstGauge::new(1);
-    let help = "1, with the reason for the effective rate as a label";
-    let mut family = encoder.encode_descriptor("pace_reason", help, None, reason.metric_type())?;
-    for (bucket, census) in counted {
-        reason.encode(family.encode_family(&[("bucket", bucket.as_str()), ("reason", census.pace.reason)])?)?;
-    }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The metrics of this process, as a scrape requests them.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +30,11 @@ impl MetricsExporter {
     #[must_use]
     pub const fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// Keeps what is known of buckets at rest fresh, while somebody scrapes.
+    pub async fn keep_fresh(&self) -> Infallible {
+        self.gauges.read_those_at_rest().await
     }
 
     /// `headers` are those of the request.

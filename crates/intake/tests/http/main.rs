@@ -18,6 +18,8 @@ mod installation;
 mod keys;
 /// Liveness, readiness and metrics, as monitors ask for them.
 mod monitors;
+/// Metrics of more buckets than a scrape shows in full.
+mod many_buckets;
 /// Invalid bucket names.
 mod names;
 /// Pause, resume, purge, cancel, changes at run time.

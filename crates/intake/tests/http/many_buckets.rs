@@ -1,0 +1,76 @@
+use std::time::Instant;
+
+use crate::stage::{PATIENCE, Stage, buried, delivered, settings};
+
+/// Those that get no job.
+const IDLE: usize = 1200;
+/// If all were shown, it would be a page of 700 kB.
+const FEW_BYTES: usize = 20_000;
+
+#[tokio::test]
+async fn of_many_buckets_those_without_jobs_are_left_out() {
+    let idle = (0..IDLE).map(|number| settings(&format!("idle-{number}")));
+    let stage = Stage::with(idle.chain([settings("b"), settings("paused")]).collect(), Vec::new(), &[]).await;
+    stage.submit("a letter").await;
+    stage.settle(buried("a test", 400)).await;
+    assert_eq!(stage.post("/v1/buckets/paused/pause").await.status, 200);
+
+    let at_rest = scrape_until(&stage, |text| text.contains("dripfeed_redis_up 1")).await;
+    assert_eq!(series_of_buckets(&at_rest), [
+        r#"dripfeed_dead_letters{bucket="b"} 1.0"#,
+        r#"dripfeed_pace_reason{bucket="paused",reason="paused"} 1"#,
+    ]);
+    assert!(at_rest.len() < FEW_BYTES, "{} bytes", at_rest.len());
+
+    stage.submit("a job").await;
+    let before = scripts(&stage).await;
+    let begun = Instant::now();
+    let busy = scrape_until(&stage, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 1"#)).await;
+    // At most one reading in a second, of the one that has a job.
+    let (ran, most) = (scripts(&stage).await - before, begun.elapsed().as_secs() + 1);
+    assert!(ran <= most, "{ran} scripts in {most} scrapes");
+    for line in [
+        r#"dripfeed_bucket_capacity{bucket="b"} 10.0"#,
+        r#"dripfeed_bucket_in_flight{bucket="b"} 0.0"#,
+        r#"dripfeed_dead_letters{bucket="b"} 1.0"#,
+        r#"dripfeed_dead_letters_dropped_total{bucket="b"} 0"#,
+        r#"dripfeed_pace_reason{bucket="b",reason="no_rate"} 1"#,
+        r#"dripfeed_jobs_accepted_total{bucket="b"} 2"#,
+    ] {
+        assert!(busy.lines().any(|found| found == line), "{line} is missing:\n{busy}");
+    }
+    assert!(!busy.contains("idle-"), "{busy}");
+    assert!(busy.len() < FEW_BYTES, "{} bytes", busy.len());
+
+    stage.settle(delivered(200, "text/plain", b"")).await;
+    let drained = scrape_until(&stage, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 0"#)).await;
+    assert!(drained.contains(r#"dripfeed_bucket_oldest_age_seconds{bucket="b"} 0"#), "{drained}");
+}
+
+async fn scrape_until(stage: &Stage, is_expected: impl Fn(&str) -> bool) -> String {
+    let scrapes = async {
+        loop {
+            let text = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+            if is_expected(&text) {
+                return text;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, scrapes).await.expect("what is expected is seen")
+}
+
+/// Of what is read from Redis for each bucket.
+fn series_of_buckets(text: &str) -> Vec<&str> {
+    let families = ["dripfeed_bucket_", "dripfeed_pace_", "dripfeed_dead_", "dripfeed_outbox_"];
+    text.lines().filter(|line| families.iter().any(|family| line.starts_with(family))).collect()
+}
+
+/// That Redis has run.
+async fn scripts(stage: &Stage) -> u64 {
+    let mut stats = redis::cmd("INFO");
+    stats.arg("commandstats");
+    let stats: String = stage.store.command(&stats).await.unwrap();
+    let scripts = stats.lines().filter(|line| line.starts_with("cmdstat_eval"));
+    scripts.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok()).sum()
+}
