@@ -48,9 +48,8 @@ pub(super) fn are_many(buckets: &AllBuckets) -> bool {
 impl KnownBuckets {
     /// Forgets all but these.
     pub(super) fn keep(&mut self, buckets: &AllBuckets) {
-        self.known.retain(|name, known| {
-            buckets.get(name).is_some_and(|bucket| bucket.incarnation() == known.incarnation)
-        });
+        self.known
+            .retain(|name, known| buckets.get(name).is_some_and(|bucket| bucket.incarnation() == known.incarnation));
     }
 
     /// Whether a scrape reads a bucket, which has jobs or not; then nothing is known of it until it is read.
