@@ -24,7 +24,7 @@ struct BucketGauge {
     help: &'static str,
     unit: Option<Unit>,
     value: fn(&BucketSample) -> Option<f64>,
-    /// It tells what the settings say, whether or not there are jobs.
+    /// It shows what the settings say, whether or not there are jobs.
     of_settings: bool,
 }
 

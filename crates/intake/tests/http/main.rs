@@ -16,10 +16,10 @@ mod history;
 mod installation;
 /// API keys and scopes.
 mod keys;
-/// Liveness, readiness and metrics, as monitors ask for them.
-mod monitors;
 /// Metrics of more buckets than a scrape shows in full.
 mod many_buckets;
+/// Liveness, readiness and metrics, as monitors ask for them.
+mod monitors;
 /// Invalid bucket names.
 mod names;
 /// Pause, resume, purge, cancel, changes at run time.
