@@ -81,7 +81,8 @@ impl BucketGauges {
             let is_scraped = self.counted.lock().await.is_some_and(|last| last.elapsed() < SCRAPED_WITHIN);
             match is_scraped.then(|| self.next_at_rest()).flatten() {
                 Some(bucket) => {
-                    let (bucket, sample) = read(bucket).await;
+                    // Boxed: it would make the future of the role a large one.
+                    let (bucket, sample) = Box::pin(read(bucket)).await;
                     self.known().note(&bucket, sample, Instant::now());
                     sleep(APART).await;
                 }
