@@ -17,7 +17,8 @@
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
 --       15 how fast each caller may be called (limits_of.lua; '': as its turn comes)
---       16 number of the fields that each entry has, then their names; then per job: bytes, how many names and values
+--       16 number of the idempotency keys in KEYS
+--       17 number of the fields that each entry has, then their names; then per job: bytes, how many names and values
 --         it has besides, the fields' values, and these. Names that begin with `@` are for this script, and missing
 --         where they say nothing; the others are fields, too:
 --         @once         index of its once key, and @fingerprint
@@ -29,7 +30,7 @@
 --         `due` and `expires` are written here; `element` comes without its first brace
 -- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, answer… } packed by cmsgpack, the
 --         answer to each job one of
---         id, level, eta in ms: three members, of one that was admitted and has neither limits nor a share nor a tick;
+--         id, level, eta in ms: three members, of one that was admitted and has neither limits nor a share;
 --         where it has limits that are counts, their states are the fourth
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits,
 --         their states, or nothing }
@@ -53,7 +54,7 @@ if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token_ttl = ARGV[10]
 -- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 16, 2
+local NAMES, WORDS = 17, 2
 local fields = tonumber(ARGV[NAMES])
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = { nil, nil, nil, nil, nil, nil, nil, nil }, 2 * fields
@@ -130,9 +131,8 @@ end
 -- For what a plain job doesn't need. Redis makes the functions of a script again in each call, and all that they use of
 -- what stands around them. `found`, `bytes_found`: what was there when the script began.
 local function open_admit(found, bytes_found, is_few)
-  local HOLDERS, KEYED_JOBS, KEY_ENDS, ONCE = KEYS[6], KEYS[8], KEYS[9], 10
+  local HOLDERS, ONCE, once_keys = KEYS[6], 10, tonumber(ARGV[16])
   local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
-  local key_ms, most_keys = tonumber(ARGV[8]), tonumber(ARGV[9])
   -- What the names begin with that are for this script.
   local FOR_SCRIPT = string.byte('@')
   rare = rare or open_rare()
@@ -179,6 +179,11 @@ local function open_admit(found, bytes_found, is_few)
     return wait_for_room(METER, pace, look, level, jobs)
   end
 
+  local once = once_keys > 0
+    and rare.open_once_keys(
+      ONCE + 1, ONCE + once_keys, KEYS[8], KEYS[9], tonumber(ARGV[9]), tonumber(ARGV[8]), wait_to_leave
+    )
+
   -- µs until all limits and the share let pass, at least `full`; nil: never.
   local function wait_for_all(verdict, holding, full, size)
     local wait = full or 0
@@ -192,42 +197,13 @@ local function open_admit(found, bytes_found, is_few)
     return wait
   end
 
-  -- Keys that are past their end are forgotten by and by (retention.lua): until then they count, and name nothing.
-  local FORGETTING = 5000
-  local keys_held
-  local function count_keys()
-    keys_held = keys_held or redis.call('HLEN', KEYED_JOBS) + redis.call('ZCARD', KEY_ENDS)
-    return keys_held
-  end
-
-  -- The job and fingerprint that a key names; nil where it names none. An earlier version wrote keys with a TTL.
-  local function named_by(name)
-    local seen = redis.call('GET', name)
-    local ends = seen and tonumber(redis.call('ZSCORE', KEY_ENDS, name) or nil)
-    if seen and not (ends and ends <= now_ms) then return string.match(seen, '^(%S+) (%S+)$') end
-  end
-
-  -- µs until there is room for one more key; nil when there is.
-  local function key_room_in(name)
-    if count_keys() < most_keys or redis.call('ZSCORE', KEY_ENDS, name) then return nil end
-    local first = redis.call('ZRANGE', KEY_ENDS, 0, 0, 'WITHSCORES')
-    if first[2] then return math.max(FORGETTING, tonumber(first[2]) - now_ms + FORGETTING) * 1000 end
-    return wait_for_room(METER, pace, look, level, 1) + (key_ms + FORGETTING) * 1000
-  end
-
-  local function name_job(name, id, fingerprint)
-    local again = redis.call('ZREM', KEY_ENDS, name)
-    redis.call('SET', name, id .. ' ' .. fingerprint)
-    redis.call('HSET', KEYED_JOBS, id, name)
-    keys_held = count_keys() + (again == 1 and 0 or 1)
-  end
-
   local byte = string.byte
 
   -- What a job has besides the fields that each has, by name: `besides` names and values behind these. Those that are
   -- fields, too, are written into the entry: up to its place `last`.
   local function read_options(first, besides)
-    local options, last = {}, PLAIN
+    -- With room for some from the start.
+    local options, last = { ['@once'] = nil, ['@fingerprint'] = nil, headers = nil, caller = nil }, PLAIN
     for i = first + fields, first + fields + 2 * besides - 1, 2 do
       local name, value = ARGV[i], ARGV[i + 1]
       options[name] = value
@@ -242,7 +218,7 @@ local function open_admit(found, bytes_found, is_few)
 
   -- The job that its idempotency key names, where that isn't forgotten; the answer then.
   local function repeated_by(name, fingerprint)
-    local id, other = named_by(name)
+    local id, other = once.named_by(name)
     if not id then return nil end
     if other ~= fingerprint then return refuse('idempotency_conflict') end
     return { 'repeated', id, level, 0 }
@@ -258,8 +234,8 @@ local function open_admit(found, bytes_found, is_few)
   -- and, where it is limited, the states of its limits.
   local function admit(size, first, besides)
     local options, last = read_options(first, besides)
-    local once = options['@once'] and KEYS[ONCE + options['@once']]
-    local repeated = once and repeated_by(once, options['@fingerprint'])
+    local key = options['@once'] and KEYS[ONCE + options['@once']]
+    local repeated = key and repeated_by(key, options['@fingerprint'])
     if repeated then return repeated end
     if size > capacity_bytes then return refuse('never_fits') end
     local full = room_in(size)
@@ -277,7 +253,7 @@ local function open_admit(found, bytes_found, is_few)
       return with_holding(refuse(reason, wait_for_all(verdict, holding, full, size)), holding, verdict)
     end
     if full then return refuse('bucket_full', full) end
-    local keys_full = once and key_room_in(once)
+    local keys_full = key and once.room_in(key)
     if keys_full then return refuse('idempotency_keys_full', keys_full) end
     local due, group, priority = options['@start'] and due_of(options['@start']) or nil, options.group, options.priority
     local eta = wait_for_turn(METER, pace, look, count_jobs_before(group, caller, priority))
@@ -294,7 +270,7 @@ local function open_admit(found, bytes_found, is_few)
     local id = put(size, due, deadline)
     if takes_turns then rare.note_mixed(PACE, pace, due, group, priority) end
     if own_waits then own_waits.add(group, caller, priority) end
-    if once then name_job(once, id, options['@fingerprint']) end
+    if key then once.name(key, id, options['@fingerprint']) end
     if verdict then limit_charge(verdict) end
     count_held(caller, 1, size)
     if holding then holding.held = holding.held + 1 end
@@ -306,21 +282,32 @@ local function open_admit(found, bytes_found, is_few)
     return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
   end
 
-  if ARGV[14] == '' then return admit end
-  local ticks, job = rare.open_ticks(ARGV[14], KEYED_JOBS), 0
-  return function(size, first, besides)
+  -- What is to be written as soon as the jobs are there, so that none of them comes again.
+  local function write(ticks)
+    if once then once.write() end
+    if ticks then ticks.write() end
+  end
+
+  if ARGV[14] == '' then return admit, write end
+  -- Each job of a tick has a key.
+  local ticks, job = rare.open_ticks(ARGV[14], once.has), 0
+  local function admit_of_tick(size, first, besides)
     job = job + 1
     local gone = ticks.refuse(job)
     if gone then return gone end
-    local judged, eta = admit(size, first, besides)
-    if eta then judged = { 'admitted', judged, level, math.floor(eta / 1000) } end
-    ticks.done(job, judged)
-    return judged
+    local judged, eta, states = admit(size, first, besides)
+    if eta then
+      ticks.done('admitted', judged)
+    else
+      ticks.done(judged[1], judged[2])
+    end
+    return judged, eta, states
   end
+  return admit_of_tick, function() write(ticks) end
 end
 
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
-local admit
+local admit, write
 local answers, count, first = { 'judged', planning, now_us }, 3, NAMES + 1 + fields
 while first <= #ARGV do
   local size, besides, at = tonumber(ARGV[first]), tonumber(ARGV[first + 1]), first + WORDS
@@ -336,7 +323,9 @@ while first <= #ARGV do
     end
     judged, eta = admit_plain(size, at)
   else
-    admit = admit or open_admit(found, bytes_found, is_few)
+    if not admit then
+      admit, write = open_admit(found, bytes_found, is_few)
+    end
     judged, eta, states = admit(size, at, besides)
   end
   answers[count + 1] = judged
@@ -349,6 +338,7 @@ while first <= #ARGV do
   first = at + fields + 2 * besides
 end
 
+if write then write() end
 if places then places.close() end
 if accepted > 0 then
   redis.call('HSET', TALLY, 'accepted', whole((counted[5] or 0) + accepted), 'bytes', whole(bytes))

@@ -225,6 +225,7 @@ impl RedisBucket {
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         call.arg(settings.fair.weights_of_turns()).arg(requests.len()).arg(ticks).arg(&effective.bounds);
+        call.arg(once_index.len());
         let names = match self.kind {
             Kind::Stream => &FIELDS[..],
             Kind::List => &ELEMENT[..],
@@ -313,7 +314,7 @@ fn read<T>(
         if reply.begins_with_array() {
             return read_one(&mut reply.array()?, plan, &answers);
         }
-        // One that was admitted, has no share and is no tick's.
+        // One that was admitted and has no share.
         read_one(&mut reply, plan, &answers)
     };
     batch_plan.plans.iter().map(&mut read_next).collect()

@@ -1,12 +1,11 @@
 //! The tick of a schedule that a job is submitted for.
 
-use dripfeed_job::schedule::ScheduleId;
-use serde_json::json;
-
 use crate::admission::Admission;
 use crate::error::BucketError;
+use crate::schedule::known_schedule::tick_word;
 use crate::script::keys::Keys;
 use crate::script::reply::Reply;
+use dripfeed_job::schedule::ScheduleId;
 
 /// While it is the next one of its schedule, and has come, the job may be admitted.
 #[derive(Clone, Debug)]
@@ -53,10 +52,11 @@ pub(crate) fn pack<'t>(ticks: impl Iterator<Item = &'t Tick>, own: &Keys, keys: 
         return String::new();
     }
     keys.extend([own.schedule_states(), own.next_ticks()]);
-    let mut packed = vec![json!([keys.len() - 1, keys.len()])];
-    packed.extend(ticks.map(|tick| {
-        let next = tick.next.map_or(json!(-1), |next| json!(next));
-        json!([tick.id.as_str(), tick.version, tick.from, tick.tick, next, tick.missed, tick.may_overlap])
-    }));
-    serde_json::Value::from(packed).to_string()
+    let words = |tick: &'t Tick| {
+        let Tick { id, version, from, tick, next, missed, may_overlap } = tick;
+        (id.as_str(), version, from, tick.to_string(), tick_word(*next), missed, may_overlap)
+    };
+    let ticks: Vec<_> = ticks.map(words).collect();
+    // Numbers and text can always be written. The script would fail with nothing, and admit nothing.
+    serde_json::to_string(&(keys.len() - 1, keys.len(), ticks)).unwrap_or_else(|_| "[]".to_owned())
 }

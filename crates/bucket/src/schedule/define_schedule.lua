@@ -16,7 +16,7 @@ local bytes = count > 0 and tonumber(redis.call('HGET', TALLY, 'schedules_bytes'
 local before = redis.call('HSTRLEN', SCHEDULES, id)
 if before == 0 and count >= most or bytes - before + #definition > most_bytes then return 'full' end
 
-state = state or { last = '-', job = '-', missed = 0, overlapped = 0 }
+state = state or { last = '-', job = '-', missed = '0', overlapped = '0' }
 state.version, state.paused, state.reason = version, paused, '-'
 redis.call('HSET', SCHEDULES, id, definition)
 redis.call('HSET', TALLY, 'schedules_bytes', whole(bytes - before + #definition))

@@ -37,8 +37,7 @@ impl Bucket {
         let (now_ms, next_ms) = (reply.count()?, u64::try_from(reply.number()?).ok());
         let mut found = DueSchedules { now_ms, next_ms, due: Vec::new(), unreadable: 0 };
         while !reply.is_empty() {
-            let mut one = reply.array()?;
-            let (id, tick, state, definition) = (one.shown()?, one.number()?, one.shown()?, one.text()?);
+            let (id, tick, state, definition) = (reply.shown()?, reply.number()?, reply.shown()?, reply.text()?);
             match KnownSchedule::read(&id, definition, &state, tick) {
                 Some(schedule) => found.due.push(schedule),
                 None => found.unreadable += 1,

@@ -59,6 +59,6 @@ impl KnownSchedule {
 }
 
 /// A next tick as scripts take it.
-pub(super) fn tick_word(next_ms: Option<u64>) -> String {
+pub(crate) fn tick_word(next_ms: Option<u64>) -> String {
     next_ms.map_or_else(|| "-1".to_owned(), |ms| ms.to_string())
 }

@@ -2,20 +2,31 @@
 -- while it is paused, the last tick that got a job, that job, how many ticks were missed, how many were left out
 -- because the job of an earlier one was still there, and why the next one has no job yet. `-`: nothing.
 -- needs: now
-local function read_schedule(states, id)
-  local text = redis.call('HGET', states, id)
+local function parse_schedule(text)
   local version, paused, last, job, missed, overlapped, reason =
     string.match(text or '', '^(%S+) ([01]) (%S+) (%S+) (%d+) (%d+) (%S+)$')
   return version and {
-    version = version, paused = paused, last = last, job = job,
-    missed = tonumber(missed), overlapped = tonumber(overlapped), reason = reason,
+    version = version, paused = paused, last = last, job = job, missed = missed, overlapped = overlapped,
+    reason = reason,
   }
 end
 
+local function schedule_text(state)
+  return state.version .. ' ' .. state.paused .. ' ' .. state.last .. ' ' .. state.job .. ' ' .. state.missed .. ' '
+    .. state.overlapped .. ' ' .. state.reason
+end
+
+-- `counter`: `missed` or `overlapped`.
+local function count_ticks(state, counter, ticks)
+  if ticks > 0 then state[counter] = whole(state[counter] + ticks) end
+end
+
+local function read_schedule(states, id)
+  return parse_schedule(redis.call('HGET', states, id))
+end
+
 local function write_schedule(states, id, state)
-  redis.call('HSET', states, id, table.concat({
-    state.version, state.paused, state.last, state.job, whole(state.missed), whole(state.overlapped), state.reason,
-  }, ' '))
+  redis.call('HSET', states, id, schedule_text(state))
 end
 
 -- Zset: id → its next tick, ms, of those that have one and aren't paused.
@@ -25,9 +36,4 @@ local function set_next(next_ticks, id, ms)
   else
     redis.call('ZADD', next_ticks, whole(ms), id)
   end
-end
-
--- Whether `from` is the next tick of this very definition.
-local function is_next(next_ticks, id, state, version, from)
-  return state and state.version == version and tonumber(redis.call('ZSCORE', next_ticks, id) or nil) == from
 end

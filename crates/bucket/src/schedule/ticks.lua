@@ -1,56 +1,50 @@
 -- Jobs of schedules: each is for one tick, and judged only as long as that tick is the next of its schedule and has
 -- come, by the clock of Redis. The script that adds the job writes the tick after it. So a tick has one job, however
 -- many call for it, and however often.
--- needs: now, schedule_state
+-- needs: now, known_schedules
 
 -- `text`: JSON of the places of two keys in KEYS, the states (hash) and next ticks (zset); then for each job the
--- schedule's id, its version, the tick that is its next one, the one that gets the job, the one after it (-1: none),
--- how many get none, and whether the job of an earlier tick lets it pass. `keyed_jobs`: each job of a schedule in the
--- bucket is there.
-local function open_ticks(text, keyed_jobs)
-  local given, states = cjson.decode(text), {}
-  local STATES, NEXT = KEYS[given[1][1]], KEYS[given[1][2]]
+-- schedule's id, its version, the tick that is its next one, the one that gets the job, as text, the one after it, as
+-- text (-1: none), how many get none, and whether the job of an earlier tick lets it pass. `is_there`: whether a job of
+-- a schedule is in the bucket.
+local function open_ticks(text, is_there)
+  local STATES, NEXT, given = unpack(cjson.decode(text))
+  local ids = {}
+  for i, words in ipairs(given) do ids[i] = words[1] end
+  local schedules = open_schedules(ids, KEYS[STATES], KEYS[NEXT])
+  local id, version, from, tick, next_tick, missed, may_overlap, state
 
-  local function named(job)
-    local id, version, from, tick, next, missed, may_overlap = unpack(given[job + 1])
-    return {
-      id = id, version = version, from = from, tick = tick, next = next, missed = missed, may_overlap = may_overlap,
-    }
-  end
-
-  local function advance(tick, state)
-    state.missed = state.missed + tick.missed
-    write_schedule(STATES, tick.id, state)
-    set_next(NEXT, tick.id, tick.next)
+  local function advance()
+    count_ticks(state, 'missed', missed)
+    schedules.advance(id, next_tick)
   end
 
   return {
-    -- Why the tick gets no job; nil: it is judged as any.
+    -- Why the tick of a job gets none; nil: it is judged as any.
     refuse = function(job)
-      local tick = named(job)
-      local state = read_schedule(STATES, tick.id)
-      if not is_next(NEXT, tick.id, state, tick.version, tick.from) or tick.tick > now_ms then return { 'gone' } end
-      if not tick.may_overlap and redis.call('HEXISTS', keyed_jobs, state.job) == 1 then
-        state.overlapped = state.overlapped + 1
-        advance(tick, state)
-        return { 'overlapped' }
-      end
-      states[job] = state
-      return nil
+      id, version, from, tick, next_tick, missed, may_overlap = unpack(given[job])
+      state = schedules.due(id, version, from)
+      if not state or tonumber(tick) > now_ms then return { 'gone' } end
+      if may_overlap or not is_there(state.job) then return nil end
+      count_ticks(state, 'overlapped', 1)
+      advance()
+      return { 'overlapped' }
     end,
-    -- What became of the job. One that was refused for now is asked for again, until the next tick.
-    done = function(job, answer)
-      local tick, state, word = named(job), states[job], answer[1]
+    -- What became of the job that was asked about last, by the first word of the answer, and its id where it is in the
+    -- bucket. One that was refused for now is asked for again, until the next tick.
+    done = function(word, job_id)
       if word == 'admitted' or word == 'repeated' then
-        state.last, state.job, state.reason = whole(tick.tick), answer[2], '-'
-        advance(tick, state)
+        state.last, state.job, state.reason = tick, job_id, '-'
+        advance()
       elseif word == 'idempotency_conflict' then
-        state.missed, state.reason = state.missed + 1, '-'
-        advance(tick, state)
+        count_ticks(state, 'missed', 1)
+        state.reason = '-'
+        advance()
       elseif state.reason ~= word then
         state.reason = word
-        write_schedule(STATES, tick.id, state)
+        schedules.note(id)
       end
     end,
+    write = schedules.write,
   }
 end

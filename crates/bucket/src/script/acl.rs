@@ -10,7 +10,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
-const OF_BOTH: [&str; 40] = [
+const OF_BOTH: [&str; 42] = [
     "PING",
     "INFO",
     "TIME",
@@ -34,6 +34,8 @@ const OF_BOTH: [&str; 40] = [
     "HSETNX KEY field value",
     "PERSIST JOBS",
     "HSTRLEN KEY field",
+    "MGET KEY",
+    "MSET KEY value",
     "PEXPIRE KEY 1",
     "PUBLISH NOTICES message",
     "SUBSCRIBE NOTICES",

@@ -36,21 +36,25 @@ pub(crate) async fn define_schedule(
     owned::check_may_submit(&caller)?;
     let body = body::read(body, &intake).await?;
     let owner = caller.id().map(str::to_owned);
-    let definition = body::parse(body, move |body| Definition::of_request(body, owner.as_deref())).await?;
+    let parsed = body::parse(body, move |body| {
+        let owner = owner.as_deref();
+        Ok((Definition::of_request(body, owner)?, Definition::to_store(body, owner)?))
+    });
+    let (definition, text) = parsed.await?;
     priority::check(&caller, &definition.job)?;
-    store(&bucket, &id, &definition).await?;
+    store(&bucket, &id, &definition, &text).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
     owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
 }
 
-async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition) -> Result<(), Problem> {
+async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition, text: &str) -> Result<(), Problem> {
     for _ in 0..TRIES {
         let (now_ms, known) = bucket.schedule(id).await?;
         let was_paused = known.as_ref().is_some_and(|known| known.state.paused);
         let new = NewSchedule {
             id,
             known: known.as_ref(),
-            definition: &definition.text,
+            definition: text,
             job: &definition.job,
             paused: definition.written.paused.unwrap_or(was_paused),
             next: next(known.as_ref(), definition, now_ms),

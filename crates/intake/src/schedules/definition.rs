@@ -6,7 +6,6 @@ use bytes::Bytes;
 use dripfeed_job::schedule::{self, Policy, Timetable};
 use dripfeed_job::{Start, Submission, duration};
 use jiff::Timestamp;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -43,8 +42,7 @@ pub(crate) struct ScheduleDefinition {
     /// By default a new schedule isn't paused, and an existing one is unchanged.
     pub(super) paused: Option<bool>,
     #[schema(value_type = ScheduleJob)]
-    #[expect(dead_code, reason = "it is read as it was written")]
-    job: IgnoredAny,
+    pub(super) job: Box<RawValue>,
 }
 
 /// Which missed ticks are submitted later: `latest`: only the latest one; `all`: all of them, at most the latest
@@ -69,18 +67,11 @@ pub(crate) enum Overlap {
 
 /// As it is written in Redis, and read by others, maybe of other versions.
 #[derive(Serialize, Deserialize)]
-struct Stored<'a> {
+struct Stored<'a, S> {
     /// The id of the key that defined it.
     #[serde(borrow)]
     caller: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    schedule: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct JobText<'a> {
-    #[serde(borrow)]
-    job: &'a RawValue,
+    schedule: S,
 }
 
 /// A definition that makes sense.
@@ -91,29 +82,28 @@ pub(super) struct Definition {
     pub(super) timetable: Timetable,
     pub(super) policy: Policy,
     pub(super) job: Submission,
-    /// The job as it was written.
-    pub(super) job_text: Box<RawValue>,
-    /// As it is to be stored.
-    pub(super) text: String,
 }
 
 impl Definition {
     pub(super) fn of_request(body: &Bytes, caller: Option<&str>) -> Result<Self, Problem> {
-        let written: ScheduleDefinition = json::read_with_payload(body)?;
-        let unreadable = |_| Problem::new(Code::BadJson, "the body can't be read");
-        let JobText { job: job_text } = serde_json::from_slice(body).map_err(unreadable)?;
+        Self::new(json::read_with_payload(body)?, caller)
+    }
+
+    fn new(written: ScheduleDefinition, caller: Option<&str>) -> Result<Self, Problem> {
+        let (timetable, policy, job) = (timetable(&written)?, policy(&written)?, job(&written.job, caller)?);
+        Ok(Self { caller: caller.map(str::to_owned), written, timetable, policy, job })
+    }
+
+    /// Of a request, as it is to be stored.
+    pub(super) fn to_store(body: &Bytes, caller: Option<&str>) -> Result<String, Problem> {
         let schedule: &RawValue = serde_json::from_slice(body).map_err(unreadable)?;
-        let stored = Stored { caller: caller.map(Cow::Borrowed), schedule };
-        let (timetable, policy) = (timetable(&written)?, policy(&written)?);
-        let job = job(body, job_text, caller)?;
-        let (text, job_text) = (serde_json::to_string(&stored).unwrap_or_default(), job_text.to_owned());
-        Ok(Self { caller: caller.map(str::to_owned), written, timetable, policy, job, job_text, text })
+        serde_json::to_string(&Stored { caller: caller.map(Cow::Borrowed), schedule }).map_err(unreadable)
     }
 
     /// None: it can't be read. A newer version may have written it.
     pub(super) fn stored(text: &str) -> Option<Self> {
         let Stored { caller, schedule } = serde_json::from_str(text).ok()?;
-        Self::of_request(&Bytes::copy_from_slice(schedule.get().as_bytes()), caller.as_deref()).ok()
+        Self::new(schedule, caller.as_deref()).ok()
     }
 
     /// Whether it has the same ticks.
@@ -161,8 +151,11 @@ fn period(member: &str, text: &str) -> Result<std::time::Duration, Problem> {
     duration::parse(text).map_err(|error| bad(member, error))
 }
 
-fn job(body: &Bytes, text: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
-    let mut job = item::read(body, text.get(), 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
+fn job(written: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
+    // The job's body is a part of it.
+    let bytes = Bytes::copy_from_slice(written.get().as_bytes());
+    let text = str::from_utf8(&bytes).map_err(unreadable)?;
+    let mut job = item::read(&bytes, text, 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
     if job.idempotency_key.is_some() {
         return Err(bad("job.options.idempotency_key", "set by each tick; omit it"));
     }
@@ -171,6 +164,10 @@ fn job(body: &Bytes, text: &RawValue, caller: Option<&str>) -> Result<Submission
     }
     job.caller = caller.map(str::to_owned);
     Ok(job)
+}
+
+fn unreadable<E>(_: E) -> Problem {
+    Problem::new(Code::BadJson, "the body can't be read")
 }
 
 /// With the member in the text, which is all that a terminal shows.

@@ -17,8 +17,11 @@ const LONGEST: Duration = Duration::from_secs(5);
 const AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// Looks at one bucket that found work, before others have their turn.
 const MOST_LOOKS: usize = 10;
-/// Intakes look at a tick one after the other, where they can: the first one submits all jobs of it.
-const APART: Duration = Duration::from_millis(100);
+/// Intakes look at a tick one after the other, where they can: the first one submits all jobs of it. Long enough for
+/// what is due at one time in most buckets, and short beside the time that thousands of jobs take.
+const APART: Duration = Duration::from_millis(20);
+/// While another intake submits what is due: for that one to get ahead.
+const BEHIND: Duration = Duration::from_millis(100);
 
 /// What stays due for now.
 #[derive(Default)]
@@ -48,7 +51,7 @@ pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, B
             return Ok(again_in);
         }
         if left.is_of_another {
-            return Ok(again_in.min(APART + 2 * APART.mul_f64(fastrand::f64())));
+            return Ok(again_in.min(BEHIND + 2 * BEHIND.mul_f64(fastrand::f64())));
         }
     }
     Ok(Duration::ZERO)
@@ -72,10 +75,12 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: &DueSchedules) -> Resul
     let ends = bucket.submit_ticks(jobs).await?;
     let gone = ends.iter().filter(|end| **end == TickEnd::Gone).count();
     let most = ends.len() / 2;
+    let mut counts = Counts::default();
     for (end, missed) in ends.into_iter().zip(missed) {
         left.note(end);
-        count(intake, bucket, end, missed);
+        counts.add(end, missed);
     }
+    counts.report(intake, bucket);
     // Behind one that is refused, the later ticks of the same schedule are gone, too.
     left.is_of_another = left.schedules == 0 && gone > most;
     Ok(left)
@@ -112,17 +117,30 @@ impl Left {
     }
 }
 
-fn count(intake: &Intake, bucket: &Bucket, end: TickEnd, missed: u64) {
-    let (metrics, name) = (intake.metrics(), bucket.name());
-    let outcome = match end {
-        TickEnd::Submitted(_) => {
-            metrics.accepted(name);
-            TickOutcome::Submitted
+/// What became of ticks.
+#[derive(Default)]
+struct Counts {
+    submitted: u64,
+    missed: u64,
+    overlapped: u64,
+}
+
+impl Counts {
+    fn add(&mut self, end: TickEnd, missed: u64) {
+        match end {
+            TickEnd::Submitted(_) => self.submitted += 1,
+            TickEnd::Missed => self.missed += 1,
+            TickEnd::Overlapped => self.overlapped += 1,
+            TickEnd::Gone | TickEnd::Refused { .. } => return,
         }
-        TickEnd::Missed => TickOutcome::Missed,
-        TickEnd::Overlapped => TickOutcome::Overlapped,
-        TickEnd::Gone | TickEnd::Refused { .. } => return,
-    };
-    metrics.ticked(name, outcome, 1);
-    metrics.ticked(name, TickOutcome::Missed, missed);
+        self.missed += missed;
+    }
+
+    fn report(&self, intake: &Intake, bucket: &Bucket) {
+        let (metrics, name) = (intake.metrics(), bucket.name());
+        (0..self.submitted).for_each(|_| metrics.accepted(name));
+        metrics.ticked(name, TickOutcome::Submitted, self.submitted);
+        metrics.ticked(name, TickOutcome::Missed, self.missed);
+        metrics.ticked(name, TickOutcome::Overlapped, self.overlapped);
+    }
 }

@@ -79,7 +79,7 @@ impl Schedule {
             missed_ticks: state.missed,
             overlapped_ticks: state.overlapped,
             refused: state.reason.map(dripfeed_bucket::RefusalReason::code),
-            job: (Sight::of(caller) == Sight::Payloads).then_some(definition.job_text),
+            job: (Sight::of(caller) == Sight::Payloads).then_some(written.job),
         })
     }
 }
