@@ -1,5 +1,5 @@
 -- Schedules of one call: read at once, and written at once.
--- needs: now, schedule_state
+-- needs: schedule_state
 
 -- `ids`: of these, at least one, maybe several times. `states` (hash), `next_ticks` (zset): as in schedule_state.lua.
 local function open_schedules(ids, states, next_ticks)
