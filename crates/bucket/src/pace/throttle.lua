@@ -11,11 +11,14 @@ local CLOCK_STEP = 1000
 -- In µs: replicas with room for a job take at least once within it.
 local IDLE_POLL = 1000000
 
--- In ms by the clock that is now: `hold`, moved with a clock that was set. `is_set`: it was put forward.
-local function moved_hold(hold, looked, is_set)
-  local passed = now_ms - (tonumber(looked) or now_ms)
-  if passed < 0 or is_set(passed) then return hold + passed end
-  return hold
+-- ms by the Redis clock since a script last looked.
+local function since_look(looked)
+  return now_ms - (tonumber(looked) or now_ms)
+end
+
+-- In ms by the clock that is now: `hold`, moved with a clock that was set. `is_ahead`: it was put forward.
+local function moved_hold(hold, passed, is_ahead)
+  return (passed < 0 or is_ahead) and hold + passed or hold
 end
 
 -- For how many µs the bucket is still throttled. A clock that was put forward is further than `elapsed`, the µs that
@@ -23,10 +26,9 @@ end
 -- nil.
 local function hold_left(key, pace, elapsed, asked)
   if pace.hold == 0 then return 0 end
-  pace.hold = moved_hold(pace.hold, redis.call('HGET', key, 'looked'), function(passed)
-    local by_redis = asked and (now_us - asked) / 1000 or passed
-    return by_redis > elapsed / 1000 + CLOCK_STEP
-  end)
+  local passed = since_look(redis.call('HGET', key, 'looked'))
+  local by_redis = asked and (now_us - asked) / 1000 or passed
+  pace.hold = moved_hold(pace.hold, passed, by_redis > elapsed / 1000 + CLOCK_STEP)
   if pace.hold <= now_ms then
     redis.call('HDEL', key, 'hold', 'looked')
     pace.hold = 0
@@ -39,8 +41,7 @@ end
 -- An upstream asked everyone to wait for `hold` ms: that long from now, or as long as one has asked before.
 local function throttle(key, hold)
   local found = redis.call('HMGET', key, 'hold', 'looked')
-  local before = moved_hold(tonumber(found[1]) or 0, found[2], function(passed)
-    return passed > IDLE_POLL / 1000 + CLOCK_STEP
-  end)
+  local passed = since_look(found[2])
+  local before = moved_hold(tonumber(found[1]) or 0, passed, passed > IDLE_POLL / 1000 + CLOCK_STEP)
   redis.call('HSET', key, 'hold', whole(math.max(before, now_ms + hold)), 'looked', whole(now_ms))
 end

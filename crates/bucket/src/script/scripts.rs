@@ -52,6 +52,7 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("keep", include_str!("../ended/keep.lua")),
     Fragment::new("known_schedules", include_str!("../schedule/known_schedules.lua")),
     Fragment::new("letters", include_str!("../ended/letters.lua")),
+    Fragment::new("limits_of", include_str!("../pace/limits_of.lua")),
     Fragment::new("make_outbox", include_str!("../outbox/make_outbox.lua")),
     Fragment::new("mixed", include_str!("../pace/mixed.lua")),
     Fragment::new("notices", include_str!("notices.lua")),
@@ -66,9 +67,8 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("settle_rare", include_str!("../deliver/settle_rare.lua")),
     Fragment::new("slots", include_str!("../history/slots.lua")),
     Fragment::new("spend", include_str!("../pace/spend.lua")),
-    Fragment::new("limits_of", include_str!("../pace/limits_of.lua")),
-    Fragment::new("throttle", include_str!("../pace/throttle.lua")),
     Fragment::new("there", include_str!("../inspect/doctor/there.lua")),
+    Fragment::new("throttle", include_str!("../pace/throttle.lua")),
     Fragment::new("ticks", include_str!("../schedule/ticks.lua")),
 ];
 

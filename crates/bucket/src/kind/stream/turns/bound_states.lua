@@ -1,9 +1,9 @@
 -- Stream kind: how often callers, or groups, may be called now, and what of that this script has used.
 -- needs: now, kind/debts, kind/flow_state
 
--- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `limits_of`
--- as open_limits makes it; `clock`, `lost` as in flow_state.lua;
--- `undrained`: for how many µs what is granted now doesn't drain (permit.rs).
+-- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `limits_of` as
+-- open_limits makes it; `clock`, `lost` as in flow_state.lua; `undrained`: for how many µs what is granted now
+-- doesn't drain (permit.rs).
 function flow_state.open_states(limits_of, clock, lost, undrained)
   -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
   -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.

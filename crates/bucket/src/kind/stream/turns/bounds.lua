@@ -79,8 +79,8 @@ do
   end
 
   -- For a take: { states, count, bring_back, note_there, next_us }; nil where nobody is throttled. `pace_key`, `pace`:
-  -- as in pace.lua. `text`: what each may (limits_of.lua), '' for all. `elapsed`,
-  -- `asked`, `undrained` in µs, as for the pace.
+  -- as in pace.lua. `text`: what each may (limits_of.lua), '' for all. `elapsed`, `asked`, `undrained` in µs, as for
+  -- the pace.
   function open_bounds(pace_key, pace, text, elapsed, asked, undrained)
     local is_counted = pace.flows == '1' or pace.flows == 'counting'
     local known = redis.call('HGET', flow_state.hash, 'clock')
