@@ -57,6 +57,12 @@ impl Bucket {
         &self.name
     }
 
+    /// How often this process has changed what is in it, or asked to. Grows.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.redis_bucket.changes()
+    }
+
     /// As configured; the census reports changes at run time.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {

@@ -53,7 +53,7 @@ pub struct BucketSettings {
     pub durability: Durability,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     Stream,
     List,

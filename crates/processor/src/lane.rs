@@ -66,10 +66,10 @@ impl Lane {
     /// to be done it is on standby between two lives.
     pub(crate) async fn run(&self) {
         let mut attempts = Attempts::default();
-        let mut standby = Some(self.begin().await);
-        while let Some(replica) = Box::pin(self.join(standby.take())).await {
+        let mut joined = self.begin().await;
+        while let Some(replica) = joined {
             // Apart, so that a lane on standby takes little memory.
-            match Box::pin(self.one_life(&replica, &mut attempts)).await {
+            joined = match Box::pin(self.one_life(&replica, &mut attempts)).await {
                 LifeEnd::Stopped => return Box::pin(self.leave(&replica)).await,
                 // What is under way keeps its slots; its ends will be refused.
                 LifeEnd::Fenced => {
@@ -79,11 +79,11 @@ impl Lane {
                         "this replica was declared dead and its jobs requeued; rejoining"
                     );
                     self.rest(BETWEEN_LIVES).await;
+                    Box::pin(self.join(None)).await
                 }
-                LifeEnd::OnStandby(left) => {
+                LifeEnd::OnStandby(standby) => {
                     drop(replica);
-                    standby::until_needed(&self.context, &left).await;
-                    standby = Some(left);
+                    self.join_when_needed(standby).await
                 }
             }
         }
@@ -116,11 +116,21 @@ impl Lane {
     }
 
     /// Where nothing is to be done it joins later: a thousand buckets aren't joined and left at once.
-    async fn begin(&self) -> Standby {
+    async fn begin(&self) -> Option<Replica> {
         let standby = self.bucket().stand_by(self.name.of_a_new_life());
         tracing::info!(bucket = %self.bucket().name(), "this replica has joined the bucket");
-        standby::until_needed(&self.context, &standby).await;
-        standby
+        self.join_when_needed(standby).await
+    }
+
+    /// None: stopped before it could join.
+    async fn join_when_needed(&self, standby: Standby) -> Option<Replica> {
+        match standby::until_needed(&self.context, &standby, &self.name, self.settings.lease).await {
+            Some(replica) => {
+                self.joined(&replica);
+                Some(replica)
+            }
+            None => Box::pin(self.join(Some(standby))).await,
+        }
     }
 
     /// None: stopped before it could join.
@@ -130,10 +140,7 @@ impl Lane {
             match self.try_to_join(standby.as_ref()).await {
                 Ok(replica) => {
                     outage.over();
-                    tracing::debug!(
-                        bucket = %self.bucket().name(), consumer = %replica.consumer(),
-                        "this replica has joined as a member"
-                    );
+                    self.joined(&replica);
                     return Some(replica);
                 }
                 Err(error) => self.rest(outage.failed(&error)).await,
@@ -145,6 +152,11 @@ impl Lane {
             tracing::info!(bucket = %self.bucket().name(), "this replica has left the bucket");
         }
         None
+    }
+
+    fn joined(&self, replica: &Replica) {
+        let (bucket, consumer) = (self.bucket().name(), replica.consumer());
+        tracing::debug!(%bucket, %consumer, "this replica has joined as a member");
     }
 
     async fn try_to_join(&self, standby: Option<&Standby>) -> Result<Replica, BucketError> {

@@ -62,7 +62,7 @@ impl Processor {
         self.serve(lanes, &[]);
         tokio::select! {
             () = stop.cancelled() => {}
-            never = keep_sweeping(|| self.inner.all_lanes()) => match never {},
+            never = keep_sweeping(self.inner.name.of_a_new_life(), || self.inner.all_lanes()) => match never {},
         }
         for context in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
             context.stop();

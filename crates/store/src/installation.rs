@@ -26,13 +26,32 @@ pub struct InstallationKeys {
     pub buckets: String,
     /// Hash: a bucket's name → how often its schedules were changed, of those that have or had some; `@` → of all.
     pub schedules: String,
+    /// Beginning of the keys of sets of buckets.
+    sets: String,
 }
 
 impl InstallationKeys {
     /// Those below `prefix`.
     pub fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
-        Self { state: key("state"), buckets: key("buckets"), schedules: key("schedules") }
+        Self {
+            state: key("state"),
+            buckets: key("buckets"),
+            schedules: key("schedules"),
+            sets: key(""),
+        }
+    }
+
+    /// String, for seconds: the process that sweeps the buckets of a set, for all that serve the same set.
+    #[must_use]
+    pub fn sweeper(&self, set: u64) -> String {
+        format!("{}sweeper:{set:016x}", self.sets)
+    }
+
+    /// String, for seconds: a process with this set of buckets has just noted that in `buckets`.
+    #[must_use]
+    pub fn noting(&self, set: u64) -> String {
+        format!("{}noting:{set:016x}", self.sets)
     }
 }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{self, DELIVERED, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
 
 const LEASE: Duration = Duration::from_mins(1);
+const LOOK: Duration = Duration::from_mins(1);
 
 fn settings(name: &str, kind: Kind) -> BucketSettings {
     BucketSettings { kind, ..buckets::settings(name) }
@@ -22,16 +24,16 @@ async fn a_look_shows_jobs_at_once_and_members_when_they_stay() {
         let redis = TestRedis::start().await;
         let bucket = buckets::open(&redis, settings("b", kind)).await;
         let standby = join(&bucket, "a").await.stand_by().await.unwrap();
-        assert!(!standby.look().await.unwrap(), "{kind:?}: nothing is there");
+        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}: nothing is there");
         let other = join(&bucket, "other").await;
-        assert!(!standby.look().await.unwrap(), "{kind:?}: it may be about to leave");
-        assert!(standby.look().await.unwrap(), "{kind:?}: it may be dead");
+        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}: it may be about to leave");
+        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: it may be dead");
         other.leave().await.unwrap();
-        assert!(!standby.look().await.unwrap(), "{kind:?}");
+        assert!(!standby.look(LOOK).await.unwrap(), "{kind:?}");
         submit(&bucket, buckets::job("{}")).await;
-        assert!(standby.look().await.unwrap(), "{kind:?}: a job waits");
+        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: a job waits");
         take(&standby.join(again(), LEASE).await.unwrap(), 1).await;
-        assert!(standby.look().await.unwrap(), "{kind:?}: a job is in flight");
+        assert!(standby.look(LOOK).await.unwrap(), "{kind:?}: a job is in flight");
     }
 }
 
@@ -45,15 +47,68 @@ async fn who_is_on_standby_is_a_replica_until_it_joins_or_ends() {
     };
     let standby = join(&bucket, "a").await.stand_by().await.unwrap();
     assert!(replicas().await.is_empty(), "it hasn't looked");
-    standby.look().await.unwrap();
+    standby.look(LOOK).await.unwrap();
     assert_eq!(replicas().await, ["a"]);
     let replica = standby.join(again(), LEASE).await.unwrap();
     assert_eq!(replicas().await, ["again"]);
     let standby = replica.stand_by().await.unwrap();
-    standby.look().await.unwrap();
+    standby.look(LOOK).await.unwrap();
     standby.end().await.unwrap();
     assert!(replicas().await.is_empty());
     assert_eq!(redis.store().await.command::<u64>(&redis::Cmd::exists("dripfeed:{b}:standby")).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn of_several_on_standby_only_the_first_joins() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, settings("b", kind)).await;
+        let [a, b] = ["a", "b"].map(|name| bucket.stand_by(Consumer::new(name)));
+        let first = a.join_first(Consumer::new("first"), LEASE).await.unwrap().expect("nobody is there");
+        assert!(b.join_first(again(), LEASE).await.unwrap().is_none(), "{kind:?}: there is a member");
+        first.leave().await.unwrap();
+        assert!(b.join_first(again(), LEASE).await.unwrap().is_some(), "{kind:?}: it has left");
+    }
+}
+
+#[tokio::test]
+async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
+    let redis = TestRedis::start().await;
+    let mut served = Vec::new();
+    for name in ["b", "c"] {
+        served.push(buckets::open(&redis, settings(name, Kind::Stream)).await);
+    }
+    let [mut a, mut b, mut other] = ["a", "b", "other"].map(|name| Sweeper::new(Consumer::new(name)));
+    let sweep = async |sweeper: &mut Sweeper, served: &[Bucket]| sweeper.next_sweep(served).await.unwrap();
+    assert_eq!(sweep(&mut a, &served).await, Sweep::ForAll);
+    assert_eq!(sweep(&mut other, &served[1..]).await, Sweep::ForAll, "it serves others");
+    let mut of_b = Vec::new();
+    for _ in 0..24 {
+        of_b.push(sweep(&mut b, &served).await);
+        assert_eq!(sweep(&mut a, &served).await, Sweep::ForAll);
+    }
+    assert!(of_b.contains(&Sweep::ForItself) && of_b.contains(&Sweep::Skipped), "{of_b:?}");
+    assert!(!of_b.contains(&Sweep::ForAll), "{of_b:?}");
+    // The one that swept is gone.
+    until("another sweeps", async || sweep(&mut b, &served).await == Sweep::ForAll).await;
+}
+
+#[tokio::test]
+async fn what_a_sweep_finds_is_announced() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
+    let mut announcements = bucket.stand_by(Consumer::new("a")).announcements();
+    // Also until the channel is subscribed to.
+    let again_and_again = async {
+        loop {
+            announce_jobs([&bucket].into_iter()).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = announcements.next() => {}
+        () = again_and_again => {}
+    }
 }
 
 #[tokio::test]
@@ -62,13 +117,38 @@ async fn one_that_does_not_look_any_more_is_forgotten() {
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
     let store = redis.store().await;
     store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "long gone", 1)).await.unwrap();
+    store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "gone, of many", "1 1800000")).await.unwrap();
     let standby = join(&bucket, "a").await.stand_by().await.unwrap();
-    standby.look().await.unwrap();
+    standby.look(LOOK).await.unwrap();
     let known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
     assert_eq!(known, ["a"]);
     let mut ttl = redis::cmd("PTTL");
     ttl.arg("dripfeed:{b}:standby");
     assert!(store.command::<i64>(&ttl).await.unwrap() > 0, "and so is the last one");
+}
+
+#[tokio::test]
+async fn one_that_looks_seldom_is_known_for_longer() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;
+    let store = redis.store().await;
+    let (many, few) = (Standby::between_looks(10_000), Standby::between_looks(1));
+    assert_eq!((many, few), (10 * LOOK, LOOK));
+    let [seldom, often] = ["seldom", "often"].map(|name| bucket.stand_by(Consumer::new(name)));
+    seldom.look(many).await.unwrap();
+    often.look(few).await.unwrap();
+    // Ten minutes ago.
+    let noted: String = store.command(&redis::Cmd::hget("dripfeed:{b}:standby", "seldom")).await.unwrap();
+    let (at, lasts) = noted.split_once(' ').expect("how long it is known");
+    let ago = format!("{} {lasts}", at.parse::<u64>().unwrap() - 600_000);
+    store.command::<u64>(&redis::Cmd::hset("dripfeed:{b}:standby", "seldom", ago)).await.unwrap();
+    often.look(few).await.unwrap();
+    let mut known: Vec<String> = store.command(&redis::Cmd::hkeys("dripfeed:{b}:standby")).await.unwrap();
+    known.sort();
+    assert_eq!(known, ["often", "seldom"]);
+    let mut ttl = redis::cmd("PTTL");
+    ttl.arg("dripfeed:{b}:standby");
+    assert!(store.command::<u64>(&ttl).await.unwrap() > 600_000, "the key lasts as long");
 }
 
 #[tokio::test]

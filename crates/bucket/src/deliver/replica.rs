@@ -9,6 +9,7 @@ use dripfeed_store::Bell;
 
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
+use crate::deliver::join::JoinRequest;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::Recovery;
@@ -18,12 +19,9 @@ use crate::deliver::take::{Asked, Claim, Idle, Take, TakeRequest, TakeSize};
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
-use crate::script::scripts::Scripts;
 
 /// What is published when jobs wait, and none did before (notices.lua).
-const NEW_JOBS: &str = "jobs";
-
-static JOIN: Scripts = Scripts::new("join", include_str!("join.lua"));
+pub(super) const NEW_JOBS: &str = "jobs";
 
 /// Between two tries to settle a job that Redis refuses to settle even alone.
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
@@ -100,7 +98,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
-        Replica::join(&self.redis_bucket, consumer, lease, life, None).await
+        JoinRequest { consumer, lease, life, before: None }.join(&self.redis_bucket).await
     }
 
     /// Declares a replica dead without waiting for the lease, and requeues its jobs. None: it sent a heartbeat
@@ -123,26 +121,17 @@ impl Bucket {
 }
 
 impl Replica {
-    /// `before`: the name of this process on standby, and when it last asked for jobs.
-    pub(super) async fn join(
-        redis_bucket: &Arc<RedisBucket>,
+    /// Of one that has joined. What `new_jobs` rang since then is known.
+    pub(super) fn new(
+        redis_bucket: Arc<RedisBucket>,
         consumer: Consumer,
         lease: Duration,
-        life: Life,
-        before: Option<(&str, Instant)>,
-    ) -> Result<Self, BucketError> {
-        let asked = before.map_or_else(Instant::now, |(_, asked)| asked);
-        let (keys, new_jobs) = (&redis_bucket.keys, redis_bucket.new_jobs());
-        let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby()];
-        let mut call = JOIN.of(redis_bucket.kind).on(&keys.and_takers(common));
-        call.arg(consumer.as_str()).arg(u8::from(life == Life::First));
-        call.arg(before.map_or_else(String::new, |(name, _)| name.to_owned()));
-        let (_, joined_us) = redis_bucket.store.run::<(String, u64)>(&call).await?;
-        // On standby the Redis clock wasn't looked at.
-        let redis_us = before.is_none().then_some(joined_us);
-        Ok(Self(Arc::new(Member {
+        new_jobs: Bell,
+        asked: Asked,
+    ) -> Self {
+        Self(Arc::new(Member {
             settlements: settle::start(redis_bucket.clone(), consumer.as_str().to_owned()),
-            redis_bucket: redis_bucket.clone(),
+            redis_bucket,
             consumer,
             lease,
             new_jobs: Mutex::new(new_jobs),
@@ -152,9 +141,9 @@ impl Replica {
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
             take_size: TakeSize::default(),
-            asked: Mutex::new(Asked { at: asked, redis_us }),
+            asked: Mutex::new(asked),
             expired: AtomicU64::new(0),
-        })))
+        }))
     }
 
     #[must_use]

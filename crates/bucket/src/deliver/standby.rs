@@ -2,26 +2,30 @@
 //! check. While a bucket has a job, waiting, parked or in flight, all processes that serve it are members, so that jobs
 //! to recover are noticed.
 
+pub(crate) mod sweeper;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_job::duration::ms_up;
-use dripfeed_store::{Bell, Ring, Store};
+use dripfeed_store::{Bell, Ring};
 
 use crate::bucket::Bucket;
+use crate::deliver::join::JoinRequest;
 use crate::deliver::replica::{Consumer, Life, Replica};
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
-use crate::settings::Kind;
 
 static SCRIPT: Scripts = Scripts::new("standby", include_str!("standby.lua"));
 
-/// Between two looks.
+/// Between two looks at a bucket, where a process is on standby for few.
 const LOOK: Duration = Duration::from_mins(1);
-/// Who wasn't noted for so long is gone: three looks.
-const SILENCE: Duration = Duration::from_mins(3);
+/// Of how many buckets a process looks at one each LOOK, and more of them less often.
+const FEW: u32 = 1000;
+/// Who wasn't noted for as many looks is gone.
+const SILENCE: u32 = 3;
 
 /// A process on standby for a bucket, until it joins again.
 pub struct Standby {
@@ -68,29 +72,28 @@ impl Bucket {
 }
 
 impl Standby {
-    /// Waits for a message that jobs were added. [`with_jobs`] covers lost messages and entries of a plain `XADD`.
-    /// Cancel-safe.
-    pub async fn called(&self) {
-        let mut new_jobs = self.new_jobs.clone();
-        while new_jobs.rung().await == Ring::Missed {}
+    /// What was announced since it began.
+    #[must_use]
+    pub fn announcements(&self) -> Announcements {
+        Announcements(self.new_jobs.clone())
     }
 
-    /// The time until the next check, which is randomized.
+    /// The time between two looks at a bucket, of a process that is on standby for as many.
     #[must_use]
-    pub fn until_next_look(&self) -> Duration {
-        LOOK.mul_f64(0.75 + fastrand::f64() / 2.0)
+    pub fn between_looks(buckets: u32) -> Duration {
+        LOOK.mul_f64(f64::from(buckets.max(FEW)) / f64::from(FEW))
     }
 
     /// Notes that this process still serves the bucket. Whether it should join: jobs are there, or somebody has been a
-    /// member for longer than a bucket without jobs has any, who may be dead.
+    /// member for longer than a bucket without jobs has any, who may be dead. `next`: until the next look.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn look(&self) -> Result<bool, BucketError> {
+    pub async fn look(&self, next: Duration) -> Result<bool, BucketError> {
         let keys = &self.redis_bucket.keys;
         let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.standby(), keys.pace_tiers()]);
         let mut call = SCRIPT.of(self.redis_bucket.kind).on(&keys);
-        call.arg(self.name.as_str()).arg(ms_up(SILENCE));
+        call.arg(self.name.as_str()).arg(ms_up(next * SILENCE));
         let (level, members): (u64, u64) = self.redis_bucket.store.run(&call).await?;
         let had_members = self.had_members.swap(members > 0, Ordering::Relaxed);
         Ok(level > 0 || had_members && members > 0)
@@ -101,8 +104,19 @@ impl Standby {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn join(&self, consumer: Consumer, lease: Duration) -> Result<Replica, BucketError> {
-        let before = Some((self.name.as_str(), self.asked));
-        Replica::join(&self.redis_bucket, consumer, lease, self.life, before).await
+        self.request(consumer, lease).join(&self.redis_bucket).await
+    }
+
+    /// As [`Standby::join`]; None where the bucket has a member.
+    ///
+    /// # Errors
+    /// As [`Standby::join`].
+    pub async fn join_first(&self, consumer: Consumer, lease: Duration) -> Result<Option<Replica>, BucketError> {
+        self.request(consumer, lease).join_first(&self.redis_bucket).await
+    }
+
+    fn request(&self, consumer: Consumer, lease: Duration) -> JoinRequest<'_> {
+        JoinRequest { consumer, lease, life: self.life, before: Some((self.name.as_str(), self.asked)) }
     }
 
     /// This process serves the bucket no more.
@@ -117,50 +131,18 @@ impl Standby {
     }
 }
 
-/// The most buckets that are asked for in one round trip.
-const AT_ONCE: usize = 200;
+/// Messages that a bucket has jobs. `sweeper` covers those that are lost.
+#[derive(Debug)]
+pub struct Announcements(Bell);
 
-/// Which of the buckets have jobs. Buckets that can't be read are omitted.
-///
-/// # Errors
-/// When Redis can't be reached, or doesn't answer in time.
-pub async fn with_jobs(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> {
-    let mut found = Vec::with_capacity(buckets.len());
-    for some in buckets.chunks(AT_ONCE) {
-        let Some(store) = some.first().map(|bucket| &bucket.redis_bucket.store) else { continue };
-        let counted = if store.is_cluster() { None } else { count_together(store, some).await? };
-        let counts = match counted {
-            Some(counts) => counts,
-            None => futures::future::join_all(some.iter().map(count)).await,
-        };
-        found.extend(counts.into_iter().map(|jobs| jobs > 0));
+impl Announcements {
+    /// Waits for the next one. Cancel-safe.
+    pub async fn next(&mut self) {
+        while self.0.rung().await == Ring::Missed {}
     }
-    Ok(found)
-}
 
-/// None: one of them can't be counted, such as one whose key holds something else.
-async fn count_together(store: &Store, buckets: &[Bucket]) -> Result<Option<Vec<u64>>, BucketError> {
-    let mut pipeline = redis::Pipeline::with_capacity(buckets.len());
-    for bucket in buckets {
-        pipeline.add_command(count_of(bucket));
+    /// What was announced until now is done with.
+    pub fn skip(&mut self) {
+        self.0.hush();
     }
-    match store.pipeline(&pipeline).await {
-        Ok(counts) => Ok(Some(counts)),
-        Err(error) if error.is_unanswered() => Err(error.into()),
-        Err(_) => Ok(None),
-    }
-}
-
-async fn count(bucket: &Bucket) -> u64 {
-    bucket.redis_bucket.store.command(&count_of(bucket)).await.unwrap_or(0)
-}
-
-/// What is claimed from a list isn't counted: who claimed it is a member.
-fn count_of(bucket: &Bucket) -> redis::Cmd {
-    let mut count = match bucket.redis_bucket.kind {
-        Kind::Stream => redis::cmd("XLEN"),
-        Kind::List => redis::cmd("LLEN"),
-    };
-    count.arg(bucket.redis_bucket.keys.jobs());
-    count
 }

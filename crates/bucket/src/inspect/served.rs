@@ -6,7 +6,7 @@ mod forget_place;
 pub(crate) mod note_places;
 pub(crate) mod noted_places;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use dripfeed_store::{ErrorKind, InstallationKeys, Store, StoreError};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use self::bucket_place::BucketPlace;
 use self::forget_place::forget_place;
 use self::note_places::note_places;
-use self::noted_places::noted_places;
+use self::noted_places::{NotedPlace, noted_places};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::settings::Kind;
@@ -35,16 +35,16 @@ pub struct StrandedJobs {
     pub jobs: u64,
 }
 
-/// Notes that this process has the buckets of `configured` among its settings (none: it only asks), and returns the
-/// jobs in those that no process has there any more. Such a bucket without jobs is forgotten.
+/// The jobs in buckets that no process has among its settings any more. Such a bucket without jobs is forgotten. This
+/// process has `configured`, and has noted them.
 ///
 /// # Errors
 /// When Redis can't be asked.
 pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<Vec<StrandedJobs>, BucketError> {
-    note_places(store, configured).await?;
-    let mut noted = Instant::now();
-    let mut stranded = Vec::new();
-    for silent in noted_places(store).await?.into_iter().filter(|noted| !noted.is_served()) {
+    let (mut noted, mut stranded) = (Instant::now(), Vec::new());
+    let own: HashSet<&BucketPlace> = configured.iter().collect();
+    let is_silent = |noted: &NotedPlace| !noted.is_served() && !own.contains(&noted.place);
+    for silent in noted_places(store).await?.into_iter().filter(is_silent) {
         // Where many are silent, this process isn't so itself meanwhile.
         if noted.elapsed() > NOTED_AGAIN {
             note_places(store, configured).await?;
@@ -59,6 +59,15 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
         }
     }
     Ok(stranded)
+}
+
+/// How many places are registered.
+///
+/// # Errors
+/// When Redis can't be asked.
+pub async fn count_places(store: &Store) -> Result<u64, BucketError> {
+    let buckets = InstallationKeys::new(store.prefix()).buckets;
+    Ok(store.command(redis::cmd("HLEN").arg(buckets)).await?)
 }
 
 /// This process has `place` among its settings no more, nor has another: what is left there is stranded from now on.

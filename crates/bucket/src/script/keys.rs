@@ -5,7 +5,7 @@ use dripfeed_job::BucketName;
 use crate::settings::Kind;
 use crate::settings::on_outcome::OnOutcome;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Keys {
     /// `prefix:{bucket}:`
     tag: String,

@@ -5,7 +5,7 @@
 //! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
 //! replicas as soon as it is written, without polling.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -114,6 +114,8 @@ pub(crate) struct RedisBucket {
     pub(crate) keyed_looked_at: AtomicU64,
     /// What the next sample for the history goes on from where Redis has none; empty: nothing.
     pub(crate) last_look: Mutex<String>,
+    /// Scripts of this process that change it.
+    changes: AtomicU64,
 }
 
 impl RedisBucket {
@@ -125,8 +127,8 @@ impl RedisBucket {
         let store = store.for_key(&keys.jobs());
         let effective =
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
-        let (keyed_looked_at, last_look) = (AtomicU64::new(0), Mutex::default());
-        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look }
+        let (keyed_looked_at, changes, last_look) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
+        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look, changes }
     }
 
     /// Runs a script that reads jobs or records for somebody, and whose answer begins with their bytes: these come
@@ -150,8 +152,15 @@ impl RedisBucket {
     async fn run(&self, call: &Call<'_>, wait_for: WaitFor) -> Result<Value, BucketError> {
         Ok(match wait_for {
             WaitFor::Reply => self.store.run(call).await?,
-            WaitFor::Durability => self.store.run_durably(call).await?,
+            WaitFor::Durability => {
+                self.changes.fetch_add(1, Ordering::Relaxed);
+                self.store.run_durably(call).await?
+            }
         })
+    }
+
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// As configured.

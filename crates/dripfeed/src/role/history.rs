@@ -6,16 +6,17 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, Buckets, CallStats};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::upkeep;
+use super::upkeep::{QUIET_PER_ROUND, Upkeep};
 
 const EVERY: Duration = Duration::from_secs(2);
 
 pub(super) async fn keep(buckets: &Buckets) -> Infallible {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut upkeep = Upkeep::new("could not record the history of buckets", QUIET_PER_ROUND);
     loop {
         ticks.tick().await;
         let sample = async |bucket: &Bucket| bucket.sample_history(&CallStats::default()).await;
-        upkeep::for_each(buckets, "could not record the history of buckets", sample).await;
+        upkeep.round(buckets, sample).await;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +12,20 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::buckets;
 use super::connect::Connected;
-use crate::settings::Settings;
+use crate::settings::{ConfiguredBucket, Settings};
 
 /// A bucket that comes with a reload is served within this time.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Those from which ends go elsewhere, and those that they go to.
 pub(crate) fn involved(settings: &Settings, connected: &Connected, running: &Buckets) -> Vec<Bucket> {
-    let targets = |name: &BucketName| settings.buckets.get(name).map(|bucket| bucket.on_outcome().targets.as_slice());
-    let is_source = |name: &BucketName| targets(name).is_some_and(|targets| !targets.is_empty());
-    let is_target =
-        |name: &BucketName| settings.buckets.keys().filter_map(targets).flatten().any(|target| target.bucket == *name);
-    buckets::configured(settings, |name| is_source(name) || is_target(name), connected, running)
+    let sources = settings.buckets.iter().filter(|(_, bucket)| !bucket.on_outcome().is_empty());
+    let of_source = |(name, bucket)| {
+        let targets = ConfiguredBucket::on_outcome(bucket).targets.iter().map(|target| &target.bucket);
+        iter::once(name).chain(targets)
+    };
+    let involved: BTreeSet<&BucketName> = sources.flat_map(of_source).collect();
+    buckets::configured(settings, |name| involved.contains(name), connected, running)
 }
 
 /// From those of `buckets` that have `on_outcome`, or outcome jobs, to whichever of them it names.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, Buckets};
 
-use super::upkeep;
+use super::upkeep::{QUIET_PER_ROUND, Upkeep};
 
 const EVERY: Duration = Duration::from_secs(3);
 
 pub(super) async fn keep(buckets: &Buckets) -> Infallible {
+    let mut upkeep = Upkeep::new("could not delete expired records", QUIET_PER_ROUND);
     loop {
         tokio::time::sleep(EVERY).await;
-        upkeep::for_each(buckets, "could not delete expired records", Bucket::enforce_retention).await;
+        upkeep.round(buckets, Bucket::enforce_retention).await;
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketPlace, StrandedJobs, stranded_jobs};
+use dripfeed_bucket::{BucketPlace, StrandedJobs, count_places, note_places_once, stranded_jobs};
 use dripfeed_store::{Durability, Store};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -15,6 +15,8 @@ use super::defined::AllDefined;
 use crate::settings::Settings;
 
 pub(super) const EVERY: Duration = Duration::from_secs(5);
+/// Of the places that are looked at every time: a process reads no more than a few hundred a second.
+const PLACES_PER_LOOK: u64 = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BucketLabels {
@@ -50,13 +52,18 @@ impl ServedBuckets {
         *lock(&self.defined) = places.collect();
     }
 
-    /// Notes and looks until `stop`.
+    /// Notes, and looks at what others have noted, until `stop`. Where there are many places it looks less often.
     pub(crate) async fn watch(self, store: Store, stop: CancellationToken) {
         let mut known: Vec<BucketPlace> = Vec::new();
+        let mut rests = 0;
         loop {
             let places = [lock(&self.places).clone(), lock(&self.defined).clone()].concat();
             // That Redis is away is reported by those who need it.
-            if let Ok(stranded) = stranded_jobs(&store, &places).await {
+            let is_noted = note_places_once(&store, &places).await.is_ok();
+            if rests > 0 {
+                rests -= 1;
+            } else if is_noted && let Ok(stranded) = stranded_jobs(&store, &places).await {
+                rests = count_places(&store).await.map_or(0, |places| places / PLACES_PER_LOOK);
                 stranded.iter().filter(|found| !known.contains(&found.place)).for_each(warn);
                 self.show(&stranded);
                 known = stranded.into_iter().map(|found| found.place).collect();

@@ -1,4 +1,4 @@
-use dripfeed_bucket::{BucketPlace, Kind, note_places, noted_places};
+use dripfeed_bucket::{BucketPlace, Kind, note_places, note_places_once, noted_places};
 use dripfeed_tests::service::{Service, until};
 
 use super::{buckets, stranded};
@@ -108,4 +108,19 @@ async fn ten_thousand_places_are_noted_and_read_in_parts() {
     let stats: String = service.redis("INFO commandstats").await;
     let scans = stats.lines().find_map(|line| line.strip_prefix("cmdstat_hscan:calls=")?.split(',').next());
     assert!(scans.and_then(|calls| calls.parse::<usize>().ok()) >= Some(PLACES / 1000), "{stats}");
+}
+
+#[tokio::test]
+async fn of_processes_with_the_same_places_one_notes_them() {
+    let service = Service::new(&buckets(&[("kept", "")])).await;
+    let place = |name: &str| BucketPlace { bucket: name.parse().expect("a name"), kind: Kind::Stream, key: None };
+    let (store, places) = (service.store(), [place("a"), place("b")]);
+    let note = async |places: &[BucketPlace]| {
+        note_places_once(store, places).await.expect("Redis answers");
+        service.redis.calls("hset").await
+    };
+    let once = note(&places).await;
+    assert!(once > 0);
+    assert_eq!(note(&places).await, once);
+    assert!(note(&places[..1]).await > once, "other places");
 }

@@ -10,7 +10,7 @@ use crate::script::keys::Keys;
 use crate::settings::{BucketSettings, Kind};
 
 /// The place of a bucket's jobs in Redis. As text: name, kind and key, separated by spaces.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketPlace {
     pub bucket: BucketName,
     pub kind: Kind,

@@ -9,5 +9,7 @@ local now_ms = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- After a write that needs no memory the others are carried out also at maxmemory.
 redis.call('HDEL', BUCKETS, '')
-for _, place in ipairs(ARGV) do redis.call('HSET', BUCKETS, place, now_ms) end
+local noted = {}
+for i, place in ipairs(ARGV) do noted[2 * i - 1], noted[2 * i] = place, now_ms end
+redis.call('HSET', BUCKETS, unpack(noted))
 return #ARGV

@@ -1,5 +1,8 @@
 //! Registers the places that a process serves.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
 use dripfeed_store::{InstallationKeys, Script, Store};
 
 use super::bucket_place::BucketPlace;
@@ -11,6 +14,9 @@ static SCRIPT: Script = Script::new("note_places", &[], include_str!("note_place
 const AT_ONCE: usize = 500;
 /// Of their texts: a key may be long.
 const BYTES_AT_ONCE: usize = 64 << 10;
+/// For so long one note is enough for all processes with the same places. Less than the time between two notes of one,
+/// so that no place is silent where one process notes in time.
+const ENOUGH: Duration = Duration::from_secs(4);
 
 /// Notes that this process has `places` among its settings.
 ///
@@ -33,4 +39,26 @@ pub async fn note_places(store: &Store, places: &[BucketPlace]) -> Result<(), Bu
         store.run::<u64>(&call).await?;
     }
     Ok(())
+}
+
+/// As [`note_places`], unless another process with the same places has just done so.
+///
+/// # Errors
+/// When Redis can't be asked.
+pub async fn note_places_once(store: &Store, places: &[BucketPlace]) -> Result<(), BucketError> {
+    let mut is_first = redis::cmd("SET");
+    is_first.arg(InstallationKeys::new(store.prefix()).noting(set_of(places))).arg("");
+    is_first.arg("NX").arg("PX").arg(ENOUGH.as_millis());
+    match store.command::<Option<String>>(&is_first).await {
+        Ok(None) => Ok(()),
+        // Where Redis is full it is noted all the same.
+        Ok(Some(_)) | Err(_) => note_places(store, places).await,
+    }
+}
+
+/// Differs where the places do. Of two programs with other algorithms, each notes for itself.
+fn set_of(places: &[BucketPlace]) -> u64 {
+    let mut set = DefaultHasher::new();
+    places.hash(&mut set);
+    set.finish()
 }

@@ -1,0 +1,138 @@
+//! Sweeps find jobs that nobody announced: what others add with a plain `XADD`, and those whose message was lost. Of
+//! all processes that serve the same buckets, one sweeps often and tells the others.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use dripfeed_store::{InstallationKeys, Script, Store};
+use futures::StreamExt;
+
+use crate::bucket::Bucket;
+use crate::deliver::replica::{Consumer, NEW_JOBS};
+use crate::error::BucketError;
+use crate::settings::Kind;
+
+static SCRIPT: Script = Script::new("sweeper", &[], include_str!("sweeper.lua"));
+
+/// What nobody announced is found within this time.
+pub const BETWEEN_SWEEPS: Duration = Duration::from_millis(800);
+/// A sweeper that didn't sweep for so long is replaced: three sweeps.
+const TURN: Duration = Duration::from_millis(2400);
+/// In how many sweeps the others sweep once: should a message of the sweeper be lost.
+const SWEEPS_OF_OTHERS: u32 = 12;
+
+/// The most buckets that are asked for in one round trip.
+const AT_ONCE: usize = 200;
+/// Messages on their way at once.
+const MESSAGES_AT_ONCE: usize = 50;
+
+/// Whose turn it is to sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// This process sweeps, and announces what it finds.
+    ForAll,
+    /// Another process does. This one sweeps, too, for itself.
+    ForItself,
+    /// Another process does.
+    Skipped,
+}
+
+/// A process that sweeps the buckets which it serves, with those that serve the same.
+#[derive(Debug)]
+pub struct Sweeper {
+    process: Consumer,
+    sweeps: u32,
+}
+
+impl Sweeper {
+    /// `process`: a name that no other has.
+    #[must_use]
+    pub const fn new(process: Consumer) -> Self {
+        Self { process, sweeps: 0 }
+    }
+
+    /// What this process does now, where `served` are all of its buckets.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn next_sweep(&mut self, served: &[Bucket]) -> Result<Sweep, BucketError> {
+        let Some(first) = served.first() else { return Ok(Sweep::Skipped) };
+        self.sweeps = self.sweeps.wrapping_add(1);
+        let store = &first.redis_bucket.store;
+        let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).sweeper(set_of(served))]);
+        call.arg(self.process.as_str()).arg(TURN.as_millis());
+        Ok(match store.run::<u8>(&call).await? {
+            0 if self.sweeps.is_multiple_of(SWEEPS_OF_OTHERS) => Sweep::ForItself,
+            0 => Sweep::Skipped,
+            _ => Sweep::ForAll,
+        })
+    }
+}
+
+/// Differs where the buckets do. A change of the algorithm would make two programs sweep, each for itself.
+fn set_of(buckets: &[Bucket]) -> u64 {
+    let mut set = DefaultHasher::new();
+    for bucket in buckets {
+        bucket.redis_bucket.keys.hash(&mut set);
+    }
+    set.finish()
+}
+
+/// Which of the buckets have jobs. Buckets that can't be read are omitted.
+///
+/// # Errors
+/// When Redis can't be reached, or doesn't answer in time.
+pub async fn with_jobs(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> {
+    let mut found = Vec::with_capacity(buckets.len());
+    for some in buckets.chunks(AT_ONCE) {
+        let Some(store) = some.first().map(|bucket| &bucket.redis_bucket.store) else { continue };
+        let counted = if store.is_cluster() { None } else { count_together(store, some).await? };
+        let counts = match counted {
+            Some(counts) => counts,
+            None => futures::future::join_all(some.iter().map(count)).await,
+        };
+        found.extend(counts.into_iter().map(|jobs| jobs > 0));
+    }
+    Ok(found)
+}
+
+/// None: one of them can't be counted, such as one whose key holds something else.
+async fn count_together(store: &Store, buckets: &[Bucket]) -> Result<Option<Vec<u64>>, BucketError> {
+    let mut pipeline = redis::Pipeline::with_capacity(buckets.len());
+    for bucket in buckets {
+        pipeline.add_command(count_of(bucket));
+    }
+    match store.pipeline(&pipeline).await {
+        Ok(counts) => Ok(Some(counts)),
+        Err(error) if error.is_unanswered() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+async fn count(bucket: &Bucket) -> u64 {
+    bucket.redis_bucket.store.command(&count_of(bucket)).await.unwrap_or(0)
+}
+
+/// What is claimed from a list isn't counted: who claimed it is a member.
+fn count_of(bucket: &Bucket) -> redis::Cmd {
+    let mut count = match bucket.redis_bucket.kind {
+        Kind::Stream => redis::cmd("XLEN"),
+        Kind::List => redis::cmd("LLEN"),
+    };
+    count.arg(bucket.redis_bucket.keys.jobs());
+    count
+}
+
+/// Tells all processes that serve these buckets that they have jobs. A message may be lost.
+pub async fn announce_jobs(buckets: impl Iterator<Item = &Bucket>) {
+    futures::stream::iter(buckets).for_each_concurrent(MESSAGES_AT_ONCE, announce).await;
+}
+
+async fn announce(bucket: &Bucket) {
+    let mut publish = redis::cmd("PUBLISH");
+    publish.arg(bucket.redis_bucket.keys.notices()).arg(NEW_JOBS);
+    // Where the ACL denies it, each process finds them by itself.
+    if let Err(error) = bucket.redis_bucket.store.command::<u64>(&publish).await {
+        tracing::debug!(bucket = %bucket.name(), %error, "could not announce the jobs of a bucket");
+    }
+}
