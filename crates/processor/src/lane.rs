@@ -94,6 +94,8 @@ impl Lane {
         let mut beats = pin!(upkeep::until_fenced(replica, self.bucket(), self.context.metrics()));
         loop {
             let end = tokio::select! {
+                // The first take comes before all upkeep.
+                biased;
                 end = self.live(replica, attempts) => end,
                 () = &mut beats => return LifeEnd::Fenced,
             };

@@ -83,7 +83,7 @@ async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
     assert_eq!(sweep(&mut a, &served).await, Sweep::ForAll);
     assert_eq!(sweep(&mut other, &served[1..]).await, Sweep::ForAll, "it serves others");
     let mut of_b = Vec::new();
-    for _ in 0..24 {
+    for _ in 0..40 {
         of_b.push(sweep(&mut b, &served).await);
         assert_eq!(sweep(&mut a, &served).await, Sweep::ForAll);
     }

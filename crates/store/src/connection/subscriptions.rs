@@ -4,7 +4,7 @@
 //! a reader is slow: then readers get [`ChannelEvent::Missed`] and check for themselves.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -26,6 +26,10 @@ use crate::error::{Operation, StoreError};
 const WAITING: usize = 1024;
 /// For the confirmation of a subscription; without one the connection is given up.
 const CONFIRMED: Duration = Duration::from_secs(2);
+/// Channels in one command, so that none keeps Redis from others for long.
+const AT_ONCE: usize = 500;
+/// Channels that nobody may read any more and are known all the same, however few are read.
+const FEW: usize = 64;
 
 /// What a subscription brings.
 #[derive(Debug, Clone)]
@@ -61,6 +65,10 @@ pub(crate) struct Subscriptions {
 #[derive(Debug, Default)]
 struct Channels {
     readers: HashMap<String, Readers>,
+    /// Those of them that aren't subscribed to yet.
+    new: Vec<String>,
+    /// How many of them were read when that was last looked at.
+    read: usize,
     is_listening: bool,
     is_closed: bool,
 }
@@ -70,6 +78,14 @@ struct Channels {
 struct Readers {
     messages: Option<broadcast::Sender<ChannelEvent>>,
     rope: Option<BellRope>,
+}
+
+impl Channels {
+    /// Forgets those that nobody reads any more.
+    fn forget_unread(&mut self) {
+        self.readers.retain(|_, readers| readers.is_read());
+        self.read = self.readers.len();
+    }
 }
 
 impl Readers {
@@ -122,13 +138,24 @@ impl Subscriptions {
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> T {
         let mut channels = self.channels();
+        // One that is known is subscribed to already, or about to be: whoever reads it too costs nothing more.
+        let is_new = !channels.readers.contains_key(channel);
+        if is_new {
+            channels.new.push(channel.to_owned());
+        }
         let reader = read(channels.readers.entry(channel.to_owned()).or_default());
+        // So that a look at all of them costs little for each that came.
+        if channels.readers.len() > 2 * channels.read + FEW {
+            channels.forget_unread();
+        }
         if !channels.is_listening {
             channels.is_listening = true;
             tokio::spawn(keep_listening(Arc::downgrade(self), connector));
         }
         drop(channels);
-        self.changed.notify_one();
+        if is_new {
+            self.changed.notify_one();
+        }
         reader
     }
 
@@ -145,11 +172,16 @@ impl Subscriptions {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that somebody reads; the others are forgotten.
-    fn read(&self) -> Vec<String> {
+    /// All that somebody reads.
+    fn all(&self) -> Vec<String> {
         let mut channels = self.channels();
-        channels.readers.retain(|_, readers| readers.is_read());
+        channels.forget_unread();
+        channels.new.clear();
         channels.readers.keys().cloned().collect()
+    }
+
+    fn take_new(&self) -> Vec<String> {
+        std::mem::take(&mut self.channels().new)
     }
 
     fn say(&self, channel: &str, event: ChannelEvent) {
@@ -210,25 +242,22 @@ async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Conn
     Ok((connector.connect_and_listen(on_push).await?.0, lost))
 }
 
-/// Until the connection is lost.
+/// Until the connection is lost. What nobody reads any more is left out by the next one.
 async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), StoreError> {
-    let mut subscribed: HashSet<String> = HashSet::new();
+    let mut wanted = own.all();
     while !lost.load(Ordering::SeqCst) && !own.channels().is_closed {
-        let wanted = own.read();
-        let new: Vec<&String> = wanted.iter().filter(|channel| !subscribed.contains(*channel)).collect();
-        if !new.is_empty() {
-            subscribe(&mut connection, &new).await?;
+        for some in wanted.chunks(AT_ONCE) {
+            subscribe(&mut connection, some).await?;
             // What was published before is for them to find out.
-            new.iter().for_each(|channel| own.say(channel, ChannelEvent::Missed));
+            some.iter().for_each(|channel| own.say(channel, ChannelEvent::Missed));
         }
-        // What nobody reads any more is left out by the next connection.
-        subscribed.extend(new.into_iter().cloned().collect::<Vec<_>>());
         own.changed.notified().await;
+        wanted = own.take_new();
     }
     Ok(())
 }
 
-async fn subscribe(connection: &mut MultiplexedConnection, channels: &[&String]) -> Result<(), StoreError> {
+async fn subscribe(connection: &mut MultiplexedConnection, channels: &[String]) -> Result<(), StoreError> {
     let command = redis::cmd("SUBSCRIBE");
     let during = Operation::Command(&command);
     match tokio::time::timeout(CONFIRMED, connection.subscribe(channels)).await {

@@ -15,11 +15,11 @@ use crate::settings::Kind;
 static SCRIPT: Script = Script::new("sweeper", &[], include_str!("sweeper.lua"));
 
 /// What nobody announced is found within this time.
-pub const BETWEEN_SWEEPS: Duration = Duration::from_millis(800);
+pub const BETWEEN_SWEEPS: Duration = Duration::from_millis(900);
 /// A sweeper that didn't sweep for so long is replaced: three sweeps.
-const TURN: Duration = Duration::from_millis(2400);
+const TURN: Duration = Duration::from_millis(2700);
 /// In how many sweeps the others sweep once: should a message of the sweeper be lost.
-const SWEEPS_OF_OTHERS: u32 = 12;
+const SWEEPS_OF_OTHERS: u32 = 20;
 
 /// The most buckets that are asked for in one round trip.
 const AT_ONCE: usize = 200;
