@@ -34,12 +34,7 @@ impl InstallationKeys {
     /// Those below `prefix`.
     pub fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
-        Self {
-            state: key("state"),
-            buckets: key("buckets"),
-            schedules: key("schedules"),
-            sets: key(""),
-        }
+        Self { state: key("state"), buckets: key("buckets"), schedules: key("schedules"), sets: key("") }
     }
 
     /// String, for seconds: the process that sweeps the buckets of a set, for all that serve the same set.

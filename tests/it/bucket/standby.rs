@@ -90,7 +90,8 @@ async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
     assert!(of_b.contains(&Sweep::ForItself) && of_b.contains(&Sweep::Skipped), "{of_b:?}");
     assert!(!of_b.contains(&Sweep::ForAll), "{of_b:?}");
     // The one that swept is gone.
-    until("another sweeps", async || sweep(&mut b, &served).await == Sweep::ForAll).await;
+    let b = tokio::sync::Mutex::new(b);
+    until("another sweeps", async || sweep(&mut *b.lock().await, &served).await == Sweep::ForAll).await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::bucket::Bucket;
 use crate::deliver::replica::{Consumer, Life, Replica};
 use crate::deliver::take::Asked;
 use crate::error::BucketError;
@@ -28,6 +29,16 @@ pub(super) struct JoinRequest<'a> {
 enum Who {
     Any,
     First,
+}
+
+impl Bucket {
+    /// Joins the bucket's consumer group. A member without a heartbeat for `lease` is declared dead.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
+        JoinRequest { consumer, lease, life, before: None }.join(&self.redis_bucket).await
+    }
 }
 
 impl JoinRequest<'_> {

@@ -9,7 +9,6 @@ use dripfeed_store::Bell;
 
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
-use crate::deliver::join::JoinRequest;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::recover::Recovery;
@@ -93,14 +92,6 @@ impl Member {
 }
 
 impl Bucket {
-    /// Joins the bucket's consumer group. A member without a heartbeat for `lease` is declared dead.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
-        JoinRequest { consumer, lease, life, before: None }.join(&self.redis_bucket).await
-    }
-
     /// Declares a replica dead without waiting for the lease, and requeues its jobs. None: it sent a heartbeat
     /// meanwhile, so it keeps its jobs.
     ///

@@ -13,6 +13,6 @@ pub(super) async fn keep(buckets: &Buckets) -> Infallible {
     let mut upkeep = Upkeep::new("could not delete expired records", QUIET_PER_ROUND);
     loop {
         tokio::time::sleep(EVERY).await;
-        upkeep.round(buckets, Bucket::enforce_retention).await;
+        Box::pin(upkeep.round(buckets, Bucket::enforce_retention)).await;
     }
 }

@@ -15,7 +15,7 @@ const APART: Duration = Duration::from_millis(10);
 /// Of those that this intake has not changed since the last round, what a round has of work that is a script.
 pub(super) const QUIET_PER_ROUND: usize = 30;
 
-/// Work that is done for each bucket again and again.
+/// Work that is done for each bucket, periodically.
 pub(super) struct Upkeep {
     /// What is logged of a bucket for which it failed.
     failed: &'static str,

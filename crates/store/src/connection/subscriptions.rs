@@ -138,7 +138,7 @@ impl Subscriptions {
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> T {
         let mut channels = self.channels();
-        // One that is known is subscribed to already, or about to be: whoever reads it too costs nothing more.
+        // One that is known is subscribed to already, or about to be: another reader costs nothing.
         let is_new = !channels.readers.contains_key(channel);
         if is_new {
             channels.new.push(channel.to_owned());

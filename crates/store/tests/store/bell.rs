@@ -40,6 +40,30 @@ async fn a_bell_rings_for_its_word_on_its_channel_and_for_nothing_else() {
 }
 
 #[tokio::test]
+async fn many_channels_are_subscribed_to_in_parts_and_each_once() {
+    let bench = Bench::new().await;
+    let open = |number: usize| bench.store.bell(&format!("channel-{number}"), "new");
+    let mut bells: Vec<Bell> = (0..1200).map(open).collect();
+    for bell in &mut bells {
+        assert_eq!(rings(bell).await, Ring::Missed);
+    }
+    let parts = subscriptions(&bench.store).await;
+    assert!((3..10).contains(&parts), "{parts}");
+    // One more reader of a channel asks Redis for nothing: the next to be subscribed to is the new one.
+    let mut again = open(0);
+    assert_eq!(rings(&mut open(1200)).await, Ring::Missed);
+    assert_eq!(subscriptions(&bench.store).await, parts + 1);
+    publish(&bench.store, "channel-0", "new").await;
+    assert_eq!(rings(&mut again).await, Ring::Word);
+}
+
+async fn subscriptions(store: &Store) -> u64 {
+    let statistics: String = store.command(cmd("INFO").arg("commandstats")).await.unwrap();
+    let line = statistics.lines().find_map(|line| line.strip_prefix("cmdstat_subscribe:calls="));
+    line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().unwrap())
+}
+
+#[tokio::test]
 async fn what_rang_before_a_bell_was_hushed_is_done_with_and_a_copy_rings_for_the_rest() {
     let bench = Bench::new().await;
     let mut one = bell(&bench.store, "one").await;

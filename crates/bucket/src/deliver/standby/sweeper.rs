@@ -1,5 +1,5 @@
 //! Sweeps find jobs that nobody announced: what others add with a plain `XADD`, and those whose message was lost. Of
-//! all processes that serve the same buckets, one sweeps often and tells the others.
+//! all processes that serve the same buckets, one sweeps often and announces what it finds.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -123,7 +123,7 @@ fn count_of(bucket: &Bucket) -> redis::Cmd {
     count
 }
 
-/// Tells all processes that serve these buckets that they have jobs. A message may be lost.
+/// Announces to all processes that serve these buckets that they have jobs. A message may be lost.
 pub async fn announce_jobs(buckets: impl Iterator<Item = &Bucket>) {
     futures::stream::iter(buckets).for_each_concurrent(MESSAGES_AT_ONCE, announce).await;
 }
@@ -131,7 +131,7 @@ pub async fn announce_jobs(buckets: impl Iterator<Item = &Bucket>) {
 async fn announce(bucket: &Bucket) {
     let mut publish = redis::cmd("PUBLISH");
     publish.arg(bucket.redis_bucket.keys.notices()).arg(NEW_JOBS);
-    // Where the ACL denies it, each process finds them by itself.
+    // Where the ACL denies it, each process finds them in its own sweeps.
     if let Err(error) = bucket.redis_bucket.store.command::<u64>(&publish).await {
         tracing::debug!(bucket = %bucket.name(), %error, "could not announce the jobs of a bucket");
     }

@@ -188,10 +188,27 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     return times
   end
 
+  -- Of each rank, when its last call began: newcomers begin there (flows.lua). Where nobody waits there is no such time.
+  local function note_called()
+    if turn.reach == math.huge and #turn.line == 0 then return forget_called() end
+    local called, words = {}, {}
+    for _, flow in ipairs(turn.flows) do
+      if flow.calls > 0 and flow.name ~= UNSORTED then
+        local rank, began = flow_state.rank_of(flow), flow.at - UNIT / flow.weight
+        called[rank] = math.max(called[rank] or began, began)
+      end
+    end
+    for rank, began in pairs(called) do
+      words[#words + 1], words[#words + 2] = 'called' .. rank, whole(began)
+    end
+    if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
+  end
+
   -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
   -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting.
   local function write_turn()
     local charged, away, rests, first = {}, {}, {}, first_times()
+    note_called()
     for _, flow in ipairs(turn.flows) do
       if flow.is_full and range_of_flow(flow, 1) then
         bounds.states.put_out(flow, turn.line)

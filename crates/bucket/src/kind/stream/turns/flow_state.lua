@@ -7,6 +7,7 @@
 --               has earned its burst (0: always)
 --     there     of the last take: `1` or `0`, whether anybody was in `flows`, and the same of `throttled`. So it shows
 --               that somebody deleted one of them;  came: 1 when others came into `flows` since
+--     called<rank>  also where nobody has such limits: the virtual time at which a flow of this rank was called last
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
 -- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).

@@ -81,7 +81,7 @@ local function read_range(range)
   return string.match(range, '^(%S+) (%S+) (%d+)$')
 end
 
-local end_run, note_again, note_new, forget_runs, first_flows, write_runs
+local end_run, note_again, note_new, forget_runs, forget_called, first_flows, write_runs
 do
   -- What this script has found to wait: { first, last, jobs, flow, whether the next job may join it, whether it waits
   -- again }….
@@ -122,6 +122,10 @@ do
     end
   end
 
+  function forget_called()
+    redis.call('HDEL', flow_state.hash, 'called0', 'called1', 'called2')
+  end
+
   -- How many flows that are all away one script forgets.
   local FORGOTTEN_AT_ONCE = 1000
 
@@ -131,18 +135,28 @@ do
     local flows = redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
     if #flows == 0 or redis.call('ZCARD', RANGES) > 0 then return flows end
     redis.call('ZREM', FLOWS, unpack(redis.call('ZRANGE', FLOWS, 0, FORGOTTEN_AT_ONCE - 1)))
+    forget_called()
     if #flows < 2 * most then return {} end
     return redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
   end
 
-  -- When a newcomer of this rank begins: at the time of the first one; else where the rank begins. `flows` as below.
-  function flow_state.begin_of(rank, flows)
+  -- The time of the first one of this rank that waits; nil: none does. `flows` as below.
+  local function first_of(rank, flows)
     local origin, next_origin, from, to = bounds_of(rank)
     local first = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or nil)
-    if not first or first >= next_origin then return origin end
+    if not first or first >= next_origin then return nil end
     if first >= origin then return first end
-    local found = redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-    return tonumber(found[2] or origin)
+    return tonumber(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or nil)
+  end
+
+  -- When a newcomer of this rank begins: at the time of the call that was handed out last, so before those that have
+  -- had theirs since. Never more than a call before the first one that waits, should what is noted be an old one; where
+  -- none waits, where the rank begins. (Start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996.)
+  function flow_state.begin_of(rank, flows)
+    local origin, first = bounds_of(rank), first_of(rank, flows)
+    if not first then return origin end
+    local called = tonumber(redis.call('HGET', flow_state.hash, 'called' .. rank) or nil) or first
+    return math.max(origin, first - UNIT, math.min(called, first))
   end
 
   -- Of `names`, time, name, time …, those that aren't throttled.
@@ -155,8 +169,7 @@ do
     return others
   end
 
-  -- Newcomers begin at the time of the first of `flows` that has their priority, in the order in which they came;
-  -- others keep theirs.
+  -- Newcomers begin in the order in which they came; others keep their times. `flows`: the first ones.
   function write_runs(flows)
     if #runs == 0 then return end
     local before, begin = redis.call('ZCARD', FLOWS), {}
