@@ -188,7 +188,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     return times
   end
 
-  -- Of each rank, when its last call began: newcomers begin there (flows.lua). Where nobody waits there is no such time.
+  -- Of each rank, when its last call began: newcomers begin there (flows.lua). It is known while somebody waits.
   local function note_called()
     if turn.reach == math.huge and #turn.line == 0 then return forget_called() end
     local called, words = {}, {}
