@@ -4,6 +4,7 @@ pub(crate) mod heartbeat_watch;
 mod join;
 pub(crate) mod orphaned_claims;
 pub(crate) mod permit;
+mod precise_sleep;
 pub(crate) mod recover;
 pub(crate) mod replica;
 pub(crate) mod retries;

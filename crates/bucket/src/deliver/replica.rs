@@ -11,6 +11,7 @@ use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
+use crate::deliver::precise_sleep::precise_sleep;
 use crate::deliver::recover::Recovery;
 use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
@@ -195,13 +196,13 @@ impl Replica {
     /// Waits until another take may be worthwhile. Cancel-safe.
     pub async fn wait(&self, idle: &Idle) {
         if !idle.takes_new {
-            return tokio::time::sleep(idle.wait).await;
+            return precise_sleep(idle.wait).await;
         }
         // A copy rings for all that came since the last take.
         let mut new_jobs = self.0.new_jobs().clone();
         // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
         tokio::select! {
-            () = tokio::time::sleep(idle.wait) => {}
+            () = precise_sleep(idle.wait) => {}
             _ = new_jobs.rung() => {}
             () = self.0.retries.due() => {}
         }
