@@ -109,7 +109,7 @@ pub(crate) async fn keep_sweeping(process: Consumer, lanes: impl Fn() -> Vec<Arc
 
 async fn sweep(sweeper: &mut Sweeper, mut lanes: Vec<Arc<LaneContext>>) -> Result<(), BucketError> {
     let buckets = |lanes: &[Arc<LaneContext>]| lanes.iter().map(|lane| lane.bucket().clone()).collect::<Vec<_>>();
-    let sweep = sweeper.next_sweep(&buckets(&lanes)).await?;
+    let sweep = sweeper.next_sweep(&buckets(&lanes)).await;
     if sweep == Sweep::Skipped {
         return Ok(());
     }

@@ -5,14 +5,14 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, Replica};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::history;
 use crate::metrics::LaneMetrics;
 use crate::outage::OutageBackoff;
 
-/// Of a new member: its first jobs come first.
-const FIRST: Duration = Duration::from_millis(100);
+/// Of a new member's first heartbeat: it began when it joined, and its first jobs come first.
+const FIRST_BEAT: Duration = Duration::from_millis(100);
 /// Between two times that ended work is forgotten.
 const RETENTION: Duration = Duration::from_secs(2);
 /// Between two lines about dropped letters.
@@ -28,7 +28,7 @@ pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &L
 }
 
 async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
-    let mut ticks = interval_at(Instant::now() + FIRST, replica.beat_interval());
+    let mut ticks = interval_at(Instant::now() + FIRST_BEAT, replica.beat_interval());
     // After a pause the beats go on as before: catching up on those that were missed would say nothing to the others.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "send its heartbeat");
@@ -47,7 +47,7 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
 }
 
 async fn forget_ended(bucket: &Bucket) -> Infallible {
-    let mut ticks = interval_at(Instant::now() + FIRST, RETENTION);
+    let mut ticks = interval(RETENTION);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "delete expired records");
     let mut report = DroppedReport::default();

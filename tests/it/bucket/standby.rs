@@ -79,7 +79,7 @@ async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
         served.push(buckets::open(&redis, settings(name, Kind::Stream)).await);
     }
     let [mut a, mut b, mut other] = ["a", "b", "other"].map(|name| Sweeper::new(Consumer::new(name)));
-    let sweep = async |sweeper: &mut Sweeper, served: &[Bucket]| sweeper.next_sweep(served).await.unwrap();
+    let sweep = async |sweeper: &mut Sweeper, served: &[Bucket]| sweeper.next_sweep(served).await;
     assert_eq!(sweep(&mut a, &served).await, Sweep::ForAll);
     assert_eq!(sweep(&mut other, &served[1..]).await, Sweep::ForAll, "it serves others");
     let mut of_b = Vec::new();
@@ -187,4 +187,14 @@ async fn buckets_with_jobs_are_found_together_whatever_others_hold() {
     assert_eq!(with_jobs().await, [0, 7, 199, 200, 449]);
     store.command::<()>(&redis::Cmd::set("dripfeed:{b3}:jobs", "no list")).await.unwrap();
     assert_eq!(with_jobs().await, [0, 7, 199, 200, 449]);
+}
+
+#[tokio::test]
+async fn each_process_sweeps_while_redis_is_full() {
+    let redis = TestRedis::start().await;
+    let served = [buckets::open(&redis, settings("b", Kind::Stream)).await];
+    let () = redis.ask("CONFIG SET maxmemory 1").await;
+    for name in ["a", "b"] {
+        assert_eq!(Sweeper::new(Consumer::new(name)).next_sweep(&served).await, Sweep::ForItself);
+    }
 }

@@ -9,8 +9,8 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 9] =
-    ["beat", "join", "recover", "retention", "sample", "settle", "standby", "orphaned_claims", "take"];
+pub const SCRIPTS: [&str; 10] =
+    ["beat", "join", "recover", "retention", "sample", "settle", "standby", "sweeper", "orphaned_claims", "take"];
 
 /// The one of a replica that has nothing to do.
 const STANDBY: &str = "standby";
@@ -67,7 +67,7 @@ impl Harness {
             }
             "take" | "settle" | "sample" => self.submit().await,
             // Without help.
-            "beat" | "retention" => {}
+            "beat" | "retention" | "sweeper" => {}
             // Whose connection is lost listens again.
             LISTENING => {
                 let _: u64 = self.service.redis("CLIENT KILL TYPE pubsub").await;

@@ -51,21 +51,19 @@ impl Sweeper {
         Self { process, sweeps: 0 }
     }
 
-    /// What this process does now, where `served` are all of its buckets.
-    ///
-    /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn next_sweep(&mut self, served: &[Bucket]) -> Result<Sweep, BucketError> {
-        let Some(first) = served.first() else { return Ok(Sweep::Skipped) };
+    /// What this process does now, where `served` are all of its buckets. Where Redis doesn't say, as when it is full,
+    /// each process sweeps.
+    pub async fn next_sweep(&mut self, served: &[Bucket]) -> Sweep {
+        let Some(first) = served.first() else { return Sweep::Skipped };
         self.sweeps = self.sweeps.wrapping_add(1);
         let store = &first.redis_bucket.store;
         let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).sweeper(set_of(served))]);
         call.arg(self.process.as_str()).arg(TURN.as_millis());
-        Ok(match store.run::<u8>(&call).await? {
-            0 if self.sweeps.is_multiple_of(SWEEPS_OF_OTHERS) => Sweep::ForItself,
-            0 => Sweep::Skipped,
-            _ => Sweep::ForAll,
-        })
+        match store.run::<u8>(&call).await {
+            Ok(0) if !self.sweeps.is_multiple_of(SWEEPS_OF_OTHERS) => Sweep::Skipped,
+            Ok(0) | Err(_) => Sweep::ForItself,
+            Ok(_) => Sweep::ForAll,
+        }
     }
 }
 
