@@ -110,8 +110,8 @@ impl IntakeMetrics {
         metrics
     }
 
-    pub(crate) fn accepted(&self, bucket: &BucketName) {
-        self.accepted.get_or_create(&BucketLabels { bucket: bucket.into() }).inc();
+    pub(crate) fn accepted(&self, bucket: &BucketName, jobs: u64) {
+        self.accepted.get_or_create(&BucketLabels { bucket: bucket.into() }).inc_by(jobs);
     }
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {

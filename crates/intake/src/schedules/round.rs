@@ -138,7 +138,7 @@ impl Counts {
 
     fn report(&self, intake: &Intake, bucket: &Bucket) {
         let (metrics, name) = (intake.metrics(), bucket.name());
-        (0..self.submitted).for_each(|_| metrics.accepted(name));
+        metrics.accepted(name, self.submitted);
         metrics.ticked(name, TickOutcome::Submitted, self.submitted);
         metrics.ticked(name, TickOutcome::Missed, self.missed);
         metrics.ticked(name, TickOutcome::Overlapped, self.overlapped);

@@ -64,7 +64,7 @@ pub(crate) fn judge(
     });
     let admitted = counted(intake, bucket, judged)?;
     if !admitted.repeated {
-        intake.metrics().accepted(bucket);
+        intake.metrics().accepted(bucket, 1);
     }
     Ok(admitted)
 }
