@@ -1,5 +1,5 @@
-//! Sleeps that end within a fraction of a millisecond. Timers of tokio count whole ones: a bucket without burst loses all
-//! that its tokens wait for their calls, a twentieth of a hundred a second.
+//! Sleeps that end within a fraction of a millisecond. Timers of tokio count whole ones: a bucket without burst
+//! loses all that its tokens wait for their calls, a twentieth of a hundred a second.
 
 use std::time::Duration;
 
