@@ -2,6 +2,7 @@
 //! for hashed keys.
 
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use redis::cmd;
 use thiserror::Error;
@@ -39,14 +40,21 @@ impl InstallationKeys {
 
     /// String, for seconds: the process that sweeps the buckets of a set, for all that serve the same set.
     #[must_use]
-    pub fn sweeper(&self, set: u64) -> String {
-        format!("{}sweeper:{set:016x}", self.sets)
+    pub fn sweeper(&self, buckets: impl IntoIterator<Item: Hash>) -> String {
+        self.of_set("sweeper", buckets)
     }
 
     /// String, for seconds: a process with this set of buckets has just noted that in `buckets`.
     #[must_use]
-    pub fn noting(&self, set: u64) -> String {
-        format!("{}noting:{set:016x}", self.sets)
+    pub fn noting(&self, buckets: impl IntoIterator<Item: Hash>) -> String {
+        self.of_set("noting", buckets)
+    }
+
+    /// Differs where the buckets do. Two programs that hash otherwise share nothing, and each works for itself.
+    fn of_set(&self, what: &str, buckets: impl IntoIterator<Item: Hash>) -> String {
+        let mut set = DefaultHasher::new();
+        buckets.into_iter().for_each(|bucket| bucket.hash(&mut set));
+        format!("{}{what}:{:016x}", self.sets, set.finish())
     }
 }
 

@@ -53,7 +53,7 @@ impl Upkeep {
         let mut due = Vec::new();
         for (at, (name, bucket)) in all.iter().enumerate() {
             let changes = bucket.changes();
-            let is_changed = changes > self.seen.get(name).copied().unwrap_or_default();
+            let is_changed = changes != self.seen.get(name).copied().unwrap_or_default();
             if is_changed {
                 self.seen.insert(name.clone(), changes);
             }

@@ -1,7 +1,6 @@
 //! Sweeps find jobs that nobody announced: what others add with a plain `XADD`, and those whose message was lost. Of
 //! all processes that serve the same buckets, one sweeps often and announces what it finds.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use dripfeed_store::{InstallationKeys, Script, Store};
@@ -57,7 +56,8 @@ impl Sweeper {
         let Some(first) = served.first() else { return Sweep::Skipped };
         self.sweeps = self.sweeps.wrapping_add(1);
         let store = &first.redis_bucket.store;
-        let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).sweeper(set_of(served))]);
+        let set = served.iter().map(|bucket| &bucket.redis_bucket.keys);
+        let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).sweeper(set)]);
         call.arg(self.process.as_str()).arg(TURN.as_millis());
         match store.run::<u8>(&call).await {
             Ok(0) if !self.sweeps.is_multiple_of(SWEEPS_OF_OTHERS) => Sweep::Skipped,
@@ -65,15 +65,6 @@ impl Sweeper {
             Ok(_) => Sweep::ForAll,
         }
     }
-}
-
-/// Differs where the buckets do. A change of the algorithm would make two programs sweep, each for itself.
-fn set_of(buckets: &[Bucket]) -> u64 {
-    let mut set = DefaultHasher::new();
-    for bucket in buckets {
-        bucket.redis_bucket.keys.hash(&mut set);
-    }
-    set.finish()
 }
 
 /// Which of the buckets have jobs. Buckets that can't be read are omitted.

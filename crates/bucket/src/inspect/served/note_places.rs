@@ -1,6 +1,5 @@
 //! Registers the places that a process serves.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use dripfeed_store::{InstallationKeys, Script, Store};
@@ -47,18 +46,11 @@ pub async fn note_places(store: &Store, places: &[BucketPlace]) -> Result<(), Bu
 /// When Redis can't be asked.
 pub async fn note_places_once(store: &Store, places: &[BucketPlace]) -> Result<(), BucketError> {
     let mut is_first = redis::cmd("SET");
-    is_first.arg(InstallationKeys::new(store.prefix()).noting(set_of(places))).arg("");
+    is_first.arg(InstallationKeys::new(store.prefix()).noting(places)).arg("");
     is_first.arg("NX").arg("PX").arg(ENOUGH.as_millis());
     match store.command::<Option<String>>(&is_first).await {
         Ok(None) => Ok(()),
         // Where Redis is full it is noted all the same.
         Ok(Some(_)) | Err(_) => note_places(store, places).await,
     }
-}
-
-/// Differs where the places do. Of two programs with other algorithms, each notes for itself.
-fn set_of(places: &[BucketPlace]) -> u64 {
-    let mut set = DefaultHasher::new();
-    places.hash(&mut set);
-    set.finish()
 }
