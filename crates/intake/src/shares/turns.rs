@@ -45,8 +45,7 @@ impl CallerTurns {
         self.take(caller, 1).await
     }
 
-    /// Does what has to have a turn. It keeps that until it is done, even if nobody waits for it any more: what was
-    /// sent to Redis is done there in any case.
+    /// Does what has to have a turn of one request, as [`Turn::run`].
     ///
     /// # Errors
     /// When it panics.
@@ -55,13 +54,7 @@ impl CallerTurns {
         caller: Waiter,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let turn = self.take_one(caller).await;
-        let done = tokio::spawn(async move {
-            let done = work.await;
-            drop(turn);
-            done
-        });
-        done.await.map_err(|_| Problem::internal())
+        self.take_one(caller).await.run(work).await
     }
 
     async fn take(&self, caller: Waiter, many: u32) -> Turn {
@@ -86,6 +79,30 @@ pub(crate) struct Turn {
     turns: Arc<Mutex<Turns>>,
     caller: Waiter,
     permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Turn {
+    /// Whether it is that of a single small job or request.
+    pub(crate) fn is_of_one(&self) -> bool {
+        self.permit.as_ref().is_none_or(|permit| permit.num_permits() <= 1)
+    }
+
+    /// Does what has to have this turn. That lasts until it is done, even if nobody waits for it any more: what was
+    /// sent to Redis is done there in any case.
+    ///
+    /// # Errors
+    /// When it panics.
+    pub(crate) async fn run<T: Send + 'static>(
+        self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = tokio::spawn(async move {
+            let done = work.await;
+            drop(self);
+            done
+        });
+        done.await.map_err(|_| Problem::internal())
+    }
 }
 
 impl Drop for Turn {

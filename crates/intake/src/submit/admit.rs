@@ -12,6 +12,7 @@ use dripfeed_limit::Decision;
 use crate::intake::Intake;
 use crate::problem::Problem;
 use crate::shares::Waiter;
+use crate::shares::turns::Turn;
 use crate::submit::current_bucket;
 use crate::submit::ratelimit_fields::{add_of_caller, of_caller, of_judgement};
 use crate::submit::receipt;
@@ -31,9 +32,14 @@ pub(crate) async fn admit(
     let wait = wait.map(|wait| (wait, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
-    let (other, judged) = current_bucket::judge(intake, bucket, submission, origin).await;
+    let (other, judged) = if turn.is_of_one() {
+        let judged = current_bucket::judge(intake, bucket, submission, origin).await;
+        drop(turn);
+        judged
+    } else {
+        Box::pin(judge_large(turn, intake.clone(), bucket.clone(), submission, origin)).await?
+    };
     let bucket = other.as_ref().unwrap_or(bucket);
-    drop(turn);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end(&judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
@@ -45,6 +51,17 @@ pub(crate) async fn admit(
     };
     add_of_caller(response.headers_mut(), limits);
     Ok(response)
+}
+
+/// Its turn lasts until Redis has it, even if its caller leaves: so no caller has more of them there than its turns.
+async fn judge_large(
+    turn: Turn,
+    intake: Intake,
+    bucket: Bucket,
+    submission: Box<Submission>,
+    origin: Arc<Origin>,
+) -> Result<(Option<Bucket>, Result<Judgement, BucketError>), Problem> {
+    turn.run(async move { current_bucket::judge(&intake, &bucket, submission, origin).await }).await
 }
 
 /// The bucket's decision as a result, counted.

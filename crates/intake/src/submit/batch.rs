@@ -60,7 +60,7 @@ pub(crate) async fn batch(
 ) -> Result<Response, Problem> {
     let read =
         counted(&intake, bucket.name(), read(&intake, Sender { caller: caller.id(), address }, &headers, body).await)?;
-    Ok(admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await)
+    admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await
 }
 
 async fn read(
@@ -93,7 +93,7 @@ async fn admit_all(
     caller: &Caller,
     origin: Origin,
     read: Vec<Result<Submission, Problem>>,
-) -> Response {
+) -> Result<Response, Problem> {
     let mut submissions = Vec::with_capacity(read.len());
     // A problem for an invalid item; None for one that the bucket decides on.
     let invalid: Vec<Option<Problem>> = read
@@ -106,8 +106,9 @@ async fn admit_all(
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
     let turn =
         intake.submissions().take_for_jobs(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
-    let admissions = current_bucket::judge_many(intake, bucket, submissions, origin).await;
-    drop(turn);
+    let (here, into) = (intake.clone(), bucket.clone());
+    let judging = async move { current_bucket::judge_many(&here, &into, submissions, origin).await };
+    let admissions = turn.run(judging).await?;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end_of_many(&admissions);
 
@@ -124,7 +125,7 @@ async fn admit_all(
     let mut response = (judged.status(), Json(&judged)).into_response();
     response.headers_mut().extend(judged.retry_after());
     response.headers_mut().extend(limits);
-    response
+    Ok(response)
 }
 
 /// One result per item, in order.
