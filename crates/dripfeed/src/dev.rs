@@ -10,12 +10,11 @@ mod echo_mode;
 mod playground;
 mod processors;
 mod redis;
+mod settings_file;
 mod welcome;
 
-use std::fs::{self, DirBuilder};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use tokio::task::JoinSet;
@@ -25,6 +24,7 @@ use self::echo::Echo;
 use self::echo_mode::EchoModes;
 use self::processors::Processors;
 use self::redis::PrivateRedis;
+use self::settings_file::SettingsFile;
 use self::welcome::Welcome;
 use crate::exit::Failure;
 use crate::role::intake::IntakeRole;
@@ -54,18 +54,15 @@ pub(crate) struct Arguments {
     no_open: bool,
 }
 
-const BUCKETS: &str = include_str!("../dev.toml");
-/// Where those buckets have their upstream.
-const ECHO_IN_BUCKETS: &str = "127.0.0.1:7182";
-
 /// Runs until Ctrl-C or SIGTERM.
 ///
 /// # Errors
 /// When something can't start, or breaks for good.
-pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Arguments, mut layers: Layers) -> Result<(), Failure> {
     let stop = signals::stop_with_terminal()?;
     let echo = Echo::bind(arguments.echo_port).await?;
-    let mut layers = with_buckets(layers, &arguments.data, echo.address())?;
+    let file = layers.files.is_empty().then(|| SettingsFile::write(&arguments.data, echo.address())).transpose()?;
+    layers.files.extend(file.as_ref().map(|file| file.path.clone()));
     if let Some(port) = arguments.port {
         layers.arguments.push(format!("intake.listen={}", SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
@@ -73,18 +70,22 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     Log::start(&Settings::load(&layers)?.log);
     match &arguments.redis {
         Some(url) => over(url, &arguments, layers, echo, &stop).await,
-        None => over_private_redis(&arguments, layers, echo, &stop).await,
+        None => over_private_redis(&arguments, layers, file, echo, &stop).await,
     }
 }
 
 async fn over_private_redis(
     arguments: &Arguments,
     layers: Layers,
+    file: Option<SettingsFile>,
     echo: Echo,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let redis = PrivateRedis::start(&arguments.data).await?;
     let url = redis.url();
+    if let Some(file) = file {
+        file.name_redis(&url)?;
+    }
     let last = CancellationToken::new();
     let redis = tokio::spawn(redis.keep(last.clone()));
     let ended = over(&url, arguments, layers, echo, stop).await;
@@ -143,19 +144,4 @@ async fn work(
         ended = ended.and(one.map_err(|panicked| Failure::from(anyhow::Error::from(panicked))).flatten());
     }
     ended
-}
-
-/// Without a file of settings there are buckets to try.
-fn with_buckets(mut layers: Layers, data: &Path, echo: SocketAddr) -> Result<Layers, Failure> {
-    if layers.files.is_empty() {
-        let file = data.join("dev.toml");
-        let written = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(data)
-            .and_then(|()| fs::write(&file, BUCKETS.replace(ECHO_IN_BUCKETS, &echo.to_string())));
-        written.map_err(|error| anyhow::anyhow!("can't write {}: {error}", file.display()))?;
-        layers.files.push(file);
-    }
-    Ok(layers)
 }

@@ -30,6 +30,10 @@ fn everything_runs_with_nothing_to_configure() {
         Some(0)
     );
     dev.prints("→ 404");
+    // Its file of settings says where its Redis is.
+    let file = folder.path().join("data/dev.toml").display().to_string();
+    let doctor = run(&["-c", &file, "doctor"]);
+    assert_eq!(doctor.code, Some(0), "{}", doctor.err);
     let (code, log) = dev.end_with_log();
     assert_eq!(code, Some(0));
     // Its own Redis ends last, which no part may report as an outage.
