@@ -119,6 +119,9 @@ impl Outcome {
 pub struct AnswerBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
+    /// In which the body is compressed, as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_encoding: Option<String>,
     pub body: String,
     /// The body is base64, because it isn't UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -127,6 +130,9 @@ pub struct AnswerBody {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
+
+/// Of the names of all compressions of a body.
+const LONGEST_ENCODING: usize = 32;
 
 impl AnswerBody {
     #[must_use]
@@ -140,7 +146,14 @@ impl AnswerBody {
             }
             Err(_) => (STANDARD.encode(bytes), true),
         };
-        Self { content_type, body, base64, truncated }
+        Self { content_type, content_encoding: None, body, base64, truncated }
+    }
+
+    /// Of a compressed body. What is longer than all that are in use is left out.
+    #[must_use]
+    pub fn encoded(self, content_encoding: Option<&str>) -> Self {
+        let content_encoding = content_encoding.filter(|text| text.len() <= LONGEST_ENCODING).map(str::to_owned);
+        Self { content_encoding, ..self }
     }
 
     /// Cuts the body to at most this many bytes of JSON.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
-use http::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
 use http_body_util::{BodyExt, Full};
@@ -109,9 +109,12 @@ impl CallResult {
             exhausted_for: exhausted_for(&head.headers),
             no_retry: head.headers.get(NO_RETRY).is_some_and(|value| value == "1"),
         };
-        let content_type = || head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
         let came = !body.kept.is_empty() || body.truncated;
-        let body = came.then(|| AnswerBody::new(content_type(), &body.kept, body.truncated));
+        let body = came.then(|| {
+            let content_type = text(CONTENT_TYPE).map(str::to_owned);
+            AnswerBody::new(content_type, &body.kept, body.truncated).encoded(text(CONTENT_ENCODING))
+        });
         Self { answer, body, class: class_of(status) }
     }
 

@@ -9,6 +9,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::Unused;
+use crate::request::pagination::{NoParams, Params};
 
 /// Pauses a bucket: it makes no calls, and accepts jobs until it is full.
 #[utoipa::path(
@@ -18,6 +19,7 @@ use crate::request::body::Unused;
 )]
 pub(crate) async fn pause(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
     bucket.pause().await?;
@@ -33,6 +35,7 @@ pub(crate) async fn pause(
 )]
 pub(crate) async fn resume(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
     bucket.resume().await?;

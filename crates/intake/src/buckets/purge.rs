@@ -12,6 +12,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::Unused;
+use crate::request::pagination::{NoParams, Params};
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Purged {
@@ -28,6 +29,7 @@ pub(crate) struct Purged {
 pub(crate) async fn purge(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
     let purged = bucket.purge().await?;

@@ -29,6 +29,9 @@ pub(super) struct FailedJobAttempt {
     body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
+    /// In which `body` is compressed, as the upstream sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_encoding: Option<String>,
     /// `body` is base64, because it isn't UTF-8.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     base64: bool,
@@ -51,6 +54,7 @@ impl FailedJobAttempt {
             reason: failed.reason,
             body,
             content_type: answer.content_type,
+            content_encoding: answer.content_encoding,
             base64: answer.base64,
             truncated: answer.truncated,
         }

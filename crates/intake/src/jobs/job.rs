@@ -137,6 +137,9 @@ pub(crate) struct JobOutcome {
     body: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<String>,
+    /// In which `body` is compressed, as the upstream sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_encoding: Option<String>,
     /// `body` is base64, because it isn't UTF-8.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     base64: bool,
@@ -158,6 +161,7 @@ impl JobOutcome {
             settled_at: time::show(settled_ms),
             body,
             content_type: answer.content_type,
+            content_encoding: answer.content_encoding,
             base64: answer.base64,
             truncated: answer.truncated,
         }

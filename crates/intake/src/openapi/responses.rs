@@ -64,7 +64,7 @@ operations! {
     /// Reading a bucket.
     OfBucket: UnknownBucket, Unsupported;
     /// Changing a bucket, without a body.
-    OfOperation: UnknownBucket, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfOperation: UnknownBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfList: UnknownBucket, Unsupported, BadQuery;
     OfJob: UnknownBucket, UnknownJob, Unsupported;
     OfCancel: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, InFlight,

@@ -11,8 +11,8 @@ use dripfeed_bucket::{Cursor, Page};
 use dripfeed_job::redaction::Redaction;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::intake::Intake;
@@ -35,6 +35,11 @@ impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
             .map_err(|rejection| Problem::new(Code::BadQuery, what_is_wrong(&rejection)))
     }
 }
+
+/// An operation without query parameters: a filter that it doesn't have must not seem to work.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParams {}
 
 /// Without the words of the framework, which are about its own work.
 fn what_is_wrong(rejection: &QueryRejection) -> String {

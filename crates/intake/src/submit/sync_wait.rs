@@ -129,8 +129,10 @@ fn upstream_response(delivered: EndedJob) -> Response {
     if answer.truncated {
         headers.insert(TRUNCATED, HeaderValue::from_static("true"));
     }
-    let content_type = answer.content_type.as_deref().and_then(|text| HeaderValue::try_from(text).ok());
-    headers.extend(content_type.map(|value| (header::CONTENT_TYPE, value)));
+    let of_body = [(header::CONTENT_TYPE, &answer.content_type), (header::CONTENT_ENCODING, &answer.content_encoding)];
+    for (name, text) in of_body {
+        headers.extend(text.as_deref().and_then(|text| HeaderValue::try_from(text).ok()).map(|value| (name, value)));
+    }
     (StatusCode::OK, headers, Body::from(answer.bytes())).into_response()
 }
 

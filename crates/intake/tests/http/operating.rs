@@ -25,6 +25,17 @@ async fn a_purge_cancels_waiting_jobs() {
 }
 
 #[tokio::test]
+async fn a_filter_that_an_operation_does_not_have_is_refused() {
+    let stage = Stage::set().await;
+    let id = stage.submit("x").await;
+    for operation in ["purge", "pause", "resume"] {
+        let problem = stage.post(&format!("/v1/buckets/b/{operation}?state=parked")).await.refuses(422, "bad_query");
+        assert!(problem["detail"].as_str().unwrap().contains("`state`"), "{problem}");
+    }
+    assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "waiting");
+}
+
+#[tokio::test]
 async fn a_bulk_cancel_takes_a_filter_and_cancels_what_matches() {
     let stage = Stage::set().await;
     let cancel = async |filter: &str| stage.ask("POST /v1/buckets/b/jobs/cancel", &[], filter.to_owned()).await;

@@ -28,6 +28,8 @@ struct OutcomeBody<'a> {
     body: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_encoding: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     base64: bool,
     truncated: bool,
@@ -53,6 +55,7 @@ pub fn body(bucket: &BucketName, id: JobId, outcome: &Outcome, settled_ms: u64) 
             settled_at: time(settled_ms),
             body: answer.map(|answer| answer.body.as_str()),
             content_type: answer.and_then(|answer| answer.content_type.as_deref()),
+            content_encoding: answer.and_then(|answer| answer.content_encoding.as_deref()),
             base64: answer.is_some_and(|answer: &AnswerBody| answer.base64),
             truncated: answer.is_some_and(|answer| answer.truncated),
         },

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use dripfeed_job::path::UpstreamPath;
 use dripfeed_job::{BucketName, Job};
 use dripfeed_trace::TraceContext;
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::uri::{PathAndQuery, Uri};
-use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::Full;
 use jiff::Timestamp;
 use thiserror::Error;
@@ -45,8 +45,13 @@ pub(crate) fn build(
         let id = webhook_id(bucket, job.id);
         sign(&mut headers, upstream.signing_secrets(), &id, now.as_second(), &job.body).ok_or(Unsendable("id"))?;
     }
+    let method = job.method.as_ref().unwrap_or(upstream.method());
+    // Where a method has a body, no length is none: some servers answer 411 then (RFC 9110, 8.6).
+    if job.body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(method) {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
+    }
     let mut request = Request::new(Full::new(job.body.clone()));
-    *request.method_mut() = job.method.as_ref().unwrap_or(upstream.method()).clone();
+    *request.method_mut() = method.clone();
     *request.uri_mut() = join(upstream.url(), job.path.as_ref()).ok_or(Unsendable("path"))?;
     *request.headers_mut() = headers;
     Ok(request)

@@ -1,5 +1,8 @@
 use std::time::Duration;
 
+use dripfeed_bucket::Settlement;
+use dripfeed_job::outcome::AnswerBody;
+
 use crate::stage::{Stage, buried, delivered};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
@@ -21,6 +24,17 @@ async fn a_waiting_caller_gets_the_upstreams_response() {
     // Whatever the upstream sent, it can't run in a page of this origin.
     assert!(answer.header("content-security-policy").unwrap().contains("sandbox"));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+}
+
+#[tokio::test]
+async fn a_waiting_caller_learns_how_the_response_is_compressed() {
+    let stage = Stage::set().await;
+    let compressed = AnswerBody::new(None, b"\x1f\x8b", false).encoded(Some("gzip"));
+    let settled = Settlement::Complete { status: 200, answer: Some(compressed) };
+    let (answer, job) = tokio::join!(stage.ask(JOBS, &[WAIT], "x"), stage.settle(settled));
+    assert_eq!((answer.status.as_u16(), answer.header("content-encoding")), (200, Some("gzip")));
+    let job = stage.get(&format!("/v1/buckets/b/jobs/{}", job.id)).await.json();
+    assert_eq!(job["outcome"]["content_encoding"], "gzip");
 }
 
 #[tokio::test]

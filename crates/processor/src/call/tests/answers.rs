@@ -16,6 +16,9 @@ async fn a_whole_answer_is_kept_up_to_its_bound() {
         assert_eq!((body.body.as_str(), body.truncated), (kept, truncated));
         assert_eq!(body.content_type.as_deref(), Some("text/plain"));
     }
+    let compressed = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx";
+    let compressed = call_at(&Server::saying(compressed).await.url, BOUNDS).await.body.unwrap();
+    assert_eq!(compressed.content_encoding.as_deref(), Some("gzip"));
     let empty = call_at(&Server::saying("HTTP/1.1 204 No Content\r\n\r\n").await.url, BOUNDS).await;
     assert_eq!((status(&empty), empty.body), (204, None));
 }
