@@ -266,6 +266,21 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
     }
 }
 
+#[tokio::test]
+async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at_its_time() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream).await;
+    let replica = join(&bucket, "a").await;
+    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    submit(&bucket, delayed).await;
+    submit(&bucket, job("now")).await;
+    let read = "XREADGROUP GROUP processors ghost COUNT 2 STREAMS dripfeed:{b}:jobs >";
+    let _: redis::Value = redis.ask(read).await;
+    assert!(!bucket.examine(true).await.unwrap().findings.is_empty());
+    let taken = take(&replica, 10).await;
+    assert_eq!(bytes(&taken), "now".len());
+}
+
 /// Waits until the deadline of a job has passed, by the Redis clock.
 async fn passes(redis: &TestRedis, id: JobId) {
     let deadline = id.accepted_ms() + u64::try_from(LIFETIME.as_millis()).unwrap();

@@ -2,9 +2,10 @@
 -- that was handed out too often without an end is buried. The consumer goes when it holds nothing.
 --
 -- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past
--- half of their deliveries they are due one after the other.
+-- half of their deliveries they are due one after the other. One that is no member was handed jobs by somebody else:
+-- the time of those may not have come.
 --
--- needs: at_maxmemory, constants, outbox, record, bury, kind/entry, kind/consumers, kind/leave_flows
+-- needs: at_maxmemory, budget, constants, outbox, record, bury, kind/entry, kind/consumers, kind/leave_flows
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
 --       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then the kind's, as in
@@ -20,7 +21,7 @@ local keys = {
 }
 local REPLICAS, BATCHES, TAKES = KEYS[4], KEYS[5], KEYS[11]
 local consumer, seen, most_deliveries, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
-local leaving = seen == '*'
+local leaving, is_member = seen == '*', seen ~= ''
 -- How long after each other suspects are due, in ms: at least so long, and long enough for most calls to end meanwhile.
 local SUSPECT_GAP, MEAN_CALLS = 500, 4
 
@@ -34,6 +35,14 @@ redis.call('HDEL', TAKES, consumer)
 
 local call_ms = tonumber(rates.texts.call or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
+-- How many ms before a job may be called.
+local function wait_for(job)
+  if is_member then return 0 end
+  local entry = entry_of(keys.jobs, job)
+  count_read(entry)
+  return math.max(0, (tonumber(field(entry, 'due')) or 0) - now_ms)
+end
+
 local held, next = held_by(keys, consumer, most, '')
 local recovered, poisoned, suspects, bytes, all = 0, 0, tonumber(ARGV[6]), 0, next == ''
 local left = {}
@@ -52,10 +61,15 @@ for _, found in ipairs(held) do
     if bury_or_keep(keys, letter) then poisoned = poisoned + 1 else recovered = recovered + 1 end
     bytes, left[#left + 1] = bytes + letter.bytes, job
   else
+    if not may_read() then
+      all = false
+      break
+    end
     -- Who leaves in order has not failed the job: that delivery doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
     local suspect = not leaving and deliveries * 2 > most_deliveries
-    if release(keys, job, count, suspect and suspects * gap or 0) then recovered = recovered + 1 end
+    local wait = math.max(wait_for(job), suspect and suspects * gap or 0)
+    if release(keys, job, count, wait) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
     left[#left + 1] = job
   end

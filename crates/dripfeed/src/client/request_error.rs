@@ -59,6 +59,8 @@ impl From<RequestError> for Failure {
 fn exit_of(problem: &Problem) -> Exit {
     match problem.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Exit::NotAllowed,
+        // Redis, as the intake sees it.
+        _ if problem.code == "store_unavailable" => Exit::Unreachable,
         _ if problem.is_retryable() => Exit::RefusedForNow,
         _ => Exit::Failure,
     }

@@ -9,9 +9,12 @@ use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use dripfeed_client::{NewJob, PushAnswer};
+use dripfeed_client::{NewJob, PushAnswer, UpstreamResponse};
 use dripfeed_job::BucketName;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use self::options::Options;
@@ -68,13 +71,33 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let receipt = match wait {
         None => server.push(&bucket, &job).await?,
         Some(wait) => match server.push_and_wait(&bucket, &job, wait).await? {
-            PushAnswer::Accepted(receipt) => receipt,
-            PushAnswer::Delivered(answer) => return Ok(output::line(String::from_utf8_lossy(&answer.body))?),
+            PushAnswer::Accepted(receipt) => {
+                output::say(format_args!("not delivered yet: see `dripfeed job {bucket} {}`", receipt.id));
+                receipt
+            }
+            PushAnswer::Delivered(answer) => return print(&answer, connection.output),
         },
     };
     match connection.output {
         Format::Table => output::line(receipt.id.to_string())?,
         Format::Json => output::json(&serde_json::to_value(&receipt).map_err(anyhow::Error::from)?)?,
+    }
+    Ok(())
+}
+
+/// What the upstream answered: as text that answer alone.
+fn print(answer: &UpstreamResponse, format: Format) -> Result<(), Failure> {
+    let text = std::str::from_utf8(&answer.body).ok();
+    match format {
+        Format::Table => output::line(String::from_utf8_lossy(&answer.body))?,
+        Format::Json => output::json(&json!({
+            "id": answer.id,
+            "status": answer.status,
+            "content_type": answer.content_type,
+            "truncated": answer.truncated,
+            "base64": text.is_none(),
+            "body": text.map_or_else(|| STANDARD.encode(&answer.body), str::to_owned),
+        }))?,
     }
     Ok(())
 }

@@ -40,6 +40,16 @@ struct EchoQuery {
     retry_after: Option<u32>,
 }
 
+impl EchoQuery {
+    /// What has no value is as good as missing.
+    fn of(uri: &Uri) -> Result<Query<Self>, Response> {
+        let given: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.ends_with('=')).collect();
+        let uri = Uri::try_from(format!("/?{}", given.join("&")));
+        let uri = uri.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()).into_response())?;
+        Query::try_from_uri(&uri).map_err(|rejection| rejection.into_response())
+    }
+}
+
 fn ok() -> u16 {
     200
 }
@@ -81,19 +91,12 @@ async fn calls(State(state): State<EchoState>) -> String {
     format!("{{\"calls\":{}}}\n", state.calls.load(Ordering::Relaxed))
 }
 
-async fn echo(
-    State(state): State<EchoState>,
-    method: Method,
-    uri: Uri,
-    wish: Result<Query<EchoQuery>, axum::extract::rejection::QueryRejection>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+async fn echo(State(state): State<EchoState>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let number = state.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let response = match (state.modes.answer().await, wish) {
+    let response = match (state.modes.answer().await, EchoQuery::of(&uri)) {
         (Some(response), _) => response,
         (None, Ok(Query(wish))) => answer(&wish, &headers, body.clone()).await,
-        (None, Err(rejection)) => rejection.into_response(),
+        (None, Err(rejection)) => rejection,
     };
     // Nobody who reads the lines any more is no reason to stop echoing.
     let _ = output::line(line(number, &method, &uri, &headers, &body, response.status()));

@@ -37,7 +37,9 @@ pub(super) async fn print(server: &Client, names: Vec<String>, format: Format) -
                 output::line(line.trim_end())?;
             }
         }
-        Format::Json => output::json(&read::<Json>(&data)?)?,
+        Format::Json if app.unknown().is_empty() => output::json(&read::<Json>(&data)?)?,
+        // Of a bucket that isn't there, a frame says nothing.
+        Format::Json => {}
     }
     match app.unknown().as_slice() {
         [] => Ok(()),

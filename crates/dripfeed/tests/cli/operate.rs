@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use dripfeed_bucket::{Overrides, RUN_TIME_SETTINGS};
 
 use crate::intake::{BUCKET, Intake};
-use crate::program::{dripfeed, redis, run, run_with_input, write};
+use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
 
 #[test]
 fn no_server_is_unreachable_for_every_command() {
@@ -234,6 +234,18 @@ async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
     assert_eq!(first.err.matches("`event`").count(), 1, "said once");
     assert_eq!(push().out, first.out, "the same jobs");
     assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn an_interrupted_push_says_how_to_go_on_without_duplicates() {
+    let intake = Intake::start(BUCKET).await;
+    let file = write(intake.folder.path(), "jobs.ndjson", &"{\"body\":1}\n".repeat(5));
+    let push = Running::start(&mut dripfeed(&["push", "mail", "--ndjson", &file, "--server", &intake.server]));
+    push.says("the bucket is full; retrying");
+    let (code, log) = push.end_with_log();
+    assert_eq!(code, Some(1));
+    assert!(log.iter().any(|line| line.contains("run the same command with --run-id ")), "{log:?}");
     intake.end().await;
 }
 

@@ -59,7 +59,7 @@ const MEANINGS: [Meaning; 19] = [
         FindingKind::HeldByNoMember,
         "held_by_no_member",
         "jobs claimed by an unregistered consumer; live replicas recover them within a lease",
-        Some("requeues them, due immediately"),
+        Some("requeues them, due immediately, or at the end of their delay"),
     ),
     (
         FindingKind::DueButNotParked,

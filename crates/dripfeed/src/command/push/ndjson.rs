@@ -16,6 +16,7 @@ use super::progress::Progress;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::signals;
 
 /// Batches on their way at once.
 const AT_ONCE: usize = 4;
@@ -43,7 +44,11 @@ pub(super) async fn push(
     let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));
     let sender = BatchSender::new(client, bucket, waits).patience_once_answered(PATIENCE);
     let lines = Reader::new(open(file).await?, &run_id, &progress);
-    let pushed = all(lines, &sender, &progress, connection.output).await;
+    let stop = signals::stop()?;
+    let pushed = tokio::select! {
+        pushed = all(lines, &sender, &progress, connection.output) => pushed,
+        () = stop.cancelled() => Err(Failure::new(Exit::Failure, "interrupted: jobs under way may be accepted, too")),
+    };
     output::say(progress.summary());
     if pushed.is_err() || progress.failures() > 0 {
         output::say(format_args!("to resume without duplicates, run the same command with --run-id {run_id}"));

@@ -46,7 +46,8 @@ fn about(app: &App) -> String {
 /// All buckets of the frame together.
 pub(super) fn totals(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let rows = || app.buckets.iter().filter_map(|bucket| bucket.row.as_ref());
-    let rate = |of: fn(&Row) -> f64| numbers::measured(rows().map(of).sum());
+    // The sum of none is -0.
+    let rate = |of: fn(&Row) -> f64| numbers::measured(rows().map(of).sum::<f64>() + 0.0);
     let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
     let text = format!(
         "{} of {} jobs · {} in · {} out · {} refused · {}",
