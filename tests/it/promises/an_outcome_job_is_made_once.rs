@@ -154,6 +154,7 @@ async fn an_answer_is_cut_as_that_of_a_failed_attempt() {
         let text = |name: &str| outcome[name].as_str().map(str::to_owned);
         let answer = dripfeed_job::outcome::AnswerBody {
             content_type: text("content_type"),
+            content_encoding: None,
             body: text("body").expect("a body"),
             base64: outcome["base64"] == true,
             truncated: outcome["truncated"] == true,

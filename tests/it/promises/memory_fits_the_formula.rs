@@ -64,7 +64,13 @@ async fn a_full_outbox_takes_no_more_memory_than_its_settings_say() {
     let bucket = open(&redis, BucketSettings { on_outcome, ..settings() }).await;
     let replica = join(&bucket, "replica").await;
     let before = used_memory(&redis).await;
-    let answer = AnswerBody { content_type: None, body: "\u{1}".repeat(1000), base64: false, truncated: false };
+    let answer = AnswerBody {
+        content_type: None,
+        content_encoding: None,
+        body: "\u{1}".repeat(1000),
+        base64: false,
+        truncated: false,
+    };
     let delivered = Settlement::Complete { status: 200, answer: Some(answer) };
     for _ in 0..MOST / 50 {
         submit_all(&bucket, (0..50).map(|_| Submission { caller: Some("c".repeat(64)), ..buckets::job("x") })).await;
@@ -87,7 +93,13 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
     let before = used_memory(&redis).await;
 
     // Every idempotency key there may be, as long as they may be: their jobs end, they stay.
-    let answer = AnswerBody { content_type: None, body: "a".repeat(200), base64: false, truncated: false };
+    let answer = AnswerBody {
+        content_type: None,
+        content_encoding: None,
+        body: "a".repeat(200),
+        base64: false,
+        truncated: false,
+    };
     let delivered = Settlement::Complete { status: 200, answer: Some(answer) };
     for n in 0..10 {
         let keyed = (0..50).map(|i| Submission {
@@ -110,7 +122,13 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
         end(&replica, NEIGHBOURS - 1, delivered.clone()).await;
     }
     // Each of as many jobs as may be kept has failed as often as is kept.
-    let answer = AnswerBody { content_type: None, body: "f".repeat(2000), base64: false, truncated: false };
+    let answer = AnswerBody {
+        content_type: None,
+        content_encoding: None,
+        body: "f".repeat(2000),
+        base64: false,
+        truncated: false,
+    };
     let call = FailedCall { status: Some(500), reason: "r".repeat(200), answer: Some(answer) };
     submit_all(&bucket, (0..FAILED).map(|_| buckets::job("failing"))).await;
     for attempt in 1..=settings().keep.failed_attempts {
