@@ -40,7 +40,7 @@ pub async fn run(order: Order) -> Report {
     setup.capacity = ROOM + u32::try_from(order.load.jobs).expect("no more than a bucket holds");
     // Takes of a few jobs each, for many of them; and no more a second than so few calls at once can be, some of which
     // time out.
-    (setup.rate, setup.burst, setup.concurrency) = (100, 20, 5);
+    (setup.rate, setup.burst, setup.concurrency) = (200, 40, 5);
     let run = Run::begin(setup).await;
     let socket = run.harness.redis.lock().await.folder().join("redis.sock");
     let monitor = Monitor::of(&socket, turns::read).await;
