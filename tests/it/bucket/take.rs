@@ -270,15 +270,24 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
 async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at_its_time() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, Kind::Stream).await;
-    let replica = join(&bucket, "a").await;
+    let replica = bucket.join(Consumer::new("a"), Duration::from_millis(300), Life::First).await.unwrap();
     let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
     submit(&bucket, delayed).await;
-    submit(&bucket, job("now")).await;
-    let read = "XREADGROUP GROUP processors ghost COUNT 2 STREAMS dripfeed:{b}:jobs >";
+    let read = "XREADGROUP GROUP processors ghost COUNT 1 STREAMS dripfeed:{b}:jobs >";
     let _: redis::Value = redis.ask(read).await;
-    assert!(!bucket.examine(true).await.unwrap().findings.is_empty());
+    submit(&bucket, job("now")).await;
+    assert_eq!(bucket.examine(true).await.unwrap().findings.len(), 1);
     let taken = take(&replica, 10).await;
     assert_eq!(bytes(&taken), "now".len());
+
+    let delayed = Submission { start: Start::After(Duration::from_hours(1)), ..job("later") };
+    submit(&bucket, delayed).await;
+    let _: redis::Value = redis.ask(read).await;
+    let mut beats = tokio::time::interval(replica.beat_interval());
+    while replica.beat().await.unwrap().recovered == 0 {
+        beats.tick().await;
+    }
+    assert!(buckets::takes_nothing(&replica).await);
 }
 
 /// Waits until the deadline of a job has passed, by the Redis clock.

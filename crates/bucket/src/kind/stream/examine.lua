@@ -17,9 +17,9 @@ local function found(finding, example)
   answer[#answer + 1] = { finding, example }
 end
 
-local function park_now(id)
+local function park(id, due_ms)
   redis.call('XCLAIM', JOBS, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
-  redis.call('ZADD', PARKED, whole(now_ms), id)
+  redis.call('ZADD', PARKED, whole(math.max(now_ms, due_ms)), id)
 end
 
 -- Where calls under way are counted by caller.
@@ -50,7 +50,7 @@ for _ = 1, LOOKED_AT do
   answer[#answer + 1] = { id, counted_bytes(entry[2]), caller_of(entry[2]) or '' }
   if delivered and not owners[id] and not is_after(id, delivered) and not is_in_range(id, flows[id]) then
     found('stranded', id)
-    if mend then park_now(id) end
+    if mend then park(id, present[id]) end
   end
 end
 if ended then last = to ~= '+' and to or nil end
@@ -70,7 +70,7 @@ for _, held in ipairs(pending) do
     elseif owner ~= PARKED_OWNER and redis.call('HEXISTS', REPLICAS, owner) == 0 then
       found('held_by_no_member', id)
       if mend then
-        park_now(id)
+        park(id, present[id])
         leave_flows({ id }, NOTICES)
       end
     elseif owner ~= PARKED_OWNER and is_counted and redis.call('HEXISTS', flow_state.hash, id) == 0 then
