@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -42,11 +43,12 @@ struct EchoQuery {
 
 impl EchoQuery {
     /// What has no value is as good as missing.
-    fn of(uri: &Uri) -> Result<Query<Self>, Response> {
+    fn of(uri: &Uri) -> Result<Self, String> {
         let given: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.ends_with('=')).collect();
         let uri = Uri::try_from(format!("/?{}", given.join("&")));
-        let uri = uri.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()).into_response())?;
-        Query::try_from_uri(&uri).map_err(|rejection| rejection.into_response())
+        let Query(wish) = Query::try_from_uri(&uri.map_err(|error| error.to_string())?)
+            .map_err(|rejection: QueryRejection| rejection.body_text())?;
+        Ok(wish)
     }
 }
 
@@ -95,8 +97,8 @@ async fn echo(State(state): State<EchoState>, method: Method, uri: Uri, headers:
     let number = state.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let response = match (state.modes.answer().await, EchoQuery::of(&uri)) {
         (Some(response), _) => response,
-        (None, Ok(Query(wish))) => answer(&wish, &headers, body.clone()).await,
-        (None, Err(rejection)) => rejection,
+        (None, Ok(wish)) => answer(&wish, &headers, body.clone()).await,
+        (None, Err(why)) => (StatusCode::BAD_REQUEST, why).into_response(),
     };
     // Nobody who reads the lines any more is no reason to stop echoing.
     let _ = output::line(line(number, &method, &uri, &headers, &body, response.status()));

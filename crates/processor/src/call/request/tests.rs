@@ -77,7 +77,7 @@ fn an_empty_body_has_a_length_where_its_method_has_a_body() {
 
 #[test]
 fn configured_headers_win_over_forwarded_ones() {
-    let mut submission = Submission { method: Some(http::Method::PUT), ..Submission::default() };
+    let mut submission = Submission { method: Some(Method::PUT), ..Submission::default() };
     for (name, value) in [
         ("Authorization", "forwarded"),
         ("Authorization", "again"),
