@@ -9,11 +9,10 @@ use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use dripfeed_client::{NewJob, PushAnswer, UpstreamResponse};
 use dripfeed_job::BucketName;
+use dripfeed_job::outcome::AnswerBody;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -87,16 +86,16 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 /// What the upstream answered: as text that answer alone.
 fn print(answer: &UpstreamResponse, format: Format) -> Result<(), Failure> {
-    let text = std::str::from_utf8(&answer.body).ok();
+    let kept = AnswerBody::new(answer.content_type.clone(), &answer.body, answer.truncated);
     match format {
         Format::Table => output::line(String::from_utf8_lossy(&answer.body))?,
         Format::Json => output::json(&json!({
             "id": answer.id,
             "status": answer.status,
-            "content_type": answer.content_type,
-            "truncated": answer.truncated,
-            "base64": text.is_none(),
-            "body": text.map_or_else(|| STANDARD.encode(&answer.body), str::to_owned),
+            "content_type": kept.content_type,
+            "truncated": kept.truncated,
+            "base64": kept.base64,
+            "body": kept.body,
         }))?,
     }
     Ok(())

@@ -106,8 +106,10 @@ async fn admit_all(
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
     let turn =
         intake.submissions().take_for_jobs(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
-    let (here, into) = (intake.clone(), bucket.clone());
-    let judging = async move { current_bucket::judge_many(&here, &into, submissions, origin).await };
+    let judging = {
+        let (intake, bucket) = (intake.clone(), bucket.clone());
+        async move { current_bucket::judge_many(&intake, &bucket, submissions, origin).await }
+    };
     let admissions = turn.run(judging).await?;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end_of_many(&admissions);

@@ -46,7 +46,7 @@ pub(crate) fn build(
         sign(&mut headers, upstream.signing_secrets(), &id, now.as_second(), &job.body).ok_or(Unsendable("id"))?;
     }
     let method = job.method.as_ref().unwrap_or(upstream.method());
-    // Where a method has a body, no length is none: some servers answer 411 then (RFC 9110, 8.6).
+    // Without Content-Length some servers answer 411 to a method that may have a body (RFC 9110, 8.6).
     if job.body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(method) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
     }
