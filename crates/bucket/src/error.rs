@@ -16,6 +16,8 @@ pub enum BucketError {
     /// A list doesn't support this.
     #[error("a bucket of kind `list` doesn't support {0}; use kind `stream`")]
     Unsupported(&'static str),
+    #[error("this dead letter can't be replayed with another payload: {0}; replay it unchanged")]
+    Edit(String),
     /// The bucket doesn't have this kind of fair queuing.
     #[error("fair.by of this bucket is `{by}`: {why}")]
     Turns { by: &'static str, why: &'static str },

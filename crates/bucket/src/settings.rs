@@ -117,30 +117,30 @@ impl Leak {
 pub struct Keep {
     pub outcomes: Duration,
     pub most_outcomes: u64,
-    /// Of all outcomes together.
+    /// Maximum bytes of all outcomes.
     pub outcomes_bytes: u64,
-    /// Of an upstream's answer, in an outcome or a dead letter.
+    /// Maximum bytes kept of the upstream's answer, in an outcome or a dead letter.
     pub answer_bytes: u64,
     /// The latest failed attempts of each job; 0: none.
     pub failed_attempts: u32,
-    /// Of an upstream's answer, in one of them.
+    /// Maximum bytes kept of the answer to a failed attempt.
     pub failed_answer_bytes: u64,
-    /// Jobs in the bucket of which failed attempts are kept at once.
+    /// Maximum number of jobs in the bucket whose failed attempts are kept.
     pub most_failed: u64,
-    /// From the end of its job on.
+    /// How long a key is kept after its job has ended.
     pub idempotency_keys: Duration,
     pub most_idempotency_keys: u64,
     pub dead: Duration,
     pub most_dead: u64,
-    /// Of all dead letters together.
+    /// Maximum bytes of all dead letters.
     pub dead_bytes: u64,
     pub when_dead_full: WhenDeadFull,
 }
 
 impl Keep {
-    /// As many `failed_attempts` there may be, so that a script can read them.
+    /// Maximum of `failed_attempts`, so that a script can read them.
     pub const MOST_FAILED_ATTEMPTS: u32 = 20;
-    /// And as many `failed_answer_bytes`.
+    /// Maximum of `failed_answer_bytes`, for the same reason.
     pub const MOST_FAILED_ANSWER_BYTES: u64 = 16 << 10;
 
     /// Whether this many dead letters hold the bucket.

@@ -90,8 +90,7 @@ fn judged(
     (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }
 
-/// What is to become of a job whose attempt ended so. `failures` are the attempts that failed before; `draw` is uniform
-/// in `[0, 1)`.
+/// The settlement for the result of an attempt. `failures`: earlier failed attempts; `draw` is uniform in `[0, 1)`.
 fn decide(called: CallResult, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
     let CallResult { answer, body, .. } = called;
     let status = answer.status();
@@ -112,7 +111,7 @@ fn decide(called: CallResult, job: &Job, failures: u32, bucket: &BucketSettings,
     }
 }
 
-/// What the bucket is to know of its upstream besides.
+/// What else the bucket records: a timeout, an exhausted quota, the failed attempt.
 fn feedback(called: &CallResult) -> Feedback {
     let answer = &called.answer;
     let failed = match answer.judge() {

@@ -23,13 +23,13 @@ use crate::upkeep;
 const REQUEUE: Duration = Duration::from_millis(1000);
 const LEAVE: Duration = Duration::from_millis(500);
 
-/// Being fenced is rare. Should it happen again at once, then not in a hot loop.
+/// Pause before a fenced replica rejoins, so that repeated fencing isn't a hot loop.
 const BETWEEN_LIVES: Duration = Duration::from_millis(100);
 
-/// With all slots taken nothing is taken, so nothing is heard of changes: then they are asked for, taking nothing.
+/// While all slots are in use, a take of zero jobs asks for changed settings this often.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// One bucket's way out.
+/// Delivers the jobs of one bucket.
 pub(crate) struct Lane {
     context: Arc<LaneContext>,
     name: ConsumerName,
@@ -39,7 +39,7 @@ pub(crate) struct Lane {
 /// How a replica's life in a bucket ends.
 enum LifeEnd {
     Fenced,
-    /// And drained.
+    /// Stopped and drained.
     Stopped,
     OnStandby(Standby),
 }
@@ -49,7 +49,7 @@ enum LifeEnd {
 enum TakesEnd {
     Fenced,
     Stopped,
-    /// Nothing is to be done.
+    /// The bucket has had no job for `standby_after`.
     Quiet,
 }
 
@@ -145,6 +145,7 @@ impl Lane {
                     self.joined(&replica);
                     return Some(replica);
                 }
+                Err(BucketError::Gone) => self.gone().await,
                 Err(error) => self.rest(outage.failed(&error)).await,
             }
         }
@@ -239,7 +240,7 @@ impl Lane {
         self.rest(LOOK).await;
     }
 
-    /// Also none that others hold, and no other replica that may have to be recovered.
+    /// No job is waiting, parked or claimed by any replica, and no other replica may have to be recovered.
     async fn has_no_jobs(&self, replica: &Replica) -> bool {
         replica.sees_others_live() && self.bucket().level().await.is_ok_and(|jobs| jobs == 0)
     }

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
+use dripfeed_job::outcome::AnswerBody;
 use dripfeed_store::{ChannelEvent, Store, Subscription};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
+use futures::future::join_all;
 
 const CHANNEL: &str = "dripfeed:{b}:notices";
 
@@ -159,5 +161,27 @@ async fn a_replica_whose_connection_was_killed_hears_of_jobs_again() {
         let job = tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is found");
         assert_eq!(job.claim.id(), id, "round {round}");
         settle(&replica, job, DELIVERED).await;
+    }
+}
+
+/// Together they are more than one script may read.
+#[tokio::test]
+async fn all_who_wait_for_large_answers_get_them() {
+    const JOBS: usize = 12;
+    let redis = TestRedis::start().await;
+    let mut settings = settings(Kind::Stream);
+    settings.keep.answer_bytes = 1 << 20;
+    let bucket = buckets::open(&redis, settings).await;
+    let replica = join(&bucket, "a").await;
+    let mut ids = Vec::new();
+    for _ in 0..JOBS {
+        ids.push(submit(&bucket, buckets::job("x")).await.id);
+        let answer = AnswerBody::new(None, "x".repeat(1 << 19).as_bytes(), false);
+        settle(&replica, take_one(&replica).await, Settlement::Complete { status: 200, answer: Some(answer) }).await;
+    }
+    let ended = join_all(ids.iter().map(|id| bucket.await_outcome(*id, Duration::from_secs(9)))).await;
+    for (id, ended) in ids.iter().zip(ended) {
+        let ended = ended.unwrap().unwrap_or_else(|| panic!("{id} has ended"));
+        assert_eq!(ended.outcome.answer.expect("an answer").body.len(), 1 << 19, "{id}");
     }
 }

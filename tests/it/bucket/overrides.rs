@@ -64,3 +64,17 @@ async fn what_redis_lost_and_what_was_reconfigured_holds_too() {
     operator.apply_overrides(&changed("capacity", 2)).await.unwrap();
     assert_eq!(admitted(intake.admit(job("4")).await).capacity, 2);
 }
+
+#[tokio::test]
+async fn a_deleted_bucket_and_one_of_its_name_are_not_changed() {
+    let redis = TestRedis::start().await;
+    let deleted = Bucket::defined(redis.store().await, buckets::settings("b"), 7);
+    redis.ask::<u64>("HSET dripfeed:{b}:control incarnation 7 closed 1 version x").await;
+    redis.ask::<u64>("PEXPIRE dripfeed:{b}:control 60000").await;
+    assert!(matches!(deleted.pause().await, Err(BucketError::Gone)));
+    assert!(redis.ask::<i64>("PTTL dripfeed:{b}:control").await > 0, "it goes with the rest");
+    redis.ask::<u64>("HSET dripfeed:{b}:control incarnation 8 closed 0 version y").await;
+    assert!(matches!(deleted.apply_overrides(&changed("capacity", 2)).await, Err(BucketError::Gone)));
+    let created_again = redis.ask::<Vec<String>>("HKEYS dripfeed:{b}:control").await;
+    assert_eq!(created_again, ["incarnation", "closed", "version"]);
+}

@@ -290,6 +290,19 @@ async fn a_delayed_job_that_somebody_else_read_from_the_group_is_still_called_at
     assert!(buckets::takes_nothing(&replica).await);
 }
 
+#[tokio::test]
+async fn what_redis_lost_of_limits_that_there_are_not_is_forgotten() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream).await;
+    join(&bucket, "a").await;
+    redis.ask::<String>("FLUSHALL").await;
+    let replica = bucket.join(Consumer::new("a"), Duration::from_secs(5), Life::Again).await.unwrap();
+    assert_eq!(times(&redis, "HEXISTS dripfeed:{b}:pace flows").await, 1);
+    submit(&bucket, job("x")).await;
+    take_one(&replica).await;
+    assert_eq!(times(&redis, "HEXISTS dripfeed:{b}:pace flows").await, 0);
+}
+
 /// Waits until the deadline of a job has passed, by the Redis clock.
 async fn passes(redis: &TestRedis, id: JobId) {
     let deadline = id.accepted_ms() + u64::try_from(LIFETIME.as_millis()).unwrap();

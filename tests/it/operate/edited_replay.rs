@@ -2,6 +2,7 @@ use dripfeed_bucket::Bucket;
 use dripfeed_tests::buckets::{self, buried, join, settle, take_one};
 use dripfeed_tests::service::Service;
 use http::Method;
+use serde_json::{Value, json};
 
 const BUCKETS: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n\
                        [buckets.l]\nkind = \"list\"\nupstream = \"http://127.0.0.1:1/\"\n";
@@ -41,7 +42,30 @@ async fn a_dead_letter_is_submitted_again_with_another_payload_and_all_else_as_i
     assert_eq!(letter["outcome"]["reason"], "no luck", "{letter}");
     let kept = ["body", "content_type", "path", "replay_of"].map(|member| letter[member].as_str().expect("text"));
     assert_eq!(kept, ["right", "text/csv", "/orders", id.as_str()]);
-    assert_eq!(letter["headers"], serde_json::json!([{"name": "x-shop", "value": "north"}]));
+    assert_eq!(letter["headers"], json!([{"name": "x-shop", "value": "north"}]));
+}
+
+#[tokio::test]
+async fn another_payload_has_an_encoding_of_its_own() {
+    let service = Service::new(BUCKETS).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("content-encoding", "gzip");
+    let mut id = client.call(request, "wrong").await.expect("an answer").text("id");
+    die(&service, buckets::settings("b")).await;
+    // Plain, and packed again.
+    for encoding in [None, Some("br")] {
+        let edit = client.request(Method::POST, &format!("/v1/buckets/b/dead/{id}/edit"));
+        let edit = encoding.into_iter().fold(edit, |edit, encoding| edit.header("content-encoding", encoding));
+        id = client.call(edit, "right").await.expect("an answer").text("id");
+        die(&service, buckets::settings("b")).await;
+        let letter = client.get(&format!("/v1/buckets/b/dead/{id}")).await.expect("an answer").json();
+        let header = |value| json!({"name": "content-encoding", "value": value});
+        assert_eq!(letter["headers"], encoding.into_iter().map(header).collect::<Value>(), "{letter}");
+    }
+    let edit = client.request(Method::POST, &format!("/v1/buckets/b/dead/{id}/edit")).header("dripfeed-delay", "1s");
+    let refused = client.call(edit, "right").await.expect("an answer");
+    assert_eq!((refused.status, refused.text("code").as_str()), (422, "bad_option"), "{refused:?}");
 }
 
 #[tokio::test]

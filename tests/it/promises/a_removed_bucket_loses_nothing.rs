@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Kind};
+use dripfeed_bucket::{Bucket, BucketSettings, Kind, WhenDeadFull};
 use dripfeed_job::{Ending, JobId, JobState};
-use dripfeed_tests::buckets::{self, DELIVERED, join, settle, take};
+use dripfeed_tests::buckets::{self, DELIVERED, buried, join, settle, take};
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{Service, until};
@@ -123,4 +123,23 @@ async fn killed_at(kind: Kind, script: &str, fault: ProxyFault) {
         assert_eq!(job.state, JobState::Ended(Ending::Cancelled));
         assert_eq!(outcome.reason, Some(format!("moved to `post` as job {}", new[&n.to_string()])));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_waits_for_room_among_the_dead_letters_is_not_moved() {
+    let service = Service::new("[buckets.post]\nupstream = \"http://127.0.0.1:1/\"\n").await;
+    let mut settings = buckets::settings("mail");
+    (settings.keep.most_dead, settings.keep.when_dead_full) = (1, WhenDeadFull::Hold);
+    let old = Bucket::new(service.store().clone(), settings);
+    let replica = join(&old, "replica").await;
+    old.admit_many(vec![buckets::job("0"), buckets::job("1")]).await;
+    for taken in take(&replica, 2).await {
+        settle(&replica, taken, buried("refused")).await;
+    }
+    replica.leave().await.expect("Redis answers");
+    assert_eq!((old.census().await.expect("Redis answers").dead, level(&old).await), (1, 1));
+    service.silence("mail stream ").await;
+    let (_, said) = service.run(&["drain", "mail", "--into", "post"]).await;
+    assert!(said.contains("waits for room among the dead letters"), "{said}");
+    assert_eq!((level(&old).await, level(&bucket(&service, "post", Kind::Stream, None)).await), (1, 0));
 }

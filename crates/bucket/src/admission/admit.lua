@@ -13,7 +13,7 @@
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
 --       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
 --       8 ms to keep idempotency keys after their jobs' end  9 the most of them  10 ms to keep the token
---       11 which planning of its caller this is
+--       11 number of the caller's set of plans, which the answer repeats
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
 --       15 how fast each caller may be called (limits_of.lua; '': as its turn comes)

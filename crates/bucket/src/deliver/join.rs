@@ -12,8 +12,9 @@ use crate::script::scripts::Scripts;
 
 static SCRIPT: Scripts = Scripts::new("join", include_str!("join.lua"));
 
-/// The answer where the bucket has members.
+/// The answer where the bucket has members, and where it was deleted.
 const OTHERS: &str = "others";
+const GONE: &str = "gone";
 
 /// How a process becomes a member.
 pub(super) struct JoinRequest<'a> {
@@ -35,7 +36,8 @@ impl Bucket {
     /// Joins the bucket's consumer group. A member without a heartbeat for `lease` is declared dead.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; when the bucket was deleted or created again
+    /// over the API.
     pub async fn join(&self, consumer: Consumer, lease: Duration, life: Life) -> Result<Replica, BucketError> {
         JoinRequest { consumer, lease, life, before: None }.join(&self.redis_bucket).await
     }
@@ -55,13 +57,16 @@ impl JoinRequest<'_> {
     async fn run(self, redis_bucket: &Arc<RedisBucket>, who: Who) -> Result<Option<Replica>, BucketError> {
         let at = self.before.map_or_else(Instant::now, |(_, asked)| asked);
         let (keys, new_jobs) = (&redis_bucket.keys, redis_bucket.new_jobs());
-        let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby()];
+        let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby(), keys.control()];
         let mut call = SCRIPT.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));
         call.arg(self.before.map_or_else(String::new, |(name, _)| name.to_owned())).arg(u8::from(who == Who::First));
+        call.arg(redis_bucket.incarnation_word());
         let (joined, joined_us) = redis_bucket.store.run::<(String, u64)>(&call).await?;
-        if joined == OTHERS {
-            return Ok(None);
+        match joined.as_str() {
+            OTHERS => return Ok(None),
+            GONE => return Err(BucketError::Gone),
+            _ => {}
         }
         // On standby the Redis clock wasn't looked at.
         let redis_us = self.before.is_none().then_some(joined_us);

@@ -1,5 +1,5 @@
--- Settles a batch of attempts of one replica. One look at its membership fences the batch: a job leaves a living
--- replica by that replica's own hand alone.
+-- Settles a batch of attempts of one replica. One check of its membership fences the batch: while a replica is a
+-- member, only it can settle its jobs.
 --
 -- needs: at_maxmemory, now, record, kind/held
 -- opens: open_rare = settle_rare
@@ -28,7 +28,7 @@ local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], dead = KEYS[9],
   letters = KEYS[10], sizes = KEYS[11], holders = nil, keyed_jobs = KEYS[13], key_ends = KEYS[14],
   notices = KEYS[15], keep = ARGV[3],
-  -- A second line names where ends go.
+  -- A second line names the targets of on_outcome.
   outbox = string.find(ARGV[3], '\n', 1, true) and opened_rare().open_outbox(ARGV[3], KEYS[16]),
 }
 local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
@@ -39,7 +39,7 @@ local COMPLETED, OF_CALLER, OF_OTHER = 10, 3, 5
 local RECORDS = COMPLETED + completed
 local CALLERS = RECORDS + completed
 local OTHERS = CALLERS + OF_CALLER * callers
--- Of nobody's jobs nothing is written there.
+-- `holders` has no entry for jobs without a caller.
 if callers > 0 or OTHERS <= #ARGV then keys.holders = KEYS[12] end
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end

@@ -20,11 +20,11 @@ use crate::script::scripts::Scripts;
 
 static SCRIPT: Scripts = Scripts::new("standby", include_str!("standby.lua"));
 
-/// Between two looks at a bucket, where a process is on standby for few.
+/// Time between two checks of a bucket, while a process is on standby for at most `FEW` buckets.
 const LOOK: Duration = Duration::from_mins(1);
-/// Of how many buckets a process looks at one each LOOK, and more of them less often.
+/// With more buckets, each is checked proportionally less often.
 const FEW: u32 = 1000;
-/// Who wasn't noted for as many looks is gone.
+/// A process that wasn't noted for this many checks counts as gone.
 const SILENCE: u32 = 3;
 
 /// A process on standby for a bucket, until it joins again.

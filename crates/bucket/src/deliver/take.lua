@@ -26,7 +26,7 @@ local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
   notices = KEYS[16], keep = ARGV[7], pace = KEYS[2], pace_found = nil,
-  -- A second line names where ends go.
+  -- A second line names the targets of on_outcome.
   outbox = string.find(ARGV[7], '\n', 1, true) and outbox_maker()(ARGV[7], KEYS[17]),
 }
 local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
@@ -39,7 +39,7 @@ if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
 -- Few buckets have any of these keys: one command looks for all of them.
 local has_rare = redis.call('EXISTS', TAKES, waiting_keys()) > 0
--- Nobody waits for this one any more: what it took, nobody would call. (A script has no room for more than 200 names.)
+-- The replica has given up on this late take: jobs claimed now would never be called. (Lua allows 200 local variables.)
 if has_rare then
   local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
   if number <= given_up then return { 'idle', 0, '0', 0, now_us } end
@@ -55,11 +55,10 @@ local asked = tonumber(ARGV[14])
 local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)
 
--- The pace is brought up to date at every question, so that what has passed since the last one bounds what has leaked
--- since.
+-- Every take updates the state of the pace, also without a job: the time since then bounds the tokens earned later.
 local function idle(wait, takes_new, expired)
-  -- Where this write is refused (too few replicas follow), the next one counts from an older time, by a clock that runs
-  -- from this one.
+  -- Where Redis refuses this write (min-replicas-to-write), the next take counts from the older stored time, bounded by
+  -- the replica's clock since this take.
   pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
   return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, now_us }
@@ -68,9 +67,9 @@ end
 local held = hold_left(PACE, pace, elapsed, asked)
 if paused or dead_is_full(keys) then return idle(PAUSE_POLL) end
 
--- A throttle longer than any that is set comes from a clock that was put back while nobody looked.
+-- A throttle longer than max_hold means that the Redis clock was set back: it is ignored.
 if held > 0 and held <= longest_hold * 1000 then return idle(held) end
--- Nor does what was cut wait for such a clock to grow back.
+-- For the same reason a reduced rate doesn't wait for that clock before it grows back.
 if pace.grows and pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 
 do

@@ -1,17 +1,21 @@
 -- Looks how jobs ended, and registers that somebody waits for the others.
 --
--- needs: now
+-- needs: now, budget
 -- KEYS  1 outcomes (hash)  2 notices (zset: job id → ms until which somebody waits)
 -- ARGV  1 for how many ms somebody waits, then the ids
--- Result  { the outcome as it is recorded, or '' }…
-local wait_ms, ids = ARGV[1], { unpack(ARGV, 2) }
-local outcomes, waits = redis.call('HMGET', KEYS[1], unpack(ids)), {}
-for i, id in ipairs(ids) do
-  if not outcomes[i] then
-    outcomes[i] = ''
+-- Result  { the outcome as it is recorded, or '' }…, of as many as a script may read
+local wait_ms = ARGV[1]
+local outcomes, waits = {}, {}
+for i = 2, #ARGV do
+  if not may_read() then break end
+  local outcome = redis.call('HGET', KEYS[1], ARGV[i])
+  if outcome then
+    count_read(outcome)
+  else
     waits[#waits + 1] = whole(now_ms + wait_ms)
-    waits[#waits + 1] = id
+    waits[#waits + 1] = ARGV[i]
   end
+  outcomes[#outcomes + 1] = outcome or ''
 end
 if #waits > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', whole(now_ms))

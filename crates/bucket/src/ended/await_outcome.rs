@@ -145,12 +145,21 @@ async fn ring(waited_jobs: Weak<WaitedJobs>, mut subscription: Subscription) {
 
 impl RedisBucket {
     async fn look_and_register(&self, ids: &[JobId]) -> Result<Vec<Option<EndedJob>>, BucketError> {
-        let mut call = SCRIPT.on(&[self.keys.outcomes(), self.keys.notices()]);
-        call.arg(ms_up(REGISTERED));
-        for id in ids {
-            call.arg(id.to_string());
+        let mut ended = Vec::with_capacity(ids.len());
+        while ended.len() < ids.len() {
+            let rest = &ids[ended.len()..];
+            let mut call = SCRIPT.on(&[self.keys.outcomes(), self.keys.notices()]);
+            call.arg(ms_up(REGISTERED));
+            for id in rest {
+                call.arg(id.to_string());
+            }
+            let records: Vec<Vec<u8>> = self.store.run(&call).await?;
+            if records.is_empty() {
+                let what = "no outcome was looked for".to_owned();
+                return Err(BucketError::Reply { script: "await_outcome", what });
+            }
+            ended.extend(rest.iter().zip(records).map(|(id, record)| parse(*id, &record)));
         }
-        let records: Vec<Vec<u8>> = self.store.run(&call).await?;
-        Ok(ids.iter().zip(records).map(|(id, record)| parse(*id, &record)).collect())
+        Ok(ended)
     }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use dripfeed_job::entry::{self, NewEntry};
 use dripfeed_job::{JobId, Rate, Submission};
 use dripfeed_store::Call;
+use http::header::CONTENT_ENCODING;
 
 use crate::admission::{Admitted, RefusalReason, Refused};
 use crate::bucket::Bucket;
@@ -42,7 +43,7 @@ impl Bucket {
     }
 
     /// Like [`Bucket::replay`], with another payload; the new job references the old one. Not in a list bucket, and not
-    /// for a job that can't be parsed. `content_type` None: unchanged.
+    /// for a job that can't be parsed. `content_type` None: unchanged. `content_encoding` None: the payload has none.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -51,13 +52,19 @@ impl Bucket {
         id: JobId,
         body: Bytes,
         content_type: Option<String>,
+        content_encoding: Option<&str>,
     ) -> Result<Replayed, BucketError> {
         if self.redis_bucket.kind == Kind::List {
             return Err(BucketError::Unsupported("replays with another payload"));
         }
         let Some((_, fields)) = self.redis_bucket.letter_of(id).await? else { return Ok(Replayed::Unknown) };
-        let died = entry::decode(id, &fields)
-            .map_err(|_| BucketError::Unsupported("replays with another payload of a job that can't be parsed"))?;
+        let mut died = entry::decode(id, &fields)
+            .map_err(|_| BucketError::Edit("it is no job that dripfeed has submitted".to_owned()))?;
+        died.headers.remove(&CONTENT_ENCODING);
+        if let Some(encoding) = content_encoding {
+            let pushed = died.headers.push(CONTENT_ENCODING.as_str(), encoding);
+            pushed.map_err(|error| BucketError::Edit(error.to_string()))?;
+        }
         let edited = Submission {
             body,
             content_type: content_type.or(died.content_type),

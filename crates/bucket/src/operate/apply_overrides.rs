@@ -15,7 +15,8 @@ impl Bucket {
     /// Changes settings at once, on all replicas and intakes, also for queued jobs.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket; when the bucket was
+    /// deleted or created again over the API.
     pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
         if self.redis_bucket.kind == Kind::List && overrides.ask_for_turns() {
             return Err(BucketError::Unsupported("fair queuing"));
@@ -48,11 +49,15 @@ impl RedisBucket {
     ) -> Result<(), BucketError> {
         // Any other text than before, also after Redis lost the one that was.
         let version = format!("{:016x}", fastrand::u64(..));
-        let mut call = SCRIPT.on(&[self.keys.control()]);
-        call.arg(version);
+        let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control()]);
+        call.arg(version).arg(self.incarnation_word());
         for (field, value) in fields {
             call.arg(field).arg(value.unwrap_or_default());
         }
-        Ok(self.store.run_durably::<()>(&call).await?)
+        match self.store.run_durably::<String>(&call).await?.as_str() {
+            "changed" => Ok(()),
+            "gone" => Err(BucketError::Gone),
+            word => Err(BucketError::Reply { script: "apply_overrides", what: format!("unexpected reply `{word}`") }),
+        }
     }
 }

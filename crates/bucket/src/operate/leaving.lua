@@ -8,7 +8,8 @@
 -- ARGV  1 where to begin: a stream's id after which, '' for the first | how many at the tail of a list stay there
 --       2 the most jobs
 -- Result  { ms of the Redis clock, { consumer, heartbeats or '' for one that is no member, … }, '1' at the end,
---           { id, fields | element, due in ms or '', failed attempts or '' where no call reported anything }… }
+--           { id, fields | element, due in ms or '', failed attempts or '' where no call reported anything, '1' where
+--             it waits for room among the dead letters }… }
 local REPLICAS = KEYS[3]
 
 local consumers = {}

@@ -6,7 +6,7 @@
 -- isn't seen; it is shorter than a second.
 -- needs: now
 
--- In ms: a step of the clock is seen from so far on.
+-- In ms: a smaller difference isn't treated as a step of the clock.
 local CLOCK_STEP = 1000
 -- In µs: replicas with room for a job take at least once within it.
 local IDLE_POLL = 1000000
@@ -16,14 +16,13 @@ local function since_look(looked)
   return now_ms - (tonumber(looked) or now_ms)
 end
 
--- In ms by the clock that is now: `hold`, moved with a clock that was set. `is_ahead`: it was put forward.
+-- Returns `hold` in ms, moved with a clock that was set back, or forward (`is_ahead`).
 local function moved_hold(hold, passed, is_ahead)
   return (passed < 0 or is_ahead) and hold + passed or hold
 end
 
--- For how many µs the bucket is still throttled. A clock that was put forward is further than `elapsed`, the µs that
--- passed since this replica last asked by a clock that nobody sets; `asked` is what the Redis clock was then, in µs, or
--- nil.
+-- Returns the remaining throttle in µs. The clock was set forward if it advanced by more than `elapsed`: µs since this
+-- replica's last take, by its monotonic clock. `asked`: the Redis clock at that take, in µs, or nil.
 local function hold_left(key, pace, elapsed, asked)
   if pace.hold == 0 then return 0 end
   local passed = since_look(redis.call('HGET', key, 'looked'))

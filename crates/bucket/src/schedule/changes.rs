@@ -46,7 +46,7 @@ impl ScheduleChanges {
 
 impl Bucket {
     /// To be called after a change: intakes that looked before it look again. Where this gets lost, they see the change
-    /// some seconds later, at their periodic look.
+    /// some seconds later, at their periodic look at the buckets that were noted before.
     pub(crate) async fn note_schedules(&self) -> Result<(), BucketError> {
         let store = self.redis_bucket.store.clone();
         let key = InstallationKeys::new(store.prefix()).schedules;

@@ -3,6 +3,7 @@
 -- needs: at_maxmemory, schedule_state
 -- KEYS  1 states (hash)  2 next ticks (zset)
 -- ARGV  1 id  2 the version that its caller knows  3 '1': paused, or '0'  4 the next tick in ms (-1: none)
+--       5 its new version, so that a definition made from what was there before doesn't undo this
 -- Result  'switched' | 'changed': the version is another one, or the schedule is gone
 local STATES, NEXT, id, known, paused, next_tick = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -10,7 +11,7 @@ local state = read_schedule(STATES, id)
 if not state or state.version ~= known then return 'changed' end
 -- What is switched twice is unchanged: its next tick isn't put off.
 if state.paused ~= paused then
-  state.paused, state.reason = paused, '-'
+  state.version, state.paused, state.reason = ARGV[5], paused, '-'
   write_schedule(STATES, id, state)
   set_next(NEXT, id, next_tick)
 end

@@ -23,7 +23,7 @@ impl Bucket {
         let keys = &self.redis_bucket.keys;
         let mut call = SCRIPT.on(&[keys.schedule_states(), keys.next_ticks()]);
         call.arg(known.id.as_str()).arg(&known.state.version).arg(u8::from(paused));
-        call.arg(tick_word(next_ms));
+        call.arg(tick_word(next_ms)).arg(format!("{:016x}", fastrand::u64(..)));
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;
         if answer != "switched" {
             return Ok(false);

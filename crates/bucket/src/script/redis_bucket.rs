@@ -37,15 +37,15 @@ pub(crate) enum WaitFor {
 
 #[derive(Clone, Debug)]
 pub(crate) struct EffectiveSettings {
-    /// Of the changes. Empty: nothing was changed yet.
+    /// Version of the run-time changes; empty: none yet.
     pub(crate) version: String,
     pub(crate) overrides: Overrides,
     configured: Arc<BucketSettings>,
-    /// The configured ones, changed.
+    /// The configured settings with the run-time changes applied.
     pub(crate) settings: Arc<BucketSettings>,
-    /// What lets calls pass. None: as fast as the upstream answers.
+    /// Rate limit of the calls. None: as fast as the upstream answers.
     pub(crate) pace: Option<Plan>,
-    /// What each caller may (limits_of.lua). Empty: as much as its turns let through.
+    /// Rate and concurrency limits per caller (limits_of.lua). Empty: none.
     pub(crate) bounds: String,
     /// Where the state of the pace is.
     pace_key: String,
@@ -54,7 +54,7 @@ pub(crate) struct EffectiveSettings {
     pub(crate) limits: BucketLimits,
 }
 
-/// No script has it: what it answers to the first call shows whether the bucket is open.
+/// Matches no stored version, so the first call returns the changes and shows whether the bucket is open.
 const UNKNOWN_VERSION: &str = "-";
 
 impl EffectiveSettings {
@@ -216,6 +216,11 @@ impl RedisBucket {
         let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields));
         self.set(|before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before });
         Ok(None)
+    }
+
+    /// As scripts take it: empty for a bucket of the configuration.
+    pub(crate) fn incarnation_word(&self) -> String {
+        self.incarnation.map_or_else(String::new, |number| number.to_string())
     }
 
     /// A bucket created over the API is that of its incarnation, and no other of its name. A change of that comes with

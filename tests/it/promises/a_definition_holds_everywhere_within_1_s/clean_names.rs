@@ -1,9 +1,10 @@
 use super::*;
 
-/// Refuses the second job of a caller.
+/// Refuses the third job of a caller. Calls are limited by what a bucket of this name has used up.
 fn limited(upstream: &Upstream) -> Value {
     json!({
         "upstream": upstream.url(),
+        "fair": { "rate": "1/h", "burst": 5 },
         "limits": [{ "id": "each", "tiers": [{ "kind": "fixed", "limit": 2, "period": "1d" }] }],
     })
 }

@@ -91,7 +91,7 @@ async fn a_job_keeps_its_priority_when_it_is_tried_again_or_replayed() {
     let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), read(&taken).1), (replayed.id, High));
     settle(&replica, taken, buried("no luck")).await;
-    let edited = bucket.replay_edited(replayed.id, "y".into(), None).await.unwrap();
+    let edited = bucket.replay_edited(replayed.id, "y".into(), None, None).await.unwrap();
     let Replayed::As(edited) = edited else { panic!("there is room") };
     let taken = take_one(&replica).await;
     assert_eq!((taken.claim.id(), read(&taken).1), (edited.id, High));

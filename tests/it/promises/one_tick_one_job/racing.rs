@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Kind, TickEnd};
+use dripfeed_bucket::{Bucket, BucketSettings, Defined, Kind, NewSchedule, NextTick, TickEnd};
 use dripfeed_job::schedule::{Missed, Policy};
 use dripfeed_tests::buckets::{self, DELIVERED, join, open, settle, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -105,4 +105,19 @@ async fn a_schedule_that_is_another_one_by_now_submits_nothing_of_the_old_one() 
     assert_eq!(bucket.submit_ticks(vec![job()]).await.unwrap(), [TickEnd::Gone]);
     assert_eq!(bucket.pass_ticks(&[(&found.due[0], step)]).await.unwrap(), [false]);
     assert_eq!(bucket.census().await.unwrap().level, 0);
+}
+
+#[tokio::test]
+async fn a_pause_that_meets_a_definition_stays() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    define(&bucket, "nightly", now_ms(&redis).await + LONG * 1000).await;
+    let (id, job) = ("nightly".parse().expect("a name"), buckets::job("x"));
+    let known = bucket.schedule(&id).await.unwrap().1.expect("it is there");
+    assert!(bucket.switch_schedule(&known, true, None).await.unwrap());
+    // Of one who read it before.
+    let (paused, next) = (false, NextTick::Unchanged);
+    let stale = NewSchedule { id: &id, known: Some(&known), definition: "{}", job: &job, paused, next };
+    assert_eq!(bucket.define_schedule(&stale).await.unwrap(), Defined::Changed);
+    assert!(bucket.schedule(&id).await.unwrap().1.expect("it is there").state.paused);
 }

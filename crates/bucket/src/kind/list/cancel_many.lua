@@ -27,9 +27,9 @@ end
 local bound = read_head('{"id":"' .. last .. '",')
 local ended_otherwise = math.max(0, tonumber(ended_so_far(keys.tally)) - before)
 
-local cancelled, at_end = 0, false
+local gone, at_end = {}, false
 for _ = 1, LOOKED_AT do
-  if cancelled >= most or not may_read() then break end
+  if #gone >= most or not may_read() then break end
   local element = redis.call('LINDEX', JOBS, at)
   if not element then
     at_end = true
@@ -40,14 +40,17 @@ for _ = 1, LOOKED_AT do
   local entry = head and entry_of(JOBS, element)
   local caller = entry and caller_of(entry)
   if head and not comes_after(head, bound) and (wanted == '' or caller == wanted) then
-    redis.call('LREM', JOBS, 1, element)
     local outcome = outcome_of('cancelled', 'bulk cancel', 0, caller)
     record(keys, head.id, outcome, 'cancelled', counted_bytes(entry), caller)
-    cancelled = cancelled + 1
-  else
-    at = at + 1
+    gone[#gone + 1] = at
   end
+  at = at + 1
 end
 
+-- Marked and then removed in one walk: LREM looks for each element from the head on.
+local MARK = '\0gone'
+for _, index in ipairs(gone) do redis.call('LSET', JOBS, index, MARK) end
+if #gone > 0 then at = at - redis.call('LREM', JOBS, #gone, MARK) end
+
 record_exits(keys)
-return { cancelled, last, at_end and -1 or at, whole(ended_otherwise) }
+return { #gone, last, at_end and -1 or at, whole(ended_otherwise) }

@@ -8,15 +8,15 @@ local function read_leaving(jobs, tally, at, most)
     if not element then return read, true end
     local size, head = count_read(element), read_head(element)
     if head then
-      read[#read + 1] = { head.id, element, '', '' }
+      read[#read + 1] = { head.id, element, '', '', '' }
     elseif size > LARGEST_FOREIGN then
       -- Too large to be given an id, or to be moved.
-      read[#read + 1] = { '0-0', '', '', '' }
+      read[#read + 1] = { '0-0', '', '', '', '' }
     else
       -- Somebody else has put it there. It keeps its id, by which the new job is known when this is done again.
       head, element = adopt(tally, element)
       redis.call('LSET', jobs, index, element)
-      read[#read + 1] = { head.id, element, '', '' }
+      read[#read + 1] = { head.id, element, '', '', '' }
     end
   end
   return read, false

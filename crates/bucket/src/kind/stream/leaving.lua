@@ -1,8 +1,8 @@
--- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts
--- }…, and whether these are the last.
+-- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts,
+-- '1' where it waits for room among the dead letters }…, and whether these are the last.
 -- needs: budget
 local function read_leaving(jobs, _, after, most)
-  local ATTEMPTS, PARKED = KEYS[#KEYS - 7], KEYS[#KEYS - 2]
+  local ATTEMPTS, UNBURIED, PARKED = KEYS[#KEYS - 7], KEYS[#KEYS - 6], KEYS[#KEYS - 2]
   local read, from = {}, after == '' and '-' or '(' .. after
   while #read < most and may_read() do
     local found = redis.call('XRANGE', jobs, from, '+', 'COUNT', 1)[1]
@@ -11,7 +11,8 @@ local function read_leaving(jobs, _, after, most)
     count_read(entry)
     from = '(' .. id
     local due, failures = redis.call('ZSCORE', PARKED, id), redis.call('HGET', ATTEMPTS, id)
-    read[#read + 1] = { id, entry, due or '', failures or '' }
+    local is_dead = redis.call('HEXISTS', UNBURIED, id) == 1
+    read[#read + 1] = { id, entry, due or '', failures or '', is_dead and '1' or '' }
   end
   return read, false
 end

@@ -29,6 +29,8 @@ pub(super) struct LeavingJob {
     /// ms since the epoch.
     pub(super) due_ms: Option<u64>,
     pub(super) failures: u64,
+    /// It has failed for good, and waits for room among the dead letters.
+    pub(super) is_dead: bool,
     pub(super) job: Result<Job, Unreadable>,
 }
 
@@ -98,5 +100,5 @@ fn read(reply: &mut Reply, kind: Kind) -> Result<LeavingJob, BucketError> {
     // A zset writes what is large as 1.7e+12.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole ms, far below 2^53")]
     let due_ms = due.parse::<f64>().ok().filter(|due| *due >= 0.0).map(|due| due as u64);
-    Ok(LeavingJob { id, due_ms, failures: failures.parse().unwrap_or(0), job })
+    Ok(LeavingJob { id, due_ms, failures: failures.parse().unwrap_or(0), is_dead: reply.shown()? == "1", job })
 }

@@ -20,7 +20,10 @@ pub(super) enum MovePlan {
 
 impl Mover {
     pub(super) fn plan(&self, leaving: LeavingJob, now_ms: u64) -> MovePlan {
-        let LeavingJob { id, due_ms, failures, job } = leaving;
+        let LeavingJob { id, due_ms, failures, is_dead, job } = leaving;
+        if is_dead {
+            return MovePlan::Leave("it has failed for good, and waits for room among the dead letters".to_owned());
+        }
         let job = match job {
             Ok(job) => job,
             Err(unreadable) => return MovePlan::Leave(unreadable.to_string()),

@@ -87,7 +87,11 @@ do
     local clock, wall, was, lost = string.match(known or '', '^(%d+) (%d+) (%x+) (%d+)$')
     local is_state_lost = is_counted and not clock
     if text == '' then
-      if is_counted then end_bounds(pace_key, is_state_lost) end
+      if is_counted then
+        end_bounds(pace_key, is_state_lost)
+      elseif pace.flows then
+        redis.call('HDEL', pace_key, 'flows')
+      end
       return nil
     end
     flow_state.is_in_force, flow_state.is_take = true, true

@@ -2,9 +2,9 @@
 -- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide
 -- needs: kind/ends, kind/give
 
--- Up to `want` jobs in all, of each as many as `bounds` let through, where some are given. Whether that was all that
--- waits in flows. (What it needs stands inside: Redis makes each function of a script again in each call, and a script
--- has no room for more than 200 names.)
+-- Hands out up to `want` jobs, of each flow at most as many as `bounds` allows (nil: no limit). Whether these were all
+-- jobs that wait in flows. (Its functions stand inside it, because Redis creates them again in each call, and Lua
+-- allows at most 200 local variables.)
 local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- How many flows are read at once at least, and how many one script reads; and of how many ranges it looks for jobs,
   -- which somebody may have cancelled.
@@ -144,7 +144,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     flow.is_full = flow.bound and flow.bound.room < 1
   end
 
-  -- Those who had nothing left, or may have no more, are in the line no more.
+  -- Removes flows that have no further job, or are at their limit, from the line.
   local function leave_line()
     local line = {}
     for _, flow in ipairs(turn.line) do
@@ -166,7 +166,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     return is_claimed
   end
 
-  -- What somebody else has is left to him.
+  -- Skips jobs that another consumer has claimed.
   local function claim_chosen()
     local is_claimed = #turn.unclaimed > 0 and claim(turn.unclaimed)
     for i, job in ipairs(turn.jobs) do

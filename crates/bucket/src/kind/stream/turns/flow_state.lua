@@ -51,7 +51,7 @@ end
 
 -- A take notes at its end who is there.
 function flow_state.note_newcomers()
-  if flow_state.is_take or redis.call('EXISTS', flow_state.hash) == 0 then return end
+  if flow_state.is_take or redis.call('HEXISTS', flow_state.hash, 'clock') == 0 then return end
   redis.call('HSET', flow_state.hash, 'came', 1)
 end
 
