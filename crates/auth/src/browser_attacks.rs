@@ -14,9 +14,13 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 use crate::api_keys::ApiKeys;
 
 /// Whether a request comes from a page of this origin, or from no page. Browsers send `Origin` with every request that
-/// may change something.
+/// may change something, but not with a GET or HEAD for an image or a link, which a proxied request may be: of these
+/// `Sec-Fetch-Site` says where they come from.
 #[must_use]
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
+    if headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none") {
+        return false;
+    }
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
     let host_of_origin = text(origin).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
     let host = headers.get(header::HOST).and_then(text);
@@ -132,5 +136,10 @@ mod tests {
         assert!(!check(&[("host", "a:7180"), ("origin", "http://a")]));
         assert!(!check(&[("host", "a:7180"), ("origin", "null")]));
         assert!(!check(&[("origin", "http://a")]));
+        assert!(check(&[("host", "a"), ("sec-fetch-site", "none")]));
+        assert!(check(&[("host", "a"), ("origin", "http://a"), ("sec-fetch-site", "same-origin")]));
+        for site in ["cross-site", "same-site"] {
+            assert!(!check(&[("host", "a"), ("sec-fetch-site", site)]), "{site}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! `api_keys` finds a key by its hash, `caller` reads it from the headers of a request, `scopes` and `selector` define
 //! what it may do, and in which buckets and services. `key_registry` has the keys created over the API.
-//! `browser_attacks` refuses cross-site requests and DNS rebinding.
+//! `browser_attacks` refuses cross-site requests and DNS rebinding. `shares` limits what one caller may
+//! hold of what all need.
 //!
 //! **Architecture invariant:** nothing here answers a request. Each protocol turns these values into its own errors.
 
@@ -17,6 +18,7 @@ mod key_table;
 mod new_key;
 mod scopes;
 mod selector;
+mod shares;
 
 pub use api_key::ApiKey;
 pub use api_keys::ApiKeys;
@@ -34,3 +36,7 @@ pub use key_registry::scripts::KEY_FRAGMENTS;
 pub use new_key::new_key;
 pub use scopes::{ChangeKeys, Define, Operate, Permission, Read, ReadKeys, Scope, Submit};
 pub use selector::{BucketSet, Selector, ServiceSet};
+pub use shares::caller_counts::CallerCounts;
+pub use shares::turns::{CallerTurns, LOOKUPS, SUBMISSIONS, Turn};
+pub use shares::wait_limit::{WaitLimit, WaitPermit};
+pub use shares::waiter::Waiter;

@@ -2,20 +2,29 @@
 
 use std::sync::Arc;
 
-use dripfeed_auth::{ApiKeys, Caller, Scope};
+use dripfeed_auth::{ApiKeys, Caller, CallerTurns, SUBMISSIONS, Scope, Turn, Waiter};
+use dripfeed_http::Peer;
 use dripfeed_limit::ServiceName;
 use http::HeaderMap;
 use tonic::metadata::MetadataMap;
-use tonic::{Code, Status};
+use tonic::{Code, Extensions, Status};
 
 use crate::refusal::unread_key;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Access(Arc<ApiKeys>);
+pub(crate) struct Access {
+    keys: Arc<ApiKeys>,
+    checks: Arc<CallerTurns>,
+}
 
 impl Access {
-    pub(crate) const fn new(keys: Arc<ApiKeys>) -> Self {
-        Self(keys)
+    pub(crate) fn new(keys: Arc<ApiKeys>) -> Self {
+        Self { keys, checks: Arc::new(CallerTurns::new(SUBMISSIONS)) }
+    }
+
+    /// The turn of one check, as over HTTP: however many a caller sends, few of them are on their way to Redis.
+    pub(crate) async fn turn(&self, caller: &Caller, extensions: &Extensions) -> Turn {
+        self.checks.take_one(waiter(caller, extensions)).await
     }
 
     /// Authorizes a caller for a service.
@@ -37,12 +46,17 @@ impl Access {
     /// Authorizes the caller of a request with these header fields.
     pub(crate) async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Status> {
         let unknown = || Status::unauthenticated("send a valid key as `authorization: Bearer …`");
-        let caller = self.0.authenticate(headers).await.map_err(|error| unread_key(&error))?.ok_or_else(unknown)?;
+        let caller = self.keys.authenticate(headers).await.map_err(|error| unread_key(&error))?.ok_or_else(unknown)?;
         if !caller.may(scope) {
             return Err(Status::new(Code::PermissionDenied, format!("this key lacks the scope `{}`", scope.as_str())));
         }
         Ok(caller)
     }
+}
+
+/// Who asks, by its key, or by its address where there are no keys.
+pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> Waiter {
+    Waiter::new(caller.id(), extensions.get::<Peer>().map(|peer| peer.0.to_canonical()))
 }
 
 pub(crate) fn unknown_service() -> Status {

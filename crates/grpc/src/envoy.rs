@@ -46,6 +46,7 @@ impl RateLimitService for Envoy {
             .map(|(place, descriptor)| DescribedRequest::read(place, descriptor, *hits_addend))
             .collect::<Result<_, _>>()?;
         let requests: Vec<Checked<'_>> = described.iter().map(|described| described.request(caller.id())).collect();
+        let _turn = self.access.turn(&caller, request.extensions()).await;
         let combined = self.services.check_together(&service, &requests).await.map_err(|error| refusal(&error))?;
         Ok(Response::new(self.answer(&combined.ok_or_else(unknown_service)?)))
     }

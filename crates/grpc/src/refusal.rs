@@ -32,6 +32,7 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         BucketError::Reply { .. }
         | BucketError::Cursor(_)
         | BucketError::Unsupported(_)
+        | BucketError::Edit(_)
         | BucketError::Turns { .. }
         | BucketError::OutcomeTarget(_)
         | BucketError::OutboxFull => {

@@ -8,16 +8,16 @@ mod work;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use dripfeed_auth::WaitLimit;
 use dripfeed_bucket::Buckets;
 use futures::Stream;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use self::active::ActiveStream;
 use self::asked::Asked;
 use self::work::Work;
-use crate::access::Access;
+use crate::access::{Access, waiter};
 use crate::external_scaler::external_scaler_server::ExternalScaler;
 use crate::external_scaler::{
     GetMetricSpecResponse, GetMetricsRequest, GetMetricsResponse, IsActiveResponse, MetricSpec, MetricValue,
@@ -26,19 +26,20 @@ use crate::external_scaler::{
 
 /// The one metric: its target is 1, so its value is the number of processors.
 const METRIC: &str = "replicas";
-/// Streams at once.
-const MOST_STREAMS: usize = 100;
+/// Streams at once, of all callers and of each.
+const MOST_STREAMS: usize = 200;
+const MOST_STREAMS_OF_ONE: usize = 100;
 
 pub(crate) struct Scaler {
     work: Work,
-    streams: Arc<Semaphore>,
+    streams: WaitLimit,
     /// Ends all streams.
     draining: CancellationToken,
 }
 
 impl Scaler {
     pub(crate) fn new(buckets: Arc<Buckets>, access: Access, draining: CancellationToken) -> Self {
-        Self { work: Work::new(buckets, access), streams: Arc::new(Semaphore::new(MOST_STREAMS)), draining }
+        Self { work: Work::new(buckets, access), streams: WaitLimit::new(MOST_STREAMS, MOST_STREAMS_OF_ONE), draining }
     }
 }
 
@@ -55,11 +56,15 @@ impl ExternalScaler for Scaler {
         &self,
         request: Request<ScaledObjectRef>,
     ) -> Result<Response<Self::StreamIsActiveStream>, Status> {
+        let extensions = request.extensions().clone();
         let asked = Asked::of(request)?;
         // Refused at once, instead of at the first look.
-        self.work.allows(&asked).await?;
-        let most = || Status::resource_exhausted(format!("too many streams are open: at most {MOST_STREAMS}"));
-        let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| most())?;
+        let caller = self.work.allows(&asked).await?;
+        let most = || {
+            let detail = format!("too many streams are open: at most {MOST_STREAMS_OF_ONE} of one caller");
+            Status::resource_exhausted(detail)
+        };
+        let permit = self.streams.enter(waiter(&caller, &extensions)).ok_or_else(most)?;
         Ok(Response::new(Box::pin(
             ActiveStream::new(self.work.clone(), asked, self.draining.clone(), permit).answers(),
         )))

@@ -38,9 +38,10 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<RegisterServiceResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (_, service) = self.access.allow(request.metadata(), Scope::Operate, &name).await?;
+        let (caller, service) = self.access.allow(request.metadata(), Scope::Operate, &name).await?;
         let rules = rules::read(asked)?;
         self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
+        tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
         Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))
     }
 
@@ -53,6 +54,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, &name).await?;
         let headers = headers(asked)?;
         let checked = checked(asked, &caller, &headers)?;
+        let _turn = self.access.turn(&caller, request.extensions()).await;
         let decision = self.services.check(&service, &checked).await.map_err(|error| refusal(&error))?;
         Ok(Response::new(answer::of(&decision.ok_or_else(unknown_service)?)))
     }

@@ -8,7 +8,7 @@ mod stream;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use http::{HeaderMap, header};
 use serde::Deserialize;
 
@@ -20,7 +20,6 @@ use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
-use crate::shares::Waiter;
 
 /// Buckets whose whole state one stream may ask for.
 const MOST_STATES: usize = 64;

@@ -1,8 +1,9 @@
 //! The state shared by all handlers.
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use dripfeed_auth::ApiKeys;
+use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Turn, WaitLimit, Waiter};
 use dripfeed_bucket::{Bucket, BucketError, Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
@@ -15,11 +16,8 @@ use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::problem::Problem;
 use crate::readings::Readings;
+use crate::request::body::budget::BodyBudget;
 use crate::settings::IntakeSettings;
-use crate::shares::Waiter;
-use crate::shares::body_budget::BodyBudget;
-use crate::shares::turns::{self, CallerTurns};
-use crate::shares::wait_limit::WaitLimit;
 
 /// The HTTP API. Cheap to clone.
 #[derive(Clone)]
@@ -68,8 +66,8 @@ impl Intake {
             metrics,
             exporter,
             body_budget,
-            submissions: CallerTurns::new(turns::SUBMISSIONS),
-            lookups: CallerTurns::new(turns::LOOKUPS),
+            submissions: CallerTurns::new(SUBMISSIONS),
+            lookups: CallerTurns::new(LOOKUPS),
             waits,
             streams,
             readings,
@@ -143,6 +141,12 @@ impl Intake {
         W: Future<Output = Result<T, BucketError>> + Send + 'static,
     {
         Ok(self.0.lookups.run(caller, work(bucket.clone())).await??)
+    }
+
+    /// The turn of a caller whose request reads more of Redis than the state of one job or bucket. It lasts until it is
+    /// dropped.
+    pub(crate) async fn lookup_turn(&self, caller: &Caller, address: Option<IpAddr>) -> Turn {
+        self.0.lookups.take_one(Waiter::new(caller.id(), address)).await
     }
 
     pub(crate) fn waits(&self) -> &WaitLimit {

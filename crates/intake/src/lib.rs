@@ -22,7 +22,6 @@ mod router;
 mod schedules;
 mod services;
 mod settings;
-mod shares;
 mod submit;
 
 pub use buckets::define::definitions::{DefinitionError, Definitions, PreparedDefinition};

@@ -21,6 +21,7 @@ use dripfeed_http::{Health, NotReady};
 use dripfeed_job::duration::ms_up;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
+use tokio::task::JoinError;
 use utoipa::ToSchema;
 
 pub(crate) use self::code::Code;
@@ -201,6 +202,13 @@ impl Serialize for Problem {
             more: &self.more,
         };
         document.serialize(serializer)
+    }
+}
+
+impl From<JoinError> for Problem {
+    /// Of a task that panicked: the panic hook has logged that.
+    fn from(_: JoinError) -> Self {
+        Self::internal()
     }
 }
 

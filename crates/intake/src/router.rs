@@ -23,6 +23,8 @@ use crate::intake::Intake;
 use crate::openapi::{document, published};
 use crate::probes;
 use crate::problem::{Code, Problem};
+use crate::request::body;
+use crate::request::client_ip::ClientIp;
 use crate::submit::proxy;
 
 /// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
@@ -46,12 +48,17 @@ impl Intake {
 
     /// All routes, and a page whose routes include `/`.
     pub fn router_with(&self, page: Router) -> Router {
-        self.complete(self.routes().merge(page))
+        self.complete(self.routes().merge(self.with_bodies(page)))
     }
 
     /// A page alone, for its own address, protected as the API is.
     pub fn page_alone(&self, page: Router) -> Router {
-        self.complete(page)
+        self.complete(self.with_bodies(page))
+    }
+
+    /// A page is given the whole body of each request, read within the limits of time and memory of the API's.
+    fn with_bodies(&self, page: Router) -> Router {
+        page.layer(from_fn_with_state(self.clone(), read_body))
     }
 
     /// What monitors ask periodically: the same routes, and none else.
@@ -162,14 +169,28 @@ pub(crate) fn check_host<B>(intake: &Intake, request: &Request<B>) -> Result<(),
     Err(Problem::new(Code::UnknownHost, detail))
 }
 
+async fn read_body(State(intake): State<Intake>, request: Request<Body>, next: Next) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let ClientIp(address) = ClientIp::of(&parts, &intake);
+    let body = body::read_form(address, body, &intake).await?;
+    Ok(next.run(Request::from_parts(parts, body.into())).await)
+}
+
 async fn refuse_while_draining(State(health): State<Health>, request: Request<Body>, next: Next) -> Response {
     if health.is_draining() { Problem::draining().into_response() } else { next.run(request).await }
 }
 
 /// As [`refuse_while_draining`]. Safe methods of the API read; a proxied request is a submission whatever its method.
+/// An operation ends also when its caller leaves: what it did is to stand in the audit log. A submission may wait for
+/// the end of its job, for its caller alone.
 async fn answer_call(health: State<Health>, request: Request<Body>, next: Next) -> Response {
-    let is_read = request.method().is_safe();
-    let response = refuse_while_draining(health, request, next).await;
+    let (is_read, path) = (request.method().is_safe(), request.uri().path());
+    let is_operation = !is_read && front::bucket_of(path).is_none();
+    let answering = refuse_while_draining(health, request, next);
+    if is_operation {
+        return tokio::spawn(answering).await.unwrap_or_else(|_| Problem::internal().into_response());
+    }
+    let response = answering.await;
     if is_read { Problem::response_to_read(response) } else { response }
 }
 

@@ -9,6 +9,10 @@ use thiserror::Error;
 pub const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
 
+/// What the name of the dashboard's session cookie begins with, and over TLS before that.
+pub const SESSION_COOKIE: &str = "dripfeed_";
+pub const SECURE_COOKIE: &str = "__Host-";
+
 /// The tick of a schedule's job (RFC 3339).
 pub const SCHEDULED_FOR: HeaderName = HeaderName::from_static("dripfeed-scheduled-for");
 
@@ -78,7 +82,8 @@ impl ForwardHeaders {
         Ok(())
     }
 
-    /// The headers of a proxied request, without connection headers and those of dripfeed.
+    /// The headers of a proxied request, without connection headers, those of dripfeed, and the session of its
+    /// dashboard, which browsers send to all paths of an intake.
     ///
     /// # Errors
     /// For too many headers, or too many bytes of them.
@@ -101,7 +106,9 @@ impl ForwardHeaders {
             if value.to_str().is_err() {
                 return Err(BadForward::Value(name.to_string()));
             }
-            forward.add(name.clone(), value.clone())?;
+            if let Some(value) = without_session(name, value) {
+                forward.add(name.clone(), value)?;
+            }
         }
         Ok(forward)
     }
@@ -164,6 +171,18 @@ fn read(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), BadForward
         return Err(BadForward::Own(shown()));
     }
     Ok((name, value))
+}
+
+/// None: nothing is left.
+fn without_session(name: &HeaderName, value: &HeaderValue) -> Option<HeaderValue> {
+    let is_session = |cookie: &&str| {
+        let cookie = cookie.trim();
+        cookie.strip_prefix(SECURE_COOKIE).unwrap_or(cookie).starts_with(SESSION_COOKIE)
+    };
+    let cookies = value.to_str().ok().filter(|cookies| name == header::COOKIE && cookies.contains(SESSION_COOKIE));
+    let Some(cookies) = cookies else { return Some(value.clone()) };
+    let others: Vec<&str> = cookies.split(';').filter(|cookie| !is_session(cookie)).map(str::trim).collect();
+    if others.is_empty() { None } else { HeaderValue::from_str(&others.join("; ")).ok() }
 }
 
 fn weight(name: &HeaderName, value: &HeaderValue) -> usize {

@@ -64,17 +64,20 @@ impl Redaction {
         if masked { Shown::Masked(json.to_string()) } else { Shown::Whole }
     }
 
+    /// What is no text can't be parsed, and may be such a JSON text in another encoding, or compressed.
+    #[must_use]
+    pub const fn of_bytes(&self) -> Shown {
+        if self.pointers.is_empty() { Shown::Whole } else { Shown::Hidden }
+    }
+
     /// A dead letter or a job of the API.
     pub fn mask_item(&self, item: &mut Value) {
-        for pointer in ["/body", "/outcome/body"] {
-            if let Some(body) = item.pointer_mut(pointer) {
-                self.mask_body(body);
-            }
+        self.mask_body_of(item);
+        if let Some(outcome) = item.get_mut("outcome") {
+            self.mask_body_of(outcome);
         }
         for failed in item.get_mut("failed_attempts").and_then(Value::as_array_mut).into_iter().flatten() {
-            if let Some(body) = failed.get_mut("body") {
-                self.mask_body(body);
-            }
+            self.mask_body_of(failed);
         }
         let headers = item.get_mut("headers").and_then(Value::as_array_mut);
         for header in headers.into_iter().flatten() {
@@ -84,13 +87,27 @@ impl Redaction {
         }
     }
 
-    fn mask_body(&self, body: &mut Value) {
-        match body.as_str().map_or(Shown::Whole, |text| self.of_text(text)) {
-            Shown::Whole => {}
-            Shown::Masked(text) => *body = text.into(),
-            Shown::Hidden => *body = MASK.into(),
+    /// Bytes are in `body_base64` of a letter, and in `body` of an answer that has `base64`.
+    fn mask_body_of(&self, item: &mut Value) {
+        let Some(item) = item.as_object_mut() else { return };
+        let is_bytes = ["body_base64", "base64"].iter().filter_map(|name| item.get(*name)).any(is_given);
+        let text = item.get("body").and_then(Value::as_str);
+        let shown = if is_bytes { self.of_bytes() } else { text.map_or(Shown::Whole, |text| self.of_text(text)) };
+        let masked = match shown {
+            Shown::Whole => return,
+            Shown::Masked(text) => text,
+            Shown::Hidden => MASK.to_owned(),
+        };
+        item.insert("body".to_owned(), masked.into());
+        if is_bytes {
+            item.entry("body_base64").and_modify(|bytes| *bytes = Value::Null);
+            item.entry("base64").and_modify(|is_base64| *is_base64 = false.into());
         }
     }
+}
+
+fn is_given(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false))
 }
 
 #[cfg(test)]
@@ -134,9 +151,24 @@ mod tests {
             "failed_attempts": [{"body": r#"{"items":["redacted"]}"#}, {"body": null}],
         });
         assert_eq!(letter, expected);
-        let mut without = json!({"body": null, "body_base64": "/w==", "headers": null});
-        redaction().mask_item(&mut without);
-        assert_eq!(without, json!({"body": null, "body_base64": "/w==", "headers": null}));
+    }
+
+    #[test]
+    fn bytes_are_hidden_where_members_are_redacted() {
+        let letter = json!({
+            "body": null, "body_base64": "/w==", "headers": null,
+            "outcome": {"body": "/w==", "base64": true}, "failed_attempts": [{"body": "/w==", "base64": true}],
+        });
+        let mut masked = letter.clone();
+        redaction().mask_item(&mut masked);
+        let answer = json!({"body": "redacted", "base64": false});
+        let expected = json!({
+            "body": "redacted", "body_base64": null, "headers": null, "outcome": answer, "failed_attempts": [answer],
+        });
+        assert_eq!(masked, expected);
+        let mut whole = letter.clone();
+        Redaction::new(&["X-Api-Key".to_owned()]).unwrap().mask_item(&mut whole);
+        assert_eq!(whole, letter, "no member is redacted");
     }
 
     #[test]

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// For so long after a small request others are expected.
+/// More small requests are expected for this long after the last one.
 const RECENT: Duration = Duration::from_millis(100);
-/// A rest is as long as its request took; beside small requests that many times over as the request has these bytes.
-/// How long others wait grows with the square of what a request takes: so they wait no longer for few large ones than
-/// for many small ones.
+/// A rest is as long as its request took. While small requests arrive, it is that times bytes / UNIT. The delay of
+/// others grows with the square of a request's time, so few large requests delay them no more than many small ones.
 const UNIT: usize = 64 * 1024;
 const LONGEST_REST: Duration = Duration::from_millis(250);
 

@@ -1,5 +1,7 @@
 use dripfeed_tests::service::Service;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::reader::{Reader, key};
 
@@ -118,5 +120,24 @@ async fn a_key_without_operate_sees_no_action_and_can_do_none() {
         let answer = reader.post(path, &format!("{token}{fields}")).await;
         assert_eq!(answer.status, 403, "{path}: {answer:?}");
         assert!(String::from_utf8_lossy(&answer.body).contains("lacks the scope"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_times_out_holds_no_connection() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.role("intake", &["intake.body_timeout=\"200ms\""]).await;
+    let host = intake.url().trim_start_matches("http://").to_owned();
+    for (path, bytes, status) in [("/sign-in", 1000, 408), ("/buckets/b/pause", 1000, 408), ("/sign-in", 1 << 22, 413)]
+    {
+        let mut connection = TcpStream::connect(&host).await.expect("a connection");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {bytes}\r\n\r\nkey="
+        );
+        connection.write_all(head.as_bytes()).await.expect("it is sent");
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.expect("the connection is closed");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
     }
 }

@@ -35,6 +35,33 @@ async fn what_is_redacted_leaves_by_no_page() {
     assert_eq!(letter.json()["headers"][0]["value"], "4111", "{letter:?}");
 }
 
+#[tokio::test]
+async fn a_payload_that_is_no_text_is_not_shown_where_members_are_redacted() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.role("intake", &[REDACT]).await;
+    let client = intake.client();
+    // Latin-1, so that it is no UTF-8.
+    let payload: Vec<u8> = [br#"{"card":{"number":"4111"},"name":"M"#.as_slice(), b"\xfcller\"}"].concat();
+    let request = client.request(http::Method::POST, "/v1/buckets/b/jobs");
+    let id = client.call(request, payload.clone()).await.expect("an answer").text("id");
+    let answer = AnswerBody::new(None, &payload, false);
+    let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));
+    let replica = join(&bucket, "east").await;
+    let bury = Settlement::Bury { reason: "no luck".to_owned(), status: Some(500), answer: Some(answer), called: true };
+    replica.settle_with(take_one(&replica).await.claim, bury, Feedback::default()).await.expect("Redis answers");
+
+    let reader = Reader::of(&intake);
+    for path in [format!("/buckets/b/jobs/{id}"), format!("/buckets/b/dead/{id}"), "/buckets/b/dead/export".to_owned()]
+    {
+        let page = reader.text(&path).await;
+        // As text, as bytes, and as base64.
+        for secret in ["4111", "34 31 31 31", "QxMTEi"] {
+            assert!(!page.contains(secret), "{path}: {page}");
+        }
+    }
+    replica.leave().await.expect("Redis answers");
+}
+
 /// The job fails with an answer that is cut, and dies of one that is whole.
 async fn die(service: &Service, payload: &str) {
     let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));

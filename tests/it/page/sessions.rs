@@ -51,6 +51,9 @@ async fn a_sign_in_leads_to_our_own_pages_alone() {
         ("%2F%2Fevil.example", "/"),
         ("https%3A%2F%2Fevil.example", "/"),
         ("%2F%5Cevil.example", "/"),
+        // Browsers leave out tabs and line breaks.
+        ("%2F%09%2Fevil.example", "/"),
+        ("%2F%0A%2Fevil.example", "/"),
         ("", "/"),
     ] {
         let answer = reader.post("/sign-in", &format!("key=reader&next={next}")).await;

@@ -23,7 +23,9 @@ pub(crate) struct Next {
 impl Next {
     /// A path of ours, and nothing else.
     fn path(&self) -> &str {
-        let is_ours = |path: &&str| path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
+        // Browsers take `\` for `/`, and leave out tabs and line breaks.
+        let is_misread = |c: char| c == '\\' || c.is_control();
+        let is_ours = |path: &&str| path.starts_with('/') && !path.starts_with("//") && !path.contains(is_misread);
         self.next.as_deref().filter(is_ours).unwrap_or("/")
     }
 }

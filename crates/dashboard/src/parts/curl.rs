@@ -8,7 +8,8 @@ pub(crate) fn of(redaction: &Redaction, bucket: &str, letter: &DeadLetter, addre
     let url = format!("{address}/v1/buckets/{bucket}/jobs");
     let fields = fields(letter);
     if let Some(base64) = &letter.body_base64 {
-        return Some(format!("printf %s {base64} | base64 -d | curl {url}{fields} --data-binary @-"));
+        let command = format!("printf %s {base64} | base64 -d | curl {url}{fields} --data-binary @-");
+        return (redaction.of_bytes() == Shown::Whole).then_some(command);
     }
     let body = letter.body.as_deref().unwrap_or_default();
     let body = match redaction.of_text(body) {

@@ -26,7 +26,7 @@ pub(crate) struct Payload<'a> {
 
 pub(crate) fn of(redaction: &Redaction, payload: &Payload<'_>) -> Markup {
     let Some(text) = payload.text else { return html! { p.faint { "none was kept" } } };
-    match if payload.is_base64 { Shown::Whole } else { redaction.of_text(text) } {
+    match if payload.is_base64 { redaction.of_bytes() } else { redaction.of_text(text) } {
         Shown::Whole => whole(text, payload),
         Shown::Masked(masked) => html! {
             p.faint { "Some of its fields are redacted." }

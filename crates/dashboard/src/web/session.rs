@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use dripfeed_job::forward::{SECURE_COOKIE, SESSION_COOKIE};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::{HeaderMap, HeaderValue, header};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -104,9 +105,9 @@ impl Sessions {
 
     /// Cookies don't know ports: two installations on one machine need two names.
     fn name(&self) -> String {
-        let prefix = if self.secure { "__Host-" } else { "" };
+        let prefix = if self.secure { SECURE_COOKIE } else { "" };
         let [a, b, c, d, ..] = self.derived("cookie name", &[]);
-        format!("{prefix}dripfeed_{a:02x}{b:02x}{c:02x}{d:02x}")
+        format!("{prefix}{SESSION_COOKIE}{a:02x}{b:02x}{c:02x}{d:02x}")
     }
 
     fn set_cookie(&self, value: &str, more: &str) -> Option<HeaderValue> {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use dripfeed_auth::WaitPermit;
 use futures::{Stream, stream};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
@@ -22,11 +22,11 @@ pub(super) struct ActiveStream {
     ticks: Interval,
     /// What was said last.
     active: Option<bool>,
-    _permit: OwnedSemaphorePermit,
+    _permit: WaitPermit,
 }
 
 impl ActiveStream {
-    pub(super) fn new(work: Work, asked: Asked, draining: CancellationToken, permit: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(work: Work, asked: Asked, draining: CancellationToken, permit: WaitPermit) -> Self {
         let mut ticks = interval(BETWEEN_LOOKS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { work, asked, draining, ticks, active: None, _permit: permit }

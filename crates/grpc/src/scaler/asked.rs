@@ -1,6 +1,6 @@
 //! Which buckets a trigger means, and with which key it asks.
 
-use dripfeed_auth::Scope;
+use dripfeed_auth::{Caller, Scope};
 use dripfeed_bucket::{Bucket, Buckets};
 use http::{HeaderMap, HeaderValue, header};
 use tonic::{Request, Status};
@@ -35,16 +35,17 @@ impl Asked {
         Ok(Self { bucket, headers })
     }
 
-    pub(super) async fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<Vec<Bucket>, Status> {
+    pub(super) async fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<(Caller, Vec<Bucket>), Status> {
         let caller = access.caller(&self.headers, Scope::Read).await?;
         if self.bucket == ALL {
-            return Ok(buckets.among(|name| caller.may_use(name)));
+            let theirs = buckets.among(|name| caller.may_use(name));
+            return Ok((caller, theirs));
         }
         // Checked before the lookup, as for services.
         if !caller.may_use(&self.bucket) {
             return Err(Status::permission_denied("this key has no access to this bucket"));
         }
         let unknown = || Status::not_found("unknown bucket; add it to the configuration");
-        buckets.get(&self.bucket).map(|bucket| vec![bucket]).ok_or_else(unknown)
+        Ok((caller, vec![buckets.get(&self.bucket).ok_or_else(unknown)?]))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dripfeed_auth::Caller;
 use dripfeed_bucket::{Buckets, Slots};
 use tonic::Status;
 
@@ -20,14 +21,14 @@ impl Work {
         Self { buckets, access }
     }
 
-    /// Whether the key may read the buckets.
-    pub(super) async fn allows(&self, asked: &Asked) -> Result<(), Status> {
-        asked.buckets(&self.access, &self.buckets).await.map(drop)
+    /// The caller, if it may read the buckets.
+    pub(super) async fn allows(&self, asked: &Asked) -> Result<Caller, Status> {
+        asked.buckets(&self.access, &self.buckets).await.map(|(caller, _)| caller)
     }
 
     /// Checks the key each time: it may be revoked while a stream is open.
     pub(super) async fn slots(&self, asked: &Asked) -> Result<Slots, Status> {
-        let buckets = asked.buckets(&self.access, &self.buckets).await?;
+        let (_, buckets) = asked.buckets(&self.access, &self.buckets).await?;
         Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error))
     }
 }

@@ -86,3 +86,23 @@ async fn a_trigger_needs_a_key_that_may_read_its_bucket() {
     let ended = tokio::time::timeout(PATIENCE, stream.message()).await.expect("an answer");
     assert_eq!(ended.unwrap_err().code(), Code::Unauthenticated);
 }
+
+#[tokio::test]
+async fn one_callers_streams_leave_room_for_those_of_others() {
+    let stage = Stage::with(vec![key("one", &[Scope::Read]), key("other", &[Scope::Read])], None).await;
+    let mut client = client(&stage).await;
+    let [one, other] = ["one", "other"].map(|key| trigger(&[("bucket", "b"), ("keyFromEnv", key)]));
+    let mut open = Vec::new();
+    let full = loop {
+        match client.stream_is_active(one.clone()).await {
+            Ok(stream) => open.push(stream),
+            Err(status) => break status,
+        }
+        assert!(open.len() < 1000, "there is a bound");
+    };
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
+    let mut stream = client.stream_is_active(other).await.unwrap().into_inner();
+    assert_eq!(next(&mut stream).await, Some(false));
+    drop(open.pop());
+    while client.stream_is_active(one.clone()).await.is_err() {}
+}

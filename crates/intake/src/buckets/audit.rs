@@ -2,7 +2,8 @@
 
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
-use dripfeed_bucket::{AuditEntry, Bucket, Overrides};
+use dripfeed_bucket::{AuditEntry, Bucket, BucketError, Overrides};
+use dripfeed_limit::ServiceName;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -10,7 +11,7 @@ use utoipa::ToSchema;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::pagination::List;
+use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
 /// An entry of the audit log.
@@ -34,7 +35,10 @@ pub(crate) struct Audited {
     operation_id = "list_audit",
     responses((status = 200, description = "The audit log", body = List<Audited>), responses::OfBucket)
 )]
-pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Audited>>, Problem> {
+pub(crate) async fn audit(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
+) -> Result<Json<List<Audited>>, Problem> {
     let items = bucket.audit_trail().await?.into_iter().map(Audited::from).collect();
     Ok(Json(List { items, next: None }))
 }
@@ -58,6 +62,24 @@ pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detai
     if let Err(error) = bucket.record(caller.id(), action, detail).await {
         tracing::warn!(bucket = %bucket.name(), %error, action, "could not write the audit log to Redis");
     }
+}
+
+/// As [`record`], of what is done in parts: also when it failed, because what was done until then stays.
+pub(crate) async fn record_parts<T>(
+    bucket: &Bucket,
+    caller: &Caller,
+    action: &str,
+    done: &Result<T, BucketError>,
+    detail: impl FnOnce(&T) -> String,
+) {
+    let failed = |_| "failed in its course; what was done until then stays".to_owned();
+    let detail = done.as_ref().map_or_else(failed, detail);
+    record(bucket, caller, action, &detail).await;
+}
+
+/// Notes in the log what was done with the rules of a service.
+pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str) {
+    tracing::info!(%service, key = caller.id(), action, "audit");
 }
 
 /// `leak.rate: 5/s → 10/s`, for each setting of a change.

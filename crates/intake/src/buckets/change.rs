@@ -12,6 +12,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::{body, json};
 
 /// Changes settings at run time. `null` restores the configured value.
@@ -23,6 +24,7 @@ use crate::request::{body, json};
 pub(crate) async fn change(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     body: Body,
 ) -> Result<axum::Json<BucketState>, Problem> {
     let body = body::read(body, &intake).await?;

@@ -11,6 +11,8 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{NoParams, Params};
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Examination)]
@@ -43,9 +45,12 @@ struct Found {
 )]
 pub(crate) async fn doctor(
     State(intake): State<Intake>,
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
+    ClientIp(address): ClientIp,
 ) -> Result<Json<Examined>, Problem> {
-    let _turn = intake.examining().lock().await;
+    let _turn = intake.lookup_turn(&caller, address).await;
+    let _examining = intake.examining().lock().await;
     let examined = bucket.examine(false).await?;
     let findings = examined.findings.into_iter().map(Found::from).collect();
     Ok(Json(Examined { findings, unchecked: examined.unchecked }))

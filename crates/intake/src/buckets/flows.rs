@@ -1,15 +1,18 @@
 //! `GET …/flows`: the callers with waiting jobs, in the order of their turns.
 
 use axum::Json;
+use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::{Flow, Flows, PriorityState};
 use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 use crate::request::time;
 
@@ -29,10 +32,13 @@ pub(crate) struct FlowsQuery {
     responses((status = 200, description = "The callers", body = FlowSummary), responses::OfList)
 )]
 pub(crate) async fn flows(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<FlowsQuery>,
+    ClientIp(address): ClientIp,
 ) -> Result<Json<FlowSummary>, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
+    let _turn = intake.lookup_turn(&caller, address).await;
     Ok(Json(bucket.flows(limit).await?.into()))
 }
 

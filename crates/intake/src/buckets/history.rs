@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::{AnswerClass, History, HistorySlot, HistoryWindow, Quantiles};
 use dripfeed_job::BucketName;
@@ -10,9 +11,11 @@ use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 use crate::request::time;
 
@@ -35,10 +38,13 @@ pub(crate) struct HistoryQuery {
     responses((status = 200, description = "The history", body = ShownHistory), responses::OfList)
 )]
 pub(crate) async fn history(
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    State(intake): State<Intake>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    ClientIp(address): ClientIp,
     Params(HistoryQuery { window }): Params<HistoryQuery>,
 ) -> Result<Json<ShownHistory>, Problem> {
     let window = pagination::parsed::<HistoryWindow>("window", window.as_deref())?;
+    let _turn = intake.lookup_turn(&caller, address).await;
     let history = bucket.history(window.unwrap_or(HistoryWindow::FiveMinutes)).await?;
     Ok(Json(ShownHistory::of(bucket.name(), history)))
 }

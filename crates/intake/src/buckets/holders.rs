@@ -14,6 +14,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -36,8 +37,9 @@ pub(crate) struct HoldersQuery {
 )]
 pub(crate) async fn holders(
     State(intake): State<Intake>,
-    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<HoldersQuery>,
+    ClientIp(address): ClientIp,
 ) -> Result<Json<HolderSummary>, Problem> {
     let by_bytes = pagination::param("by", query.by.as_deref(), |by| match by {
         "jobs" => Ok(false),
@@ -45,6 +47,7 @@ pub(crate) async fn holders(
         _ => Err("use jobs or bytes".to_owned()),
     })?;
     let limit = pagination::limit(query.limit.as_deref())?;
+    let _turn = intake.lookup_turn(&caller, address).await;
     let mut holders = bucket.holders().await?;
     let callers = holders.len() as u64;
     holders.sort_unstable_by_key(|holder| {

@@ -5,16 +5,17 @@ use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::Bucket;
 use dripfeed_job::BucketName;
-use futures::future::join_all;
+use futures::{StreamExt as _, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::buckets::state::BucketState;
+use crate::buckets::state::{BucketState, READ_AT_ONCE};
 use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::Allowed;
-use crate::request::pagination::List;
+use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{List, NoParams, Params};
 
 /// Lists the buckets that the caller may access. A bucket whose state can't be read is listed with an error.
 #[utoipa::path(
@@ -25,9 +26,12 @@ use crate::request::pagination::List;
 pub(crate) async fn buckets(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
+    _: Params<NoParams>,
+    ClientIp(address): ClientIp,
 ) -> Result<Json<List<ListedBucket>>, Problem> {
+    let _turn = intake.lookup_turn(&caller, address).await;
     let theirs = intake.buckets().among(|name| caller.may_use(name));
-    let items = join_all(theirs.iter().map(ListedBucket::of)).await;
+    let items: Vec<_> = stream::iter(theirs).map(ListedBucket::of).buffered(READ_AT_ONCE).collect().await;
     // When no state can be read, the cause isn't a single bucket.
     if let Some(ListedBucket::Unavailable(first)) = items.first()
         && items.iter().all(|item| matches!(item, ListedBucket::Unavailable(_)))
@@ -46,8 +50,8 @@ pub(crate) enum ListedBucket {
 }
 
 impl ListedBucket {
-    async fn of(bucket: &Bucket) -> Self {
-        match BucketState::of(bucket).await {
+    async fn of(bucket: Bucket) -> Self {
+        match BucketState::of(&bucket).await {
             Ok(state) => Self::State(Box::new(state)),
             Err(error) => {
                 let kind = bucket.settings().kind.as_str();

@@ -32,8 +32,9 @@ pub(crate) async fn purge(
     _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
-    let purged = bucket.purge().await?;
+    let purged = bucket.purge().await;
+    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| format!("{purged} jobs")).await;
+    let purged = purged?;
     intake.metrics().cancelled(bucket.name(), purged);
-    audit::record(&bucket, &caller, "purge", &format!("{purged} jobs")).await;
     Ok(Json(Purged { purged }))
 }

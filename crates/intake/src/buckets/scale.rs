@@ -11,6 +11,7 @@ use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::Problem;
 use crate::request::access::{Allowed, BucketAccess};
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::Params;
 
 /// All buckets that the key may read.
@@ -37,11 +38,13 @@ pub(crate) async fn scale(
     State(intake): State<Intake>,
     allowed: Allowed<Read>,
     Params(query): Params<ScaleQuery>,
+    ClientIp(address): ClientIp,
 ) -> Result<Json<Scale>, Problem> {
     if query.bucket != ALL {
         let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake).await?;
         return Ok(Json(bucket.slots().await?.into()));
     }
+    let _turn = intake.lookup_turn(&allowed.caller, address).await;
     let theirs = intake.buckets().among(|name| allowed.caller.may_use(name));
     Ok(Json(Slots::most_of(theirs).await?.into()))
 }

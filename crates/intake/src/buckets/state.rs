@@ -14,6 +14,9 @@ use utoipa::ToSchema;
 use crate::openapi::rules::Policy;
 use crate::problem::Problem;
 
+/// How many buckets one request reads at once: those of others wait behind no more.
+pub(crate) const READ_AT_ONCE: usize = 64;
+
 /// A bucket at one moment.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Bucket)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::BoxError;
 use bytes::Bytes;
+use dripfeed_auth::WaitPermit;
 use futures::{Stream, stream};
 use http::HeaderMap;
 use tokio::sync::watch;
@@ -11,7 +12,6 @@ use tokio::sync::watch;
 use super::frame::Frame;
 use crate::intake::Intake;
 use crate::readings::{Look, Reading};
-use crate::shares::wait_limit::WaitPermit;
 
 pub(super) struct EventStream {
     intake: Intake,

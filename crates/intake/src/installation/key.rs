@@ -11,6 +11,7 @@ use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::Problem;
 use crate::request::access::authenticate;
+use crate::request::pagination::{NoParams, Params};
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Key)]
@@ -32,8 +33,13 @@ pub(crate) struct KeyInfo {
     operation_id = "get_key",
     responses((status = 200, description = "The key", body = KeyInfo), responses::OfAll)
 )]
-pub(crate) async fn key(State(intake): State<Intake>, headers: HeaderMap) -> Result<Json<KeyInfo>, Problem> {
+pub(crate) async fn key(
+    State(intake): State<Intake>,
+    headers: HeaderMap,
+    query: Result<Params<NoParams>, Problem>,
+) -> Result<Json<KeyInfo>, Problem> {
     let caller = authenticate(&headers, &intake).await?;
+    query?;
     // Without configured keys everyone may do everything but make keys.
     let may = |scope: &Scope| caller.may(*scope) && (*scope != Scope::Keys || caller.id().is_some());
     let scopes = Scope::ALL.into_iter().filter(may).map(Scope::as_str).collect();

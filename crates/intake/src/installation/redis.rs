@@ -13,6 +13,7 @@ use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
+use crate::request::pagination::{NoParams, Params};
 
 /// The state of Redis.
 #[derive(Serialize, ToSchema)]
@@ -73,6 +74,7 @@ struct Finding {
 pub(crate) async fn redis(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
+    _: Params<NoParams>,
 ) -> Result<Json<RedisState>, Problem> {
     if !caller.may_use_all_buckets() {
         return Err(Problem::new(Code::Forbidden, "Redis serves all buckets, and this key is restricted to some"));

@@ -1,7 +1,7 @@
 //! `DELETE …/jobs/{id}`: cancels a waiting or parked job.
 
 use axum::extract::State;
-use dripfeed_auth::Operate;
+use dripfeed_auth::{Operate, Waiter};
 use dripfeed_bucket::Cancel;
 use dripfeed_job::Ending;
 use http::StatusCode;
@@ -13,7 +13,7 @@ use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
 use crate::request::client_ip::ClientIp;
-use crate::shares::Waiter;
+use crate::request::pagination::{NoParams, Params};
 
 /// Cancels a waiting or parked job.
 #[utoipa::path(
@@ -25,6 +25,7 @@ use crate::shares::Waiter;
 pub(crate) async fn cancel(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
     _: Unused,

@@ -17,6 +17,7 @@ use crate::intake::Intake;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::{body, json};
 
 /// Cancels all waiting and parked jobs that match all given members; at least one is required. Jobs in flight are not
@@ -30,13 +31,16 @@ use crate::request::{body, json};
 pub(crate) async fn cancel_many(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     body: Body,
 ) -> Result<Json<CancelSummary>, Problem> {
     let body = body::read(body, &intake).await?;
     let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
-    let cancelled = bucket.cancel_many(&filter).await?;
+    let cancelled = bucket.cancel_many(&filter).await;
+    let detail = |cancelled: &u64| format!("{cancelled} jobs: {}", described(&filter));
+    audit::record_parts(&bucket, &caller, "cancel", &cancelled, detail).await;
+    let cancelled = cancelled?;
     intake.metrics().cancelled(bucket.name(), cancelled);
-    audit::record(&bucket, &caller, "cancel", &format!("{cancelled} jobs: {}", described(&filter))).await;
     Ok(Json(CancelSummary { cancelled }))
 }
 

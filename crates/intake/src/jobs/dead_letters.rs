@@ -6,7 +6,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use dripfeed_auth::{Operate, Read};
+use dripfeed_auth::{Operate, Read, Waiter};
 use dripfeed_bucket::{DeadFilter, DeadLetter};
 use dripfeed_job::{BucketName, JobId};
 use http::StatusCode;
@@ -21,10 +21,9 @@ use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
 use crate::request::client_ip::ClientIp;
-use crate::request::pagination::{self, List, Params};
+use crate::request::pagination::{self, List, NoParams, Params};
 use crate::request::sight::Sight;
 use crate::request::time;
-use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -124,6 +123,7 @@ pub(crate) async fn dead_letters(
 pub(crate) async fn dead_letter(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
 ) -> Result<Json<Letter>, Problem> {
@@ -144,6 +144,7 @@ pub(crate) async fn dead_letter(
 )]
 pub(crate) async fn delete(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     JobInPath(id): JobInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {

@@ -24,9 +24,9 @@ pub(crate) async fn delete_many(
     Params(query): Params<DeadLettersQuery>,
     _: Unused,
 ) -> Result<Json<DeletionSummary>, Problem> {
-    let deleted = bucket.delete_dead_many(&query.filter_of_deletion()?).await?;
-    audit::record(&bucket, &caller, "delete", &format!("{deleted} dead letters")).await;
-    Ok(Json(DeletionSummary { deleted }))
+    let deleted = bucket.delete_dead_many(&query.filter_of_deletion()?).await;
+    audit::record_parts(&bucket, &caller, "delete", &deleted, |deleted| format!("{deleted} dead letters")).await;
+    Ok(Json(DeletionSummary { deleted: deleted? }))
 }
 
 #[derive(Serialize, ToSchema)]

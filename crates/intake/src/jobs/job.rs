@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_bucket::{Bucket, JobView};
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
@@ -17,9 +17,9 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::sight::Sight;
 use crate::request::time;
-use crate::shares::Waiter;
 use crate::submit::sync_wait::{SyncWait, until_ended};
 
 /// Returns the state of a job, or its outcome.
@@ -37,6 +37,7 @@ use crate::submit::sync_wait::{SyncWait, until_ended};
 pub(crate) async fn job(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
     headers: HeaderMap,

@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::{Caller, Read, Scope};
+use dripfeed_auth::{Caller, Read, Scope, Waiter};
 use dripfeed_bucket::{Bucket, Page};
 use dripfeed_job::JobState;
 use dripfeed_job::idempotency::IdempotencyKey;
@@ -16,7 +16,6 @@ use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
-use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_bucket::JobView;
 use dripfeed_job::Ending;
 use serde::Deserialize;
@@ -15,7 +15,6 @@ use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 use crate::request::sight::Sight;
-use crate::shares::Waiter;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::{Operate, Scope};
+use dripfeed_auth::{Operate, Scope, Waiter};
 use dripfeed_bucket::{Admission, Admitted, Bucket, DeadFilter, Judgement, Replayed, ReplayedMany};
 use dripfeed_job::Rate;
 use http::{HeaderMap, header};
@@ -20,8 +20,8 @@ use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, lacks};
 use crate::request::body::{self, Unused};
 use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::{json, time};
-use crate::shares::Waiter;
 use crate::submit::admit::judge;
 use crate::submit::options;
 use crate::submit::receipt::{self, Receipt};
@@ -40,6 +40,7 @@ use crate::submit::receipt::{self, Receipt};
 pub(crate) async fn replay(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
     _: Unused,
@@ -51,8 +52,8 @@ pub(crate) async fn replay(
     Ok(receipt::answer(intake.settings(), &bucket, &admitted))
 }
 
-/// Submits a dead letter as a new job with another payload. `replay_of` of the new job is the dead letter; everything
-/// else is kept.
+/// Submits a dead letter as a new job with another payload, which has the `Content-Encoding` of this request, or none.
+/// `replay_of` of the new job is the dead letter; everything else is kept.
 ///
 /// Also needs the scope `submit`.
 #[utoipa::path(
@@ -72,6 +73,7 @@ pub(crate) async fn replay(
 pub(crate) async fn edit(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
     headers: HeaderMap,
@@ -80,11 +82,15 @@ pub(crate) async fn edit(
     if !caller.may(Scope::Submit) {
         return Err(lacks(Scope::Submit));
     }
+    options::none_here(&headers, "a replayed job keeps its options")?;
     let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
+    let encoding = options::payload_header(&headers, &header::CONTENT_ENCODING)?;
     let body = body::read(body, &intake).await?;
     let waiter = Waiter::new(caller.id(), address);
     let replayed = intake
-        .in_turn(waiter, &bucket, |bucket| async move { bucket.replay_edited(id, body, content_type).await })
+        .in_turn(waiter, &bucket, |bucket| async move {
+            bucket.replay_edited(id, body, content_type, encoding.as_deref()).await
+        })
         .await?;
     let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
@@ -110,12 +116,14 @@ fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admi
 pub(crate) async fn replay_many(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     body: Body,
 ) -> Result<Json<ReplaySummary>, Problem> {
     let (filter, rate) = read(body, &intake).await?;
-    let replayed = bucket.replay_many(&filter, rate).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{} dead letters", replayed.replayed)).await;
-    Ok(Json(replayed.into()))
+    let replayed = bucket.replay_many(&filter, rate).await;
+    let detail = |done: &ReplayedMany| format!("{} dead letters", done.replayed);
+    audit::record_parts(&bucket, &caller, "replay", &replayed, detail).await;
+    Ok(Json(replayed?.into()))
 }
 
 /// Which letters, and how fast.

@@ -19,7 +19,7 @@ use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ReplayInPath};
 use crate::request::body::Unused;
-use crate::request::pagination::List;
+use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
 /// In bytes, of a text of the filter: it is kept with the replay.
@@ -41,6 +41,7 @@ const LONGEST_TEXT: usize = 1024;
 pub(crate) async fn start(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     body: Body,
 ) -> Result<Response, Problem> {
     let (filter, rate) = replay::read(body, &intake).await?;
@@ -69,7 +70,10 @@ pub(crate) async fn start(
     operation_id = "list_replays",
     responses((status = 200, description = "The replays", body = List<Replay>), responses::OfBucket)
 )]
-pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Replay>>, Problem> {
+pub(crate) async fn replays(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
+) -> Result<Json<List<Replay>>, Problem> {
     Ok(Json(List { items: all(&bucket).await?, next: None }))
 }
 
@@ -82,6 +86,7 @@ pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> 
 )]
 pub(crate) async fn replay(
     BucketAccess { bucket, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
     ReplayInPath(id): ReplayInPath,
 ) -> Result<Json<Replay>, Problem> {
     find(&bucket, id).await.map(Json)
@@ -96,6 +101,7 @@ pub(crate) async fn replay(
 )]
 pub(crate) async fn cancel(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     ReplayInPath(id): ReplayInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {

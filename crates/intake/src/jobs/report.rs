@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_bucket::Report;
 use dripfeed_job::duration::{self, ms_up};
 use dripfeed_job::{BucketName, Ending};
@@ -19,7 +19,6 @@ use crate::request::access::BucketAccess;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 use crate::request::time;
-use crate::shares::Waiter;
 
 const WINDOW: Duration = Duration::from_hours(1);
 const SHORTEST_WINDOW: Duration = Duration::from_secs(1);

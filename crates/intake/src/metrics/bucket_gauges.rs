@@ -19,7 +19,7 @@ use super::bucket_sample::BucketSample;
 use super::bucket_series::{self, ShownBucket};
 use super::known_buckets::{KnownBuckets, are_many};
 
-/// Of all that a scrape reads. What isn't read by then is missing.
+/// Timeout of all reads of a scrape. Buckets that aren't read by then are missing.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Buckets that are read at once.
 const AT_ONCE: usize = 64;
@@ -27,11 +27,11 @@ const AT_ONCE: usize = 64;
 /// At most one refresh in this time, however many scrapes come in.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Between two buckets at rest that are read again: of ten thousand, each is in about four minutes.
+/// Pause between two reads of idle buckets: of ten thousand, each is read about every four minutes.
 const APART: Duration = Duration::from_millis(25);
-/// Nobody scrapes after so long without a scrape, and nothing is read again.
+/// Idle buckets aren't read again if the last scrape is older than this.
 const SCRAPED_WITHIN: Duration = Duration::from_mins(5);
-/// Until it is seen that there is something to read again.
+/// Interval of checks while nothing is to be read.
 const NOTHING_TO_READ: Duration = Duration::from_secs(5);
 
 /// The gauges of a role. Those of buckets are of the intakes: a processor registers none. Cheap to clone.

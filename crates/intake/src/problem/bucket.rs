@@ -87,9 +87,10 @@ impl From<BucketError> for Problem {
                 Self::internal()
             }
             BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),
-            BucketError::Unsupported(_) | BucketError::Turns { .. } | BucketError::OutcomeTarget(_) => {
-                Self::new(Code::Unsupported, error.to_string())
-            }
+            BucketError::Unsupported(_)
+            | BucketError::Edit(_)
+            | BucketError::Turns { .. }
+            | BucketError::OutcomeTarget(_) => Self::new(Code::Unsupported, error.to_string()),
             BucketError::OutboxFull => {
                 Self::new(Code::Overloaded, error.to_string()).retry_after(Some(Duration::from_secs(1)))
             }

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dripfeed_bucket::{Bucket, Buckets};
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
-use futures::future::join_all;
+use futures::{StreamExt as _, stream};
 
-use crate::buckets::state::BucketState;
+use crate::buckets::state::{BucketState, READ_AT_ONCE};
 
 /// Timeout of the state of one bucket.
 const STATE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -21,14 +21,14 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) async fn of(buckets: &Buckets) -> Self {
-        let all = buckets.all();
-        let buckets = join_all(all.values().map(state)).await;
+        let all = buckets.among(|_| true);
+        let buckets = stream::iter(all).map(state).buffered(READ_AT_ONCE).collect().await;
         let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ms_up);
         Self { at_ms, buckets }
     }
 }
 
-async fn state(bucket: &Bucket) -> (BucketName, Option<BucketState>) {
-    let state = tokio::time::timeout(STATE_TIMEOUT, BucketState::of(bucket)).await;
+async fn state(bucket: Bucket) -> (BucketName, Option<BucketState>) {
+    let state = tokio::time::timeout(STATE_TIMEOUT, BucketState::of(&bucket)).await;
     (bucket.name().clone(), state.ok().and_then(Result::ok))
 }

@@ -1,5 +1,7 @@
 //! Reads a request's body within limits of size, time and memory.
 
+pub(crate) mod budget;
+
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
+use dripfeed_auth::Waiter;
 use dripfeed_job::{duration, size};
 use http_body_util::BodyExt as _;
 use tokio::sync::OwnedSemaphorePermit;
@@ -16,11 +19,11 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
+use self::budget::{BodyBudget, BodyShare, COUNTED};
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
-use crate::settings::IntakeSettings;
-use crate::shares::Waiter;
-use crate::shares::body_budget::{BodyBudget, BodyShare, COUNTED};
+
+const LARGEST_FORM: u64 = 2 * 1024 * 1024;
 
 /// A body, and its share of the memory budget until it is dropped.
 struct Budgeted {
@@ -48,12 +51,17 @@ impl AsRef<[u8]> for Budgeted {
 }
 
 pub(crate) async fn read(body: Body, intake: &Intake) -> Result<Bytes, Problem> {
-    read_within(body, intake.settings(), intake.body_budget(), None).await
+    read_within(body, intake.settings().max_body, intake, None).await
 }
 
 /// Of callers that send many: each gets its part of the memory.
 pub(crate) async fn read_from(sender: Sender<'_>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
-    read_within(body, intake.settings(), intake.body_budget(), Some(sender)).await
+    read_within(body, intake.settings().max_body, intake, Some(sender)).await
+}
+
+/// The body of a request to a page, where some bytes of a payload take three.
+pub(crate) async fn read_form(address: Option<IpAddr>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
+    read_within(body, LARGEST_FORM, intake, Some(Sender { caller: None, address })).await
 }
 
 /// Parses a body; a large one on a separate thread, so that it doesn't block others.
@@ -64,23 +72,27 @@ pub(crate) async fn parse<T: Send + 'static>(
     dripfeed_bucket::parse(body.len(), move || read(&body)).await?
 }
 
-async fn read_within(
+async fn read_within(body: Body, most: u64, intake: &Intake, sender: Option<Sender<'_>>) -> Result<Bytes, Problem> {
+    read_in_time(body, most, intake.settings().body_timeout, intake.body_budget(), sender).await
+}
+
+async fn read_in_time(
     body: Body,
-    settings: &IntakeSettings,
+    most: u64,
+    timeout: Duration,
     budget: &BodyBudget,
     sender: Option<Sender<'_>>,
 ) -> Result<Bytes, Problem> {
     // A declared length is refused before the first byte is read.
-    if body.size_hint().lower() > settings.max_body {
-        return Err(too_large(settings.max_body));
+    if body.size_hint().lower() > most {
+        return Err(too_large(most));
     }
-    let mut read = pin!(collect(body, settings.max_body, budget, sender));
+    let mut read = pin!(collect(body, most, budget, sender));
     // Most bodies have come with their head: they need no timer.
     if let Poll::Ready(read) = futures::poll!(read.as_mut()) {
         return read;
     }
-    let read = tokio::time::timeout(settings.body_timeout, read).await;
-    read.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
+    tokio::time::timeout(timeout, read).await.unwrap_or_else(|_| Err(too_slow(timeout)))
 }
 
 /// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many

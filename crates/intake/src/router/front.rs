@@ -80,7 +80,7 @@ fn is_of_monitors(path: &str) -> bool {
 }
 
 /// The bucket in the path of a submission. One that is percent-encoded is left to the router.
-fn bucket_of(path: &str) -> Option<&str> {
+pub(super) fn bucket_of(path: &str) -> Option<&str> {
     let name = path.strip_prefix("/v1/buckets/")?.strip_suffix("/jobs")?;
     (!name.is_empty() && !name.contains(['/', '%'])).then_some(name)
 }

@@ -16,6 +16,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body;
+use crate::request::pagination::{NoParams, Params};
 use crate::submit::priority;
 
 /// Creates a schedule, or replaces its definition. Its jobs belong to the caller that defined it last. A definition
@@ -30,6 +31,7 @@ use crate::submit::priority;
 pub(crate) async fn define_schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     body: Body,
 ) -> Result<Json<Schedule>, Problem> {

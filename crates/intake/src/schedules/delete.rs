@@ -8,6 +8,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
+use crate::request::pagination::{NoParams, Params};
 
 /// Deletes a schedule. Jobs that it has submitted stay.
 #[utoipa::path(
@@ -17,6 +18,7 @@ use crate::request::body::Unused;
 )]
 pub(crate) async fn delete_schedule(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {

@@ -13,7 +13,8 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
-use crate::request::pagination::{self, List, Params};
+use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{self, List, NoParams, Params};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,10 +38,12 @@ pub(crate) async fn schedules(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     Params(query): Params<SchedulesQuery>,
+    ClientIp(address): ClientIp,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
+    let _turn = intake.lookup_turn(&caller, address).await;
     let page = bucket.schedules(after.as_ref(), limit).await?;
     let shown = page.items.into_iter().filter_map(|known| Schedule::of(&intake, &bucket, &caller, known)).collect();
     Ok(pagination::answer(&uri, Page { items: shown, next: page.next }, |shown: Schedule| shown))
@@ -56,6 +59,7 @@ pub(crate) async fn schedules(
 pub(crate) async fn schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
 ) -> Result<Json<Schedule>, Problem> {
     owned::shown(&intake, &bucket, &caller, &id).await.map(Json)

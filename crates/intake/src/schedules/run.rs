@@ -13,6 +13,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
+use crate::request::pagination::{NoParams, Params};
 use crate::submit::admit::admit;
 use crate::submit::priority::lowered;
 use crate::submit::receipt::Receipt;
@@ -32,6 +33,7 @@ use crate::submit::receipt::Receipt;
 pub(crate) async fn run_schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     _: Unused,
 ) -> Result<Response, Problem> {

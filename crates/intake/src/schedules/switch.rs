@@ -14,6 +14,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
+use crate::request::pagination::{NoParams, Params};
 
 /// Pauses a schedule. Ticks during the pause are not submitted later.
 #[utoipa::path(
@@ -24,6 +25,7 @@ use crate::request::body::Unused;
 pub(crate) async fn pause_schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     _: Unused,
 ) -> Result<Json<Schedule>, Problem> {
@@ -39,6 +41,7 @@ pub(crate) async fn pause_schedule(
 pub(crate) async fn resume_schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
+    _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     _: Unused,
 ) -> Result<Json<Schedule>, Problem> {

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use dripfeed_auth::Submit;
+use dripfeed_auth::{Submit, Waiter};
 use dripfeed_http::limits::MOST_FIELDS;
 use dripfeed_job::rate::EXACT;
 use dripfeed_limit::{Decision, Request};
@@ -25,7 +25,6 @@ use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::settings::IntakeSettings;
-use crate::shares::Waiter;
 
 /// Checks a request against the rate limits of a service, and charges it if it is allowed.
 #[utoipa::path(

@@ -9,6 +9,7 @@ use dripfeed_limit::{Rules, load};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
+use crate::buckets::audit;
 use crate::intake::Intake;
 use crate::openapi::rules::{PublishedDocument, RulesDocument};
 use crate::openapi::{parameters, responses};
@@ -16,6 +17,7 @@ use crate::problem::{Code, Problem};
 use crate::request::access::ServiceAccess;
 use crate::request::body::{self, Unused};
 use crate::request::json;
+use crate::request::pagination::{NoParams, Params};
 
 /// Registers a service, or replaces all of its rules. They apply at this intake at once, and at all others within a
 /// second. Policies with the same id keep their counters.
@@ -30,7 +32,8 @@ use crate::request::json;
 )]
 pub(crate) async fn put(
     State(intake): State<Intake>,
-    ServiceAccess { service, .. }: ServiceAccess<Operate>,
+    ServiceAccess { service, caller, .. }: ServiceAccess<Operate>,
+    _: Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, Problem> {
@@ -38,6 +41,7 @@ pub(crate) async fn put(
     let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { json::read(body)? })?);
     let rules = body::parse(body, rules).await?;
     intake.services().put(&service, &rules).await?;
+    audit::log_service(&service, &caller, "put rules");
     Ok(Json(rules.document().clone()))
 }
 
@@ -50,6 +54,7 @@ pub(crate) async fn put(
 pub(crate) async fn get(
     State(intake): State<Intake>,
     ServiceAccess { service, .. }: ServiceAccess<Read>,
+    _: Params<NoParams>,
 ) -> Result<Json<Value>, Problem> {
     let rules = intake.services().rules(&service)?.ok_or_else(Problem::unknown_service)?;
     Ok(Json(rules.document().clone()))
@@ -63,13 +68,15 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn delete(
     State(intake): State<Intake>,
-    ServiceAccess { service, .. }: ServiceAccess<Operate>,
+    ServiceAccess { service, caller, .. }: ServiceAccess<Operate>,
+    _: Params<NoParams>,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    match intake.services().delete(&service).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::unknown_service()),
+    if !intake.services().delete(&service).await? {
+        return Err(Problem::unknown_service());
     }
+    audit::log_service(&service, &caller, "delete rules");
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The media type of RFC 9512, and the names in use before it.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
+use dripfeed_auth::{Turn, Waiter};
 use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Origin, Refused};
 use dripfeed_job::{BucketName, Submission};
 use dripfeed_limit::Decision;
 
 use crate::intake::Intake;
 use crate::problem::Problem;
-use crate::shares::Waiter;
-use crate::shares::turns::Turn;
 use crate::submit::current_bucket;
 use crate::submit::ratelimit_fields::{add_of_caller, of_caller, of_judgement};
 use crate::submit::receipt;
@@ -61,7 +60,7 @@ async fn judge_large(
     submission: Box<Submission>,
     origin: Arc<Origin>,
 ) -> Result<(Option<Bucket>, Result<Judgement, BucketError>), Problem> {
-    turn.run(async move { current_bucket::judge(&intake, &bucket, submission, origin).await }).await
+    Ok(turn.run(async move { current_bucket::judge(&intake, &bucket, submission, origin).await }).await?)
 }
 
 /// The bucket's decision as a result, counted.

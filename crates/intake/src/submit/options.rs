@@ -75,8 +75,11 @@ fn apply(
 
 /// A header that describes the payload.
 pub(crate) fn payload_header(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Problem> {
-    let text = |value: &HeaderValue| value.to_str().map(str::to_owned);
-    headers.get(name).map(text).transpose().map_err(|_| bad_header(name, &"use visible ASCII characters"))
+    if !headers.contains_key(name) {
+        return Ok(None);
+    }
+    let value = only_value(headers, name).map_err(|reason| bad_header(name, &reason))?;
+    Ok(Some(value.to_owned()))
 }
 
 pub(crate) fn bad_header(name: &HeaderName, reason: &dyn ToString) -> Problem {

@@ -25,8 +25,8 @@ pub(crate) fn check(caller: &Caller, submission: &Submission) -> Result<(), Prob
     }
 }
 
-/// At most as high as that. One that asks for nothing is normal, or that, if it is lower; where all jobs wait in one
-/// line it stays without.
+/// Caps the priority at `highest`. A submission without a priority gets `highest` if that is below normal, except in a
+/// bucket without fair queuing.
 pub(crate) fn lowered(highest: Priority, bucket: &Bucket, mut submission: Submission) -> Submission {
     match submission.priority {
         Some(asked) => submission.priority = Some(asked.min(highest)),

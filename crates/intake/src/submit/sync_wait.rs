@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use dripfeed_auth::Waiter;
 use dripfeed_bucket::{Admitted, Bucket, EndedJob};
 use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::intake::Intake;
-use crate::shares::Waiter;
 use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
 

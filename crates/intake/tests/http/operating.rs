@@ -1,6 +1,9 @@
+use axum::body::Body;
+use dripfeed_intake::openapi;
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
-use crate::stage::{Stage, delivered};
+use crate::stage::{PATIENCE, Stage, delivered, request};
 
 const PATCH: &str = "PATCH /v1/buckets/b";
 
@@ -33,6 +36,48 @@ async fn a_filter_that_an_operation_does_not_have_is_refused() {
         assert!(problem["detail"].as_str().unwrap().contains("`state`"), "{problem}");
     }
     assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "waiting");
+}
+
+/// Submissions and checks are called by programs that others configure, who may add something to an address.
+const ADDRESSED_BY_OTHERS: [&str; 5] =
+    ["/jobs", "/jobs/batch", "/proxy", "/proxy/{path}", "/v1/services/{service}/check"];
+
+#[tokio::test]
+async fn no_operation_ignores_a_query_parameter() {
+    let stage = Stage::set().await;
+    let api = serde_json::to_value(openapi()).unwrap();
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let is_post = method == "post" && ADDRESSED_BY_OTHERS.iter().any(|end| path.ends_with(end));
+            if !path.starts_with("/v1/") || operation["operationId"].is_null() || is_post || path.contains("/proxy") {
+                continue;
+            }
+            let named = [("{bucket}", "b"), ("{service}", "s"), ("{id}", "1-1"), ("{path}", "x")];
+            let named = named.iter().fold(path.clone(), |path, (name, value)| path.replace(name, value));
+            let line = format!("{} {named}?surely_unknown=1", method.to_uppercase());
+            let answer = stage.ask(&line, &[], "").await;
+            // Of what isn't on here, nothing is read.
+            assert!([422, 403].contains(&answer.status.as_u16()), "{line}: {answer:?}");
+            if answer.status == 422 {
+                assert_eq!(answer.json()["code"], "bad_query", "{line}: {answer:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_operation_ends_and_is_noted_though_its_caller_leaves() {
+    let stage = Stage::set().await;
+    let mut answering = Box::pin(stage.intake.front().oneshot(request("POST /v1/buckets/b/pause", &[], Body::empty())));
+    assert!(futures::poll!(answering.as_mut()).is_pending(), "Redis was asked");
+    drop(answering);
+    let noted = async {
+        while stage.get("/v1/buckets/b/audit").await.json()["items"][0]["action"] != "pause" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, noted).await.expect("it is noted");
+    assert_eq!(stage.get("/v1/buckets/b").await.json()["paused"], true);
 }
 
 #[tokio::test]

@@ -45,6 +45,23 @@ async fn pages_of_another_origin_change_nothing() {
     assert_eq!((preflight.status.as_u16(), preflight.header("access-control-allow-origin")), (405, None));
 }
 
+/// Browsers send no `Origin` with it.
+#[tokio::test]
+async fn an_image_on_another_site_submits_nothing() {
+    let stage = Stage::set().await;
+    for method in ["GET", "HEAD"] {
+        let line = format!("{method} /v1/buckets/b/proxy/x");
+        for site in ["cross-site", "same-site"] {
+            assert_eq!(stage.ask(&line, &[("sec-fetch-site", site)], "").await.status, 403, "{line} {site}");
+        }
+        // An address typed in, and a page of ours.
+        for site in ["none", "same-origin"] {
+            assert_eq!(stage.ask(&line, &[("sec-fetch-site", site)], "").await.status, 202, "{line} {site}");
+        }
+    }
+    assert_eq!(stage.length("b").await, 4);
+}
+
 /// Every route except the liveness and readiness probes.
 const READS: [&str; 8] = [
     "GET /v1/events",

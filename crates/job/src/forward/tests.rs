@@ -94,3 +94,17 @@ fn a_field_reads_back() {
     assert_eq!(ForwardHeaders::from_field("{}"), None);
     assert_eq!(ForwardHeaders::from_field("[[\"host\",\"x\"]]"), None);
 }
+
+#[test]
+fn the_session_of_the_dashboard_stays_here() {
+    let of = |cookies: &[&'static str]| {
+        let mut request = HeaderMap::new();
+        for cookie in cookies {
+            request.append(header::COOKIE, HeaderValue::from_static(cookie));
+        }
+        ForwardHeaders::of_request(&request, ClientAddress::Dropped).unwrap().to_field()
+    };
+    assert_eq!(of(&["a=1; dripfeed_00c0ffee=secret;b=2"]), r#"[["cookie","a=1; b=2"]]"#);
+    assert_eq!(of(&["__Host-dripfeed_00c0ffee=secret", "a=dripfeed_1"]), r#"[["cookie","a=dripfeed_1"]]"#);
+    assert_eq!(of(&["dripfeed_00c0ffee=secret"]), "");
+}

@@ -16,6 +16,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::NewBucketAccess;
 use crate::request::if_match::IfMatch;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::{body, json};
 
 /// Creates a bucket, or replaces its definition. The definition applies at this intake at once, and in all processes
@@ -33,6 +34,7 @@ use crate::request::{body, json};
 pub(crate) async fn define_bucket(
     State(intake): State<Intake>,
     NewBucketAccess { caller, name, definitions, .. }: NewBucketAccess<Define>,
+    _: Params<NoParams>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {

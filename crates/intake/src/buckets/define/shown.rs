@@ -15,6 +15,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::if_match::e_tag;
+use crate::request::pagination::{NoParams, Params};
 
 /// A bucket, with its definition if it was created over the API.
 #[derive(Serialize, ToSchema)]
@@ -45,6 +46,7 @@ pub(crate) struct ShownBucket {
 pub(crate) async fn bucket(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
 ) -> Result<Response, Problem> {
     let definition = || intake.definitions().and_then(|definitions| definitions.get(bucket.name().as_str()));
     match BucketState::of(&bucket).await {

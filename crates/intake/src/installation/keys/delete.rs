@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::request::access::{Allowed, KeyInPath};
 use crate::request::body::Unused;
 use crate::request::if_match::IfMatch;
+use crate::request::pagination::{NoParams, Params};
 
 /// Revokes a key created over the API, at this intake at once and at all intakes within a second, including event
 /// streams and dashboard sessions. Jobs that it submitted and keys that it created stay.
@@ -21,6 +22,7 @@ use crate::request::if_match::IfMatch;
 pub(crate) async fn delete_key(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<ChangeKeys>,
+    _: Params<NoParams>,
     KeyInPath(id): KeyInPath,
     headers: HeaderMap,
     _: Unused,

@@ -15,7 +15,7 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{Allowed, KeyInPath};
-use crate::request::pagination::{self, List, Params};
+use crate::request::pagination::{self, List, NoParams, Params};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +60,7 @@ pub(crate) async fn keys(
 pub(crate) async fn shown_key(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<ReadKeys>,
+    _: Params<NoParams>,
     KeyInPath(id): KeyInPath,
 ) -> Result<Response, Problem> {
     let found = change::find(&intake, &caller, &id).await?.ok_or_else(Problem::unknown_key)?;

@@ -16,6 +16,7 @@ use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{Allowed, KeyInPath};
 use crate::request::if_match::IfMatch;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::{body, json};
 
 /// Creates or changes a key. A new key is valid at every intake at once, because an intake looks up an unknown key
@@ -33,6 +34,7 @@ use crate::request::{body, json};
 pub(crate) async fn put_key(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<ChangeKeys>,
+    _: Params<NoParams>,
     KeyInPath(id): KeyInPath,
     headers: HeaderMap,
     body: Body,

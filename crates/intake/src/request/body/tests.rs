@@ -4,29 +4,11 @@ use futures::{StreamExt as _, stream};
 
 use super::*;
 
-fn settings() -> IntakeSettings {
-    IntakeSettings {
-        max_body: 10,
-        max_bodies: 20,
-        max_connections: 1,
-        trusted_proxies: Vec::new(),
-        head_timeout: Duration::from_secs(1),
-        body_timeout: Duration::from_millis(20),
-        drain: Duration::from_secs(1),
-        drain_delay: Duration::ZERO,
-        hosts: dripfeed_auth::Hosts::default(),
-        x_ratelimit_headers: false,
-        max_batch: 1,
-        max_waits: 1,
-        max_waits_per_caller: 1,
-        max_event_streams: 4,
-        max_event_streams_per_caller: 2,
-        redaction: dripfeed_job::redaction::Redaction::default(),
-    }
-}
+const MOST: u64 = 10;
+const TIMEOUT: Duration = Duration::from_millis(20);
 
-async fn read(body: Body, settings: &IntakeSettings) -> Result<Bytes, Problem> {
-    read_within(body, settings, &BodyBudget::new(settings.max_bodies, settings.max_body), None).await
+async fn read(body: Body) -> Result<Bytes, Problem> {
+    read_in_time(body, MOST, TIMEOUT, &BodyBudget::new(2 * MOST, MOST), None).await
 }
 
 fn code(read: Result<Bytes, Problem>) -> Code {
@@ -35,21 +17,21 @@ fn code(read: Result<Bytes, Problem>) -> Code {
 
 #[tokio::test]
 async fn a_body_within_the_limit_is_read() {
-    assert_eq!(read(Body::from("0123456789"), &settings()).await.unwrap(), "0123456789");
-    assert_eq!(read(Body::empty(), &settings()).await.unwrap(), "");
+    assert_eq!(read(Body::from("0123456789")).await.unwrap(), "0123456789");
+    assert_eq!(read(Body::empty()).await.unwrap(), "");
 }
 
 #[tokio::test]
 async fn reading_stops_at_the_size_limit() {
-    assert_eq!(code(read(Body::from("0123456789a"), &settings()).await), Code::BodyTooLarge);
+    assert_eq!(code(read(Body::from("0123456789a")).await), Code::BodyTooLarge);
     let endless = stream::repeat_with(|| Ok::<_, std::io::Error>("abc"));
-    assert_eq!(code(read(Body::from_stream(endless), &settings()).await), Code::BodyTooLarge);
+    assert_eq!(code(read(Body::from_stream(endless)).await), Code::BodyTooLarge);
 }
 
 #[tokio::test]
 async fn bodies_share_a_budget_and_release_it() {
-    let budget = BodyBudget::new(15, 10);
-    let read = async |text: &'static str| read_within(Body::from(text), &settings(), &budget, None).await;
+    let budget = BodyBudget::new(15, MOST);
+    let read = async |text: &'static str| read_in_time(Body::from(text), MOST, TIMEOUT, &budget, None).await;
     let first = read("0123456789").await.unwrap();
     let part = first.slice(2..4);
     assert_eq!(code(read("012345").await), Code::Overloaded);
@@ -62,16 +44,11 @@ async fn bodies_share_a_budget_and_release_it() {
 
 #[tokio::test]
 async fn large_bodies_of_one_caller_leave_room_for_others() {
-    let large = IntakeSettings { max_body: 1 << 20, ..settings() };
-    let budget = BodyBudget::new(4 << 20, large.max_body);
+    let largest = 1 << 20;
+    let budget = BodyBudget::new(4 * largest, largest);
     let read = async |caller, bytes: usize| {
-        read_within(
-            Body::from(vec![b'x'; bytes]),
-            &large,
-            &budget,
-            Some(Sender { caller: Some(caller), address: None }),
-        )
-        .await
+        let sender = Sender { caller: Some(caller), address: None };
+        read_in_time(Body::from(vec![b'x'; bytes]), largest, TIMEOUT, &budget, Some(sender)).await
     };
     let held = [read("acme", 1 << 20).await.unwrap(), read("acme", 1 << 20).await.unwrap()];
     assert_eq!(code(read("acme", COUNTED + 1).await), Code::Overloaded);
@@ -84,11 +61,11 @@ async fn large_bodies_of_one_caller_leave_room_for_others() {
 #[tokio::test]
 async fn a_slow_body_times_out() {
     let silent = stream::iter([Ok::<_, std::io::Error>("abc")]).chain(stream::pending());
-    assert_eq!(code(read(Body::from_stream(silent), &settings()).await), Code::BodyTimeout);
+    assert_eq!(code(read(Body::from_stream(silent)).await), Code::BodyTimeout);
 }
 
 #[tokio::test]
 async fn a_truncated_body_is_refused() {
     let broken = stream::iter([Ok("abc"), Err(std::io::Error::other("gone"))]);
-    assert_eq!(code(read(Body::from_stream(broken), &settings()).await), Code::BadBody);
+    assert_eq!(code(read(Body::from_stream(broken)).await), Code::BadBody);
 }

@@ -99,6 +99,10 @@ async fn invalid_options_are_refused_in_every_form() {
     stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-unheard-of", "x")], "x").await.refuses(422, "bad_option");
     let twice = [("dripfeed-delay", "1s"), ("dripfeed-delay", "1s")];
     stage.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
+    for name in ["content-type", "content-encoding"] {
+        let twice = [(name, "application/gzip"), (name, "gzip")];
+        stage.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
+    }
     assert_eq!(stage.length("b").await, 0);
 }
 

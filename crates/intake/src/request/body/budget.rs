@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dripfeed_auth::{CallerCounts, Waiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::shares::Waiter;
-use crate::shares::caller_counts::CallerCounts;
 
 /// Smaller bodies don't count for their caller: on all connections together they leave room for others.
 pub(crate) const COUNTED: usize = 16 * 1024;

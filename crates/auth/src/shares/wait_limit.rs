@@ -2,28 +2,30 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::shares::Waiter;
-use crate::shares::caller_counts::CallerCounts;
+use super::caller_counts::CallerCounts;
+use super::waiter::Waiter;
 
-pub(crate) struct WaitLimit {
+#[derive(Debug)]
+pub struct WaitLimit {
     most: usize,
     most_per_caller: usize,
     now: Arc<Mutex<WaitCounts>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct WaitCounts {
     all: usize,
     by_caller: CallerCounts,
 }
 
 impl WaitLimit {
-    pub(crate) fn new(most: usize, most_per_caller: usize) -> Self {
+    #[must_use]
+    pub fn new(most: usize, most_per_caller: usize) -> Self {
         Self { most, most_per_caller, now: Arc::default() }
     }
 
     /// None: the caller, or all callers together, are at the limit.
-    pub(crate) fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
+    pub fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
         let mut now = locked(&self.now);
         if now.all >= self.most || !now.by_caller.add(&waiter, 1, self.most_per_caller) {
             return None;
@@ -38,7 +40,8 @@ fn locked(now: &Mutex<WaitCounts>) -> MutexGuard<'_, WaitCounts> {
 }
 
 /// Counts as one wait until it is dropped.
-pub(crate) struct WaitPermit {
+#[derive(Debug)]
+pub struct WaitPermit {
     now: Arc<Mutex<WaitCounts>>,
     waiter: Waiter,
 }

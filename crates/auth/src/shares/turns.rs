@@ -5,19 +5,20 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinError;
 
-use crate::problem::Problem;
-use crate::shares::Waiter;
+use super::waiter::Waiter;
 
 /// Jobs or checks of one caller: enough to keep Redis busy, few enough to wait behind.
-pub(crate) const SUBMISSIONS: u32 = 32;
+pub const SUBMISSIONS: u32 = 32;
 /// Any of them may read a job of the largest size.
-pub(crate) const LOOKUPS: u32 = 4;
+pub const LOOKUPS: u32 = 4;
 /// Bytes of jobs that cost Redis about as much as a job of any size does anyway.
 const TURN_BYTES: usize = 16 * 1024;
 
 /// The turns of all callers that ask now.
-pub(crate) struct CallerTurns {
+#[derive(Debug)]
+pub struct CallerTurns {
     at_once: u32,
     turns: Arc<Mutex<Turns>>,
 }
@@ -25,7 +26,8 @@ pub(crate) struct CallerTurns {
 type Turns = HashMap<Waiter, Arc<Semaphore>>;
 
 impl CallerTurns {
-    pub(crate) fn new(at_once: u32) -> Self {
+    #[must_use]
+    pub fn new(at_once: u32) -> Self {
         Self { at_once, turns: Arc::default() }
     }
 
@@ -34,14 +36,14 @@ impl CallerTurns {
     ///
     /// Batches and large jobs take half of all turns at most, so that two are on their way: the jobs of a batch come to
     /// Redis in parts, which cost less for each.
-    pub(crate) async fn take_for_jobs(&self, caller: Waiter, jobs: usize, bytes: usize) -> Turn {
+    pub async fn take_for_jobs(&self, caller: Waiter, jobs: usize, bytes: usize) -> Turn {
         let most = self.at_once / 2;
         let many = u32::try_from(jobs.max(bytes / TURN_BYTES)).unwrap_or(most).min(most);
         self.take(caller, many).await
     }
 
     /// The same for one request.
-    pub(crate) async fn take_one(&self, caller: Waiter) -> Turn {
+    pub async fn take_one(&self, caller: Waiter) -> Turn {
         self.take(caller, 1).await
     }
 
@@ -49,11 +51,11 @@ impl CallerTurns {
     ///
     /// # Errors
     /// When it panics.
-    pub(crate) async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         caller: Waiter,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, JoinError> {
         self.take_one(caller).await.run(work).await
     }
 
@@ -75,7 +77,8 @@ fn locked(turns: &Mutex<Turns>) -> MutexGuard<'_, Turns> {
     turns.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) struct Turn {
+#[derive(Debug)]
+pub struct Turn {
     turns: Arc<Mutex<Turns>>,
     caller: Waiter,
     permit: Option<OwnedSemaphorePermit>,
@@ -83,7 +86,8 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Whether it is that of a single small job or request.
-    pub(crate) fn is_of_one(&self) -> bool {
+    #[must_use]
+    pub fn is_of_one(&self) -> bool {
         self.permit.as_ref().is_none_or(|permit| permit.num_permits() <= 1)
     }
 
@@ -92,16 +96,13 @@ impl Turn {
     ///
     /// # Errors
     /// When it panics.
-    pub(crate) async fn run<T: Send + 'static>(
-        self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let done = tokio::spawn(async move {
+    pub async fn run<T: Send + 'static>(self, work: impl Future<Output = T> + Send + 'static) -> Result<T, JoinError> {
+        tokio::spawn(async move {
             let done = work.await;
             drop(self);
             done
-        });
-        done.await.map_err(|_| Problem::internal())
+        })
+        .await
     }
 }
 
