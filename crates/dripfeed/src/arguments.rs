@@ -38,8 +38,8 @@ impl RoleArguments {
     }
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done · 1 failure · 2 usage · 69 Redis or server unreachable · 75 refused for \
-                          now · 77 not allowed · 78 configuration";
+const EXIT_CODES: &str = "Exit codes: 0 success · 1 failure · 2 usage error · 69 Redis or server unreachable · 75 \
+                          refused, retry later · 77 permission denied · 78 invalid configuration";
 
 impl Arguments {
     /// Those of this process, which ends when they are wrong, or ask for help or the version.

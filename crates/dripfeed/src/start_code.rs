@@ -1,5 +1,5 @@
-//! The code that only the start needs leaves memory: a third of what an idle process holds. The kernel maps code in
-//! pieces of 64 KiB as it is run, and keeps it mapped; what is run again is mapped again from the file.
+//! Releases the memory of start-up code, a third of what an idle process uses. The kernel maps code in pieces of 64 KiB
+//! when it first runs, and keeps it mapped. Released code that runs again is mapped from the file again.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) fn release_later() {
     tokio::spawn(async {
         tokio::time::sleep(SETTLED).await;
         if let Err(error) = release() {
-            tracing::debug!(%error, "the code of the start stays in memory");
+            tracing::debug!(%error, "could not release the memory of the start-up code");
         }
     });
 }

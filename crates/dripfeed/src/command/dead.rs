@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum DeadCommand {
-    /// List them (default)
+    /// List the dead letters (default)
     List {
         /// Maximum number of letters
         #[arg(long, default_value_t = 100)]
@@ -36,14 +36,14 @@ enum DeadCommand {
         #[command(flatten)]
         filter: FilterArgs,
     },
-    /// Write all of them to standard output, as NDJSON or CSV
+    /// Write all dead letters to standard output, as NDJSON or CSV
     Export {
         #[command(flatten)]
         export: ExportArgs,
         #[command(flatten)]
         filter: FilterArgs,
     },
-    /// Submit one, or all that match, as new jobs
+    /// Replay a dead letter, or all that match, as new jobs
     Replay {
         /// Id of the dead letter
         #[arg(required_unless_present = "all", conflicts_with = "all")]
@@ -62,7 +62,7 @@ enum DeadCommand {
     },
     /// Show the latest background replays, or show or stop one
     Replays(ReplaysArgs),
-    /// Delete one permanently
+    /// Delete a dead letter permanently
     Delete { id: JobId },
 }
 

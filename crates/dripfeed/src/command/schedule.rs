@@ -26,23 +26,23 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum ScheduleCommand {
-    /// List them (default)
+    /// List the schedules (default)
     List {
         /// Maximum number of schedules
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
-    /// Show one
+    /// Show a schedule
     Show { id: ScheduleId },
-    /// Create one, or replace its definition
+    /// Create a schedule, or replace its definition
     Put(Box<PutArgs>),
-    /// Pause one; ticks during the pause are not submitted later
+    /// Pause a schedule; ticks during the pause are not submitted later
     Pause { id: ScheduleId },
-    /// Resume one with its next tick
+    /// Resume a schedule at its next tick
     Resume { id: ScheduleId },
-    /// Submit its job now
+    /// Submit the job of a schedule now
     Run { id: ScheduleId },
-    /// Delete one; jobs it has submitted stay in the bucket
+    /// Delete a schedule; jobs it has submitted stay in the bucket
     Delete { id: ScheduleId },
 }
 

@@ -72,13 +72,13 @@ pub(crate) struct IntakeRole {
     dashboard: DashboardPlace,
     redaction: Redaction,
     traces: Traces,
-    /// Routes to play with, in `dripfeed dev` alone.
+    /// Routes of the playground, only in `dripfeed dev`.
     playground: Option<Router>,
-    /// Where others than this machine reach it.
+    /// The address that other machines can reach. None: loopback only.
     open_to_others: Option<SocketAddr>,
 }
 
-/// Where it is to be reached.
+/// The bound listeners.
 pub(crate) struct Ports {
     pub(crate) http: TcpListener,
     /// None: off.
@@ -104,7 +104,7 @@ impl Ports {
 }
 
 impl IntakeRole {
-    /// With the ports that it is to serve. None: asked to stop before it could.
+    /// Connects to Redis and binds the ports. None: stopped before both succeeded.
     ///
     /// # Errors
     /// When Redis or a port can't be had.

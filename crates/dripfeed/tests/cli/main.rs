@@ -4,12 +4,16 @@
 
 /// What is wrong with the configuration ends every role before it listens.
 mod configuration;
+/// The API's description, completions and man pages, which need no server.
+mod descriptions;
 /// Everything on one machine, with real children.
 mod dev;
 /// gRPC beside HTTP.
 mod grpc;
 /// An intake of a test.
 mod intake;
+/// API keys, of the configuration and made at run time.
+mod keys;
 /// The experiments with limiters.
 mod lab;
 /// What a role says, and in which form.
@@ -20,6 +24,8 @@ mod measure;
 mod operate;
 /// Starting the executable and reading what it says.
 mod program;
+/// Files of jobs.
+mod push;
 /// The README, typed from top to bottom.
 mod readme;
 /// SIGHUP.

@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::Value as Json;
 
 use crate::intake::{BUCKET, Intake};
-use crate::program::run;
+use crate::program::{dripfeed, run};
 
 fn json(text: &str) -> Json {
     serde_json::from_str(text).unwrap()
@@ -50,5 +50,18 @@ async fn a_bench_of_nothing_ends_before_its_first_job() {
     assert_eq!(run(&["bench", "none", "--server", &intake.server]).code, Some(1), "unknown bucket");
     assert_eq!(run(&["bench", "mail", "--server", "http://127.0.0.1:1"]).code, Some(69));
     assert!(run(&["jobs", "mail", "--server", &intake.server]).out.lines().count() <= 1);
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn a_bench_without_the_scope_to_submit_is_not_allowed() {
+    let made = json(&run(&["key", "new", "-o", "json"]).out);
+    let hash = made["section"]["sha256"].as_str().unwrap();
+    let section = format!("[[keys]]\nid = \"reader\"\nsha256 = \"{hash}\"\nscopes = [\"read\"]\n");
+    let intake = Intake::start(&format!("{BUCKET}\n{section}")).await;
+    let mut bench = dripfeed(&["bench", "mail", "--rate", "5/s", "--time", "1s", "--server", &intake.server]);
+    let ended = bench.env("DRIPFEED_KEY", made["key"].as_str().unwrap()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(77), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("5 submissions failed"), "{ended:?}");
     intake.end().await;
 }

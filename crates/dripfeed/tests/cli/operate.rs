@@ -1,10 +1,7 @@
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-
 use dripfeed_bucket::{Overrides, RUN_TIME_SETTINGS};
 
 use crate::intake::{BUCKET, Intake};
-use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
+use crate::program::{redis, run, run_with_input, write};
 
 #[test]
 fn no_server_is_unreachable_for_every_command() {
@@ -219,50 +216,6 @@ async fn every_run_time_setting_is_set_shown_described_and_restored() {
 }
 
 #[tokio::test]
-async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
-    let intake = Intake::start(&BUCKET.replace("capacity = 3", "capacity = 500")).await;
-    let lines: String = (0..200).map(|n| format!("{{\"event\":\"e\",\"body\":{{\"n\": {n}}}}}\n")).collect();
-    let file = write(intake.folder.path(), "jobs.ndjson", &format!("{lines}\nnot json\n{{\"no\":\"body\"}}\n"));
-    let push = || run(&["push", "mail", "--ndjson", &file, "--run-id", "again", "--server", &intake.server]);
-
-    let first = push();
-    assert_eq!(first.code, Some(1), "two lines hold no job: {}", first.err);
-    assert_eq!(first.out.lines().count(), 200);
-    for told in ["200 jobs accepted, 2 lines failed", "line 202:", "line 203:", "`event`"] {
-        assert!(first.err.contains(told), "{told}: {}", first.err);
-    }
-    assert_eq!(first.err.matches("`event`").count(), 1, "said once");
-    assert_eq!(push().out, first.out, "the same jobs");
-    assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200");
-    intake.end().await;
-}
-
-#[tokio::test]
-async fn an_interrupted_push_says_how_to_go_on_without_duplicates() {
-    let intake = Intake::start(BUCKET).await;
-    let file = write(intake.folder.path(), "jobs.ndjson", &"{\"body\":1}\n".repeat(5));
-    let push = Running::start(&mut dripfeed(&["push", "mail", "--ndjson", &file, "--server", &intake.server]));
-    push.says("the bucket is full; retrying");
-    let (code, log) = push.end_with_log();
-    assert_eq!(code, Some(1));
-    assert!(log.iter().any(|line| line.contains("run the same command with --run-id ")), "{log:?}");
-    intake.end().await;
-}
-
-#[tokio::test]
-async fn a_line_that_cannot_be_read_keeps_no_other_back() {
-    let intake = Intake::start(BUCKET).await;
-    let file = intake.folder.path().join("jobs.ndjson");
-    fs::write(&file, b"{\"body\":1}\n{\"body\":\"\xff\"}\r\n{\"body\":\"\\ud800\"}\n{\"body\":4}").unwrap();
-    let pushed = run(&["push", "mail", "--ndjson", file.to_str().unwrap(), "--server", &intake.server]);
-    assert_eq!((pushed.code, pushed.out.lines().count()), (Some(1), 2), "{}", pushed.err);
-    for said in ["line 2: is not UTF-8", "line 3: is not valid JSON", "2 jobs accepted, 2 lines failed"] {
-        assert!(pushed.err.contains(said), "{said}: {}", pushed.err);
-    }
-    intake.end().await;
-}
-
-#[tokio::test]
 async fn a_list_of_several_pages_is_printed_as_one() {
     let intake = Intake::start(&BUCKET.replace("capacity = 3", "capacity = 3000")).await;
     let lines: String = (0..1500).map(|n| format!("{{\"body\":{{\"n\": {n}}}}}\n")).collect();
@@ -276,106 +229,6 @@ async fn a_list_of_several_pages_is_printed_as_one() {
     assert_eq!(table.out.lines().count(), 1201, "the heads once");
     assert_eq!(table.out.matches("STATE").count(), 1);
     intake.end().await;
-}
-
-#[tokio::test]
-async fn keys_open_and_their_absence_is_not_allowed() {
-    // Of `opensesame`.
-    let key = r#"
-        [[keys]]
-        id = "shop"
-        sha256 = "HASH"
-        scopes = ["read"]
-    "#;
-    let hash = "d9fb92e3bbe65be1f1aad4a82eef4567f7a1ebe2cd110c8049b9698be7a70c88";
-    let intake = Intake::start(&format!("{BUCKET}{}", key.replace("HASH", hash))).await;
-    let file = write(intake.folder.path(), "key", "opensesame\n");
-    let with_key = |command: &[&str]| run(&[command, &["--server", &intake.server, "--key-file", &file]].concat());
-
-    assert_eq!(run(&["buckets", "--server", &intake.server]).code, Some(77), "no key");
-    assert_eq!(with_key(&["buckets"]).code, Some(78), "a key that everyone can read");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(with_key(&["buckets"]).code, Some(0));
-    assert_eq!(with_key(&["pause", "mail"]).code, Some(77), "the scope is missing");
-    let mut by_variable = dripfeed(&["buckets", "--server", &intake.server]);
-    assert_eq!(by_variable.env("DRIPFEED_KEY", "opensesame").output().unwrap().status.code(), Some(0));
-    intake.end().await;
-}
-
-#[tokio::test]
-async fn a_new_key_opens_once_its_section_is_configured() {
-    let made = run(&["key", "new", "--id", "shop"]);
-    assert_eq!((made.code, made.out.lines().count()), (Some(0), 1), "{}", made.err);
-    assert!(!made.err.contains(made.out.trim()), "the key is printed once");
-    let json: serde_json::Value = serde_json::from_str(&run(&["key", "new", "-o", "json"]).out).unwrap();
-    let (other, hash) = (json["key"].as_str().unwrap(), json["section"]["sha256"].as_str().unwrap());
-    assert!(other.len() > 43 && other != made.out.trim(), "{other}");
-    // The same id: both keys hold, until the one that is replaced is taken out.
-    let second = format!("[[keys]]\nid = \"shop\"\nsha256 = \"{hash}\"\nscopes = [\"read\"]\n");
-    let intake = Intake::start(&format!("{BUCKET}\n{}\n{second}", made.err)).await;
-    for (key, code) in [(made.out.trim(), 0), (other, 0), ("dripfeed_", 77)] {
-        let mut buckets = dripfeed(&["buckets", "--server", &intake.server]);
-        assert_eq!(buckets.env("DRIPFEED_KEY", key).output().unwrap().status.code(), Some(code), "{key}");
-    }
-    assert_eq!(run(&["key", "new", "--id", "a b"]).code, Some(2));
-    intake.end().await;
-}
-
-#[tokio::test]
-async fn a_key_is_made_shown_and_revoked_at_run_time() {
-    let made: serde_json::Value = serde_json::from_str(&run(&["key", "new", "-o", "json"]).out).unwrap();
-    let hash = made["section"]["sha256"].as_str().unwrap();
-    let section = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = [\"read\", \"keys\"]\n");
-    let intake = Intake::start(&format!("{BUCKET}\n{section}")).await;
-    let file = write(intake.folder.path(), "key", made["key"].as_str().unwrap());
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let key = |command: &[&str]| run(&[&["key"], command, &["--server", &intake.server, "--key-file", &file]].concat());
-    let put = key(&["put", "a/b", "--scope", "read", "--bucket", "ma*", "--not-after", "2100-01-01T00:00:00Z"]);
-    assert_eq!((put.code, put.out.lines().count()), (Some(0), 1), "{}", put.err);
-    assert!(!put.err.contains(put.out.trim()), "the key is printed once");
-    let buckets = |key: &str| {
-        let mut buckets = dripfeed(&["buckets", "--server", &intake.server]);
-        buckets.env("DRIPFEED_KEY", key).output().unwrap().status.code()
-    };
-    assert_eq!(buckets(put.out.trim()), Some(0));
-    let shown: serde_json::Value = serde_json::from_str(&key(&["show", "a/b", "-o", "json"]).out).unwrap();
-    assert_eq!((&shown["buckets"][0], &shown["changed_by"]), (&"ma*".into(), &"platform".into()), "{shown}");
-    let list = key(&["list"]).out;
-    assert!(list.contains("a/b") && list.contains("2100-01-01") && !list.contains(put.out.trim()), "{list}");
-    let again = key(&["put", "a/b", "--scope", "read", "--bucket", "mail", "--if-match", "7"]);
-    assert_eq!(again.code, Some(1), "another version: {}", again.err);
-    let version = shown["version"].as_str().unwrap();
-    assert_eq!(key(&["put", "a/b", "--scope", "read", "--bucket", "mail", "--if-match", version]).code, Some(0));
-    assert_eq!(key(&["put", "child", "--scope", "operate", "--bucket", "mail"]).code, Some(77), "more than its own");
-    assert_eq!(key(&["delete", "a/b"]).code, Some(0));
-    assert_eq!(buckets(put.out.trim()), Some(77));
-    assert_eq!(key(&["show", "a/b"]).code, Some(1));
-    intake.end().await;
-}
-
-#[test]
-fn descriptions_are_printed_without_a_server() {
-    let api: serde_json::Value = serde_json::from_str(&run(&["openapi"]).out).unwrap();
-    assert!(api["paths"]["/v1/buckets/{bucket}/jobs"].is_object());
-    assert!(run(&["completions", "bash"]).out.contains("dripfeed"));
-    assert!(run(&["--version"]).out.starts_with("dripfeed "));
-}
-
-#[test]
-fn each_command_has_a_man_page() {
-    let folder = tempfile::tempdir().unwrap();
-    let pages = folder.path().join("man1");
-    assert_eq!(run(&["man", pages.to_str().unwrap()]).code, Some(0));
-    let page = |name: &str| fs::read_to_string(pages.join(name)).unwrap();
-    for command in ["", "-intake", "-push", "-dead-replay", "-man"] {
-        assert!(page(&format!("dripfeed{command}.1")).contains(".SH SYNOPSIS"), "{command}");
-    }
-    // Exit codes, and one command beside the others.
-    assert!(page("dripfeed.1").contains("configuration") && page("dripfeed.1").contains("dripfeed\\-push"));
-    let file = write(folder.path(), "file", "");
-    let refused = run(&["man", &file]);
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains(&file), "{}", refused.err);
 }
 
 #[tokio::test]

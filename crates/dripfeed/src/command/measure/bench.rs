@@ -74,10 +74,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
         std::fs::write(file, drawn).map_err(failed)?;
     }
     print(&tally, connection.output)?;
-    match tally.failure() {
-        Some(why) => Err(Failure::new(Exit::Failure, why)),
-        None => Ok(()),
-    }
+    tally.into_failure().map_or(Ok(()), Err)
 }
 
 fn print(tally: &Tally, format: Format) -> std::io::Result<()> {

@@ -42,7 +42,7 @@ pub(super) struct Options {
     /// Maximum retries after the first attempt [default: the bucket's]
     #[arg(long, value_name = "NUMBER")]
     retries: Option<String>,
-    /// Timeout of one attempt: 30s
+    /// Timeout of one attempt, such as 30s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
     /// Wait up to this many seconds for the upstream's answer

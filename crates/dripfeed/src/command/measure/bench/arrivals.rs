@@ -14,7 +14,6 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::tally::{Ended, Tally};
-use crate::client::RequestError;
 
 /// Requests on their way. One that is due beyond them waits, which its latency shows.
 const MOST: usize = 1000;
@@ -94,8 +93,8 @@ impl Load {
 fn ended(error: Option<ClientError>) -> Ended {
     match error {
         None => Ended::Accepted,
-        Some(ClientError::Refused(problem)) => Ended::Refused(problem.code),
-        Some(error) => Ended::Failed(RequestError::from(error).to_string()),
+        Some(ClientError::Refused(problem)) if problem.is_retryable() => Ended::Refused(problem.code),
+        Some(error) => Ended::Failed(error.into()),
     }
 }
 

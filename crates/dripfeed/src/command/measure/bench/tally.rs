@@ -6,23 +6,26 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde_json::{Value as Json, json};
 
+use crate::client::RequestError;
+use crate::exit::Failure;
+
 /// An hour, in microseconds: no request takes longer.
 const LONGEST: u64 = 3_600_000_000;
 
 /// How a submission ended.
 pub(super) enum Ended {
     Accepted,
-    /// With this code.
+    /// For now, with this code.
     Refused(String),
-    /// There was no answer.
-    Failed(String),
+    /// There was no answer, or one that no later try would change.
+    Failed(RequestError),
 }
 
 pub(super) struct Tally {
     accepted: u64,
     refused: BTreeMap<String, u64>,
     failed: u64,
-    failure: Option<String>,
+    failure: Option<RequestError>,
     /// From when a submission was due to its answer, in microseconds, of those that have one.
     latency: Option<Histogram<u64>>,
     lasted: Duration,
@@ -63,9 +66,10 @@ impl Tally {
         self.lasted = time;
     }
 
-    /// Why some weren't answered.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failure.as_ref().map(|why| format!("{} submissions got no answer; the first error: {why}", self.failed))
+    /// Why some failed, and the exit code of the first.
+    pub(super) fn into_failure(self) -> Option<Failure> {
+        let first = Failure::from(self.failure?);
+        Some(Failure::new(first.exit, format!("{} submissions failed; the first error: {first}", self.failed)))
     }
 
     /// In ms.
@@ -118,12 +122,13 @@ mod tests {
             tally.add(Duration::from_millis(ms), Ended::Accepted);
         }
         tally.add(Duration::from_millis(500), Ended::Refused("bucket_full".to_owned()));
-        tally.add(Duration::from_secs(90), Ended::Failed("no answer".to_owned()));
+        tally.add(Duration::from_secs(90), Ended::Failed(RequestError::TooLarge(7)));
         tally.lasted(Duration::from_secs(10));
         let found = tally.document();
         assert_eq!((&found["accepted"], &found["refused"], &found["failed"]), (&99.into(), &1.into(), &1.into()));
         assert_eq!((&found["due"], &found["accepted_per_s"]), (&101.into(), &9.9.into()));
         assert!((tally.percentile(50.0) - 50.0).abs() < 0.1 && (tally.percentile(100.0) - 500.0).abs() < 1.0);
-        assert!(tally.failure().is_some_and(|why| why.ends_with("no answer")));
+        let failure = tally.into_failure().map(|failure| failure.to_string());
+        assert!(failure.is_some_and(|why| why.starts_with("1 submissions failed; the first error: an event of more")));
     }
 }

@@ -1,0 +1,48 @@
+use std::fs;
+
+use crate::intake::{BUCKET, Intake};
+use crate::program::{Running, dripfeed, run, write};
+
+#[tokio::test]
+async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
+    let intake = Intake::start(&BUCKET.replace("capacity = 3", "capacity = 500")).await;
+    let lines: String = (0..200).map(|n| format!("{{\"event\":\"e\",\"body\":{{\"n\": {n}}}}}\n")).collect();
+    let file = write(intake.folder.path(), "jobs.ndjson", &format!("{lines}\nnot json\n{{\"no\":\"body\"}}\n"));
+    let push = || run(&["push", "mail", "--ndjson", &file, "--run-id", "again", "--server", &intake.server]);
+
+    let first = push();
+    assert_eq!(first.code, Some(1), "two lines hold no job: {}", first.err);
+    assert_eq!(first.out.lines().count(), 200);
+    for told in ["200 jobs accepted, 2 lines failed", "line 202:", "line 203:", "`event`"] {
+        assert!(first.err.contains(told), "{told}: {}", first.err);
+    }
+    assert_eq!(first.err.matches("`event`").count(), 1, "said once");
+    assert_eq!(push().out, first.out, "the same jobs");
+    assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn an_interrupted_push_says_how_to_go_on_without_duplicates() {
+    let intake = Intake::start(BUCKET).await;
+    let file = write(intake.folder.path(), "jobs.ndjson", &"{\"body\":1}\n".repeat(5));
+    let push = Running::start(&mut dripfeed(&["push", "mail", "--ndjson", &file, "--server", &intake.server]));
+    push.says("the bucket is full; retrying");
+    let (code, log) = push.end_with_log();
+    assert_eq!(code, Some(1));
+    assert!(log.iter().any(|line| line.contains("run the same command with --run-id ")), "{log:?}");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn a_line_that_cannot_be_read_keeps_no_other_back() {
+    let intake = Intake::start(BUCKET).await;
+    let file = intake.folder.path().join("jobs.ndjson");
+    fs::write(&file, b"{\"body\":1}\n{\"body\":\"\xff\"}\r\n{\"body\":\"\\ud800\"}\n{\"body\":4}").unwrap();
+    let pushed = run(&["push", "mail", "--ndjson", file.to_str().unwrap(), "--server", &intake.server]);
+    assert_eq!((pushed.code, pushed.out.lines().count()), (Some(1), 2), "{}", pushed.err);
+    for said in ["line 2: is not UTF-8", "line 3: is not valid JSON", "2 jobs accepted, 2 lines failed"] {
+        assert!(pushed.err.contains(said), "{said}: {}", pushed.err);
+    }
+    intake.end().await;
+}
