@@ -117,7 +117,7 @@ clients: redis $(CLIENTS_PYTHON) $(CLIENTS_NODE) ## Generate clients in Python a
 	cargo build --locked --workspace --bins --examples
 	python3 tests/clients/run.py $(TARGET)/debug/dripfeed $(TARGET)/clients $(CLIENTS_PYTHON) $(CLIENTS_NODE)
 
-# About three quarters of an hour on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
+# About an hour and a half on two cores. ARGS="--seed 1 processors_killed" runs that row with that seed.
 .PHONY: torture
 torture: redis ## Run the fault suite at its long volume; the report goes to tests/torture-report.md and .json
 	cargo build --locked --release --workspace
@@ -125,7 +125,7 @@ torture: redis ## Run the fault suite at its long volume; the report goes to tes
 	$(if $(ARGS),,HOSTILE_CALLS=200 cargo test --locked --release --workspace --test it -- security::hostile_upstreams --nocapture)
 
 .PHONY: neighbours
-neighbours: redis ## Attack an intake as one caller can, and benchmark other callers; ARGS="pages": only that attack
+neighbours: redis ## Benchmark callers while another one attacks the intake; ARGS="pages": only that attack
 	cargo build --locked --release --workspace
 	NEIGHBOURS="$(ARGS)" cargo test --locked --release --workspace --test it -- security::hostile_neighbours --nocapture --test-threads 1
 
@@ -141,7 +141,7 @@ torture-selftest: redis ## Plant one bug after the other, and see that the fault
 	cargo test --locked --workspace --features dripfeed/planted-bugs --target-dir $(TARGET)/planted --test torture -- --selftest $(ARGS)
 
 .PHONY: model-selftest
-model-selftest: redis ## Plant bugs of turns and own paces, and see that the model of these finds each
+model-selftest: redis ## Plant bugs in fair queuing and limits per caller, and see that the model finds each
 	cargo test --locked --workspace --features dripfeed-tests/planted-bugs --target-dir $(TARGET)/planted --test it -- bucket::turns_model::planted --nocapture
 
 # With another seed each time, which it prints; SEED=… runs that one again.
