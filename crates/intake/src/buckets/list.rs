@@ -15,7 +15,7 @@ use crate::openapi::responses;
 use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
-use crate::request::pagination::{List, NoParams, Params};
+use crate::request::pagination::List;
 
 /// Lists the buckets that the caller may access. A bucket whose state can't be read is listed with an error.
 #[utoipa::path(
@@ -26,7 +26,6 @@ use crate::request::pagination::{List, NoParams, Params};
 pub(crate) async fn buckets(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
-    _: Params<NoParams>,
     ClientIp(address): ClientIp,
 ) -> Result<Json<List<ListedBucket>>, Problem> {
     let _turn = intake.lookup_turn(&caller, address).await;

@@ -10,7 +10,7 @@ use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::Problem;
 use crate::request::access::Allowed;
-use crate::request::pagination::{List, NoParams, Params};
+use crate::request::pagination::List;
 
 /// Returns the audit log of keys created over the API: the latest hundred entries, newest first. A key that is
 /// restricted to some buckets sees only the entries about itself.
@@ -21,7 +21,6 @@ use crate::request::pagination::{List, NoParams, Params};
 pub(crate) async fn key_audit(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<ReadKeys>,
-    _: Params<NoParams>,
 ) -> Result<Json<List<Audited>>, Problem> {
     let (registry, own) = change::registry(&intake, &caller)?;
     let may_see = |entry: &KeyAuditEntry| caller.may_use_all_buckets() || entry.by == own;
