@@ -1,20 +1,17 @@
 -- Makes a replica a member: its heartbeat begins, and it may take. Of several that jobs were announced to, the first.
 --
--- needs: at_maxmemory, now, closed, kind/consumers
+-- needs: at_maxmemory, now, is_deleted, kind/consumers
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash)  6 control (hash),
 --       then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)  4 '1': only the first
 --       5 incarnation ('': it isn't created over the API)
 -- Result  { 'joined', µs of the Redis clock }; { 'others', 0 }: only the first, and there are members; { 'gone', 0 }:
 --         the bucket was deleted, or created again: what is lost of it, the new one never had
-local JOBS, REPLICAS, PACE, TIERS, STANDBY = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local JOBS, REPLICAS, PACE, TIERS, STANDBY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local consumer, is_first_life, stood_by, only_first = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4] == '1'
-
 local incarnation = ARGV[5]
-if incarnation ~= '' then
-  local state = redis.call('HMGET', KEYS[6], 'incarnation', 'closed')
-  if state[1] ~= incarnation or state[2] == CLOSED then return { 'gone', 0 } end
-end
+
+if is_deleted(CONTROL, incarnation) then return { 'gone', 0 } end
 if only_first and redis.call('HLEN', REPLICAS) > 0 then return { 'others', 0 } end
 enroll(JOBS, consumer)
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing

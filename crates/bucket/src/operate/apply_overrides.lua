@@ -1,15 +1,12 @@
 -- Changes settings at run time, all of them or none; and pauses and resumes.
 --
--- needs: at_maxmemory, closed
+-- needs: at_maxmemory, is_deleted
 -- KEYS  1 jobs  2 control (hash)
 -- ARGV  1 the version of what is then in force  2 incarnation ('': it isn't created over the API), then per setting:
 --       its name, and its value or '' to go back to the configured one; `paused`: '1' or ''
 -- Result  'changed' | 'gone': the bucket was deleted, or created again
 local CONTROL, VERSION, incarnation = KEYS[2], ARGV[1], ARGV[2]
-if incarnation ~= '' then
-  local state = redis.call('HMGET', CONTROL, 'incarnation', 'closed')
-  if state[1] ~= incarnation or state[2] == CLOSED then return 'gone' end
-end
+if is_deleted(CONTROL, incarnation) then return 'gone' end
 for i = 3, #ARGV, 2 do
   if ARGV[i + 1] == '' then
     redis.call('HDEL', CONTROL, ARGV[i])

@@ -58,8 +58,10 @@ impl Bucket {
             NextTick::None => tick_word(None),
         });
         call.arg(settings.most_schedules).arg(settings.schedules_bytes);
-        // Noted before, too: intakes look only at buckets of which they know that they have schedules.
-        self.note_schedules().await?;
+        // A new one is noted before, too: intakes look only at buckets of which they know that they have schedules.
+        if new.known.is_none() {
+            self.note_schedules().await?;
+        }
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;
         match answer.as_str() {
             "defined" => {

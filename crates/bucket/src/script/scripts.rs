@@ -49,6 +49,7 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("definition_text", include_str!("../define/definition_text.lua")),
     Fragment::new("each", include_str!("../inspect/doctor/each.lua")),
     Fragment::new("eta", include_str!("../pace/eta.lua")),
+    Fragment::new("is_deleted", include_str!("../define/is_deleted.lua")),
     Fragment::new("keep", include_str!("../ended/keep.lua")),
     Fragment::new("known_schedules", include_str!("../schedule/known_schedules.lua")),
     Fragment::new("letters", include_str!("../ended/letters.lua")),

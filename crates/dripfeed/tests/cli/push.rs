@@ -13,8 +13,8 @@ async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
     let first = push();
     assert_eq!(first.code, Some(1), "two lines hold no job: {}", first.err);
     assert_eq!(first.out.lines().count(), 200);
-    for told in ["200 jobs accepted, 2 lines failed", "line 202:", "line 203:", "`event`"] {
-        assert!(first.err.contains(told), "{told}: {}", first.err);
+    for message in ["200 jobs accepted, 2 lines failed", "line 202:", "line 203:", "`event`"] {
+        assert!(first.err.contains(message), "{message}: {}", first.err);
     }
     assert_eq!(first.err.matches("`event`").count(), 1, "said once");
     assert_eq!(push().out, first.out, "the same jobs");
