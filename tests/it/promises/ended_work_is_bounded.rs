@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Cancel, ClaimedJob, Replica, Take, WhenDeadFull};
+use dripfeed_bucket::{Bucket, BucketSettings, Cancel, ClaimedJob, Closed, Opened, Replica, Take, WhenDeadFull};
 use dripfeed_job::{Ending, JobId};
 use dripfeed_tests::buckets::{self, buried, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -118,6 +118,32 @@ async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counte
     let empty = bucket.census().await.unwrap();
     assert_eq!((empty.dead, empty.dead_bytes, empty.dead_dropped), (0, 0, 28));
     assert_eq!(retention.dead_dropped, 28);
+}
+
+#[tokio::test]
+async fn of_a_deleted_bucket_each_script_forgets_a_bounded_part() {
+    let redis = TestRedis::start().await;
+    let bucket = Bucket::defined(redis.store().await, roomy(), 7);
+    assert_eq!(bucket.open(1).await.unwrap(), Opened::Open);
+    let replica = join(&bucket, "replica").await;
+    submit_many(&bucket, 6000, "x").await;
+    deliver_many(&replica, 6000).await;
+    submit_many(&bucket, 300, "x").await;
+    let mut left = 300;
+    while left > 0 {
+        let taken = take(&replica, left).await;
+        left -= taken.len();
+        join_all(taken.into_iter().map(|taken| settle(&replica, taken, buried("rejected")))).await;
+    }
+    replica.leave().await.unwrap();
+    let before = redis.calls("evalsha").await;
+    assert_eq!(bucket.close().await.unwrap(), Closed::Done);
+    let scripts = redis.calls("evalsha").await - before;
+    assert!(scripts >= 6, "{scripts} scripts");
+    for key in redis.ask::<Vec<String>>("KEYS dripfeed:{b}:*").await {
+        let ttl: i64 = redis.ask(&format!("PTTL {key}")).await;
+        assert!(ttl > 0, "{key} would stay for ever");
+    }
 }
 
 /// Buries that many jobs, each the latest, and nothing else.

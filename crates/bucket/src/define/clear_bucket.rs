@@ -18,6 +18,7 @@ impl Bucket {
     pub(super) async fn clear(&self, incarnation: u64, besides: Vec<String>) -> Result<(), BucketError> {
         let keys = &self.redis_bucket.keys;
         let mut fixed = vec![keys.jobs(), keys.control(), keys.takers(), keys.key_ends(), keys.keyed_jobs()];
+        fixed.extend([keys.tally(), keys.outcomes(), keys.ended(), keys.dead(), keys.letters(), keys.letter_sizes()]);
         fixed.extend(keys.left_behind());
         fixed.extend(besides);
         // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before

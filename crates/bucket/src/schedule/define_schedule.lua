@@ -1,14 +1,16 @@
 -- Defines a schedule, or defines it again; within the number and the bytes that the bucket may have.
 --
--- needs: now, schedule_state
--- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)
+-- needs: now, schedule_state, is_deleted
+-- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)  5 control (hash)
 -- ARGV  1 id  2 the version that its caller knows ('': none)  3 its new version  4 definition  5 '1' while it is
 --       paused, or '0'  6 the next tick in ms ('': unchanged)  7 the most schedules  8 the most bytes of all
--- Result  'defined' | 'changed': the version is another one | 'full'
-local SCHEDULES, NEXT, STATES, TALLY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+--       9 incarnation ('': the bucket isn't created over the API)
+-- Result  'defined' | 'changed': the version is another one | 'full' | 'gone': the bucket was deleted, or created again
+local SCHEDULES, NEXT, STATES, TALLY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, known, version, definition, paused = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local next_tick, most, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
+if is_deleted(CONTROL, ARGV[9]) then return 'gone' end
 local state = read_schedule(STATES, id)
 if (state and state.version or '') ~= known then return 'changed' end
 local count = redis.call('HLEN', SCHEDULES)

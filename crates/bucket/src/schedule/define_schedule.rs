@@ -45,11 +45,13 @@ impl Bucket {
     /// Unless it is another one by now than its caller knows.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; for a job that this kind of bucket can't do.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; for a job that this kind of bucket can't do;
+    /// when the bucket was deleted or created again over the API.
     pub async fn define_schedule(&self, new: &NewSchedule<'_>) -> Result<Defined, BucketError> {
         self.refuse(new.job)?;
         let (keys, settings) = (&self.redis_bucket.keys, self.settings());
-        let mut call = SCRIPT.on(&[keys.schedules(), keys.next_ticks(), keys.schedule_states(), keys.tally()]);
+        let places = [keys.schedules(), keys.next_ticks(), keys.schedule_states(), keys.tally(), keys.control()];
+        let mut call = SCRIPT.on(&places);
         call.arg(new.id.as_str()).arg(new.known.map_or("", |known| known.state.version.as_str()));
         call.arg(format!("{:016x}", fastrand::u64(..))).arg(new.definition).arg(u8::from(new.paused));
         call.arg(match new.next {
@@ -57,7 +59,7 @@ impl Bucket {
             NextTick::At(ms) => tick_word(Some(ms)),
             NextTick::None => tick_word(None),
         });
-        call.arg(settings.most_schedules).arg(settings.schedules_bytes);
+        call.arg(settings.most_schedules).arg(settings.schedules_bytes).arg(self.redis_bucket.incarnation_word());
         // A new one is noted before, too: intakes look only at buckets of which they know that they have schedules.
         if new.known.is_none() {
             self.note_schedules().await?;
@@ -70,6 +72,7 @@ impl Bucket {
             }
             "changed" => Ok(Defined::Changed),
             "full" => Ok(Defined::Full),
+            "gone" => Err(BucketError::Gone),
             word => Err(BucketError::Reply { script: "define_schedule", what: format!("unexpected reply `{word}`") }),
         }
     }

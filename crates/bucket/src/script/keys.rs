@@ -283,14 +283,14 @@ impl Keys {
         self.of("schedules:state")
     }
 
-    /// All that outlives jobs, but for `control`, the audit log, the replicas and idempotency keys. Other keys have a
-    /// TTL.
+    /// All that outlives jobs, but for `control`, the audit log, the replicas, the tally, outcomes, dead letters and
+    /// idempotency keys. Other keys have a TTL.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let of_work = [self.parked(), self.standby(), self.batches()];
         let of_turns = [self.flows(), self.ranges(), self.throttled(), self.flow_state()];
-        let of_pace = [self.takes(), self.pace(), self.pace_tiers(), self.meter(), self.tally(), self.history()];
-        let of_jobs = [self.holders(), self.attempts(), self.failed(), self.outcomes(), self.ended(), self.notices()];
-        let of_dead = [self.dead(), self.letters(), self.letter_sizes(), self.replays(), self.unburied()];
+        let of_pace = [self.takes(), self.pace(), self.pace_tiers(), self.meter(), self.history()];
+        let of_jobs = [self.holders(), self.attempts(), self.failed(), self.notices()];
+        let of_dead = [self.replays(), self.unburied()];
         let of_schedules = [self.schedules(), self.next_ticks(), self.schedule_states()];
         [of_work.as_slice(), &of_turns, &of_pace, &of_jobs, &of_dead, &of_schedules].concat()
     }

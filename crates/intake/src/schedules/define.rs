@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, Defined, KnownSchedule, NewSchedule, NextTick};
+use dripfeed_bucket::{Bucket, BucketError, Defined, KnownSchedule, NewSchedule, NextTick};
 use dripfeed_job::schedule::ScheduleId;
 
 use super::definition::{Definition, ScheduleDefinition};
@@ -44,12 +44,19 @@ pub(crate) async fn define_schedule(
     });
     let (definition, text) = parsed.await?;
     priority::check(&caller, &definition.job)?;
-    store(&bucket, &id, &definition, &text).await?;
+    let bucket = store(&intake, bucket, &id, &definition, &text).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
     owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
 }
 
-async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition, text: &str) -> Result<(), Problem> {
+/// Returns the bucket that has it now.
+async fn store(
+    intake: &Intake,
+    mut bucket: Bucket,
+    id: &ScheduleId,
+    definition: &Definition,
+    text: &str,
+) -> Result<Bucket, Problem> {
     for _ in 0..TRIES {
         let (now_ms, known) = bucket.schedule(id).await?;
         let was_paused = known.as_ref().is_some_and(|known| known.state.paused);
@@ -61,10 +68,14 @@ async fn store(bucket: &Bucket, id: &ScheduleId, definition: &Definition, text: 
             paused: definition.written.paused.unwrap_or(was_paused),
             next: next(known.as_ref(), definition, now_ms),
         };
-        match bucket.define_schedule(&new).await? {
-            Defined::Done => return Ok(()),
-            Defined::Changed => {}
-            Defined::Full => {
+        match bucket.define_schedule(&new).await {
+            Ok(Defined::Done) => return Ok(bucket),
+            Ok(Defined::Changed) => {}
+            Err(BucketError::Gone) => {
+                bucket = intake.reopened(&bucket).await?.ok_or_else(Problem::unknown_bucket)?;
+            }
+            Err(error) => return Err(error.into()),
+            Ok(Defined::Full) => {
                 let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
                 return Err(Problem::new(Code::ManySchedules, detail));
             }

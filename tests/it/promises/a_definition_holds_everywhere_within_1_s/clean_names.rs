@@ -14,11 +14,14 @@ async fn used(client: &Client, service: &Service) {
     assert_eq!(once.status, 202, "{once:?}");
     assert_eq!(submit(client, "b").await.status, 202);
     assert_eq!(submit(client, "b").await.text("code"), "caller_limit");
-    let schedule = client.request(Method::PUT, "/v1/buckets/b/schedules/yearly");
-    let defined = client.call(schedule, r#"{"every":"366d","job":{"body":1}}"#).await.expect("an answer");
-    assert_eq!(defined.status, 200, "{defined:?}");
+    assert_eq!(define_yearly(client).await, 200);
     assert_eq!(client.patch("/v1/buckets/b", r#"{"leak":{"concurrency":3}}"#).await.expect("an answer").status, 200);
     service.drained("b").await;
+}
+
+async fn define_yearly(client: &Client) -> u16 {
+    let schedule = client.request(Method::PUT, "/v1/buckets/b/schedules/yearly");
+    client.call(schedule, r#"{"every":"366d","job":{"body":1}}"#).await.expect("an answer").status
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,9 +105,15 @@ async fn what_was_cut_off_in_the_middle_is_done_by_the_next() {
     roles.service.redis::<u64>("HSET dripfeed:{b}:control incarnation 1 closed 1 version x").await;
     assert_eq!(submit(&other, "b").await.status, 202);
     roles.service.drained("b").await;
+    // And so does who defines a schedule.
+    roles.service.redis::<u64>("DEL dripfeed:{b}:control").await;
+    assert_eq!(define_yearly(&other).await, 200);
     // As if who deleted it had been stopped after it was closed.
     roles.service.redis::<u64>("HSET dripfeed:{b}:control closed 1 version y").await;
     assert_eq!(submit(&other, "b").await.status, 404);
+    roles.service.redis::<u64>("DEL dripfeed:{b}:schedules dripfeed:{b}:schedules:state").await;
+    assert_eq!(define_yearly(&other).await, 404);
+    assert_eq!(roles.service.redis::<u64>("EXISTS dripfeed:{b}:schedules").await, 0, "it would stay for ever");
     assert_eq!(delete(&other, "b").await.status, 204);
     assert_eq!(put(&one, "b", &calling(&upstream)).await.status, 201);
     assert_eq!(submit(&other, "b").await.status, 202);
