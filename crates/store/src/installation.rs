@@ -25,7 +25,8 @@ pub struct InstallationKeys {
     pub state: String,
     /// Hash: a bucket's place (`name kind key`) → when a process last had it among its settings, ms.
     pub buckets: String,
-    /// Hash: a bucket's name → how often its schedules were changed, of those that have or had some; `@` → of all.
+    /// Hash: a bucket's name → the number of the last change of its schedules, of those that have or had some; `@` → of
+    /// all.
     pub schedules: String,
     /// Beginning of the keys of sets of buckets.
     sets: String,

@@ -14,14 +14,15 @@ use crate::script::scripts::SHARED;
 static NOTE: Script = Script::new("note_schedules", SHARED, include_str!("note_schedules.lua"));
 static CHANGES: Script = Script::new("schedule_changes", SHARED, include_str!("schedule_changes.lua"));
 
-/// The field that counts all changes: no bucket has this name.
+/// The field with the number of the last change of all: no bucket has this name.
 const ALL: &str = "@";
 
 /// The changes of all schedules of an installation, as far as this process knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleChanges {
     all: u64,
-    /// By the name of a bucket that has, or had, schedules: how often they were changed.
+    /// By the name of a bucket that has, or had, schedules: the number of their last change. Changes of all buckets are
+    /// counted together, so that a bucket that was deleted and created again has another number.
     pub of: HashMap<String, u64>,
 }
 
@@ -38,7 +39,7 @@ impl ScheduleChanges {
             return Ok(None);
         }
         let mut of: HashMap<String, u64> =
-            changes.into_iter().filter_map(|(bucket, count)| Some((bucket, count.parse().ok()?))).collect();
+            changes.into_iter().filter_map(|(bucket, number)| Some((bucket, number.parse().ok()?))).collect();
         let all = of.remove(ALL).unwrap_or(0);
         Ok(Some(Self { all, of }))
     }
@@ -48,12 +49,21 @@ impl Bucket {
     /// To be called after a change: intakes that looked before it look again. Where this gets lost, they see the change
     /// some seconds later, at their periodic look at the buckets that were noted before.
     pub(crate) async fn note_schedules(&self) -> Result<(), BucketError> {
+        self.note(false).await
+    }
+
+    /// To be called at its deletion: who creates and deletes buckets doesn't leave their names in Redis.
+    pub(crate) async fn forget_schedules(&self) -> Result<(), BucketError> {
+        self.note(true).await
+    }
+
+    async fn note(&self, is_deleted: bool) -> Result<(), BucketError> {
         let store = self.redis_bucket.store.clone();
         let key = InstallationKeys::new(store.prefix()).schedules;
         // In a Cluster it is on another node than the bucket.
         let store = store.for_key(&key);
         let mut call = NOTE.on(&[key]);
-        call.arg(self.name().as_str());
+        call.arg(self.name().as_str()).arg(u8::from(is_deleted));
         store.run::<u64>(&call).await?;
         Ok(())
     }

@@ -1,7 +1,7 @@
--- Returns how often the schedules of each bucket were changed, if any were.
+-- Returns the number of the last change of each bucket's schedules, if any were changed.
 --
 -- KEYS  1 changes of schedules (hash)
--- ARGV  1 how often all of them were, as its caller knows it
+-- ARGV  1 the number of the last change of all, as its caller knows it
 -- Result  {}: no others | names and numbers, `@` for all
 local CHANGES, known = KEYS[1], ARGV[1]
 if (redis.call('HGET', CHANGES, '@') or '0') == known then return {} end

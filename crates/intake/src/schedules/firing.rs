@@ -46,7 +46,7 @@ struct ScheduleWatch {
 }
 
 struct NextLook {
-    /// How often its schedules had been changed at the last look.
+    /// The number of the last change of its schedules before the look.
     seen: u64,
     at: Instant,
 }
@@ -61,7 +61,8 @@ impl ScheduleWatch {
         }
         let now = Instant::now();
         self.looks.retain(|bucket, _| self.changes.of.contains_key(bucket) && intake.buckets().get(bucket).is_some());
-        for (bucket, changes) in &self.changes.of {
+        self.unknown.retain(|bucket| self.changes.of.contains_key(bucket));
+        for (bucket, number) in &self.changes.of {
             if intake.buckets().get(bucket).is_none() {
                 if self.unknown.insert(bucket.clone()) {
                     let message = "the bucket isn't in the configuration of this intake; its schedules submit nothing \
@@ -71,9 +72,9 @@ impl ScheduleWatch {
                 continue;
             }
             self.unknown.remove(bucket);
-            let look = self.looks.entry(bucket.clone()).or_insert(NextLook { seen: *changes, at: now });
-            if look.seen != *changes {
-                *look = NextLook { seen: *changes, at: now };
+            let look = self.looks.entry(bucket.clone()).or_insert(NextLook { seen: *number, at: now });
+            if look.seen != *number {
+                *look = NextLook { seen: *number, at: now };
             }
         }
     }

@@ -42,6 +42,8 @@ async fn a_deleted_name_comes_back_clean() {
         let ttl: i64 = roles.service.redis(&format!("PTTL {key}")).await;
         assert!(ttl > 0, "{key}: {left:?}");
     }
+    let noted: Vec<String> = roles.service.redis("HKEYS dripfeed:{@installation}:schedules").await;
+    assert_eq!(noted, ["@"], "nor does its name stay");
 
     assert_eq!(put(&one, "b", &limited(&upstream)).await.status, 201);
     // Each of these intakes may know the one before.

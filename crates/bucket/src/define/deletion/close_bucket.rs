@@ -39,7 +39,11 @@ impl Bucket {
         let mut reply = Reply::new("close_bucket", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
         let word = reply.text()?;
         match word.as_str() {
-            "closed" => self.clear(incarnation, Vec::new()).await.map(|()| Closed::Done),
+            "closed" => {
+                self.clear(incarnation, Vec::new()).await?;
+                self.forget_schedules().await?;
+                Ok(Closed::Done)
+            }
             "jobs" => Ok(Closed::Jobs(reply.count()?)),
             "gone" => Ok(Closed::Gone),
             _ => Err(BucketError::Reply { script: "close_bucket", what: format!("unexpected reply `{word}`") }),
