@@ -110,6 +110,29 @@ async fn most_of_all_buckets_is_the_most_of_one() {
 }
 
 #[tokio::test]
+async fn nor_do_those_of_more_callers_than_one_script_looks_at() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, BucketSettings { capacity: 5000, ..buckets::settings("b") }).await;
+    bucket.apply_overrides(&changed("fair.rate", "1/h")).await.expect("Redis answers");
+    bucket.apply_overrides(&changed("fair.burst", 1)).await.expect("Redis answers");
+    let of = |n: usize| Submission { caller: Some(format!("c{n}")), ..job("x") };
+    for admission in bucket.admit_many((0..1800).map(|n| of(n % 900)).collect()).await {
+        buckets::admitted(admission);
+    }
+    let replica = join(&bucket, "a").await;
+    let mut called = 0;
+    while called < 900 {
+        let taken = take(&replica, 900 - called).await;
+        called += taken.len();
+        for claimed in taken {
+            settle(&replica, claimed, DELIVERED).await;
+        }
+    }
+    assert!(buckets::takes_nothing(&replica).await);
+    assert_eq!(calls(&bucket).await, 0, "each of 900 has one job, and had its call of this hour");
+}
+
+#[tokio::test]
 async fn jobs_that_wait_for_what_their_own_callers_may_ask_for_no_slot() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { capacity: 1000, ..buckets::settings("b") }).await;

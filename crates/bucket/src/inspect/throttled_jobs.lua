@@ -8,7 +8,7 @@
 --       3 µs that are soon
 -- Result  { 'changed', … } | { how many }
 local CONTROL, version, limits_of, soon = KEYS[1], ARGV[1], open_limits(ARGV[2]), tonumber(ARGV[3])
--- In one call, of those that may be called now, and of those that may not.
+-- In one call, of those that may be called now, and of those that may not: others of the same are taken to be alike.
 local FLOWS_AT_ONCE = 500
 local changed = control_read(CONTROL, version)
 if changed then return changed end
@@ -16,16 +16,17 @@ if changed then return changed end
 local clock, wall, lost = string.match(redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+) %x+ (%d+)$')
 clock, lost = clock and clock + math.max(0, now_us - wall), tonumber(lost)
 
--- By the number of the normal flow: { number, name, jobs that wait at all priorities }.
+-- By the number of the normal flow: { number, name, jobs that wait at all priorities, alike: how many it stands for }.
 local owners, numbers = {}, {}
 for _, key in ipairs({ FLOWS, flow_state.throttled }) do
+  local alike = math.max(1, redis.call('ZCARD', key) / FLOWS_AT_ONCE)
   for _, flow in ipairs(redis.call('ZRANGE', key, 0, FLOWS_AT_ONCE - 1)) do
     local number, name = string.match(flow, '^(%d+) (.*)$')
     number = tonumber(number)
     if number and flow ~= UNSORTED then
       local of = (number - 1) % flow_state.numbers + 1
       if not owners[of] then
-        owners[of] = { number = of, name = name, waiting = 0 }
+        owners[of] = { number = of, name = name, waiting = 0, alike = alike }
         numbers[#numbers + 1] = whole(of)
       end
       owners[of].waiting = owners[of].waiting + count_waiting(number, number)
@@ -49,6 +50,6 @@ end
 local found, jobs = #numbers > 0 and redis.call('HMGET', flow_state.hash, unpack(numbers)) or {}, 0
 for i, number in ipairs(numbers) do
   local owner = owners[tonumber(number)]
-  jobs = jobs + math.max(0, owner.waiting - room_of(owner, flow_state.read(found[i] or nil)))
+  jobs = jobs + owner.alike * math.max(0, owner.waiting - room_of(owner, flow_state.read(found[i] or nil)))
 end
-return { jobs }
+return { math.floor(jobs + 0.5) }

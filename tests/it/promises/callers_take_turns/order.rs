@@ -83,6 +83,53 @@ async fn nor_is_one_of_more_callers_than_a_take_has_calls() {
 }
 
 #[tokio::test]
+async fn nor_is_one_that_has_as_many_calls_under_way_as_it_may() {
+    let redis = TestRedis::start().await;
+    for (most, taken) in [(1, 1), (2, 3)] {
+        for names in [["a", "b"], ["c", "d"], ["e", "f"]] {
+            redis.ask::<()>("FLUSHALL").await;
+            let bucket = open(&redis).await;
+            bucket.apply_overrides(&changed("fair.max_in_flight", json!(most))).await.unwrap();
+            for caller in names {
+                flood(&bucket, caller, 100).await;
+            }
+            let replica = join(&bucket, "one").await;
+            let mut called = Vec::new();
+            while called.len() < 60 {
+                called.extend(call(&replica, taken, taken).await);
+                nobody_is_ahead(&count(&called), &names.map(|caller| (caller.to_owned(), 1.0)));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nor_is_one_that_was_paused() {
+    let redis = TestRedis::start().await;
+    // At the same time it is the turn of either first.
+    for names in [["a", "b"], ["b", "a"]] {
+        redis.ask::<()>("FLUSHALL").await;
+        let bucket = open(&redis).await;
+        for caller in names {
+            flood(&bucket, caller, 200).await;
+        }
+        let (replica, of_one) = (join(&bucket, "one").await, names[0]);
+        let paused = |paused| changed("fair.flows", json!({ of_one: { "paused": paused } }));
+        let mut called = Vec::new();
+        for _ in 0..20 {
+            while called.last().is_none_or(|(caller, _)| caller != of_one) {
+                called.extend(call(&replica, 1, 1).await);
+            }
+            bucket.apply_overrides(&paused(true)).await.unwrap();
+            called.extend(call(&replica, 1, 1).await);
+            bucket.apply_overrides(&paused(false)).await.unwrap();
+            called.extend(call(&replica, 1, 2).await);
+        }
+        nobody_is_ahead(&count(&called), &names.map(|caller| (caller.to_owned(), 1.0)));
+    }
+}
+
+#[tokio::test]
 async fn one_job_behind_ten_thousand_is_called_after_at_most_one_of_each_caller() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;

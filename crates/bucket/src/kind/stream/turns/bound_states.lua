@@ -1,5 +1,5 @@
 -- Stream kind: how often callers, or groups, may be called now, and what of that this script has used.
--- needs: now, kind/debts, kind/flow_state
+-- needs: now, kind/debts, kind/flow_state, kind/flows
 
 -- { look, count, take, put_out, write }; a field, as a script has no room for more than 200 names. `limits_of` as
 -- open_limits makes it; `clock`, `lost` as in flow_state.lua; `undrained`: for how many µs what is granted now
@@ -8,10 +8,17 @@ function flow_state.open_states(limits_of, clock, lost, undrained)
   -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost. Sums of
   -- tokens are exact but for as much as EXACT. The most fields of the hash: one who isn't known waits at it.
   local LOOK_AGAIN, EXACT, MOST_FIELDS, FORGOTTEN_AT_ONCE = 10000000, 0.000000001, 100000, 10
+  -- In µs: so long after its last change no flow of a state is throttled any more whose calls have ended.
+  local OUT_AT_MOST = 10 * LOOK_AGAIN
   -- Of a caller: { number, owner: `number name`, limits, its rates, state, is_new, room, calls, is_changed }, by the
   -- number.
   local bounds, jobs, throttled, NO_RATES = {}, {}, {}, {}
   local has_room
+
+  local function has_room_for_more()
+    if has_room == nil then has_room = redis.call('HLEN', flow_state.hash) < MOST_FIELDS end
+    return has_room
+  end
 
   local function room_of(bound)
     local limits, room = bound.limits, math.huge
@@ -21,10 +28,7 @@ function flow_state.open_states(limits_of, clock, lost, undrained)
       local rate = bound.rates[i]
       if rate then room = math.min(room, math.floor(rate.burst - bound.state.debts[i] + EXACT)) end
     end
-    if bound.is_new and room > 0 then
-      if has_room == nil then has_room = redis.call('HLEN', flow_state.hash) < MOST_FIELDS end
-      if not has_room then return 0 end
-    end
+    if bound.is_new and room > 0 and not has_room_for_more() then return 0 end
     return math.max(0, room)
   end
 
@@ -92,25 +96,30 @@ function flow_state.open_states(limits_of, clock, lost, undrained)
     return clock + math.ceil(wait)
   end
 
-  -- A flow that may not be called any more; beside those in the line, which may.
-  function states.put_out(flow, line)
-    local state, rank, first = flow.bound.state, flow_state.rank_of(flow), flow.at
+  local function put_out(flow, first)
+    local state, rank = flow.bound.state, flow_state.rank_of(flow)
+    -- Where nobody waits, it is behind nobody.
+    local begin = flow_state.begin_of(rank, first, flow.at)
     throttled[#throttled + 1], throttled[#throttled + 2] = whole(opens_at(flow.bound)), flow.name
-    for _, other in ipairs(line) do
-      if flow_state.rank_of(other) == rank then first = math.min(first, other.at) end
-    end
-    local out = string.gsub(state.out, ' ' .. rank .. ':[^ ]+', '')
-    state.out = out .. string.format(' %d:%.0f:%.0f', rank, flow.at, first)
-    -- Of one of whom nothing else is known nothing is kept.
-    flow.bound.is_changed = flow.bound.is_changed or not flow.bound.is_new
+    state.out = flow_state.without(state.out, rank) .. string.format(' %d:%.0f:%.0f', rank, flow.at, begin)
+    -- Of one of whom nothing else is known, and that comes back where it was, nothing is kept.
+    local comes_back_earlier = flow.at > begin and has_room_for_more()
+    flow.bound.is_changed = flow.bound.is_changed or not flow.bound.is_new or comes_back_earlier
   end
 
-  -- A few states of callers whose burst is whole, found by chance.
+  -- Flows that may not be called any more, and aren't among the others.
+  function states.put_out(flows)
+    local first = redis.call('ZRANGE', FLOWS, 0, 1, 'WITHSCORES')
+    for _, flow in ipairs(flows) do put_out(flow, first) end
+  end
+
+  -- A few states that are spare, found by chance: also those whose throttled flows somebody deleted.
   local function forget()
     local sample, gone = redis.call('HRANDFIELD', flow_state.hash, FORGOTTEN_AT_ONCE, 'WITHVALUES'), {}
     for i = 1, #sample, 2 do
       local state = not bounds[tonumber(sample[i])] and flow_state.read(sample[i + 1])
-      if state and state.in_flight == 0 and state.full <= clock then gone[#gone + 1] = sample[i] end
+      if state and state.at + OUT_AT_MOST <= clock then state.out = '' end
+      if state and flow_state.is_spare(state, clock) then gone[#gone + 1] = sample[i] end
     end
     if #gone > 0 then redis.call('HDEL', flow_state.hash, unpack(gone)) end
   end

@@ -207,11 +207,11 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
   -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting.
   local function write_turn()
-    local charged, away, rests, first = {}, {}, {}, first_times()
+    local charged, away, out, rests, first = {}, {}, {}, {}, first_times()
     note_called()
     for _, flow in ipairs(turn.flows) do
       if flow.is_full and range_of_flow(flow, 1) then
-        bounds.states.put_out(flow, turn.line)
+        out[#out + 1] = flow
         away[#away + 1] = flow.name
       elseif flow.calls > 0 and not flow.is_out and not flow.is_full then
         charged[#charged + 1], charged[#charged + 2] = whole(flow.at), flow.name
@@ -232,6 +232,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     if #rests > 0 then redis.call('ZADD', RANGES, unpack(rests)) end
     if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
     if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
+    if #out > 0 then bounds.states.put_out(out) end
     begin_again_if_late(charged)
     if bounds then bounds.states.write() end
   end

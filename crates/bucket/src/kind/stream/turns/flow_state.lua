@@ -10,7 +10,8 @@
 --     called<rank>  also where nobody has such limits: the virtual time at which a flow of this rank was called last
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
--- A state goes when nothing is in flight and the burst is whole again (leave_flows.lua, bound_states.lua).
+-- A state goes when nothing is in flight, the burst is whole again, and no flow of it is throttled: it knows when that
+-- had its last turn (leave_flows.lua, bounds.lua, bound_states.lua).
 
 -- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted those who wait, or
 -- who are throttled; others add functions.
@@ -22,7 +23,7 @@ local flow_state = {
 
 -- { in_flight, debts: of each of its rates, the calls that haven't drained, at: the clock at which they were counted,
 -- full: the clock at which all will have drained, waits: whether it is throttled until one of its calls ends, out:
--- text, of each rank whose flow is throttled ` rank:its virtual time:that of the first flow then` }; nil for another
+-- text, of each rank whose flow is throttled ` rank:its virtual time:when a newcomer began then` }; nil for another
 -- text. Debts but the first stand before `out` as ` t:debt:debt`, where a version without tiers keeps them unread.
 function flow_state.read(text)
   local in_flight, debt, at, full, waits, out = string.match(text or '', '^(%d+) (%S+) (%d+) (%d+) ([01])(.*)$')
@@ -36,6 +37,16 @@ function flow_state.read(text)
     in_flight = tonumber(in_flight), debts = debts, at = tonumber(at), full = tonumber(full), waits = waits == '1',
     out = out,
   }
+end
+
+-- Whether what is known of a caller is the same as of one that was never called.
+function flow_state.is_spare(state, clock)
+  return state.in_flight == 0 and state.full <= clock and state.out == ''
+end
+
+-- `out` without the flow of this rank.
+function flow_state.without(out, rank)
+  return (string.gsub(out, ' ' .. rank .. ':[^ ]+', ''))
 end
 
 function flow_state.rank_of(flow)

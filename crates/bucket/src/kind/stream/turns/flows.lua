@@ -151,10 +151,10 @@ do
 
   -- When a newcomer of this rank begins: at the time of the call that was handed out last, so before those that have
   -- had theirs since. Never more than a call before the first one that waits, should what is noted be an old one; where
-  -- none waits, where the rank begins. (Start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996.)
-  function flow_state.begin_of(rank, flows)
+  -- none waits, at `otherwise`, or where the rank begins. (Start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996.)
+  function flow_state.begin_of(rank, flows, otherwise)
     local origin, first = bounds_of(rank), first_of(rank, flows)
-    if not first then return origin end
+    if not first then return otherwise or origin end
     local called = tonumber(redis.call('HGET', flow_state.hash, 'called' .. rank) or nil) or first
     return math.max(origin, first - UNIT, math.min(called, first))
   end

@@ -33,7 +33,7 @@ local function leave_flows(jobs, notices)
       state.in_flight = math.max(0, state.in_flight - left[owners[i]])
       if state.waits then wake(owners[i]) end
       state.waits = false
-      if state.in_flight == 0 and state.full <= clock then
+      if flow_state.is_spare(state, clock) then
         gone[#gone + 1] = numbers[i]
       else
         written[#written + 1], written[#written + 2] = numbers[i], flow_state.text(state)
