@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::Request;
 
 pub const MOST_FIELDS: usize = 128;
-const MOST_BYTES: usize = 32 * 1024;
+/// Of all fields and the path.
+pub const MOST_BYTES: usize = 32 * 1024;
 
 /// Beyond these the parser closes the connection with a bare 431. They are larger than the limits above, so that most
 /// oversized heads get a response that names the limits.

@@ -124,6 +124,24 @@ async fn a_key_without_operate_sees_no_action_and_can_do_none() {
 }
 
 #[tokio::test]
+async fn a_form_has_a_bounded_number_of_fields() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    let token = reader.token("/buckets/b").await;
+    let fields = |many: usize| (0..many).fold(token.clone(), |fields, n| format!("{fields}a{n}=&"));
+    assert_eq!(reader.post("/buckets/b/pause", &fields(62)).await.status, 303);
+    for (path, many) in [("/buckets/b/resume", 65), ("/buckets/b/resume", 100_000)] {
+        let refused = reader.post(path, &fields(many)).await;
+        assert_eq!(refused.status, 400, "{many}");
+        assert!(String::from_utf8_lossy(&refused.body).contains("64 fields"), "{many}");
+    }
+    assert_eq!(state(&reader).await["paused"], true);
+    let refused = reader.post("/sign-in", &fields(65)).await;
+    assert!(String::from_utf8_lossy(&refused.body).contains("64 fields"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_form_that_times_out_holds_no_connection() {
     let service = Service::new(BUCKET).await;
     let intake = service.role("intake", &["intake.body_timeout=\"200ms\""]).await;

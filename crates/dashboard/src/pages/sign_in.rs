@@ -74,12 +74,11 @@ pub(crate) async fn sign_in(State(page): State<Dashboard>, request: Request) -> 
     if !form::is_of_our_page(&parts.headers) {
         return layout::failed(None, &form::forged());
     }
-    let from = parts.clone();
-    match form::fields(Request::from_parts(parts, body)).await {
+    match form::fields(body).await {
         Ok(fields) => {
             let next = Next { next: fields.get("next").cloned() };
             let key = fields.get("key").map_or("", |key| key.trim());
-            begin(&page, &from, key, &next).await
+            begin(&page, &parts, key, &next).await
         }
         Err(failure) => asked(&Next::default(), Some(&failure)),
     }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use axum::Form;
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::response::Response;
 use dripfeed_auth::is_same_origin;
+use form_urlencoded::parse;
 use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt as _;
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 
 use crate::dashboard::Dashboard;
 use crate::parts::action::TOKEN;
@@ -16,6 +19,10 @@ use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
 pub(crate) type Fields = BTreeMap<String, String>;
+
+const MOST_FIELDS: usize = 64;
+/// Parsing more than this would keep others waiting: it is done on another thread.
+const AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// A visitor's wish to change something.
 pub(crate) struct Action {
@@ -53,8 +60,8 @@ impl FromRequest<Dashboard> for Action {
             return Err(fail(&forged()));
         }
         let visitor = Visitor::from_request_parts(&mut parts, page).await?;
-        let headers = parts.headers.clone();
-        let fields = fields(Request::from_parts(parts, body)).await.map_err(|failure| fail(&failure))?;
+        let headers = parts.headers;
+        let fields = fields(body).await.map_err(|failure| fail(&failure))?;
         let token = fields.get(TOKEN).map_or("", String::as_str);
         if !page.sessions().is_form_token(&headers, token) {
             return Err(layout::failed(Some(&visitor), &forged()));
@@ -63,12 +70,22 @@ impl FromRequest<Dashboard> for Action {
     }
 }
 
-/// The fields of a form, of anyone.
-pub(crate) async fn fields(request: Request) -> Result<Fields, Failure> {
-    let unreadable =
-        |_| Failure::new(StatusCode::BAD_REQUEST, "The form can't be read", "reload the page and try again");
-    let Form(fields) = Form::<Fields>::from_request(request, &()).await.map_err(unreadable)?;
-    Ok(fields)
+/// The fields of a form, of anyone. What isn't UTF-8 in it is replaced.
+pub(crate) async fn fields(body: Body) -> Result<Fields, Failure> {
+    let body = body.collect().await.map_err(|_| unreadable("reload the page and try again"))?.to_bytes();
+    if body.iter().filter(|byte| **byte == b'&').count() >= MOST_FIELDS {
+        return Err(unreadable(&format!("it has more than {MOST_FIELDS} fields")));
+    }
+    let is_large = body.len() > AT_ONCE_BYTES;
+    let read = move || parse(&body).into_owned().collect();
+    if is_large {
+        return spawn_blocking(read).await.map_err(|_| unreadable("try again"));
+    }
+    Ok(read())
+}
+
+fn unreadable(detail: &str) -> Failure {
+    Failure::new(StatusCode::BAD_REQUEST, "The form can't be read", detail)
 }
 
 /// What browsers say of where a request comes from: older ones say nothing.

@@ -66,7 +66,7 @@ async fn store(
             definition: text,
             job: &definition.job,
             paused: definition.written.paused.unwrap_or(was_paused),
-            next: next(known.as_ref(), definition, now_ms),
+            next: next(known.as_ref(), definition, now_ms).await?,
         };
         match bucket.define_schedule(&new).await {
             Ok(Defined::Done) => return Ok(bucket),
@@ -85,11 +85,11 @@ async fn store(
 }
 
 /// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten.
-fn next(known: Option<&KnownSchedule>, definition: &Definition, now_ms: u64) -> NextTick {
+async fn next(known: Option<&KnownSchedule>, definition: &Definition, now_ms: u64) -> Result<NextTick, BucketError> {
     let goes_on = known.filter(|known| known.next_ms.is_some());
-    let before = goes_on.and_then(|known| Definition::stored(&known.definition));
-    if before.is_some_and(|before| before.has_ticks_of(definition)) {
-        return NextTick::Unchanged;
+    let before = Definition::of_known(goes_on.into_iter().cloned().collect()).await?;
+    if before.iter().any(|(_, before)| before.as_ref().is_some_and(|before| before.has_ticks_of(definition))) {
+        return Ok(NextTick::Unchanged);
     }
-    definition.timetable.next_after(now_ms).map_or(NextTick::None, NextTick::At)
+    Ok(definition.timetable.next_after(now_ms).map_or(NextTick::None, NextTick::At))
 }

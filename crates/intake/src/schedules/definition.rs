@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use dripfeed_bucket::{BucketError, KnownSchedule};
 use dripfeed_job::schedule::{self, Policy, Timetable};
 use dripfeed_job::{Start, Submission, duration};
 use jiff::Timestamp;
@@ -100,8 +101,15 @@ impl Definition {
         serde_json::to_string(&Stored { caller: caller.map(Cow::Borrowed), schedule }).map_err(unreadable)
     }
 
-    /// None: it can't be read. A newer version may have written it.
-    pub(super) fn stored(text: &str) -> Option<Self> {
+    /// Of each schedule; None: it can't be read. A newer version may have written it.
+    pub(super) async fn of_known(known: Vec<KnownSchedule>) -> Result<Vec<(KnownSchedule, Option<Self>)>, BucketError> {
+        let bytes = known.iter().map(|known| known.definition.len()).sum();
+        let read = |known: KnownSchedule| (Self::stored(&known.definition), known);
+        let read_all = move || known.into_iter().map(read).map(|(definition, known)| (known, definition)).collect();
+        dripfeed_bucket::parse(bytes, read_all).await
+    }
+
+    fn stored(text: &str) -> Option<Self> {
         let Stored { caller, schedule } = serde_json::from_str(text).ok()?;
         Self::new(schedule, caller.as_deref()).ok()
     }

@@ -7,6 +7,7 @@ use dripfeed_auth::Read;
 use dripfeed_bucket::Page;
 use serde::Deserialize;
 
+use super::definition::Definition;
 use super::owned;
 use super::state::Schedule;
 use crate::intake::Intake;
@@ -45,7 +46,8 @@ pub(crate) async fn schedules(
     let after = pagination::cursor(query.cursor.as_deref())?;
     let _turn = intake.lookup_turn(&caller, address).await;
     let page = bucket.schedules(after.as_ref(), limit).await?;
-    let shown = page.items.into_iter().filter_map(|known| Schedule::of(&intake, &bucket, &caller, known)).collect();
+    let show = |(known, definition): (_, Option<_>)| Some(Schedule::of(&intake, &bucket, &caller, known, definition?));
+    let shown = Definition::of_known(page.items).await?.into_iter().filter_map(show).collect();
     Ok(pagination::answer(&uri, Page { items: shown, next: page.next }, |shown: Schedule| shown))
 }
 

@@ -17,9 +17,9 @@ pub(super) const TRIES: usize = 10;
 /// The Redis clock in ms, the schedule, and what it is.
 pub(super) async fn find(bucket: &Bucket, id: &ScheduleId) -> Result<(u64, KnownSchedule, Definition), Problem> {
     let (now_ms, known) = bucket.schedule(id).await?;
-    let known = known.ok_or_else(Problem::unknown_schedule)?;
-    let definition = Definition::stored(&known.definition).ok_or_else(Problem::unknown_schedule)?;
-    Ok((now_ms, known, definition))
+    let read = Definition::of_known(known.into_iter().collect()).await?;
+    let (known, definition) = read.into_iter().next().ok_or_else(Problem::unknown_schedule)?;
+    Ok((now_ms, known, definition.ok_or_else(Problem::unknown_schedule)?))
 }
 
 /// As it is now.
@@ -29,8 +29,8 @@ pub(super) async fn shown(
     caller: &Caller,
     id: &ScheduleId,
 ) -> Result<Schedule, Problem> {
-    let (_, known) = bucket.schedule(id).await?;
-    known.and_then(|known| Schedule::of(intake, bucket, caller, known)).ok_or_else(Problem::unknown_schedule)
+    let (_, known, definition) = find(bucket, id).await?;
+    Ok(Schedule::of(intake, bucket, caller, known, definition))
 }
 
 /// The highest priority that the schedule's jobs may have now. None: the key that defined it may submit no more.

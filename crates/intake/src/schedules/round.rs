@@ -43,9 +43,10 @@ pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, B
             let next = next.map_or(LONGEST, |next| next + APART.mul_f64(fastrand::f64()));
             return Ok(again_in.min(next));
         }
-        let left = submit(intake, bucket, &found).await?;
-        after += left.schedules + found.unreadable;
-        busy += usize::from(left.schedules < found.due.len());
+        let (due, unreadable) = (found.due.len(), found.unreadable);
+        let left = submit(intake, bucket, found).await?;
+        after += left.schedules + unreadable;
+        busy += usize::from(left.schedules < due);
         again_in = left.again_in.map_or(again_in, |again| again_in.min(again));
         if left.is_full {
             return Ok(again_in);
@@ -57,10 +58,11 @@ pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, B
     Ok(Duration::ZERO)
 }
 
-async fn submit(intake: &Intake, bucket: &Bucket, found: &DueSchedules) -> Result<Left, BucketError> {
+async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result<Left, BucketError> {
     let (mut left, mut jobs, mut passed) = (Left::default(), Vec::new(), Vec::new());
-    for schedule in &found.due {
-        match ticks(intake, bucket, schedule, found.now_ms) {
+    let due = Definition::of_known(found.due).await?;
+    for (schedule, definition) in &due {
+        match definition.as_ref().and_then(|definition| ticks(intake, bucket, schedule, definition, found.now_ms)) {
             Some(Ticks::Jobs(of_one)) => jobs.extend(of_one),
             Some(Ticks::None(step)) => passed.push((schedule, step)),
             None => left.schedules += 1,
@@ -92,9 +94,14 @@ enum Ticks {
 }
 
 /// None: they stay due. The definition can't be read, or the caller that defined it may not submit any more.
-fn ticks(intake: &Intake, bucket: &Bucket, schedule: &KnownSchedule, now_ms: u64) -> Option<Ticks> {
-    let definition = Definition::stored(&schedule.definition)?;
-    let highest = owned::highest_priority(intake, bucket, &definition)?;
+fn ticks(
+    intake: &Intake,
+    bucket: &Bucket,
+    schedule: &KnownSchedule,
+    definition: &Definition,
+    now_ms: u64,
+) -> Option<Ticks> {
+    let highest = owned::highest_priority(intake, bucket, definition)?;
     let job_for = |tick| lowered(highest, bucket, definition.job_for(tick));
     let steps = definition.policy.steps(&definition.timetable, schedule.next_ms?, now_ms);
     let may_overlap = definition.policy.overlap == Overlap::Allow;

@@ -56,12 +56,16 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// None: somebody else has written what isn't one.
-    pub(super) fn of(intake: &Intake, bucket: &Bucket, caller: &Caller, known: KnownSchedule) -> Option<Self> {
-        let definition = Definition::stored(&known.definition)?;
+    pub(super) fn of(
+        intake: &Intake,
+        bucket: &Bucket,
+        caller: &Caller,
+        known: KnownSchedule,
+        definition: Definition,
+    ) -> Self {
         let (written, state) = (definition.written, known.state);
         let owner = definition.caller;
-        Some(Self {
+        Self {
             id: known.id.to_string(),
             bucket: bucket.name().clone(),
             caller_may_submit: intake.keys().may_submit(owner.as_deref(), bucket.name().as_str()),
@@ -80,6 +84,6 @@ impl Schedule {
             overlapped_ticks: state.overlapped,
             refused: state.reason.map(dripfeed_bucket::RefusalReason::code),
             job: (Sight::of(caller) == Sight::Payloads).then_some(written.job),
-        })
+        }
     }
 }

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Submit, Waiter};
-use dripfeed_http::limits::MOST_FIELDS;
+use dripfeed_http::limits::{MOST_BYTES, MOST_FIELDS};
 use dripfeed_job::rate::EXACT;
 use dripfeed_limit::{Decision, Request};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -51,6 +51,7 @@ pub(crate) async fn check(
     let body = body::read_from(Sender { caller: caller.id(), address }, body, &intake).await?;
     let read = |body: &Bytes| {
         let check: Check = json::read(body)?;
+        check.check_size()?;
         let headers = check.headers()?;
         Ok((check, headers))
     };
@@ -110,6 +111,19 @@ impl Check {
             body: None,
             cost: self.cost,
         })
+    }
+
+    /// Each policy reads, and hashes, what it has as a key: no more than the head of a request that is proxied.
+    fn check_size(&self) -> Result<(), Problem> {
+        let others = [Some(&self.method), Some(&self.path), self.caller.as_ref(), self.tenant.as_ref()];
+        let in_headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let in_others: usize = others.into_iter().flatten().map(String::len).sum();
+        if in_headers + in_others <= MOST_BYTES {
+            return Ok(());
+        }
+        let largest = if in_headers > in_others { "headers" } else { "path" };
+        let reason = format!("method, path, caller, tenant and headers have at most {MOST_BYTES} bytes together");
+        Err(Problem::bad_member(largest, &reason))
     }
 
     fn headers(&self) -> Result<HeaderMap, Problem> {

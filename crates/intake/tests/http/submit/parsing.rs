@@ -83,6 +83,28 @@ async fn a_check_has_a_bounded_number_of_headers() {
 }
 
 #[tokio::test]
+async fn a_check_is_no_larger_than_the_head_of_a_request() {
+    let stage = Stage::set().await;
+    let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"bucket","rate":"100/s"}]}]}"#;
+    assert_eq!(stage.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
+    let text = |bytes: usize| "x".repeat(bytes);
+    let check = async |check: Value| stage.ask("POST /v1/services/s/check", &[JSON], check.to_string()).await;
+    let parts = |bytes| json!({"path": text(bytes), "caller": text(bytes), "headers": {"a": text(bytes - 1)}});
+    assert_eq!(check(parts(32 * 1024 / 3)).await.status, 200);
+    for larger in [
+        parts(32 * 1024 / 3 + 1),
+        json!({"method": text(33 * 1024)}),
+        json!({"path": text(33 * 1024)}),
+        json!({"caller": text(33 * 1024)}),
+        json!({"tenant": text(33 * 1024)}),
+        json!({"headers": {"a": text(33 * 1024)}}),
+    ] {
+        let problem = check(larger).await.refuses(422, "bad_member");
+        assert!(problem["detail"].as_str().unwrap().contains("32768 bytes"), "{problem}");
+    }
+}
+
+#[tokio::test]
 async fn rules_have_a_bounded_number_of_parts() {
     let stage = Stage::set().await;
     let policy = |more: Value| {
@@ -160,6 +182,7 @@ fn the_intake_answers_others_while_a_large_request_is_parsed() {
             ("PUT /v1/services/s/rules", JSON, rules, 200),
             ("PUT /v1/services/s/rules", YAML, rules, 200),
             ("POST /v1/services/s/check", JSON, "{}", 200),
+            ("PUT /v1/buckets/b/schedules/s", JSON, r#"{"every":"366d","job":{"body":1}}"#, 200),
             ("PATCH /v1/buckets/b", JSON, "{}", 200),
             ("POST /v1/buckets/b/dead/replay", JSON, "{}", 200),
             ("POST /v1/buckets/other/jobs", JSON, r#"{"a":1}"#, 202),
