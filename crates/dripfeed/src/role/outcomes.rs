@@ -44,6 +44,7 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
             stays
         });
         while couriers.try_join_next().is_some() {}
+        quiet.retain(|name| all.contains_key(name));
         for (name, bucket) in all.iter() {
             if running.contains_key(name) || !has_outcomes(bucket, &mut quiet).await {
                 continue;
