@@ -216,6 +216,20 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_a_minute_later() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_stopped_leaves_the_scale_of_the_other_buckets() {
+    let upstream = Upstream::willing().await;
+    let deletions = Deletions::start(&upstream, Kind::Stream).await;
+    deletions.created().await;
+    let client = deletions.other.client();
+    put(&client, "c", &deletions.definition).await;
+    assert_eq!(submit(&client, "c").await.status, 202);
+    deletions.proxy.plan("begin_deletion", ProxyFault::Drop, 1);
+    assert_eq!(delete(&deletions.deleting.client(), "b").await.status, 503);
+    let scale = get(&client, "/v1/scale?bucket=*").await;
+    assert_eq!((scale.status, scale.number("slots")), (200, 1), "{scale:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_was_decided_is_never_undone() {
     let upstream = Upstream::willing().await;
     let deletions = Deletions::start(&upstream, Kind::Stream).await;
