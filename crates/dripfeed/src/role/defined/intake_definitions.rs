@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{BucketError, Definition, DefinitionBounds};
+use dripfeed_bucket::{BucketError, BucketSettings, Definition, DefinitionBounds};
 use dripfeed_intake::{DefinitionError, Definitions, PreparedDefinition as Prepared};
 use dripfeed_job::BucketName;
 use dripfeed_store::Durability;
@@ -37,6 +37,11 @@ impl Definitions for DefinedBuckets {
         let prepared = reader.prepare(bucket, document, before).map_err(errors)?;
         let settings = prepared.bucket.settings(Durability::Process);
         Ok(Prepared { definition: prepared.definition, sealed: prepared.sealed, settings })
+    }
+
+    fn place(&self, definition: &Definition) -> Option<BucketSettings> {
+        let reader = self.served().reader.clone();
+        reader.place(&definition.bucket, &definition.definition)
     }
 
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool> {

@@ -32,6 +32,9 @@ const CREDENTIALS: [&str; 2] = ["headers", "signing_secret"];
 
 const ORIGIN: &str = "the definition";
 
+/// Where only other settings matter.
+const UNUSED_UPSTREAM: &str = "https://defaults.invalid";
+
 /// A definition that may be stored.
 pub(crate) struct PreparedDefinition {
     /// Less its credentials.
@@ -64,10 +67,7 @@ impl DefinitionReader {
     }
 
     fn default_settings(&self) -> Option<&BucketSettings> {
-        let read = || {
-            let bucket = self.read_any(&"defaults".parse().ok()?, &json!({ "upstream": "https://defaults.invalid" }));
-            Some(bucket.ok()?.settings(Durability::Process))
-        };
+        let read = || self.place(&"defaults".parse().ok()?, &json!({}));
         self.default_settings.get_or_init(read).as_ref()
     }
 
@@ -134,6 +134,16 @@ impl DefinitionReader {
         let sealed =
             sealed.ok_or_else(|| vec![fault("headers", "the operating system's random number generator failed")])?;
         Ok(PreparedDefinition { definition, sealed: Some(sealed), bucket })
+    }
+
+    /// Settings for the bucket's place in Redis, whatever else is wrong with its definition. None: its kind can't be
+    /// read.
+    pub(crate) fn place(&self, name: &BucketName, definition: &Json) -> Option<BucketSettings> {
+        let mut least = json!({ "upstream": UNUSED_UPSTREAM });
+        if let Some(kind) = definition.get("kind") {
+            least["kind"] = kind.clone();
+        }
+        Some(self.read_any(name, &least).ok()?.settings(Durability::Process))
     }
 
     /// Within all that a definition may say.

@@ -47,7 +47,7 @@ pub(crate) async fn delete_bucket(
     for _ in 0..TRIES {
         definitions.follow().await?;
         let definition = definitions.get(name.as_str()).ok_or_else(Problem::unknown_bucket)?;
-        let bucket = intake.buckets().get(name.as_str()).ok_or_else(Problem::unknown_bucket)?;
+        let bucket = intake.bucket_to_delete(&*definitions, &definition).ok_or_else(Problem::unknown_bucket)?;
         // Also where another deletion of an earlier definition has suspended it.
         bucket.open(definition.version).await?;
         version::check(&if_match, Some(&definition))?;
