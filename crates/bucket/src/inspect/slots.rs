@@ -49,8 +49,12 @@ impl Slots {
         Ok(most)
     }
 
+    /// None of one that is being deleted: it starts no calls, and the others still need theirs.
     async fn of(bucket: Bucket) -> Result<Self, BucketError> {
-        bucket.slots().await
+        match bucket.slots().await {
+            Err(BucketError::Gone) => Ok(Self::default()),
+            slots => slots,
+        }
     }
 }
 

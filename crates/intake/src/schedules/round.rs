@@ -35,6 +35,17 @@ struct Left {
 
 /// Submits what is due; returns when to look again.
 pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {
+    match submit_due(intake, bucket).await {
+        // Maybe nobody else uses the bucket, so that nobody else would open it again.
+        Err(BucketError::Gone) => match intake.reopened(bucket).await? {
+            Some(bucket) => submit_due(intake, &bucket).await,
+            None => Err(BucketError::Gone),
+        },
+        looked => looked,
+    }
+}
+
+async fn submit_due(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {
     let (mut after, mut again_in, mut busy) = (0, LONGEST, 0);
     while busy < MOST_LOOKS {
         let found = bucket.due_schedules(after).await?;

@@ -92,3 +92,46 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     assert_eq!(submit(&late.client(), "b").await.status, 404, "the key is gone");
     assert!(late.log().contains("can't be decrypted"), "{}", late.log());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_encrypts_what_it_keeps_with_the_new_key() {
+    let upstream = Upstream::willing().await;
+    let (service, file) = service(&[&upstream], &KEYS[..1]).await;
+    let first = service.intake().await;
+    assert_eq!(put(&first.client(), "b", &with_credentials(&upstream)).await.status, 201);
+    write(&file, &[KEYS[1], KEYS[0]]);
+    let rotated = service.intake().await;
+    let changed = json!({ "upstream": upstream.url(), "capacity": 900 });
+    assert_eq!(put(&rotated.client(), "b", &changed).await.json()["has_credentials"], true);
+    let stored: String = service.redis("HGET dripfeed:{@buckets}:definitions b").await;
+    // What has the new key already stays.
+    assert_eq!(put(&rotated.client(), "b", &changed).await.status, 200);
+    assert_eq!(service.redis::<String>("HGET dripfeed:{@buckets}:definitions b").await, stored);
+    write(&file, &KEYS[1..]);
+    let (late, _processor) = tokio::join!(service.intake(), service.processor());
+    let submitted = submit(&late.client(), "b").await;
+    assert_eq!(submitted.status, 202, "{submitted:?}");
+    upstream.has_got(1).await;
+    assert_eq!(authorization(&upstream), [Some(CANARY.to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_never_drops_credentials_that_it_cannot_decrypt() {
+    let upstream = Upstream::willing().await;
+    let (service, file) = service(&[&upstream], &KEYS[..1]).await;
+    let first = service.intake().await;
+    for bucket in ["b", "c"] {
+        assert_eq!(put(&first.client(), bucket, &with_credentials(&upstream)).await.status, 201);
+    }
+    let stored: String = service.redis("HGET dripfeed:{@buckets}:definitions b").await;
+    write(&file, &KEYS[1..]);
+    let late = service.intake().await;
+    let client = late.client();
+    let refused = put(&client, "b", &json!({ "upstream": upstream.url() })).await;
+    assert_eq!((refused.status, refused.text("member").as_str()), (422, "headers"), "{refused:?}");
+    assert!(refused.text("detail").contains("can't be decrypted"), "{refused:?}");
+    assert_eq!(service.redis::<String>("HGET dripfeed:{@buckets}:definitions b").await, stored);
+    // Who sends them again, or deletes the bucket, needs no key of before.
+    assert_eq!(put(&client, "b", &with_credentials(&upstream)).await.json()["has_credentials"], true);
+    assert_eq!(delete(&client, "c").await.status, 204);
+}

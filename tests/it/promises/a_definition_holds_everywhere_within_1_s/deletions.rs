@@ -194,7 +194,7 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_a_minute_later() {
     let upstream = Upstream::willing().await;
     let deletions = Deletions::start(&upstream, Kind::Stream).await;
     let client = deletions.other.client();
-    for by in ["submission", "processor"] {
+    for by in ["submission", "schedule", "processor"] {
         deletions.created().await;
         used(&deletions, &deletions.bucket(Kind::Stream).await).await;
         assert_eq!(submit(&client, "b").await.status, 202);
@@ -206,6 +206,11 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_a_minute_later() {
         if by == "submission" {
             assert_eq!(submit(&client, "b").await.status, 202);
             assert_eq!(deletions.service.level("b").await, 2);
+        } else if by == "schedule" {
+            let now: (u64, u64) = deletions.service.redis("TIME").await;
+            let due = format!("ZADD dripfeed:{{b}}:schedules:next {}000 yearly", now.0);
+            deletions.service.redis::<u64>(&due).await;
+            until("the job of its tick waits", async || deletions.service.level("b").await == 2).await;
         }
         deletions.nothing_is_deleted(by).await;
         let processor = deletions.service.processor().await;
@@ -213,6 +218,20 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_a_minute_later() {
         drop(processor);
         assert_eq!(delete(&client, "b").await.status, 204, "{by}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_stopped_leaves_the_scale_of_the_other_buckets() {
+    let upstream = Upstream::willing().await;
+    let deletions = Deletions::start(&upstream, Kind::Stream).await;
+    deletions.created().await;
+    let client = deletions.other.client();
+    put(&client, "c", &deletions.definition).await;
+    assert_eq!(submit(&client, "c").await.status, 202);
+    deletions.proxy.plan("begin_deletion", ProxyFault::Drop, 1);
+    assert_eq!(delete(&deletions.deleting.client(), "b").await.status, 503);
+    let scale = get(&client, "/v1/scale?bucket=*").await;
+    assert_eq!((scale.status, scale.number("slots")), (200, 1), "{scale:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,9 @@
-//! The interface of definitions for the API.
+//! The interfaces of definitions for the APIs.
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{BucketError, Definition, DefinitionBounds};
+use dripfeed_bucket::{BucketError, BucketSettings, Definition, DefinitionBounds};
+use dripfeed_grpc::NewBuckets;
 use dripfeed_intake::{DefinitionError, Definitions, PreparedDefinition as Prepared};
 use dripfeed_job::BucketName;
 use dripfeed_store::Durability;
@@ -39,6 +40,11 @@ impl Definitions for DefinedBuckets {
         Ok(Prepared { definition: prepared.definition, sealed: prepared.sealed, settings })
     }
 
+    fn place(&self, definition: &Definition) -> Option<BucketSettings> {
+        let reader = self.served().reader.clone();
+        reader.place(&definition.bucket, &definition.definition)
+    }
+
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool> {
         async move {
             let reader = self.served().reader.clone();
@@ -64,6 +70,12 @@ impl Definitions for DefinedBuckets {
 
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
         Self::ask(self).boxed()
+    }
+}
+
+impl NewBuckets for DefinedBuckets {
+    fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
+        async move { if self.served().is_on() { Self::ask(self).await } else { Ok(()) } }.boxed()
     }
 }
 

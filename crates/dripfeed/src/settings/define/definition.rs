@@ -32,6 +32,9 @@ const CREDENTIALS: [&str; 2] = ["headers", "signing_secret"];
 
 const ORIGIN: &str = "the definition";
 
+/// Where only other settings matter.
+const UNUSED_UPSTREAM: &str = "https://defaults.invalid";
+
 /// A definition that may be stored.
 pub(crate) struct PreparedDefinition {
     /// Less its credentials.
@@ -64,10 +67,7 @@ impl DefinitionReader {
     }
 
     fn default_settings(&self) -> Option<&BucketSettings> {
-        let read = || {
-            let bucket = self.read_any(&"defaults".parse().ok()?, &json!({ "upstream": "https://defaults.invalid" }));
-            Some(bucket.ok()?.settings(Durability::Process))
-        };
+        let read = || self.place(&"defaults".parse().ok()?, &json!({}));
         self.default_settings.get_or_init(read).as_ref()
     }
 
@@ -101,7 +101,7 @@ impl DefinitionReader {
     }
 
     /// Reads a definition as it was sent. One that says nothing of credentials keeps those of the one before, as long
-    /// as it is for the same origin.
+    /// as it is for the same origin, and is refused where they can't be opened.
     ///
     /// # Errors
     /// All that is wrong with it.
@@ -114,12 +114,10 @@ impl DefinitionReader {
         let (definition, credentials) = without_credentials(document);
         if credentials.is_empty() {
             let bucket = self.allowed(name, &definition)?;
-            let kept = before.filter(|(before, sealed)| {
-                let origin = |bucket: &ConfiguredBucket| bucket.upstream.origin();
-                let opens = self.read(name, before, *sealed).map(|before| origin(&before));
-                sealed.is_some() && opens == Ok(origin(&bucket))
-            });
-            let sealed = kept.and_then(|(_, sealed)| sealed).map(str::to_owned);
+            let sealed = match before {
+                Some((before, Some(sealed))) => self.kept(name, &bucket, before, sealed)?,
+                _ => None,
+            };
             return Ok(PreparedDefinition { definition, sealed, bucket });
         }
         let bucket = self.allowed(name, document)?;
@@ -134,6 +132,36 @@ impl DefinitionReader {
         let sealed =
             sealed.ok_or_else(|| vec![fault("headers", "the operating system's random number generator failed")])?;
         Ok(PreparedDefinition { definition, sealed: Some(sealed), bucket })
+    }
+
+    /// The credentials before, encrypted with the first key; none for another origin.
+    fn kept(
+        &self,
+        name: &BucketName,
+        bucket: &ConfiguredBucket,
+        before: &Json,
+        sealed: &str,
+    ) -> Result<Option<String>, Vec<DefinitionFault>> {
+        let origin = bucket.upstream.origin();
+        // Also where the rest of it isn't allowed any more.
+        let before = self.read_any(name, &json!({ "upstream": before["upstream"] }));
+        if before.is_ok_and(|before| before.upstream.origin() != origin) {
+            return Ok(None);
+        }
+        let sealed = self.define.seal_keys.as_ref().and_then(|keys| keys.seal_again(name, &origin, sealed));
+        let lost = "the stored credentials can't be decrypted, because their key isn't in define.seal_key_file; send \
+            headers and signing_secret again, or delete the bucket";
+        sealed.map(Some).ok_or_else(|| vec![fault("headers", lost)])
+    }
+
+    /// Settings for the bucket's place in Redis, whatever else is wrong with its definition. None: its kind can't be
+    /// read.
+    pub(crate) fn place(&self, name: &BucketName, definition: &Json) -> Option<BucketSettings> {
+        let mut least = json!({ "upstream": UNUSED_UPSTREAM });
+        if let Some(kind) = definition.get("kind") {
+            least["kind"] = kind.clone();
+        }
+        Some(self.read_any(name, &least).ok()?.settings(Durability::Process))
     }
 
     /// Within all that a definition may say.

@@ -61,15 +61,26 @@ impl SealKeys {
 
     /// None: it was sealed with another key, for another bucket or for another origin, or was changed.
     pub(super) fn open(&self, bucket: &BucketName, origin: &str, sealed: &str) -> Option<SecretString> {
-        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
-        self.0.iter().find_map(|key| {
-            let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-            let mut sealed = sealed.to_vec();
-            let opened = key.open_in_place(nonce, Aad::from(about(bucket, origin)), &mut sealed).ok()?;
-            std::str::from_utf8(opened).ok().map(SecretString::from)
-        })
+        self.0.iter().find_map(|key| open_with(key, bucket, origin, sealed))
     }
+
+    /// With the first key; what has that one stays, so that a change of something else doesn't change it. None as for
+    /// `open`.
+    pub(super) fn seal_again(&self, bucket: &BucketName, origin: &str, sealed: &str) -> Option<String> {
+        if open_with(self.0.first()?, bucket, origin, sealed).is_some() {
+            return Some(sealed.to_owned());
+        }
+        self.seal(bucket, origin, self.open(bucket, origin, sealed)?.expose_secret())
+    }
+}
+
+fn open_with(key: &LessSafeKey, bucket: &BucketName, origin: &str, sealed: &str) -> Option<SecretString> {
+    let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+    let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    let mut sealed = sealed.to_vec();
+    let opened = key.open_in_place(nonce, Aad::from(about(bucket, origin)), &mut sealed).ok()?;
+    std::str::from_utf8(opened).ok().map(SecretString::from)
 }
 
 /// No bucket's name has a space.

@@ -30,6 +30,10 @@ pub trait Definitions: Send + Sync {
         before: Option<&Definition>,
     ) -> Result<PreparedDefinition, Vec<DefinitionError>>;
 
+    /// Settings for the same place in Redis (name, kind and key), else the defaults; also of a definition that isn't
+    /// served, because it isn't allowed any more. None: its kind can't be read.
+    fn place(&self, definition: &Definition) -> Option<BucketSettings>;
+
     /// Whether the name of its upstream leads to an address that may not be called, now. Each call looks again.
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool>;
 

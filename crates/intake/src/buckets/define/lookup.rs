@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{Bucket, BucketError, Opened};
+use dripfeed_bucket::{Bucket, BucketError, Definition, Opened};
 
 use super::definitions::Definitions;
 use crate::intake::Intake;
@@ -17,6 +17,15 @@ impl Intake {
         let Some(definitions) = self.followed_definitions() else { return Err(Problem::unknown_bucket()) };
         definitions.ask().await?;
         self.buckets().get(name).ok_or_else(Problem::unknown_bucket)
+    }
+
+    /// For a deletion, which also ends what isn't served here.
+    pub(super) fn bucket_to_delete(&self, definitions: &dyn Definitions, definition: &Definition) -> Option<Bucket> {
+        let served = self.buckets().get(definition.bucket.as_str());
+        served.or_else(|| {
+            let store = self.redis().store().clone();
+            Some(Bucket::defined(store, definitions.place(definition)?, definition.incarnation))
+        })
     }
 
     /// For a call that was answered [`BucketError::Gone`]: the bucket of its name that there is now, open. None: it

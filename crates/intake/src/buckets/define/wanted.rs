@@ -81,7 +81,7 @@ impl Wanted<'_> {
                     return Ok((before.unwrap_or_else(|| known.map(|known| Definition::clone(&known))), version));
                 }
                 PutDefinition::Changed => {}
-                PutDefinition::Deleting => self.end_deletion(intake, known.as_deref()).await?,
+                PutDefinition::Deleting => self.end_deletion(intake, definitions, known.as_deref()).await?,
                 full => return Err(too_many(full)),
             }
         }
@@ -89,9 +89,15 @@ impl Wanted<'_> {
     }
 
     /// Of who was stopped in the middle of it, or is on its way.
-    async fn end_deletion(&self, intake: &Intake, known: Option<&Definition>) -> Result<(), Problem> {
-        match known.zip(intake.buckets().get(self.name.as_str())) {
-            Some((known, bucket)) => deletion::end_begun(intake, &bucket, known).await,
+    async fn end_deletion(
+        &self,
+        intake: &Intake,
+        definitions: &dyn Definitions,
+        known: Option<&Definition>,
+    ) -> Result<(), Problem> {
+        let Some(known) = known else { return Ok(()) };
+        match intake.bucket_to_delete(definitions, known) {
+            Some(bucket) => deletion::end_begun(intake, &bucket, known).await,
             None => Ok(()),
         }
     }
@@ -104,8 +110,8 @@ impl Wanted<'_> {
         let prepared = definitions.prepare(self.name, self.document, known).map_err(Problem::definition)?;
         if let Some(known) = known {
             // Its jobs would be at another place.
-            let before = definitions.prepare(self.name, &known.definition, None).map(|before| before.settings.kind);
-            if let Some(kind) = before.ok().filter(|kind| *kind != prepared.settings.kind) {
+            let before = definitions.place(known).map(|before| before.kind);
+            if let Some(kind) = before.filter(|kind| *kind != prepared.settings.kind) {
                 let detail = format!("kind: can't be changed from {}; delete the bucket first", kind.as_str());
                 return Err(Problem::bad_member("kind", &detail));
             }
