@@ -65,7 +65,7 @@ pub(crate) async fn delete_bucket(
             Suspended::Changed => continue,
             Suspended::Gone => return Err(Problem::unknown_bucket()),
         };
-        // None is defined while it is suspended.
+        // One that is defined meanwhile ends, too, and isn't counted.
         let schedules = bucket.number_of_schedules().await?;
         // It may be open again.
         if suspending.elapsed() >= DECIDED_WITHIN {
