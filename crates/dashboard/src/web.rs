@@ -6,5 +6,6 @@ pub(crate) mod assets;
 pub(crate) mod failure;
 pub(crate) mod form;
 pub(crate) mod identity;
+pub(crate) mod retry;
 pub(crate) mod session;
 pub(crate) mod visitor;

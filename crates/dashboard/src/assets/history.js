@@ -25,7 +25,7 @@ export function strips() {
     if (Date.now() < due) return;
     due = Date.now() + interval(section);
     const answer = await fetch(section.dataset.source).catch(() => null);
-    if (!answer?.ok) return;
+    if (!answer?.ok || answer.redirected) return;
     const template = document.createElement("template");
     template.innerHTML = await answer.text();
     const moment = section.querySelector(".moment").value;

@@ -2,11 +2,12 @@
 
 mod drawn;
 mod live;
+mod redis_notices;
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
 use futures::future::{join, join_all};
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, Method};
 use maud::{Markup, html};
 
 pub(crate) use self::live::events;
@@ -23,6 +24,7 @@ use crate::parts::{card, drawing, strips, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
+use crate::web::visitor::wants_page;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -55,11 +57,6 @@ pub(crate) async fn show(
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
-}
-
-fn wants_page(headers: &HeaderMap) -> bool {
-    let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
-    accepted.any(|accept| accept.contains("text/html"))
 }
 
 /// What programs get at `/`.
