@@ -55,10 +55,9 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
     if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
         return None;
     }
-    let rows = rows(frame);
-    let mut parts = vec![("summary".to_owned(), summary(&frame.summary, &rows))];
+    let mut parts = vec![("summary".to_owned(), summary(&frame.summary))];
     if frame.has_all() {
-        parts.push(("attention".to_owned(), attention(&rows, &frame.unavailable, others)));
+        parts.push(("attention".to_owned(), attention(&rows(frame), &frame.unavailable, others)));
     }
     if of_few(frame) {
         parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
