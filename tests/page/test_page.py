@@ -113,11 +113,12 @@ class Pages(unittest.TestCase):
                         page.set_viewport_size({"width": width, "height": 800})
                         wide = page.evaluate("document.documentElement.scrollWidth")
                         wrong += [f"{path} at {width}: {wide}"] if wide > width else []
-                    # By the protocol of the tools, which the page's policy doesn't concern.
-                    page.evaluate(AXE)
-                    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-                    for one in found:
-                        wrong.append(f"{path} {scheme} {one['id']}: {[node['html'] for node in one['nodes']]}")
+                        # By the protocol of the tools, which the page's policy doesn't concern.
+                        page.evaluate(AXE)
+                        found = page.evaluate("axe.run().then(({ violations }) => violations)")
+                        for one in found:
+                            nodes = [node["html"] for node in one["nodes"]]
+                            wrong.append(f"{path} {scheme} at {width}: {one['id']}: {nodes}")
         self.assertEqual(wrong, [])
 
     def test_a_stored_script_is_text(self):
@@ -167,8 +168,11 @@ class Pages(unittest.TestCase):
             page.get_by_label("Moment that is shown").focus()
             page.keyboard.press("Home")
             expect(readouts.filter(has_text="no activity")).to_have_count(7)
+            slider = page.get_by_label("Moment that is shown")
+            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: no activity$"))
             page.keyboard.press("End")
             expect(readouts.nth(1)).to_contain_text("accepted")
+            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: .*accepted \d"))
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
             page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})
             expect(readouts.filter(has_text="no activity")).to_have_count(7)

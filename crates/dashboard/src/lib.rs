@@ -30,4 +30,5 @@ mod tests;
 mod web;
 
 pub use dashboard::Dashboard;
+pub use web::api_address::ApiPlace;
 pub use web::session::SessionSecret;

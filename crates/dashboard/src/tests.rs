@@ -2,6 +2,8 @@
 
 /// What a page that somebody looks at is sent.
 mod live;
+/// Commands, links and columns.
+mod pages;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +18,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::{Dashboard, SessionSecret};
+use crate::{ApiPlace, Dashboard, SessionSecret};
 
 /// Of a visitor without keys.
 fn permissions() -> Value {
@@ -24,7 +26,7 @@ fn permissions() -> Value {
 }
 
 fn over(api: Router) -> Dashboard {
-    Dashboard::new(api, SessionSecret::new(|| vec![7; 16]), false, false, Redaction::default())
+    Dashboard::new(api, ApiPlace::default(), SessionSecret::new(|| vec![7; 16]), false, Redaction::default())
 }
 
 /// An API that sends these frames and nothing more, and has one finding of Redis more each time it is asked.
@@ -46,6 +48,20 @@ fn redis(number: usize) -> Value {
             "findings": [finding],
         }],
         "durability_configured": "fsync", "durability": "fsync", "worst_case_bytes": 1, "memory_warning": null,
+    })
+}
+
+/// An empty bucket.
+fn bucket(name: &str, capacity: u64) -> Value {
+    json!({
+        "name": name, "kind": "stream", "level": 0, "capacity": capacity, "bytes": 0, "capacity_bytes": 1,
+        "max_share": null, "limits": [], "waiting": 0, "in_flight": 0, "parked": 0, "dead": 0, "dead_bytes": 0,
+        "oldest_age_ms": null, "accepted_per_s": 0.0, "refused_per_s": 0.0, "settled_per_s": 0.0,
+        "pace": { "target": null, "effective_per_s": null, "reason": "target", "held_for_ms": null },
+        "paused": false, "replicas": [], "changes": {},
+        "totals": {
+            "accepted": 0, "refused": {}, "ended": {}, "recovered": 0, "dead_dropped": 0, "dead_replayed": 0,
+        },
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::{HeaderMap, Method};
+use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
@@ -36,7 +36,6 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     Query(done): Query<Done>,
     Query(window): Query<Window>,
-    headers: HeaderMap,
 ) -> Response {
     match page.bucket(&visitor, &name).await {
         Ok(bucket) => {
@@ -48,7 +47,6 @@ pub(crate) async fn show(
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
                 callers: found.map_or_else(|_| html! {}, |found| holders::of(&bucket, &found)),
-                address: teach::address(&headers),
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
             let body = body(&visitor, &bucket, &parts, &around, &done);
@@ -64,7 +62,6 @@ struct Around {
     history: Markup,
     panel: Markup,
     callers: Markup,
-    address: String,
 }
 
 fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, done: &Done) -> Markup {
@@ -76,7 +73,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
             @match id.as_str() {
                 // What needs a person comes first.
                 ATTENTION => { (part) (around.panel) }
-                "overview" => { (part) (first_job(visitor, bucket, &around.address)) (around.history) }
+                "overview" => { (part) (first_job(visitor, bucket)) (around.history) }
                 "details" => div.columns { (part) (around.callers) (audit_log(parts)) },
                 _ => {}
             }
@@ -101,10 +98,10 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
 }
 
 /// How to submit one, while there was none.
-fn first_job(visitor: &Visitor, bucket: &Bucket, address: &str) -> Markup {
+fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
     html! {
         @if bucket.totals.accepted == 0 {
-            section.card { h2 { "Submit a first job" } (teach::submit(visitor, address, &bucket.name)) }
+            section.card { h2 { "Submit a first job" } (teach::submit(visitor, &bucket.name)) }
         }
     }
 }

@@ -1,6 +1,7 @@
 use axum::routing::get;
 use futures::executor::block_on;
 use http::StatusCode;
+use serde_json::json;
 
 use super::{api, asked, frame, over, text};
 use crate::live;
@@ -15,6 +16,19 @@ fn what_is_wrong_with_redis_is_current() {
     let shown: Vec<bool> = events.split_terminator("\n\n").map(|event| event.contains("finding")).collect();
     assert_eq!(shown, [true, false, true, true], "{events}");
     assert!(events.contains("finding 3") && !events.contains("finding 4"), "{events}");
+}
+
+#[test]
+fn sums_are_of_all_buckets_where_a_frame_has_few_of_them() {
+    let mut many = frame("2026-11-23T14:03:00Z");
+    many["summary"] = json!({
+        "buckets": 1001, "level": 7, "capacity": 9000, "dead": 5, "buckets_with_dead": 3, "paused": 0,
+        "accepted_per_s": 1200.0, "refused_per_s": 34.0, "settled_per_s": 560.0,
+    });
+    let event = text(asked(&over(api(&[many])), "/live/buckets?of=1001"));
+    for sum in ["1200/s", "34/s", "560/s", "in 3 buckets"] {
+        assert!(event.contains(sum), "{sum}: {event}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use dripfeed_http::Peer;
 use http::{HeaderValue, Request};
 use serde::Deserialize;
 
+use crate::web::api_address::ApiAddress;
 use crate::web::session::SessionEnd;
 
 #[derive(Clone, Default)]
@@ -17,6 +18,7 @@ pub(crate) struct Visitor {
     pub(crate) session_end: Option<SessionEnd>,
     pub(crate) form_token: String,
     pub(crate) permissions: Permissions,
+    pub(crate) api: ApiAddress,
 }
 
 /// As `GET /v1/key` returns them.

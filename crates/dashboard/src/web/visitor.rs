@@ -26,6 +26,7 @@ pub(crate) async fn identify(page: &Dashboard, key: Option<&str>, parts: &Parts)
         session_end: None,
         form_token: page.sessions().form_token(&parts.headers),
         permissions: Permissions::default(),
+        api: page.api_place().seen_by(parts),
     };
     visitor.permissions = page.api().get(&visitor, "/v1/key").await?;
     Ok(visitor)
@@ -45,7 +46,7 @@ impl FromRequestParts<Dashboard> for Visitor {
 /// By the session of the request.
 ///
 /// # Errors
-/// When there is none, or the API doesn't accept its key.
+/// When no session is valid, or the API refuses its key.
 pub(crate) async fn recognise(parts: &Parts, page: &Dashboard) -> Result<Visitor, Failure> {
     let session = page.sessions().session(&parts.headers);
     let mut visitor = identify(page, session.as_ref().map(|session| session.key.as_str()), parts).await?;
