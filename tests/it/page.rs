@@ -6,6 +6,7 @@ mod forms;
 mod history;
 mod links;
 mod many;
+mod outage;
 mod reader;
 mod redaction;
 mod sessions;

@@ -64,6 +64,14 @@ def live(page):
     page.wait_for_selector('#live[data-state="live"]')
 
 
+def hide(page, hidden):
+    page.evaluate(
+        """(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange')); }""",
+        hidden,
+    )
+
+
 def section_of_key(name, scopes):
     return f'[[keys]]\nid = "{name}"\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\nscopes = {scopes}\n'
 
@@ -105,11 +113,12 @@ class Pages(unittest.TestCase):
                         page.set_viewport_size({"width": width, "height": 800})
                         wide = page.evaluate("document.documentElement.scrollWidth")
                         wrong += [f"{path} at {width}: {wide}"] if wide > width else []
-                    # By the protocol of the tools, which the page's policy doesn't concern.
-                    page.evaluate(AXE)
-                    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-                    for one in found:
-                        wrong.append(f"{path} {scheme} {one['id']}: {[node['html'] for node in one['nodes']]}")
+                        # By the protocol of the tools, which the page's policy doesn't concern.
+                        page.evaluate(AXE)
+                        found = page.evaluate("axe.run().then(({ violations }) => violations)")
+                        for one in found:
+                            nodes = [node["html"] for node in one["nodes"]]
+                            wrong.append(f"{path} {scheme} at {width}: {one['id']}: {nodes}")
         self.assertEqual(wrong, [])
 
     def test_a_stored_script_is_text(self):
@@ -159,8 +168,11 @@ class Pages(unittest.TestCase):
             page.get_by_label("Moment that is shown").focus()
             page.keyboard.press("Home")
             expect(readouts.filter(has_text="no activity")).to_have_count(7)
+            slider = page.get_by_label("Moment that is shown")
+            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: no activity$"))
             page.keyboard.press("End")
             expect(readouts.nth(1)).to_contain_text("accepted")
+            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: .*accepted \d"))
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
             page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})
             expect(readouts.filter(has_text="no activity")).to_have_count(7)
@@ -361,12 +373,39 @@ class Live(unittest.TestCase):
         with Stage() as stage, Watched(stage) as page:
             page.goto(stage.address)
             live(page)
-            hide = """(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
-                document.dispatchEvent(new Event('visibilitychange')); }"""
-            page.evaluate(hide, True)
+            hide(page, True)
             expect(page.locator("#live")).to_have_attribute("data-state", "hidden")
-            page.evaluate(hide, False)
+            hide(page, False)
             live(page)
+
+    def test_a_refused_stream_and_an_action_without_an_answer_are_seen(self):
+        with Stage(extra=("--set", "intake.max_event_streams=1")) as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/demo")
+            live(page)
+            other = page.context.new_page()
+            other.goto(stage.address + "/buckets/demo")
+            expect(other.locator("#live")).to_have_attribute("data-state", "refused")
+            expect(other.locator("#live")).to_contain_text("Too many event streams")
+            other.close()
+            page.route("**/pause", lambda route: route.abort())
+            for _ in range(2):
+                page.keyboard.press("p")
+                expect(page.get_by_role("alert")).to_contain_text("didn't answer")
+            page.unroute("**/pause")
+            page.keyboard.press("p")
+            expect(page.get_by_role("button", name="Resume")).to_be_visible()
+            expect(page.get_by_role("alert")).to_have_count(0)
+
+    def test_a_search_outlasts_frames(self):
+        with Stage() as stage, Watched(stage) as page:
+            page.goto(stage.address)
+            live(page)
+            page.keyboard.press("/")
+            page.keyboard.type("demo")
+            expect(page.locator(".cards > .card:visible")).to_have_count(1)
+            stage.submit("orders", 3, delay="10m")
+            expect(page.locator("#bucket-orders .level dd")).to_have_text("3 of 20")
+            expect(page.locator(".cards > .card:visible")).to_have_count(1)
 
 
 class Keys(unittest.TestCase):
@@ -400,6 +439,33 @@ class Keys(unittest.TestCase):
             page.keyboard.press("p")
             expect(page.locator("#audit tbody tr")).to_have_count(2)
             expect(page.locator("#overview")).not_to_contain_text("by key ops")
+
+    def signed_in(self, page, stage, path):
+        page.goto(stage.address + path)
+        page.get_by_label("Key", exact=True).fill("ops")
+        page.get_by_role("button", name="Sign in").click()
+        live(page)
+
+    def test_who_is_signed_out_sees_it_and_signs_in_again(self):
+        with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:
+            self.signed_in(page, stage, "/buckets/demo")
+            page.context.clear_cookies()
+            # A stream that is open goes on.
+            with page.expect_response("**/history*") as history:
+                pass
+            self.assertEqual(history.value.status, 401)
+            expect(page.locator("#history h2")).to_have_text("History")
+            hide(page, True)
+            hide(page, False)
+            expect(page.locator("#live")).to_have_attribute("data-state", "signed-out")
+            page.locator("#live").get_by_role("link", name="sign in").click()
+            page.wait_for_url(stage.address + "/sign-in?next=%2Fbuckets%2Fdemo")
+            self.signed_in(page, stage, "/buckets/demo")
+            page.context.clear_cookies()
+            page.keyboard.press("p")
+            page.wait_for_url(stage.address + "/sign-in?next=%2Fbuckets%2Fdemo")
+            stage.key = "ops"
+            self.assertFalse(stage.state("demo")["paused"])
 
     def test_a_page_of_another_site_changes_nothing(self):
         with Stage() as stage, Watched(stage) as page:

@@ -6,6 +6,7 @@ use axum::Router;
 
 use crate::model::bucket::Bucket;
 use crate::web::api::{Api, escaped};
+use crate::web::api_address::ApiPlace;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 use crate::web::session::{SessionSecret, Sessions};
@@ -17,22 +18,27 @@ pub struct Dashboard(Arc<DashboardState>);
 
 struct DashboardState {
     api: Api,
+    place: ApiPlace,
     sessions: Sessions,
     playground: bool,
     redaction: Redaction,
 }
 
 impl Dashboard {
-    /// Over the routes of the API. `secure`: browsers reach it over TLS only. `playground`: the API has
-    /// `/v1/dev/upstream`, and pages have buttons to play with.
+    /// Over the routes of the API, which is at this place for others. `playground`: the API has `/v1/dev/upstream`, and
+    /// pages have buttons to play with.
     #[must_use]
-    pub fn new(api: Router, secret: SessionSecret, secure: bool, playground: bool, redaction: Redaction) -> Self {
-        let sessions = Sessions::new(secret, secure);
-        Self(Arc::new(DashboardState { api: Api::new(api), sessions, playground, redaction }))
+    pub fn new(api: Router, place: ApiPlace, secret: SessionSecret, playground: bool, redaction: Redaction) -> Self {
+        let sessions = Sessions::new(secret, place.has_tls);
+        Self(Arc::new(DashboardState { api: Api::new(api), place, sessions, playground, redaction }))
     }
 
     pub(crate) fn api(&self) -> &Api {
         &self.0.api
+    }
+
+    pub(crate) fn api_place(&self) -> ApiPlace {
+        self.0.place
     }
 
     pub(crate) fn has_playground(&self) -> bool {

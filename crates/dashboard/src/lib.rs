@@ -11,6 +11,7 @@
 pub mod frame {
     pub use crate::live::event_buffer::EventBuffer;
     pub use crate::live::pulse::Pulse;
+    pub use crate::live::redis_turn::RedisTurn;
     pub use crate::model::bucket::{Bucket, Frame, Pace, Replica, Row, Summary, Totals};
     pub use crate::model::redis::Redis;
     pub use crate::parts::attention::{Notice, of_bucket, of_redis, of_unavailable, sort};
@@ -24,7 +25,10 @@ mod model;
 mod pages;
 mod parts;
 mod router;
+#[cfg(test)]
+mod tests;
 mod web;
 
 pub use dashboard::Dashboard;
+pub use web::api_address::ApiPlace;
 pub use web::session::SessionSecret;

@@ -1,6 +1,7 @@
 //! The routes of the page.
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
@@ -8,7 +9,7 @@ use crate::pages::{
     bucket, buckets, cancel_many, change, dead, dead_groups, edit, export, history, job, jobs, letter, playground,
     redis, replays, services, sign_in,
 };
-use crate::web::assets;
+use crate::web::{assets, retry};
 
 impl Dashboard {
     /// All routes of the page, `/` among them.
@@ -44,6 +45,7 @@ impl Dashboard {
             .route("/redis", get(redis::show))
             .route("/sign-in", get(sign_in::show).post(sign_in::sign_in))
             .route("/sign-out", post(sign_in::sign_out))
+            .layer(from_fn(retry::reload_failed))
             .with_state(self.clone())
             .merge(assets::router())
     }

@@ -2,9 +2,11 @@
 
 pub(crate) mod answer;
 pub(crate) mod api;
+pub(crate) mod api_address;
 pub(crate) mod assets;
 pub(crate) mod failure;
 pub(crate) mod form;
 pub(crate) mod identity;
+pub(crate) mod retry;
 pub(crate) mod session;
 pub(crate) mod visitor;

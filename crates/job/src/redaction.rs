@@ -1,5 +1,7 @@
 //! Masks members of JSON payloads and answers, and headers, in the dashboard and in exports, for every key.
 
+mod duplicates;
+
 use http::HeaderName;
 use serde_json::Value;
 
@@ -20,7 +22,7 @@ pub enum Shown {
     /// Nothing in it is masked.
     Whole,
     Masked(String),
-    /// It may contain values to mask, and can't be parsed.
+    /// It may contain values to mask, and can't be parsed, or not in one way alone.
     Hidden,
 }
 
@@ -54,6 +56,9 @@ impl Redaction {
             let looks_like_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
             return if looks_like_json { Shown::Hidden } else { Shown::Whole };
         };
+        if duplicates::are_in(text) {
+            return Shown::Hidden;
+        }
         let mut masked = false;
         for pointer in &self.pointers {
             if let Some(value) = json.pointer_mut(pointer) {
@@ -131,6 +136,10 @@ mod tests {
             assert_eq!(of(whole), Shown::Whole, "{whole}");
         }
         // It may have it, and nobody can say where.
+        let twice = [r#"{"card":{"number":4111},"card":null}"#, r#"[{"card":{"number":4111,"\u006eumber":1}}]"#];
+        for twice in twice {
+            assert_eq!(of(twice), Shown::Hidden, "{twice}");
+        }
         for cut in ["{\"card\":{\"number\":41", " [1", "\u{feff}{}", "{\"a\":1}\n{\"b\":2}"] {
             assert_eq!(of(cut), Shown::Hidden, "{cut}");
         }

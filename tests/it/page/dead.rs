@@ -83,3 +83,17 @@ async fn a_dead_letter_is_edited_and_replayed_by_who_may_see_and_submit() {
     let job = take_one(&replica).await.job.expect("a job");
     assert_eq!((&job.body[..], job.content_type.as_deref()), (&b"one\ntwo"[..], Some("a/b")));
 }
+
+#[tokio::test]
+async fn a_letter_of_a_list_is_not_offered_for_an_edit() {
+    let service = Service::new(&BUCKET.replace("[buckets.b]", "[buckets.b]\nkind = \"list\"")).await;
+    let intake = service.intake().await;
+    let list = dripfeed_bucket::BucketSettings { kind: dripfeed_bucket::Kind::List, ..buckets::settings("b") };
+    let bucket = Bucket::new(service.store().clone(), list);
+    let replica = join(&bucket, "undertaker").await;
+    let id = intake.client().submit("b", "wrong").await.expect("an answer").text("id");
+    settle(&replica, take_one(&replica).await, buried("gone")).await;
+    let page = Reader::of(&intake).text(&format!("/buckets/b/dead/{id}")).await;
+    assert!(page.contains("wrong") && !page.contains("Edit and replay"), "{page}");
+    replica.leave().await.expect("Redis answers");
+}

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use dripfeed_tests::service::{Service, until};
 use futures::StreamExt as _;
+use serde_json::Value;
 
 use super::reader::Reader;
 
@@ -35,6 +36,19 @@ async fn the_table_is_searched_sorted_and_turned_without_script() {
     assert!(first.contains("<strong>3</strong> of 60,000"), "{first}");
     let second = reader.text("/?page=2").await;
     assert_eq!((rows(&second).len(), rows(&second)[0]), (20, "b0040"), "{second}");
+
+    // Sums of all, also where a frame has no row of each.
+    until("the rates are measured", async || {
+        let event = intake.client().event(intake.client().request(http::Method::GET, "/v1/events")).await;
+        let event = event.expect("an event");
+        let frame: Value = serde_json::from_str(event.split("data: ").nth(1).expect("data")).expect("JSON");
+        let rows = frame["buckets"].as_array().expect("rows");
+        let rates = rows.iter().filter_map(|row| row[8].as_f64()).sum::<f64>();
+        let sum = frame["summary"]["accepted_per_s"].as_f64().expect("a sum");
+        assert!((sum - rates).abs() < 1.0 && frame["summary"]["buckets_with_dead"] == 0, "{sum} {rates}");
+        sum > 0.0
+    })
+    .await;
 
     let by_level = reader.text("/?sort=-level").await;
     assert_eq!(rows(&by_level)[..3], ["b0007", "b0031", "b0000"], "{by_level}");

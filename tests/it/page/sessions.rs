@@ -10,7 +10,7 @@ async fn a_session_holds_at_every_intake_and_ends_with_its_key() {
     let service = Service::new(&format!("{BUCKET}{keys}")).await;
     let (one, other) = (service.intake().await, service.intake().await);
     let mut reader = Reader::of(&one);
-    for path in ["/", "/buckets/b", "/redis", "/live/buckets"] {
+    for path in ["/", "/buckets/b", "/redis"] {
         let answer = reader.get(path).await;
         assert_eq!(
             (answer.status, answer.headers["location"].as_bytes().starts_with(b"/sign-in")),
@@ -18,6 +18,17 @@ async fn a_session_holds_at_every_intake_and_ends_with_its_key() {
             "{path}"
         );
     }
+    assert_eq!(reader.event("/live/buckets").await, "event: signed-out\ndata:\n\n");
+    // As scripts ask, which would take the page of the sign-in for an answer.
+    for answer in
+        [reader.post("/buckets/b/pause", "").await, one.client().get("/buckets/b/history").await.expect("one")]
+    {
+        assert_eq!((answer.status, answer.headers.get("location")), (401, None));
+    }
+    let form = [("origin", one.url()), ("accept", "text/html".to_owned())];
+    let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let submitted = reader.post_from("/buckets/b/pause", "", &form).await;
+    assert_eq!((submitted.status, submitted.headers["location"].to_str().ok()), (303, Some("/sign-in")));
     let refused = reader.post("/sign-in", "key=wrong").await;
     assert_eq!((refused.status, refused.headers.get("set-cookie")), (401, None));
     reader.sign_in("operator").await;

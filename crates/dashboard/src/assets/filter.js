@@ -4,7 +4,10 @@ export function filter() {
   const field = document.querySelector("[data-filter]");
   if (!field) return;
   field.closest(".filter").hidden = false;
-  field.addEventListener("input", () => show(field.value.trim().toLowerCase()));
+  const again = () => show(field.value.trim().toLowerCase());
+  field.addEventListener("input", again);
+  // A card that a frame has is drawn again, as one that is seen.
+  document.addEventListener("frame", again);
 }
 
 function show(text) {

@@ -25,7 +25,7 @@ export function strips() {
     if (Date.now() < due) return;
     due = Date.now() + interval(section);
     const answer = await fetch(section.dataset.source).catch(() => null);
-    if (!answer?.ok) return;
+    if (!answer?.ok || answer.redirected) return;
     const template = document.createElement("template");
     template.innerHTML = await answer.text();
     const moment = section.querySelector(".moment").value;
@@ -58,6 +58,14 @@ function point(section, at) {
     strip.querySelector(".cursor").setAttribute("d", place === null ? "" : `M${x} 0V${HEIGHT}`);
     strip.querySelector(".readout").textContent = place === null ? "" : readout(strip, row, headings);
   }
+  if (place !== null) section.querySelector(".moment").ariaValueText = spoken(section, row);
+}
+
+// The slider has only the number of a slot, which means nothing to those who hear it.
+function spoken(section, row) {
+  if (row) return [...section.querySelectorAll(".readout")].map((part) => part.textContent).join("; ");
+  const from = new Date(section.querySelector(".axis time").dateTime).getTime();
+  return `${new Date(from + place * Number(section.dataset.slotMs)).toLocaleTimeString()}: no activity`;
 }
 
 // In one line; the first strip has the time for all of them.

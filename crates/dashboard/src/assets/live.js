@@ -1,5 +1,6 @@
 // Keeps the page as the intake draws it: once a second, and not while nobody looks.
 import { morph } from "./morph.js";
+import { signIn } from "./session.js";
 
 const STALE_AFTER_MS = 5000;
 const WORDS = {
@@ -7,6 +8,8 @@ const WORDS = {
   live: "live",
   stale: "no update for 5 s",
   gone: "intake unreachable, retrying",
+  refused: "no live updates, retrying",
+  "signed-out": "signed out: ",
   hidden: "paused while hidden",
 };
 
@@ -17,11 +20,13 @@ export function live() {
   let source;
   let stale;
 
-  const say = (state) => {
+  const say = (state, why) => {
     if (status.dataset.state === state) return;
     status.dataset.state = state;
     const old = state === "stale" || state === "gone";
-    status.querySelector(".word").textContent = WORDS[state] + (old && status.title ? `: ${status.title}` : "");
+    const more = why ?? (old ? status.title : "");
+    status.querySelector(".word").replaceChildren(WORDS[state] + (more ? `: ${more}` : ""));
+    if (state === "signed-out") status.querySelector(".word").append(wayToSignIn());
     document.body.dataset.state = state;
   };
   const wait = () => {
@@ -41,6 +46,15 @@ export function live() {
       document.dispatchEvent(new CustomEvent("frame"));
     });
     source.addEventListener("reload", () => location.reload());
+    source.addEventListener("signed-out", () => {
+      close();
+      say("signed-out");
+    });
+    source.addEventListener("refused", (event) => {
+      close();
+      say("refused", JSON.parse(event.data));
+      stale = setTimeout(open, STALE_AFTER_MS);
+    });
     source.addEventListener("error", () => {
       clearTimeout(stale);
       say("gone");
@@ -60,6 +74,13 @@ export function live() {
     else open();
   });
   addEventListener("pagehide", close);
+}
+
+function wayToSignIn() {
+  const link = document.createElement("a");
+  link.href = signIn();
+  link.textContent = "sign in";
+  return link;
 }
 
 // A tab in the background shows that something is wrong, too.

@@ -4,6 +4,9 @@ import { times } from "./times.js";
 import { keys } from "./keys.js";
 import { filter } from "./filter.js";
 import { strips } from "./history.js";
+import { signIn } from "./session.js";
+
+const UNANSWERED = "The intake didn't answer. Check on this page whether it was done, and try again.";
 
 times();
 keys();
@@ -26,20 +29,27 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
   const body = new URLSearchParams(new FormData(form, event.submitter));
-  const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" });
-  if (answer.type !== "opaqueredirect") return refused(await answer.text());
+  const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => null);
+  document.querySelector("main > .refusal")?.remove();
+  if (!answer) return note(UNANSWERED);
+  if (answer.status === 401) return location.assign(signIn());
+  if (answer.type !== "opaqueredirect") return note(reason(await answer.text()));
   if ("choice" in form.dataset) {
     for (const button of form.querySelectorAll("button")) button.ariaPressed = String(button === event.submitter);
   }
 });
 
-function refused(text) {
+function reason(text) {
   const said = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+  return [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent).join(". ");
+}
+
+function note(text) {
   const note = document.createElement("p");
-  note.className = "note";
+  note.className = "note refusal";
   note.dataset.mood = "bad";
   note.role = "alert";
-  note.textContent = [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent).join(". ");
+  note.textContent = text;
   document.querySelector("main h1").after(note);
 }
 

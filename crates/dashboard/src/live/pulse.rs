@@ -33,7 +33,9 @@ impl Pulse {
             let beat = Beat::of(bucket, at.as_millisecond());
             let beats = self.seen.entry(bucket.name.clone()).or_default();
             if let Some(first) = beats.front() {
+                frame.summary.subtract_rates(bucket);
                 beat.since(*first, bucket);
+                frame.summary.add_rates(bucket);
             }
             if beats.len() == FRAMES {
                 beats.pop_front();

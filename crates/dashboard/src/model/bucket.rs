@@ -77,13 +77,22 @@ pub struct Frame {
 }
 
 /// All buckets of a frame together, also where it has no rows of them because they are too many.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Summary {
     pub buckets: u64,
     pub level: u64,
     pub capacity: u64,
     pub dead: u64,
+    /// An intake of an earlier version doesn't send these.
+    #[serde(default)]
+    pub buckets_with_dead: u64,
     pub paused: u64,
+    #[serde(default)]
+    pub accepted_per_s: f64,
+    #[serde(default)]
+    pub refused_per_s: f64,
+    #[serde(default)]
+    pub settled_per_s: f64,
 }
 
 /// The numbers of a bucket in a table.
@@ -122,6 +131,21 @@ impl Frame {
     #[must_use]
     pub fn has_all(&self) -> bool {
         self.summary.buckets == (self.buckets.len() + self.unavailable.len()) as u64
+    }
+}
+
+impl Summary {
+    pub(crate) fn add_rates(&mut self, bucket: &Bucket) {
+        self.accepted_per_s += bucket.accepted_per_s;
+        self.refused_per_s += bucket.refused_per_s;
+        self.settled_per_s += bucket.settled_per_s;
+    }
+
+    /// What is left of a sum of fractions may be just below 0.
+    pub(crate) fn subtract_rates(&mut self, bucket: &Bucket) {
+        self.accepted_per_s = (self.accepted_per_s - bucket.accepted_per_s).max(0.0);
+        self.refused_per_s = (self.refused_per_s - bucket.refused_per_s).max(0.0);
+        self.settled_per_s = (self.settled_per_s - bucket.settled_per_s).max(0.0);
     }
 }
 

@@ -1,12 +1,14 @@
 //! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::{HeaderMap, Method};
+use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::live::{self, Part};
+use crate::live::{self, Part, Watcher};
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
 use crate::model::holders::Holders;
@@ -22,7 +24,8 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// The id of that part.
+/// The ids of these parts.
+const ATTENTION: &str = "attention";
 const AUDIT_LOG: &str = "audit";
 /// That hold the most room.
 const MOST_CALLERS: usize = 10;
@@ -33,7 +36,6 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     Query(done): Query<Done>,
     Query(window): Query<Window>,
-    headers: HeaderMap,
 ) -> Response {
     match page.bucket(&visitor, &name).await {
         Ok(bucket) => {
@@ -45,7 +47,6 @@ pub(crate) async fn show(
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
                 callers: found.map_or_else(|_| html! {}, |found| holders::of(&bucket, &found)),
-                address: teach::address(&headers),
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
             let body = body(&visitor, &bucket, &parts, &around, &done);
@@ -61,7 +62,6 @@ struct Around {
     history: Markup,
     panel: Markup,
     callers: Markup,
-    address: String,
 }
 
 fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, done: &Done) -> Markup {
@@ -72,8 +72,8 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
         @for (id, part) in parts {
             @match id.as_str() {
                 // What needs a person comes first.
-                "attention" => { (part) (around.panel) }
-                "overview" => { (part) (first_job(visitor, bucket, &around.address)) (around.history) }
+                ATTENTION => { (part) (around.panel) }
+                "overview" => { (part) (first_job(visitor, bucket)) (around.history) }
                 "details" => div.columns { (part) (around.callers) (audit_log(parts)) },
                 _ => {}
             }
@@ -98,10 +98,10 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
 }
 
 /// How to submit one, while there was none.
-fn first_job(visitor: &Visitor, bucket: &Bucket, address: &str) -> Markup {
+fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
     html! {
         @if bucket.totals.accepted == 0 {
-            section.card { h2 { "Submit a first job" } (teach::submit(visitor, address, &bucket.name)) }
+            section.card { h2 { "Submit a first job" } (teach::submit(visitor, &bucket.name)) }
         }
     }
 }
@@ -110,7 +110,7 @@ fn first_job(visitor: &Visitor, bucket: &Bucket, address: &str) -> Markup {
 fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) -> Vec<Part> {
     let paused_by = trail.and_then(|trail| audit::paused_by(bucket, trail));
     let mut parts = vec![
-        ("attention".to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
+        (ATTENTION.to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
         ("overview".to_owned(), overview::now(visitor, bucket, paused_by)),
         ("details".to_owned(), overview::details(bucket)),
     ];
@@ -118,26 +118,36 @@ fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) ->
     parts
 }
 
+/// The rest of the page stays, with what somebody has typed: it can be read again soon.
+fn unavailable(name: &str) -> Part {
+    (ATTENTION.to_owned(), attention::list(vec![attention::of_unavailable(name)]))
+}
+
 /// Beside the details, not below them.
 fn audit_log(parts: &[Part]) -> Markup {
     html! { @for (_, part) in parts.iter().filter(|(id, _)| id == AUDIT_LOG) { (part) } }
 }
 
-pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor, Path(name): Path<String>) -> Response {
-    let (dashboard, viewer, trail) = (page.clone(), visitor.clone(), LiveTrail::default());
-    let draw = move |frame: &Frame| {
-        let (dashboard, viewer, trail) = (dashboard.clone(), viewer.clone(), trail.clone());
+pub(crate) async fn live(
+    State(page): State<Dashboard>,
+    Watcher(visitor): Watcher,
+    Path(name): Path<String>,
+) -> Response {
+    let (dashboard, viewer, trail, viewed) = (page.clone(), visitor.clone(), LiveTrail::default(), name.clone());
+    let draw = move |frame: Arc<Frame>| {
+        let (dashboard, viewer, trail, viewed) = (dashboard.clone(), viewer.clone(), trail.clone(), viewed.clone());
         let bucket = frame.states.first().cloned();
+        let is_unavailable = frame.unavailable.contains(&viewed);
         async move {
+            if is_unavailable {
+                return Some(vec![unavailable(&viewed)]);
+            }
             let bucket = bucket?;
             let trail = trail.read(&dashboard, &viewer, &bucket).await;
             Some(parts(&viewer, &bucket, trail.as_deref()))
         }
     };
-    match live::events(&page, &visitor, &[name], draw).await {
-        Ok(events) => events,
-        Err(failure) => layout::failed(Some(&visitor), &failure),
-    }
+    live::events(&page, &visitor, &[name], draw).await
 }
 
 pub(crate) async fn pause(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {

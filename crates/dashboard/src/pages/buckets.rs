@@ -2,11 +2,12 @@
 
 mod drawn;
 mod live;
+mod redis_notices;
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
 use futures::future::{join, join_all};
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, Method};
 use maud::{Markup, html};
 
 pub(crate) use self::live::events;
@@ -23,6 +24,7 @@ use crate::parts::{card, drawing, strips, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
+use crate::web::visitor::wants_page;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -49,17 +51,12 @@ pub(crate) async fn show(
                 (attention(&listed.rows(), &listed.unavailable, &of_redis))
                 (playground::panel(&page, &visitor, first).await)
                 (shown.buckets)
-                (first_job(&visitor, &headers, &listed))
+                (first_job(&visitor, &listed))
             };
             layout::show(&visitor, &Page { title: "Buckets", section: "/", live, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
-}
-
-fn wants_page(headers: &HeaderMap) -> bool {
-    let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
-    accepted.any(|accept| accept.contains("text/html"))
 }
 
 /// What programs get at `/`.
@@ -71,13 +68,13 @@ async fn links(page: &Dashboard) -> Response {
 }
 
 /// How to submit one, while there was none.
-fn first_job(visitor: &Visitor, headers: &HeaderMap, listed: &Listed) -> Markup {
+fn first_job(visitor: &Visitor, listed: &Listed) -> Markup {
     let first = listed.states.first().filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0));
     html! {
         @if let Some(bucket) = first {
             section.card {
                 h2 { "Submit a first job" }
-                (teach::submit(visitor, &teach::address(headers), &bucket.name))
+                (teach::submit(visitor, &bucket.name))
             }
         }
     }
@@ -100,7 +97,7 @@ async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &Tab
     let names: Vec<&str> = selection.rows.iter().map(|row| row.name.as_str()).collect();
     let sparklines = sparklines(page, visitor, &names).await;
     let buckets = html! {
-        (summary(&listed.summary(), &listed.rows()))
+        (summary(&listed.summary()))
         (table::of(query, &selection, &sparklines))
     };
     Shown { buckets, live: live::path(&names, listed.count()) }
@@ -114,7 +111,7 @@ fn cards(listed: &Listed) -> Markup {
                 (teach::command(FIRST_BUCKET))
             }
         } @else {
-            @if listed.count() > 1 { (summary(&listed.summary(), &listed.rows())) }
+            @if listed.count() > 1 { (summary(&listed.summary())) }
             @if listed.count() > 3 { (search()) }
             div.cards {
                 @for bucket in &listed.states { (card::of(bucket)) }
@@ -171,13 +168,16 @@ impl Listed {
     }
 
     fn summary(&self) -> Summary {
-        Summary {
-            buckets: self.count() as u64,
-            level: self.states.iter().map(|bucket| bucket.level).sum(),
-            capacity: self.states.iter().map(|bucket| bucket.capacity).sum(),
-            dead: self.states.iter().map(|bucket| bucket.dead).sum(),
-            paused: self.states.iter().filter(|bucket| bucket.paused).count() as u64,
+        let mut all = Summary { buckets: self.count() as u64, ..Summary::default() };
+        for bucket in &self.states {
+            all.level += bucket.level;
+            all.capacity += bucket.capacity;
+            all.dead += bucket.dead;
+            all.buckets_with_dead += u64::from(bucket.dead > 0);
+            all.paused += u64::from(bucket.paused);
+            all.add_rates(bucket);
         }
+        all
     }
 
     fn rows(&self) -> Vec<Row> {

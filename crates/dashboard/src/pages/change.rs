@@ -111,7 +111,7 @@ fn previewed(visitor: &Visitor, bucket: &Bucket, wanted: &[(&'static str, String
         @if wanted.is_empty() {
             p { "Nothing was filled in, so nothing would change." }
         } @else {
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="Settings" { table {
                 (listing::head(&["setting", "now", "new"]))
                 tbody { @for (name, value) in wanted {
                     tr {

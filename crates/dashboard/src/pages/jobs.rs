@@ -2,7 +2,6 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use http::HeaderMap;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -46,7 +45,6 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     Query(wanted): Query<JobsQuery>,
     Query(done): Query<Done>,
-    headers: HeaderMap,
 ) -> Response {
     let path = format!("/buckets/{}/jobs", escaped(&name));
     if let Some(id) = wanted.id.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
@@ -62,7 +60,7 @@ pub(crate) async fn show(
             answer::see_other(&format!("{path}/{}", items[0].id))
         }
         Ok(jobs) => {
-            let teach = teach::submit(&visitor, &teach::address(&headers), &name);
+            let teach = teach::submit(&visitor, &name);
             let state = wanted.state.as_deref().unwrap_or_default();
             let body = html! {
                 (listing::heading(&name, &html! { "Jobs" }, "/jobs"))

@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::{HeaderMap, Method};
+use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
@@ -23,13 +23,14 @@ pub(crate) async fn show(
     State(page): State<Dashboard>,
     visitor: Visitor,
     Path((name, id)): Path<(String, String)>,
-    headers: HeaderMap,
 ) -> Response {
     let path = format!("/buckets/{}/dead/{}", escaped(&name), escaped(&id));
     match page.api().get::<DeadLetter>(&visitor, &format!("/v1{path}")).await {
         Ok(letter) => {
             let letter = masked(page.redaction(), letter);
-            let body = body(&page, &visitor, &name, &path, &letter, &teach::address(&headers));
+            // The letter matters more than that the bucket can't be read.
+            let is_list = page.bucket(&visitor, &name).await.is_ok_and(|bucket| bucket.kind == "list");
+            let body = body(&page, &visitor, &name, &path, &letter, is_list);
             layout::show(&visitor, &Page { title: &format!("Dead letter {id}"), section: "/", live: None, body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
@@ -45,7 +46,7 @@ fn masked(redaction: &Redaction, mut letter: DeadLetter) -> DeadLetter {
     letter
 }
 
-fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, address: &str) -> Markup {
+fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, is_list: bool) -> Markup {
     let payload = Payload {
         text: letter.body.as_deref().or(letter.body_base64.as_deref()),
         is_base64: letter.body_base64.is_some(),
@@ -61,7 +62,8 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         @if visitor.may("operate") {
             div.actions {
                 (action::button(visitor, &format!("{path}/replay"), "Replay"))
-                (edit::form(page.redaction(), visitor, path, letter))
+                // A list has no place for another payload.
+                @if !is_list { (edit::form(page.redaction(), visitor, path, letter)) }
                 @let what = "Permanently deletes this letter and its payload.";
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))
             }
@@ -76,7 +78,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
             @if visitor.may("inspect") {
                 (payload::of(page.redaction(), &payload))
                 (request(letter))
-                @if let Some(command) = curl::of(page.redaction(), name, letter, address) {
+                @if let Some(command) = curl::of(page.redaction(), visitor, name, letter) {
                     h3 { "Submit it as a new job" }
                     (teach::command(&command))
                 }

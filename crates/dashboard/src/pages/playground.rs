@@ -20,8 +20,9 @@ const MODES: [&str; 5] = ["normal", "slow", "failing", "throttling", "unreachabl
 const COUNTS: [(&str, &str); 3] = [("1", "Send 1"), ("200", "Send 200"), ("overflow", "Overflow it")];
 /// Beyond what has room.
 const OVERFLOW: u64 = 50;
-/// A batch has no more.
-const MOST_JOBS: u64 = 1000;
+/// Of one press of a button.
+const MOST_JOBS: u64 = 20_000;
+const LARGEST_BATCH: usize = 1000;
 
 #[derive(Deserialize)]
 struct Upstream {
@@ -68,13 +69,19 @@ async fn sent(page: &Dashboard, action: &Action, name: &str) -> Result<String, F
         }
         count => count.and_then(|count| count.parse().ok()).unwrap_or(1),
     };
-    let jobs: Value = (1..=count.min(MOST_JOBS)).map(|n| json!({ "body": { "n": n } })).collect();
+    let jobs: Vec<Value> = (1..=count.min(MOST_JOBS)).map(|n| json!({ "body": { "n": n } })).collect();
+    for batch in jobs.chunks(LARGEST_BATCH) {
+        submit(page, action, name, batch).await?;
+    }
+    Ok(format!("/buckets/{}", escaped(name)))
+}
+
+async fn submit(page: &Dashboard, action: &Action, name: &str, jobs: &[Value]) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{}/jobs/batch", escaped(name));
-    let sent = page.api().call(&action.visitor, Method::POST, &path, Some(&jobs)).await;
-    match sent {
+    match page.api().call(&action.visitor, Method::POST, &path, Some(&json!(jobs))).await {
         // That it is full is what the page shows.
         Err(failure) if failure.status != StatusCode::TOO_MANY_REQUESTS => Err(failure),
-        _ => Ok(format!("/buckets/{}", escaped(name))),
+        _ => Ok(()),
     }
 }
 

@@ -111,7 +111,7 @@ fn findings(bucket: &str, examined: &Examination) -> Markup {
     html! {
         @if examined.findings.is_empty() { p.fine role="status" { "✓ " (bucket) ": all checked invariants hold." } }
         @else {
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="Findings" { table {
                 (listing::head(&["#count", "what", "such as", "repair"]))
                 tbody { @for found in &examined.findings { tr {
                     td.number { (numbers::count(found.count)) }

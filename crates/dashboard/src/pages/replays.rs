@@ -1,17 +1,19 @@
 //! Background replays on the page of dead letters: start, progress, stop.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::dashboard::Dashboard;
-use crate::live;
+use crate::live::{self, Watcher};
 use crate::model::List;
 use crate::model::bucket::Frame;
 use crate::model::replay::Replay;
 use crate::pages::done::after;
-use crate::parts::{layout, replays};
+use crate::parts::replays;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -23,9 +25,13 @@ pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, name: &str) -> Res
 }
 
 /// Until the last one has ended: then the letters are other ones, and the page is loaded again.
-pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor, Path(name): Path<String>) -> Response {
+pub(crate) async fn live(
+    State(page): State<Dashboard>,
+    Watcher(visitor): Watcher,
+    Path(name): Path<String>,
+) -> Response {
     let (dashboard, viewer, bucket) = (page.clone(), visitor.clone(), name.clone());
-    let draw = move |_: &Frame| {
+    let draw = move |_: Arc<Frame>| {
         let (dashboard, viewer, bucket) = (dashboard.clone(), viewer.clone(), bucket.clone());
         async move {
             let Ok(all) = read(&dashboard, &viewer, &bucket).await else { return Some(Vec::new()) };
@@ -34,10 +40,7 @@ pub(crate) async fn live(State(page): State<Dashboard>, visitor: Visitor, Path(n
             all.iter().any(Replay::is_running).then(|| vec![part])
         }
     };
-    match live::events(&page, &visitor, &[name], draw).await {
-        Ok(events) => events,
-        Err(failure) => layout::failed(Some(&visitor), &failure),
-    }
+    live::events(&page, &visitor, &[name], draw).await
 }
 
 pub(crate) async fn start(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {

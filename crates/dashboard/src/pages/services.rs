@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::{HeaderMap, Method};
+use http::Method;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -27,18 +27,18 @@ struct Tried {
     answer: String,
 }
 
-pub(crate) async fn show(State(page): State<Dashboard>, visitor: Visitor, headers: HeaderMap) -> Response {
-    shown(&page, &visitor, None, &teach::address(&headers)).await
+pub(crate) async fn show(State(page): State<Dashboard>, visitor: Visitor) -> Response {
+    shown(&page, &visitor, None).await
 }
 
-async fn shown(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>, address: &str) -> Response {
-    match body(page, visitor, tried, address).await {
+async fn shown(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>) -> Response {
+    match body(page, visitor, tried).await {
         Ok(body) => layout::show(visitor, &Page { title: "Services", section: "/services", live: None, body }),
         Err(failure) => layout::failed(Some(visitor), &failure),
     }
 }
 
-async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>, address: &str) -> Result<Markup, Failure> {
+async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>) -> Result<Markup, Failure> {
     let services: List<Service> = page.api().get(visitor, "/v1/services").await?;
     let mut rules = Vec::new();
     for service in &services.items {
@@ -51,7 +51,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>, addres
         @if services.items.is_empty() {
             section.state {
                 p { "No service has rules yet. Register one:" }
-                (teach::command(&format!("curl -X PUT {address}/v1/services/shop/rules --json '{EXAMPLE}'")))
+                (first_rules(visitor))
             }
         }
         @for (service, policies) in services.items.iter().zip(&rules) {
@@ -60,12 +60,17 @@ async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>, addres
     })
 }
 
+fn first_rules(visitor: &Visitor) -> Markup {
+    let (address, key) = (visitor.api.origin(), teach::key(visitor));
+    teach::command(&format!("curl -X PUT {address}/v1/services/shop/rules{key} --json '{EXAMPLE}'"))
+}
+
 fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&Tried>) -> Markup {
     html! {
         section.card id={ "service-" (service.name) } {
             header { h2 { (service.name) } }
-            div.scroll { table {
-                (listing::head(&["policy", "counts by", "limits", "#allowed", "#refused"]))
+            div.scroll tabindex="0" role="region" aria-label={ "Policies of " (service.name) } { table {
+                (listing::head(&["policy", "counts by", "limits", "#allowed", "#refused", "#shadow refused"]))
                 tbody { @for policy in policies { (policy_row(service, policy)) } }
             } }
             p.faint { "Counted by this intake since it started." }
@@ -88,7 +93,8 @@ fn policy_row(service: &Service, rule: &Value) -> Markup {
         tr {
             (policy::cells(rule))
             td.number { (number(|of| of.allowed + of.unchecked)) }
-            td.number { (number(|of| of.refused + of.shadow_refused)) }
+            td.number { (number(|of| of.refused)) }
+            td.number { (number(|of| of.shadow_refused)) }
         }
     }
 }
@@ -102,18 +108,14 @@ fn try_form(visitor: &Visitor, service: &str) -> Markup {
             label { "caller" input name="caller" autocomplete="off"; }
             label { "cost" input.short name="cost" value="1" inputmode="numeric" autocomplete="off"; }
             button type="submit" { "Try a request" }
+            span.faint { "An allowed request uses up its cost, as any other." }
         }
     }
 }
 
-pub(crate) async fn check(
-    State(page): State<Dashboard>,
-    Path(service): Path<String>,
-    headers: HeaderMap,
-    action: Action,
-) -> Response {
+pub(crate) async fn check(State(page): State<Dashboard>, Path(service): Path<String>, action: Action) -> Response {
     match tried(&page, &action, &service).await {
-        Ok(tried) => shown(&page, &action.visitor, Some(&tried), &teach::address(&headers)).await,
+        Ok(tried) => shown(&page, &action.visitor, Some(&tried)).await,
         Err(failure) => layout::failed(Some(&action.visitor), &failure),
     }
 }

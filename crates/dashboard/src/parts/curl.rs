@@ -1,11 +1,13 @@
 //! A job as a curl command that submits it again.
 
 use crate::model::job::DeadLetter;
+use crate::parts::teach;
+use crate::web::identity::Visitor;
 use dripfeed_job::redaction::{Redaction, Shown};
 
 /// With what is redacted masked. None: the payload isn't shown.
-pub(crate) fn of(redaction: &Redaction, bucket: &str, letter: &DeadLetter, address: &str) -> Option<String> {
-    let url = format!("{address}/v1/buckets/{bucket}/jobs");
+pub(crate) fn of(redaction: &Redaction, visitor: &Visitor, bucket: &str, letter: &DeadLetter) -> Option<String> {
+    let url = format!("{}/v1/buckets/{bucket}/jobs{}", visitor.api.origin(), teach::key(visitor));
     let fields = fields(letter);
     if let Some(base64) = &letter.body_base64 {
         let command = format!("printf %s {base64} | base64 -d | curl {url}{fields} --data-binary @-");
@@ -21,18 +23,51 @@ pub(crate) fn of(redaction: &Redaction, bucket: &str, letter: &DeadLetter, addre
 }
 
 fn fields(letter: &DeadLetter) -> String {
-    let own = [
-        ("content-type".to_owned(), letter.content_type.as_ref()),
-        ("Dripfeed-Method".to_owned(), letter.method.as_ref()),
-        ("Dripfeed-Path".to_owned(), letter.path.as_ref()),
-    ];
+    let content_type = letter.content_type.as_ref().map_or_else(
+        // What curl would send is a form.
+        || " -H 'Content-Type:'".to_owned(),
+        |content_type| format!(" -H {}", quoted(&format!("content-type: {content_type}"))),
+    );
+    let own =
+        [("Dripfeed-Method".to_owned(), letter.method.as_ref()), ("Dripfeed-Path".to_owned(), letter.path.as_ref())];
     let forwarded = letter.headers.iter().flatten();
     let forwarded = forwarded.map(|header| (format!("Dripfeed-Forward-{}", header.name), Some(&header.value)));
     let given = own.into_iter().chain(forwarded).filter_map(|(name, value)| Some((name, value?)));
-    given.map(|(name, value)| format!(" -H {}", quoted(&format!("{name}: {value}")))).collect()
+    let others = given.map(|(name, value)| format!(" -H {}", quoted(&format!("{name}: {value}"))));
+    std::iter::once(content_type).chain(others).collect()
 }
 
 /// For a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use serde_json::json;
+
+    use super::*;
+    use crate::web::identity::Permissions;
+
+    #[test]
+    fn a_command_submits_the_letter_as_it_was_submitted() {
+        let outcome = json!({ "result": "dead", "reason": null, "status": null, "attempts": 1, "settled_at": "" });
+        let mut letter = json!({
+            "id": "1-0", "accepted_at": "", "died_at": "", "caller": null, "content_type": null, "body": "x",
+            "body_base64": null, "method": null, "path": null, "headers": null, "replay_of": null, "outcome": outcome,
+        });
+        let permissions: Permissions =
+            serde_json::from_value(json!({ "id": "ops", "scopes": [], "all_buckets": true })).unwrap();
+        let visitor = Visitor { permissions, ..Visitor::default() };
+        let command = |letter: &serde_json::Value, visitor: &Visitor| {
+            of(&Redaction::default(), visitor, "b", &serde_json::from_value(letter.clone()).unwrap()).unwrap()
+        };
+        let key = " -H \"Dripfeed-Key: $KEY\"";
+        let untyped = format!("curl /v1/buckets/b/jobs{key} -H 'Content-Type:' --data-raw 'x'");
+        assert_eq!(command(&letter, &visitor), untyped);
+        letter["content_type"] = "a/b".into();
+        let typed = "curl /v1/buckets/b/jobs -H 'content-type: a/b' --data-raw 'x'";
+        assert_eq!(command(&letter, &Visitor::default()), typed);
+    }
 }

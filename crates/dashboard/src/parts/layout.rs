@@ -9,8 +9,7 @@ use crate::web::answer;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-const SECTIONS: [(&str, &str); 4] =
-    [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis"), ("/docs/", "API")];
+const SECTIONS: [(&str, &str); 3] = [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis")];
 
 const KEYS: [(&str, &str); 5] = [
     ("?", "show keyboard shortcuts"),
@@ -67,15 +66,21 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                 main #main { (page.body) }
                 footer {
                     "dripfeed " (env!("CARGO_PKG_VERSION")) " · "
-                    a href="/docs/" { "API explorer" } " · "
-                    a href="/openapi.json" { "OpenAPI" } " · "
-                    a href="/metrics" { "metrics" } " · "
+                    @if let Some(visitor) = visitor { (links(visitor)) }
                     button.link type="button" data-keys hidden { "keyboard shortcuts" }
                     span aria-hidden="true" { " · " } button.link type="button" data-zone hidden { "show times in UTC" }
                 }
                 (keys())
             }
         }
+    }
+}
+
+fn links(visitor: &Visitor) -> Markup {
+    html! {
+        a href=(visitor.api.link("/docs/")) { "API explorer" } " · "
+        a href=(visitor.api.link("/openapi.json")) { "OpenAPI" } " · "
+        a href=(visitor.api.link("/metrics")) { "metrics" } " · "
     }
 }
 
@@ -88,11 +93,12 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                 }
                 span { "dripfeed" }
             }
-            @if visitor.is_some() {
+            @if let Some(visitor) = visitor {
                 nav aria-label="Sections" {
                     @for (path, name) in SECTIONS {
                         a href=(path) aria-current=[(path == page.section).then_some("page")] { (name) }
                     }
+                    a href=(visitor.api.link("/docs/")) { "API" }
                 }
             }
             div.status {

@@ -75,7 +75,7 @@ pub(crate) fn details(bucket: &Bucket) -> Markup {
                 @if bucket.replicas.is_empty() {
                     p.faint { "No processor serves this bucket. Start one: " code { "dripfeed -c FILE processor" } }
                 } @else {
-                    table {
+                    div.scroll tabindex="0" role="region" aria-label="Replicas" { table {
                         (listing::head(&["replica", "#in flight"]))
                         tbody { @for replica in &bucket.replicas {
                             tr {
@@ -83,7 +83,7 @@ pub(crate) fn details(bucket: &Bucket) -> Markup {
                                 td.number { (numbers::count(replica.in_flight)) }
                             }
                         } }
-                    }
+                    } }
                 }
             }
             section.card.totals {

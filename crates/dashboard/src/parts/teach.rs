@@ -1,16 +1,12 @@
 //! Empty pages show a command to try, with the address of the intake.
 
-use http::{HeaderMap, header};
 use maud::{Markup, html};
 
 use crate::web::identity::Visitor;
 
-/// The address that the visitor's browser uses.
-pub(crate) fn address(headers: &HeaderMap) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:7180");
-    let origin = headers.get(header::REFERER).and_then(|referer| referer.to_str().ok()).unwrap_or_default();
-    let scheme = if origin.starts_with("https://") { "https" } else { "http" };
-    format!("{scheme}://{host}")
+/// The argument with the visitor's key, from a variable of the shell. Empty: none is needed.
+pub(crate) fn key(visitor: &Visitor) -> &'static str {
+    if visitor.permissions.id.is_some() { " -H \"Dripfeed-Key: $KEY\"" } else { "" }
 }
 
 /// A command that can be copied.
@@ -24,7 +20,7 @@ pub(crate) fn command(text: &str) -> Markup {
 }
 
 /// How to submit a job.
-pub(crate) fn submit(visitor: &Visitor, address: &str, bucket: &str) -> Markup {
-    let key = if visitor.permissions.id.is_some() { " -H \"Dripfeed-Key: $KEY\"" } else { "" };
+pub(crate) fn submit(visitor: &Visitor, bucket: &str) -> Markup {
+    let (address, key) = (visitor.api.origin(), key(visitor));
     command(&format!("curl {address}/v1/buckets/{bucket}/jobs{key} --json '{{\"hello\":\"world\"}}'"))
 }

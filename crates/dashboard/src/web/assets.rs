@@ -26,11 +26,12 @@ macro_rules! asset {
     };
 }
 
-const FILES: [(&str, &str, &str); 9] = [
+const FILES: [(&str, &str, &str); 10] = [
     asset!("page.css", "text/css; charset=utf-8"),
     asset!("drop.svg", "image/svg+xml"),
     asset!("page.js", SCRIPT),
     asset!("live.js", SCRIPT),
+    asset!("session.js", SCRIPT),
     asset!("morph.js", SCRIPT),
     asset!("times.js", SCRIPT),
     asset!("keys.js", SCRIPT),

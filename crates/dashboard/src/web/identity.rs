@@ -5,14 +5,20 @@ use dripfeed_http::Peer;
 use http::{HeaderValue, Request};
 use serde::Deserialize;
 
+use crate::web::api_address::ApiAddress;
+use crate::web::session::SessionEnd;
+
 #[derive(Clone, Default)]
 pub(crate) struct Visitor {
     /// None: no session, or no keys are configured.
     pub(crate) key: Option<HeaderValue>,
     /// Where the request came from, for limits by address.
     pub(crate) peer: Option<Peer>,
+    /// None: no session is needed.
+    pub(crate) session_end: Option<SessionEnd>,
     pub(crate) form_token: String,
     pub(crate) permissions: Permissions,
+    pub(crate) api: ApiAddress,
 }
 
 /// As `GET /v1/key` returns them.

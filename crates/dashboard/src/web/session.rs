@@ -33,6 +33,27 @@ impl SessionSecret {
     }
 }
 
+/// An opened one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Session {
+    pub(crate) key: String,
+    pub(crate) end: SessionEnd,
+}
+
+/// In seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionEnd(pub(crate) u64);
+
+impl SessionEnd {
+    pub(crate) fn has_come(self) -> bool {
+        self.is_before(now_s())
+    }
+
+    fn is_before(self, now_s: u64) -> bool {
+        self.0 <= now_s
+    }
+}
+
 /// Seals and opens sessions.
 pub(crate) struct Sessions {
     secret: SessionSecret,
@@ -45,8 +66,8 @@ impl Sessions {
         Self { secret, secure }
     }
 
-    /// The key in the request's cookie.
-    pub(crate) fn key(&self, headers: &HeaderMap) -> Option<String> {
+    /// In the request's cookie.
+    pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
         self.open(self.cookie(headers)?, now_s())
     }
 
@@ -82,14 +103,15 @@ impl Sessions {
         Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
     }
 
-    fn open(&self, cookie: &str, now_s: u64) -> Option<String> {
+    fn open(&self, cookie: &str, now_s: u64) -> Option<Session> {
         let mut sealed = URL_SAFE_NO_PAD.decode(cookie).ok()?;
         let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let opened = self.cipher()?.open_in_place(nonce, Aad::empty(), sealed).ok()?;
         let (begun_s, key) = opened.split_first_chunk::<8>()?;
-        let age_s = now_s.saturating_sub(u64::from_be_bytes(*begun_s));
-        (age_s < LIFETIME.as_secs()).then(|| String::from_utf8(key.to_vec()).ok())?
+        let end = SessionEnd(u64::from_be_bytes(*begun_s).saturating_add(LIFETIME.as_secs()));
+        let key = String::from_utf8(key.to_vec()).ok()?;
+        (!end.is_before(now_s)).then_some(Session { key, end })
     }
 
     fn cipher(&self) -> Option<LessSafeKey> {
@@ -154,15 +176,17 @@ mod tests {
     fn a_session_is_opened_by_every_intake_of_its_installation_alone() {
         let cookie = sessions(1, false).begin("secret").unwrap();
         assert!(!cookie.to_str().unwrap().contains("secret"));
-        assert_eq!(sessions(1, false).key(&sent(&cookie)).as_deref(), Some("secret"));
-        assert_eq!(sessions(2, false).key(&sent(&cookie)), None);
+        let opened = sessions(1, false).session(&sent(&cookie)).unwrap();
+        assert_eq!((opened.key.as_str(), opened.end.has_come()), ("secret", false));
+        assert_eq!(sessions(2, false).session(&sent(&cookie)), None);
     }
 
     #[test]
     fn a_session_that_was_changed_or_is_old_is_none() {
         let sessions = sessions(1, false);
         let sealed = sessions.seal("secret", 1000).unwrap();
-        assert_eq!(sessions.open(&sealed, 1000 + LIFETIME.as_secs() - 1).as_deref(), Some("secret"));
+        let opened = sessions.open(&sealed, 1000 + LIFETIME.as_secs() - 1).unwrap();
+        assert_eq!(opened, Session { key: "secret".to_owned(), end: SessionEnd(1000 + LIFETIME.as_secs()) });
         assert_eq!(sessions.open(&sealed, 1000 + LIFETIME.as_secs()), None);
         for at in 0..sealed.len() {
             let mut changed = sealed.clone().into_bytes();

@@ -3,8 +3,9 @@
 use axum::extract::FromRequestParts;
 use axum::response::Response;
 use dripfeed_http::Peer;
+use http::header::ACCEPT;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use crate::dashboard::Dashboard;
 use crate::parts::layout;
@@ -22,8 +23,10 @@ pub(crate) async fn identify(page: &Dashboard, key: Option<&str>, parts: &Parts)
     let mut visitor = Visitor {
         key: key.map(HeaderValue::try_from).transpose().map_err(invalid)?,
         peer: parts.extensions.get::<Peer>().copied(),
+        session_end: None,
         form_token: page.sessions().form_token(&parts.headers),
         permissions: Permissions::default(),
+        api: page.api_place().seen_by(parts),
     };
     visitor.permissions = page.api().get(&visitor, "/v1/key").await?;
     Ok(visitor)
@@ -33,18 +36,34 @@ impl FromRequestParts<Dashboard> for Visitor {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, page: &Dashboard) -> Result<Self, Response> {
-        let key = page.sessions().key(&parts.headers);
-        identify(page, key.as_deref(), parts).await.map_err(|failure| match failure.status {
-            StatusCode::UNAUTHORIZED => answer::see_other(&sign_in(&parts.uri, &parts.headers)),
+        recognise(parts, page).await.map_err(|failure| match failure.status {
+            StatusCode::UNAUTHORIZED if wants_page(&parts.headers) => answer::see_other(&sign_in(parts)),
             _ => layout::failed(None, &failure),
         })
     }
 }
 
-/// Only a page is worth coming back to.
-fn sign_in(uri: &Uri, headers: &HeaderMap) -> String {
-    let is_page = headers.get(http::header::ACCEPT).is_some_and(|accept| accept.as_bytes().starts_with(b"text/html"));
-    match uri.path_and_query().filter(|path| is_page && path.as_str() != "/") {
+/// By the session of the request.
+///
+/// # Errors
+/// When no session is valid, or the API refuses its key.
+pub(crate) async fn recognise(parts: &Parts, page: &Dashboard) -> Result<Visitor, Failure> {
+    let session = page.sessions().session(&parts.headers);
+    let mut visitor = identify(page, session.as_ref().map(|session| session.key.as_str()), parts).await?;
+    let needs_session = visitor.permissions.id.is_some();
+    visitor.session_end = session.filter(|_| needs_session).map(|session| session.end);
+    Ok(visitor)
+}
+
+/// A script of a page asks for something else: what it would get of another page it would take for an answer.
+pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    accepted.any(|accept| accept.contains("text/html"))
+}
+
+/// Only a page is worth coming back to: an action has no page.
+fn sign_in(parts: &Parts) -> String {
+    match parts.uri.path_and_query().filter(|path| parts.method == Method::GET && path.as_str() != "/") {
         Some(path) => format!("/sign-in?next={}", escaped(path.as_str())),
         None => "/sign-in".to_owned(),
     }

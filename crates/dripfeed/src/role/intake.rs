@@ -190,11 +190,12 @@ impl IntakeRole {
     /// # Errors
     /// When a listener breaks.
     pub(crate) async fn serve(&self, ports: Ports, stop: CancellationToken) -> Result<(), Failure> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        tracing::info!("listening on {scheme}://{}", ports.http.local_addr()?);
+        let address = ports.http.local_addr()?;
+        tracing::info!("listening on {}://{address}", self.scheme());
+        let routes = self.routes(address);
+        let apart = routes.clone();
         let listener = Listener::new(ports.http, self.tls.clone());
         let http = async {
-            let routes = self.routes();
             let front = Front::new(self.intake.clone(), move || routes.all());
             Ok(self.intake.serve_with(listener, front, stop.clone()).await?)
         };
@@ -214,7 +215,7 @@ impl IntakeRole {
         };
         let dashboard = async {
             match ports.dashboard {
-                Some(listener) => self.serve_dashboard(listener, scheme, draining.clone()).await,
+                Some(listener) => self.serve_dashboard(listener, apart.page(), draining.clone()).await,
                 None => Ok(()),
             }
         };
@@ -242,9 +243,10 @@ impl IntakeRole {
         self.playground = Some(routes(Arc::clone(&self.keys)));
     }
 
-    fn routes(&self) -> Routes {
+    fn routes(&self, address: SocketAddr) -> Routes {
         Routes {
             intake: self.intake.clone(),
+            address,
             place: self.dashboard,
             salt: self.connected.store.salt().clone(),
             has_tls: self.tls.is_some(),
@@ -253,15 +255,19 @@ impl IntakeRole {
         }
     }
 
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
     async fn serve_dashboard(
         &self,
         listener: TcpListener,
-        scheme: &str,
+        page: Router,
         stop: CancellationToken,
     ) -> Result<(), Failure> {
-        tracing::info!("dashboard on {scheme}://{}", listener.local_addr()?);
+        tracing::info!("dashboard on {}://{}", self.scheme(), listener.local_addr()?);
         let listener = Listener::new(listener, self.tls.clone());
-        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.routes().page()), stop).await?)
+        Ok(self.intake.serve_with(listener, self.intake.page_alone(page), stop).await?)
     }
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {

@@ -113,6 +113,7 @@ impl App {
         match event {
             FeedEvent::Opened(installation) => self.installation = installation,
             FeedEvent::Frame(frame) => self.show(*frame, now),
+            FeedEvent::OfRedis(notices) => self.installation.of_redis = notices,
             FeedEvent::Lost { why, forbidden, retry_in } => {
                 self.lost = Some(Lost { why, forbidden, until: now + retry_in });
             }

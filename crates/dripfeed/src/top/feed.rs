@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_client::{Client, ClientError};
-use dripfeed_dashboard::frame::{self, Frame, Notice, Redis};
+use dripfeed_dashboard::frame::{self, Frame, Notice, Redis, RedisTurn};
 use http::StatusCode;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -19,6 +19,8 @@ const MOST_WAIT: Duration = Duration::from_secs(15);
 pub(super) enum FeedEvent {
     Opened(Installation),
     Frame(Box<Frame>),
+    /// What Redis needs a person for now.
+    OfRedis(Vec<Notice>),
     Lost {
         why: String,
         /// The key isn't valid, or isn't enough.
@@ -27,11 +29,12 @@ pub(super) enum FeedEvent {
     },
 }
 
-/// What is known beside the frames, from when a stream was opened.
+/// What is known beside the frames.
 #[derive(Default)]
 pub(super) struct Installation {
     /// With this key.
     pub(super) may_operate: bool,
+    pub(super) may_see_redis: bool,
     /// What Redis needs a person for; nothing, where the key may not see it.
     pub(super) of_redis: Vec<Notice>,
 }
@@ -52,8 +55,9 @@ pub(super) async fn open(server: &Client, states: &[String]) -> Result<(Installa
     let scopes = key["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let may_operate = scopes.iter().any(|scope| scope == "operate");
     let stream = events(server, states).await?;
-    let of_redis = if key["all_buckets"] == true { of_redis(server).await } else { Vec::new() };
-    Ok((Installation { may_operate, of_redis }, stream))
+    let may_see_redis = key["all_buckets"] == true;
+    let of_redis = if may_see_redis { of_redis(server).await } else { Vec::new() };
+    Ok((Installation { may_operate, may_see_redis, of_redis }, stream))
 }
 
 /// That it can't be had is seen by the buckets.
@@ -103,13 +107,21 @@ impl Follower<'_> {
     /// Returns without an error when nobody receives events any more.
     async fn follow(&mut self, states: &[String]) -> Result<(), Lost> {
         let (installation, mut stream) = open(self.server, states).await.map_err(RequestError::from)?;
+        let (may_see_redis, mut turn) = (installation.may_see_redis, RedisTurn::default());
         let mut event = FeedEvent::Opened(installation);
         loop {
             if self.events.send(event).await.is_err() {
                 return Ok(());
             }
-            event = FeedEvent::Frame(Box::new(next(&mut stream).await?.ok_or(Lost::Ended)?));
+            let frame = next(&mut stream).await?.ok_or(Lost::Ended)?;
             *self.failures = 0;
+            if may_see_redis && turn.has_come(&frame) {
+                let notices = FeedEvent::OfRedis(of_redis(self.server).await);
+                if self.events.send(notices).await.is_err() {
+                    return Ok(());
+                }
+            }
+            event = FeedEvent::Frame(Box::new(frame));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 /// What is drawn in each state.
 mod drawing;
+/// What is received.
+mod feed;
 /// What keys lead to.
 mod keys;
 
@@ -82,7 +84,7 @@ fn looking_at(buckets: &[Json]) -> (App, Instant) {
 }
 
 fn operator() -> Installation {
-    Installation { may_operate: true, of_redis: Vec::new() }
+    Installation { may_operate: true, may_see_redis: true, of_redis: Vec::new() }
 }
 
 fn lost(why: &str, forbidden: bool) -> FeedEvent {

@@ -49,9 +49,9 @@ pub(crate) struct BucketState {
     /// Age of the oldest job in the bucket; null when it is empty.
     #[schema(required)]
     oldest_age_ms: Option<u64>,
-    accepted_per_s: f64,
-    refused_per_s: f64,
-    settled_per_s: f64,
+    pub(crate) accepted_per_s: f64,
+    pub(crate) refused_per_s: f64,
+    pub(crate) settled_per_s: f64,
     pace: PaceState,
     pub(crate) paused: bool,
     /// Including replicas on standby.

@@ -37,7 +37,12 @@ struct Summary {
     level: u64,
     capacity: u64,
     dead: u64,
+    /// Buckets with dead letters.
+    buckets_with_dead: usize,
     paused: usize,
+    accepted_per_s: f64,
+    refused_per_s: f64,
+    settled_per_s: f64,
 }
 
 impl<'r> Frame<'r> {
@@ -80,6 +85,10 @@ impl Summary {
         self.level += state.level;
         self.capacity += state.capacity;
         self.dead += state.dead;
+        self.buckets_with_dead += usize::from(state.dead > 0);
         self.paused += usize::from(state.paused);
+        self.accepted_per_s += state.accepted_per_s;
+        self.refused_per_s += state.refused_per_s;
+        self.settled_per_s += state.settled_per_s;
     }
 }

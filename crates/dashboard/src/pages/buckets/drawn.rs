@@ -33,21 +33,17 @@ pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice>
     redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
 }
 
-/// All buckets together. `rows`: of all that can be read, or none.
-pub(super) fn summary(all: &Summary, rows: &[Row]) -> Markup {
-    let rate = |of: fn(&Row) -> f64| numbers::measured(rows.iter().map(of).sum());
-    let dead = rows.iter().filter(|row| row.dead > 0).count() as u64;
-    let dead = format!("in {}", numbers::counted(dead, "bucket", "buckets"));
+/// All buckets together.
+pub(super) fn summary(all: &Summary) -> Markup {
+    let dead = format!("in {}", numbers::counted(all.buckets_with_dead, "bucket", "buckets"));
     let paused = format!("{} paused", numbers::count(all.paused));
     html! {
         dl.tiles.card #summary {
             (card::tile("buckets", &numbers::count(all.buckets), &paused))
             (card::tile("jobs", &numbers::count(all.level), &format!("of {}", numbers::count(all.capacity))))
-            @if !rows.is_empty() {
-                (card::tile("in", &rate(|row| row.accepted_per_s), "accepted"))
-                (card::tile("out", &rate(|row| row.settled_per_s), "settled"))
-                (card::tile("refused", &rate(|row| row.refused_per_s), "with 429"))
-            }
+            (card::tile("in", &numbers::measured(all.accepted_per_s), "accepted"))
+            (card::tile("out", &numbers::measured(all.settled_per_s), "settled"))
+            (card::tile("refused", &numbers::measured(all.refused_per_s), "with 429"))
             (card::tile("dead letters", &numbers::count(all.dead), &dead))
         }
     }

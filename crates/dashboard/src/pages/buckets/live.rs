@@ -1,20 +1,19 @@
 //! The buckets that a page shows, requested by name, so that a frame doesn't grow with the total number of buckets.
 
 use std::collections::HashMap;
-use std::future::ready;
+use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
+use super::drawn::{MOST_CARDS, attention, summary, unavailable};
+use super::redis_notices::RedisNotices;
 use crate::dashboard::Dashboard;
-use crate::live::{self, Part};
+use crate::live::{self, Part, Watcher};
 use crate::model::bucket::{Bucket, Frame, Row};
 use crate::parts::attention::Notice;
-use crate::parts::{card, layout, listing, table};
-use crate::web::failure::Failure;
-use crate::web::identity::Visitor;
+use crate::parts::{card, listing, table};
 
 /// What a page shows of how many.
 #[derive(Deserialize)]
@@ -31,18 +30,23 @@ pub(super) fn path(names: &[&str], of: usize) -> String {
     format!("/live/buckets{query}")
 }
 
-pub(crate) async fn events(State(page): State<Dashboard>, visitor: Visitor, Query(shown): Query<Watched>) -> Response {
-    match stream(&page, &visitor, &shown).await {
-        Ok(events) => events,
-        Err(failure) => layout::failed(Some(&visitor), &failure),
-    }
-}
-
-async fn stream(page: &Dashboard, visitor: &Visitor, shown: &Watched) -> Result<Response, Failure> {
+pub(crate) async fn events(
+    State(page): State<Dashboard>,
+    Watcher(visitor): Watcher,
+    Query(shown): Query<Watched>,
+) -> Response {
     let names: Vec<String> = shown.names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let others = of_redis(page, visitor).await;
-    let (states, of) = (names.clone(), shown.of);
-    live::events(page, visitor, &states, move |frame| ready(parts(frame, &names, of, &others))).await
+    let (dashboard, viewer, states) = (page.clone(), visitor.clone(), names.clone());
+    let (notices, names, of) = (RedisNotices::default(), Arc::new(names), shown.of);
+    let draw = move |frame: Arc<Frame>| {
+        let (dashboard, viewer, notices) = (dashboard.clone(), viewer.clone(), notices.clone());
+        let names = Arc::clone(&names);
+        async move {
+            let others = notices.at(&dashboard, &viewer, &frame).await;
+            parts(&frame, &names, of, &others)
+        }
+    };
+    live::events(&page, &visitor, &states, draw).await
 }
 
 /// None: there are other buckets than the page knows.
@@ -51,10 +55,9 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
     if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
         return None;
     }
-    let rows = rows(frame);
-    let mut parts = vec![("summary".to_owned(), summary(&frame.summary, &rows))];
+    let mut parts = vec![("summary".to_owned(), summary(&frame.summary))];
     if frame.has_all() {
-        parts.push(("attention".to_owned(), attention(&rows, &frame.unavailable, others)));
+        parts.push(("attention".to_owned(), attention(&rows(frame), &frame.unavailable, others)));
     }
     if of_few(frame) {
         parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));

@@ -1,15 +1,20 @@
 //! The routes of an intake on its addresses: API and dashboard.
 
+use std::net::SocketAddr;
+
 use axum::Router;
-use dripfeed_dashboard::{Dashboard, SessionSecret};
+use dripfeed_dashboard::{ApiPlace, Dashboard, SessionSecret};
 use dripfeed_intake::Intake;
 use dripfeed_job::redaction::Redaction;
 use dripfeed_store::Salt;
 
 use crate::settings::DashboardPlace;
 
+#[derive(Clone)]
 pub(super) struct Routes {
     pub(super) intake: Intake,
+    /// The main one.
+    pub(super) address: SocketAddr,
     pub(super) place: DashboardPlace,
     pub(super) salt: Salt,
     pub(super) has_tls: bool,
@@ -32,6 +37,8 @@ impl Routes {
         let salt = self.salt.clone();
         let secret = SessionSecret::new(move || salt.bytes().to_vec());
         let api = self.intake.api_with(self.playground.clone().unwrap_or_default());
-        Dashboard::new(api, secret, self.has_tls, self.playground.is_some(), self.redaction.clone()).router()
+        let is_apart = matches!(self.place, DashboardPlace::Apart(_));
+        let place = ApiPlace { has_tls: self.has_tls, apart: Some(self.address).filter(|_| is_apart) };
+        Dashboard::new(api, place, secret, self.playground.is_some(), self.redaction.clone()).router()
     }
 }

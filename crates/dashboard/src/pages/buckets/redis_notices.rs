@@ -1,0 +1,32 @@
+//! What is wrong with Redis, while somebody looks.
+
+use std::sync::Arc;
+
+use futures::lock::Mutex;
+
+use super::drawn::of_redis;
+use crate::dashboard::Dashboard;
+use crate::live::redis_turn::RedisTurn;
+use crate::model::bucket::Frame;
+use crate::parts::attention::Notice;
+use crate::web::identity::Visitor;
+
+/// Of one stream of frames.
+#[derive(Clone, Default)]
+pub(super) struct RedisNotices(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    turn: RedisTurn,
+    notices: Arc<Vec<Notice>>,
+}
+
+impl RedisNotices {
+    pub(super) async fn at(&self, page: &Dashboard, visitor: &Visitor, frame: &Frame) -> Arc<Vec<Notice>> {
+        let mut known = self.0.lock().await;
+        if known.turn.has_come(frame) {
+            known.notices = Arc::new(of_redis(page, visitor).await);
+        }
+        Arc::clone(&known.notices)
+    }
+}

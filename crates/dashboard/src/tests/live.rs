@@ -1,0 +1,67 @@
+use axum::routing::get;
+use futures::executor::block_on;
+use http::StatusCode;
+use serde_json::json;
+
+use super::{api, asked, frame, over, text};
+use crate::live;
+use crate::web::identity::Visitor;
+use crate::web::session::SessionEnd;
+
+#[test]
+fn what_is_wrong_with_redis_is_current() {
+    let times = ["2026-11-23T14:03:00Z", "2026-11-23T14:03:09Z", "2026-11-23T14:03:10Z", "2026-11-23T14:03:21Z"];
+    let page = over(api(&times.map(frame)));
+    let events = text(asked(&page, "/live/buckets?of=0"));
+    let shown: Vec<bool> = events.split_terminator("\n\n").map(|event| event.contains("finding")).collect();
+    assert_eq!(shown, [true, false, true, true], "{events}");
+    assert!(events.contains("finding 3") && !events.contains("finding 4"), "{events}");
+}
+
+#[test]
+fn sums_are_of_all_buckets_where_a_frame_has_few_of_them() {
+    let mut many = frame("2026-11-23T14:03:00Z");
+    many["summary"] = json!({
+        "buckets": 1001, "level": 7, "capacity": 9000, "dead": 5, "buckets_with_dead": 3, "paused": 0,
+        "accepted_per_s": 1200.0, "refused_per_s": 34.0, "settled_per_s": 560.0,
+    });
+    let event = text(asked(&over(api(&[many])), "/live/buckets?of=1001"));
+    for sum in ["1200/s", "34/s", "560/s", "in 3 buckets"] {
+        assert!(event.contains(sum), "{sum}: {event}");
+    }
+}
+
+#[test]
+fn a_refusal_is_an_event_of_its_kind() {
+    for (status, title, event) in [
+        (StatusCode::UNAUTHORIZED, "Unknown key", "event: signed-out\ndata:\n\n"),
+        (StatusCode::TOO_MANY_REQUESTS, "Too many", "event: refused\ndata: \"Too many\"\n\n"),
+    ] {
+        let problem = format!(r#"{{"title":"{title}","detail":"d"}}"#);
+        let refusal = get(async move || (status, problem));
+        let routes = axum::Router::new().route("/v1/key", refusal.clone()).route("/v1/events", refusal);
+        let answer = asked(&over(routes), "/live/buckets");
+        assert_eq!((answer.status(), text(answer).as_str()), (StatusCode::OK, event));
+    }
+}
+
+#[test]
+fn what_cannot_be_served_now_is_tried_again() {
+    let away = get(async || StatusCode::SERVICE_UNAVAILABLE);
+    let page = over(axum::Router::new().route("/v1/key", away));
+    for (path, refresh) in [("/live/buckets", Some("5")), ("/buckets/b", Some("5")), ("/sign-in", None)] {
+        let answer = asked(&page, path);
+        assert_eq!(answer.headers().get("refresh").map(|after| after.to_str().unwrap()), refresh, "{path}");
+    }
+}
+
+#[test]
+fn a_stream_ends_with_its_session() {
+    let page = over(api(&[frame("2026-11-23T14:03:00Z"), frame("2026-11-23T14:03:01Z")]));
+    let events =
+        |visitor: &Visitor| text(block_on(live::events(&page, visitor, &[], |_| std::future::ready(Some(Vec::new())))));
+    let ended = Visitor { session_end: Some(SessionEnd(1)), ..Visitor::default() };
+    assert_eq!(events(&ended), "event: signed-out\ndata:\n\n");
+    let goes_on = Visitor { session_end: Some(SessionEnd(u64::MAX)), ..Visitor::default() };
+    assert_eq!(events(&goes_on).matches("event: frame").count(), 2);
+}

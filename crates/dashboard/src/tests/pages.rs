@@ -1,0 +1,66 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use dripfeed_job::redaction::Redaction;
+use futures::executor::block_on;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request, StatusCode};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::{api, asked, bucket, over, text};
+use crate::{ApiPlace, Dashboard, SessionSecret};
+
+#[test]
+fn a_request_that_passed_is_not_counted_as_refused() {
+    let verdicts = json!({ "allowed": 1, "refused": 20, "shadow_refused": 300, "unchecked": 0 });
+    let services = json!({ "items": [{ "name": "shop", "verdicts": { "each": verdicts } }], "next": null });
+    let rules = json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": [] }] });
+    let routes = Router::new()
+        .route("/v1/services", get(async move || services.to_string()))
+        .route("/v1/services/shop/rules", get(async move || rules.to_string()));
+    let page = text(asked(&over(api(&[]).merge(routes)), "/services"));
+    let counts = ["1", "20", "300"].map(|count| format!("<td class=\"number\">{count}</td>")).concat();
+    assert!(page.contains("shadow refused</th>") && page.contains(&counts), "{page}");
+    assert!(page.contains("uses up its cost"), "{page}");
+}
+
+#[test]
+fn an_overflow_is_more_than_what_has_room() {
+    let counted = Arc::new(AtomicUsize::new(0));
+    let sent = Arc::clone(&counted);
+    let batch = async move |Json(jobs): Json<Vec<Value>>| {
+        assert!(jobs.len() <= 1000, "{} in one batch", jobs.len());
+        counted.fetch_add(jobs.len(), Ordering::Relaxed);
+        (StatusCode::TOO_MANY_REQUESTS, r#"{"title":"The bucket is full","detail":"d"}"#)
+    };
+    let bucket = bucket("b", 1500).to_string();
+    let routes =
+        Router::new().route("/v1/buckets/b", get(async move || bucket)).route("/v1/buckets/b/jobs/batch", post(batch));
+    let secret = SessionSecret::new(|| vec![7; 16]);
+    let page = Dashboard::new(api(&[]).merge(routes), ApiPlace::default(), secret, true, Redaction::default());
+    let token = page.sessions().form_token(&HeaderMap::new());
+    let form = format!("form_token={token}&count=overflow");
+    let request = Request::post("/buckets/b/send").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let answer = block_on(page.router().oneshot(request.body(Body::from(form)).unwrap())).unwrap();
+    assert_eq!((answer.status(), sent.load(Ordering::Relaxed)), (StatusCode::SEE_OTHER, 1550));
+}
+
+#[test]
+fn a_command_has_the_key_and_the_address_of_the_api() {
+    let key = json!({ "id": "ops", "scopes": ["read"], "all_buckets": true });
+    let routes = Router::new()
+        .route("/v1/key", get(async move || key.to_string()))
+        .route("/v1/services", get(async || json!({ "items": [], "next": null }).to_string()));
+    let place = ApiPlace { has_tls: true, apart: Some("10.0.0.7:7180".parse().unwrap()) };
+    let page = Dashboard::new(routes, place, SessionSecret::new(|| vec![7; 16]), false, Redaction::default());
+    let page = text(asked(&page, "/services"));
+    let command = "curl -X PUT https://10.0.0.7:7180/v1/services/shop/rules -H &quot;Dripfeed-Key: $KEY&quot; --json";
+    assert!(page.contains(command), "{page}");
+    for path in ["/docs/", "/openapi.json", "/metrics"] {
+        assert!(page.contains(&format!("href=\"https://10.0.0.7:7180{path}\"")), "{path}: {page}");
+    }
+}
