@@ -195,9 +195,10 @@ lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, c
 check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compose schema
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
 
+# With traces, as the image is built: a build without them refuses the settings that the chart is checked with.
 .PHONY: deploy-check
 deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check alerts, dashboard, metrics, chart, KEDA manifests, units
-	cargo build --locked --workspace
+	cargo build --locked --workspace --features dripfeed/otlp
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
 	@mkdir -p $(TARGET)/deploy/alerts
