@@ -105,6 +105,24 @@ def check_network(values: dict, documents: list[dict]) -> None:
         assert allowed == expected, (allowed, expected)
 
 
+def check_env(values: dict, documents: list[dict]) -> None:
+    """The variables of a role are those of its container."""
+    for document in documents:
+        if document["kind"] == "Deployment":
+            [container] = document["spec"]["template"]["spec"]["containers"]
+            for entry in values[container["name"]]["env"]:
+                assert entry in container["env"], entry
+
+
+def check_protocol(values: dict) -> None:
+    """A proxy that reads the port's protocol speaks HTTP/2 in clear text only where the intake does."""
+    for secret, protocol in (("intake-tls", None), ("", "kubernetes.io/h2c")):
+        services = [doc["spec"]["ports"] for doc in rendered(merged(values, {"intake": {"tlsSecret": secret}}))
+                    if doc["kind"] == "Service"]
+        [grpc] = [port for ports in services for port in ports if port["name"] == "grpc"]
+        assert grpc.get("appProtocol") == protocol, (secret, grpc)
+
+
 def certificate(folder: Path) -> None:
     folder.mkdir()
     names = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt"]
@@ -129,6 +147,8 @@ def main() -> int:
         check_settings(dripfeed, documents)
         if case == "all":
             check_network(values, documents)
+            check_env(values, documents)
+            check_protocol(values)
         foreign = [document for document in documents if not validate(document)]
         others += foreign
         known += len(documents) - len(foreign)
