@@ -241,7 +241,7 @@ deb: $(CARGO_DEB) sbom ## Build the Debian package into target/debian; PACKAGE_P
 	$(CARGO_DEB) --quiet --locked --no-build --profile $(PACKAGE_PROFILE) --package dripfeed
 
 .PHONY: deb-check
-deb-check: deb mmdebstrap ## Install the package in a new Debian, deliver a job there, and purge it; needs root
+deb-check: deb mmdebstrap ## Install the package in a new Debian, upgrade it, deliver a job, and purge it; needs root
 	tests/deploy/package $(TARGET)/debian/*.deb $(TARGET)/deb-check
 
 .PHONY: key
