@@ -214,10 +214,13 @@ deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_
 	node tests/deploy/custom_resources.mjs $(TARGET)/deploy/custom_resources.json $(DEPLOY_MODELS)
 	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
 
-# Each crate as the registry would get it. Not compiled again: what a crate needs is in its folder, or packing it fails.
+# Each crate as the registry would get it. Not compiled from there: what a crate needs is in its folder, or packing it fails.
+# The crates that others use are compiled one by one: in the workspace, other crates turn on features that they lack.
 .PHONY: publish-check
-publish-check: ## Pack every crate as for the registry
+publish-check: ## Pack every crate as for the registry, and compile each library crate without the others
 	cargo publish --locked --workspace --dry-run --no-verify --allow-dirty --quiet
+	cargo check --locked --package dripfeed-client
+	cargo check --locked --package dripfeed-limit
 
 # In a copy of the sources, because the tool writes beside every manifest of the workspace.
 .PHONY: sbom
