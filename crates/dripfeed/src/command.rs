@@ -53,6 +53,9 @@ pub(crate) enum Command {
     /// Show counts, rates and latencies of a bucket over time
     History(history::Arguments),
     /// Summarize a bucket: jobs accepted, outcomes and latencies
+    ///
+    /// Counts come from the history. Latencies are those of the outcomes that are still kept (`keep.outcomes`,
+    /// `keep.most_outcomes`, `keep.outcomes_bytes`), which may be fewer.
     Report(report::Arguments),
     /// List, export or cancel the jobs of a bucket
     Jobs(jobs::Arguments),

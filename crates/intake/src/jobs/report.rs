@@ -34,6 +34,9 @@ pub(crate) struct ReportQuery {
 }
 
 /// Returns the number of jobs that ended within a window, by outcome, and their latencies.
+///
+/// Only of outcomes that are kept (`keep.outcomes`, `keep.most_outcomes`, `keep.outcomes_bytes`). The history counts
+/// all.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/report", tag = "buckets", params(parameters::Bucket, ReportQuery),
     operation_id = "get_report",

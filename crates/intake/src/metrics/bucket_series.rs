@@ -42,11 +42,12 @@ impl BucketGauge {
     }
 }
 
-const GAUGES: [BucketGauge; 9] = [
+const GAUGES: [BucketGauge; 10] = [
     BucketGauge::new("bucket_level", "Jobs in the bucket", |s| Some(count(s.level))),
     BucketGauge::of_settings("bucket_capacity", "Maximum number of jobs in the bucket", |s| Some(count(s.capacity))),
     BucketGauge::new("bucket_in_flight", "Jobs claimed by a replica", |s| Some(count(s.in_flight))),
     BucketGauge::new("bucket_parked", "Jobs parked until they are due", |s| Some(count(s.parked))),
+    BucketGauge::new("bucket_due_soon", "Parked jobs that are due within 30 seconds", |s| Some(count(s.due_soon))),
     BucketGauge {
         name: "bucket_oldest_age",
         help: "Age of the oldest job in the bucket; 0 if it is empty",

@@ -146,6 +146,7 @@ async fn metrics_show_submissions_and_bucket_states() {
         r#"dripfeed_bucket_capacity{bucket="b"} 10"#,
         r#"dripfeed_bucket_in_flight{bucket="b"} 0"#,
         r#"dripfeed_bucket_parked{bucket="b"} 0"#,
+        r#"dripfeed_bucket_due_soon{bucket="b"} 0"#,
         r#"dripfeed_bucket_oldest_age_seconds{bucket="other"} 0"#,
         r#"dripfeed_dead_letters{bucket="b"} 0"#,
         "dripfeed_redis_up 1",
