@@ -1,6 +1,7 @@
 //! Compares the maximum memory of the buckets with `maxmemory` of Redis.
 
 use dripfeed_bucket::{INSTALLATION, memory_shortfall};
+use dripfeed_job::size;
 use dripfeed_store::{Durability, ServerInfo, Store, StoreError};
 
 use crate::settings::Settings;
@@ -11,8 +12,15 @@ pub(crate) async fn shortfall(settings: &Settings, store: &Store) -> Result<Opti
     for server in store.masters() {
         limits.push(ServerInfo::gather(&server, Durability::Process).await?.max_memory);
     }
-    let buckets = settings.buckets.values().map(|bucket| bucket.settings(Durability::Process).most_memory());
-    Ok(memory_shortfall(&limits, buckets.fold(INSTALLATION, u64::saturating_add)))
+    let configured = settings.buckets.values().map(|bucket| bucket.settings(Durability::Process).most_memory());
+    let configured = configured.fold(INSTALLATION, u64::saturating_add);
+    if !settings.definitions.is_on() {
+        return Ok(memory_shortfall(&limits, configured));
+    }
+    let bounds = settings.definitions.define.bounds;
+    let shortfall = memory_shortfall(&limits, configured.saturating_add(bounds.memory()));
+    let counted = format!("buckets created over the API count with define.bytes ({}) only", size::show(bounds.bytes));
+    Ok(shortfall.map(|shortfall| format!("{shortfall}; {counted}")))
 }
 
 /// Logs it, where the roles start.

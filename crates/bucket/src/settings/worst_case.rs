@@ -1,10 +1,16 @@
 //! The maximum memory that a bucket uses in Redis, computed from its settings. The constants were measured, and a test
 //! compares the sum with `used_memory`.
 
+use crate::define::put_definition::DefinitionBounds;
 use crate::settings::{BucketSettings, Kind};
 
 /// Redis' allocator rounds what is stored up by as much as a quarter.
 const ROUNDING: (u64, u64) = (5, 4);
+
+const fn stored(bytes: u64) -> u64 {
+    bytes.saturating_mul(ROUNDING.0) / ROUNDING.1
+}
+
 /// A job that outlives those beside it keeps its whole node of the stream, which is 4 KiB; then its places in the
 /// pending list, the attempts and the parked jobs.
 const JOB_OF_A_STREAM: u64 = 6 << 10;
@@ -45,7 +51,6 @@ impl BucketSettings {
     /// The maximum memory of this bucket in Redis, without counters of limits.
     #[must_use]
     pub fn most_memory(&self) -> u64 {
-        let stored = |bytes: u64| bytes.saturating_mul(ROUNDING.0) / ROUNDING.1;
         let each = |count: u64, bytes: u64| count.saturating_mul(bytes);
         let job = match self.kind {
             Kind::Stream => JOB_OF_A_STREAM + TURN,
@@ -89,6 +94,15 @@ impl BucketSettings {
     }
 }
 
+impl DefinitionBounds {
+    /// What the bodies and counters of all buckets created over the API use at most. What each job and record of theirs
+    /// adds depends on their definitions, which may still come.
+    #[must_use]
+    pub const fn memory(&self) -> u64 {
+        stored(self.bytes).saturating_add(self.most.saturating_mul(BUCKET + HISTORY))
+    }
+}
+
 /// A warning if `maxmemory` is too low or not set; None: it suffices. `limits`: `maxmemory` of each server. `needed`:
 /// the maximum of all buckets together.
 #[must_use]
@@ -113,6 +127,14 @@ pub fn memory_shortfall(limits: &[u64], needed: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buckets_that_may_be_defined_count_with_their_bytes_and_what_each_takes_when_empty() {
+        let of = |most, bytes| DefinitionBounds { most, bytes }.memory();
+        assert_eq!(of(0, 4 << 20), 5 << 20);
+        assert_eq!(of(10, 0), 10 * (BUCKET + HISTORY));
+        assert_eq!(of(u64::MAX, u64::MAX), u64::MAX);
+    }
 
     #[test]
     fn memory_is_missing_where_the_buckets_may_take_more_or_nothing_is_set() {

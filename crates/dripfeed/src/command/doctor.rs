@@ -38,8 +38,12 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     if let Some(layout) = installed_layout(&store).await? {
         output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
     }
-    let (mut findings, mut checked_all) = (Vec::new(), true);
-    let buckets = all_buckets(&store, &settings).await?;
+    let AllBuckets { buckets, mut unread } = all_buckets(&store, &settings).await?;
+    unread.retain(|(bucket, _)| arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket));
+    for (bucket, why) in &unread {
+        output::say(format_args!("{bucket}: not checked: its definition isn't valid here: {why}"));
+    }
+    let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty());
     for bucket in &buckets {
         if arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket.name()) {
             let examined = bucket.examine(arguments.repair).await?;
@@ -52,7 +56,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     }
     findings.extend(stranded(&store, &buckets, arguments.bucket.as_ref()).await?);
     let unknown = arguments.bucket.as_ref().filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
-    if let Some(wanted) = unknown.filter(|_| findings.is_empty()) {
+    if let Some(wanted) = unknown.filter(|_| findings.is_empty() && unread.is_empty()) {
         return Err(Failure::new(Exit::Configuration, format!("unknown bucket `{wanted}`: add [buckets.{wanted}]")));
     }
     match arguments.output {
@@ -61,30 +65,39 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
         Format::Table => output::rows(&COLUMNS, &findings)?,
         Format::Json => output::json(&findings)?,
     }
-    verdict(&findings, arguments.repair)
+    verdict(&findings, arguments.repair)?;
+    match unread.len() {
+        0 => Ok(()),
+        unread => Err(Failure::new(Exit::Configuration, format!("buckets that were not checked: {unread}"))),
+    }
 }
 
-/// The configured ones, and those created over the API.
-async fn all_buckets(store: &Store, settings: &Settings) -> Result<Vec<Bucket>, Failure> {
+struct AllBuckets {
+    buckets: Vec<Bucket>,
+    /// Created over the API, but this configuration doesn't allow their definitions; and why.
+    unread: Vec<(BucketName, String)>,
+}
+
+/// The configured ones, and those created over the API: also where this configuration allows none.
+async fn all_buckets(store: &Store, settings: &Settings) -> Result<AllBuckets, Failure> {
     let durability = settings.redis.durability;
     let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));
-    let mut buckets: Vec<Bucket> = configured.collect();
-    if settings.definitions.is_on() {
-        let mut known = KnownDefinitions::default();
-        known.follow(store).await?;
-        for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
-            match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
-                Ok(bucket) => {
-                    let settings = bucket.settings(durability);
-                    buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
-                }
-                Err(_) => {
-                    output::say(format_args!("{}: not checked: invalid definition", definition.bucket));
-                }
+    let (mut buckets, mut unread): (Vec<Bucket>, _) = (configured.collect(), Vec::new());
+    let mut known = KnownDefinitions::default();
+    known.follow(store).await?;
+    for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
+        match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
+            Ok(bucket) => {
+                let settings = bucket.settings(durability);
+                buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
+            }
+            Err(faults) => {
+                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                unread.push((definition.bucket.clone(), faults.join("; ")));
             }
         }
     }
-    Ok(buckets)
+    Ok(AllBuckets { buckets, unread })
 }
 
 /// Jobs of buckets that no process has among its settings any more, nor these.

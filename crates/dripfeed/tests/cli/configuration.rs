@@ -126,6 +126,48 @@ async fn a_redis_that_may_drop_jobs_is_refused_with_what_to_do() {
     server.stop().await.unwrap();
 }
 
+/// A bucket that takes less than the rest of an installation.
+const SMALL: &str = r#"
+    [buckets.mail]
+    upstream = "http://127.0.0.1:1/"
+    capacity = 3
+    capacity_bytes = "1MiB"
+    most_schedules = 1
+    schedules_bytes = "64KiB"
+    keep = { most_outcomes = 1, outcomes_bytes = "1MiB", most_dead = 1, dead_bytes = "1MiB", most_idempotency_keys = 1 }
+"#;
+
+#[tokio::test]
+async fn a_maxmemory_that_is_too_low_or_not_set_is_a_warning_of_each_start_and_of_the_check() {
+    let defined = format!("{SMALL}\n[define]\nupstreams = [\"https://a.example\"]\nbytes = \"1GiB\"\n");
+    for (maxmemory, settings, warning) in [
+        ("0", SMALL, Some("maxmemory of Redis isn't set")),
+        ("64mb", SMALL, Some("maxmemory of Redis is 64 MiB")),
+        ("1gb", SMALL, None),
+        ("1gb", &defined, Some("maxmemory of Redis is 1024 MiB")),
+        ("1gb", &defined, Some("buckets created over the API count with define.bytes (1GiB) only")),
+        ("2gb", &defined, None),
+    ] {
+        let (folder, server) = redis(&["--maxmemory", maxmemory]).await;
+        let file = write(folder.path(), "dripfeed.toml", settings);
+        let url = format!("redis.url={}", server.url());
+        let common = ["-c", &file, "--set", &url];
+        let checked = run(&[["check", "--connect"].as_slice(), &common].concat());
+        assert_eq!(checked.code, Some(0), "{}", checked.err);
+        assert_eq!(checked.out.contains("maxmemory of Redis i"), warning.is_some(), "{maxmemory}: {}", checked.out);
+        if let Some(warning) = warning {
+            assert!(checked.out.contains(warning), "{maxmemory}: {}", checked.out);
+            for role in ["intake", "processor"] {
+                let listen = format!("{role}.listen=127.0.0.1:0");
+                let role = Running::start(&mut dripfeed(&[[role, "--set", &listen].as_slice(), &common].concat()));
+                role.says(warning);
+                assert_eq!(role.end(), Some(0));
+            }
+        }
+        server.stop().await.unwrap();
+    }
+}
+
 #[test]
 fn a_redis_that_is_not_there_is_unreachable() {
     let ended = run(&["check", "--connect", "--set", "redis.url=unix:///nowhere/redis.sock"]);

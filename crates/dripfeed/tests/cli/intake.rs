@@ -26,6 +26,11 @@ impl Intake {
         Self { running, server, folder, redis }
     }
 
+    /// For `--set`.
+    pub(crate) fn redis_url(&self) -> String {
+        format!("redis.url={}", self.redis.url())
+    }
+
     pub(crate) async fn end(self) {
         assert_eq!(self.running.end(), Some(0));
         self.redis.stop().await.unwrap();

@@ -258,3 +258,26 @@ async fn a_stranded_job_is_found_and_repaired() {
     assert_eq!(doctor(&["nobody"]).code, Some(78));
     redis.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_bucket_whose_definition_is_no_longer_allowed_is_reported_as_not_checked() {
+    let intake = Intake::start(&format!("{BUCKET}\n[define]\nupstreams = [\"https://*.partner.example\"]\n")).await;
+    let upstream = "https://api.partner.example/";
+    let created = run(&["bucket", "put", "team-a", "--upstream", upstream, "--server", &intake.server]);
+    assert_eq!(created.code, Some(0), "{}", created.err);
+    let file = intake.folder.path().join("dripfeed.toml").display().to_string();
+    let url = intake.redis_url();
+    let doctor = |more: &[&str]| run(&[["doctor", "-c", &file, "--set", &url].as_slice(), more].concat());
+    let ended = doctor(&[]);
+    assert_eq!((ended.code, ended.out.trim()), (Some(0), "all invariants hold"), "{}", ended.err);
+    for upstreams in ["[\"https://elsewhere.example\"]", "[]"] {
+        let only = format!("define.upstreams={upstreams}");
+        for bucket in [[].as_slice(), &["team-a"]] {
+            let ended = doctor(&[bucket, &["--set", &only]].concat());
+            assert_eq!((ended.code, ended.out.trim()), (Some(78), "all checked invariants hold"), "{}", ended.err);
+            assert!(ended.err.contains("team-a: not checked") && ended.err.contains("upstream"), "{}", ended.err);
+        }
+        assert_eq!(doctor(&["mail", "--set", &only]).code, Some(0), "of another bucket");
+    }
+    intake.end().await;
+}

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// What is wrong with a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DefinitionFault {
@@ -8,4 +10,13 @@ pub(crate) struct DefinitionFault {
 
 pub(super) fn fault(place: impl Into<String>, message: impl Into<String>) -> DefinitionFault {
     DefinitionFault { place: place.into(), message: message.into() }
+}
+
+impl fmt::Display for DefinitionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place.as_str() {
+            "" => write!(f, "the definition {}", self.message),
+            place => write!(f, "{place}: {}", self.message),
+        }
+    }
 }
