@@ -192,10 +192,9 @@ impl IntakeRole {
     pub(crate) async fn serve(&self, ports: Ports, stop: CancellationToken) -> Result<(), Failure> {
         let address = ports.http.local_addr()?;
         tracing::info!("listening on {}://{address}", self.scheme());
-        let routes = self.routes(address);
-        let apart = routes.clone();
         let listener = Listener::new(ports.http, self.tls.clone());
         let http = async {
+            let routes = self.routes(address);
             let front = Front::new(self.intake.clone(), move || routes.all());
             Ok(self.intake.serve_with(listener, front, stop.clone()).await?)
         };
@@ -215,7 +214,7 @@ impl IntakeRole {
         };
         let dashboard = async {
             match ports.dashboard {
-                Some(listener) => self.serve_dashboard(listener, apart.page(), draining.clone()).await,
+                Some(listener) => self.serve_dashboard(listener, address, draining.clone()).await,
                 None => Ok(()),
             }
         };
@@ -262,12 +261,12 @@ impl IntakeRole {
     async fn serve_dashboard(
         &self,
         listener: TcpListener,
-        page: Router,
+        api: SocketAddr,
         stop: CancellationToken,
     ) -> Result<(), Failure> {
         tracing::info!("dashboard on {}://{}", self.scheme(), listener.local_addr()?);
         let listener = Listener::new(listener, self.tls.clone());
-        Ok(self.intake.serve_with(listener, self.intake.page_alone(page), stop).await?)
+        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.routes(api).page()), stop).await?)
     }
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {

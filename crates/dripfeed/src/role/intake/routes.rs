@@ -10,7 +10,6 @@ use dripfeed_store::Salt;
 
 use crate::settings::DashboardPlace;
 
-#[derive(Clone)]
 pub(super) struct Routes {
     pub(super) intake: Intake,
     /// The main one.
