@@ -34,3 +34,4 @@ mod rate_limit_service;
 pub mod external_scaler;
 
 pub use router::{GrpcSettings, router};
+pub use scaler::known_buckets::NewBuckets;

@@ -23,6 +23,7 @@ use crate::external_scaler::external_scaler_server::ExternalScalerServer;
 use crate::proto::rate_limiter_server::RateLimiterServer;
 use crate::rate_limit_service::rate_limit_service_server::RateLimitServiceServer;
 use crate::scaler::Scaler;
+use crate::scaler::known_buckets::{KnownBuckets, NewBuckets};
 use crate::service::RateLimiter;
 
 /// The rules of a service have at most 64 KiB as JSON. Messages are parsed on the threads that serve all others.
@@ -43,6 +44,7 @@ pub struct GrpcSettings {
 pub fn router(
     services: Services,
     buckets: Arc<Buckets>,
+    new_buckets: Arc<dyn NewBuckets>,
     keys: Arc<ApiKeys>,
     settings: GrpcSettings,
     draining: CancellationToken,
@@ -50,7 +52,7 @@ pub fn router(
     let access = Access::new(Arc::clone(&keys));
     let envoy = Envoy::new(services.clone(), access.clone(), settings.x_ratelimit_headers);
     let envoy = RateLimitServiceServer::new(envoy).max_decoding_message_size(LARGEST_MESSAGE);
-    let scaler = Scaler::new(buckets, access.clone(), draining);
+    let scaler = Scaler::new(KnownBuckets::new(buckets, new_buckets), access.clone(), draining);
     let scaler = ExternalScalerServer::new(scaler).max_decoding_message_size(LARGEST_MESSAGE);
     let ours = RateLimiterServer::new(RateLimiter::new(services, access)).max_decoding_message_size(LARGEST_MESSAGE);
     Routes::new(ours)

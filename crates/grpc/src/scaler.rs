@@ -3,19 +3,19 @@
 
 mod active;
 mod asked;
+pub(crate) mod known_buckets;
 mod work;
 
 use std::pin::Pin;
-use std::sync::Arc;
 
 use dripfeed_auth::WaitLimit;
-use dripfeed_bucket::Buckets;
 use futures::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use self::active::ActiveStream;
 use self::asked::Asked;
+use self::known_buckets::KnownBuckets;
 use self::work::Work;
 use crate::access::{Access, waiter};
 use crate::external_scaler::external_scaler_server::ExternalScaler;
@@ -38,7 +38,7 @@ pub(crate) struct Scaler {
 }
 
 impl Scaler {
-    pub(crate) fn new(buckets: Arc<Buckets>, access: Access, draining: CancellationToken) -> Self {
+    pub(crate) fn new(buckets: KnownBuckets, access: Access, draining: CancellationToken) -> Self {
         Self { work: Work::new(buckets, access), streams: WaitLimit::new(MOST_STREAMS, MOST_STREAMS_OF_ONE), draining }
     }
 }

@@ -273,6 +273,7 @@ impl IntakeRole {
         dripfeed_grpc::router(
             self.services.clone(),
             Arc::clone(&self.buckets),
+            Arc::new(self.defined.clone()),
             Arc::clone(&self.keys),
             self.grpc.clone(),
             self.exporter.health().draining().clone(),

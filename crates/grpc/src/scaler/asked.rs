@@ -1,10 +1,11 @@
 //! Which buckets a trigger means, and with which key it asks.
 
 use dripfeed_auth::{Caller, Scope};
-use dripfeed_bucket::{Bucket, Buckets};
+use dripfeed_bucket::Bucket;
 use http::{HeaderMap, HeaderValue, header};
 use tonic::{Request, Status};
 
+use super::known_buckets::KnownBuckets;
 use crate::access::Access;
 use crate::external_scaler::ScaledObjectRef;
 
@@ -35,7 +36,11 @@ impl Asked {
         Ok(Self { bucket, headers })
     }
 
-    pub(super) async fn buckets(&self, access: &Access, buckets: &Buckets) -> Result<(Caller, Vec<Bucket>), Status> {
+    pub(super) async fn buckets(
+        &self,
+        access: &Access,
+        buckets: &KnownBuckets,
+    ) -> Result<(Caller, Vec<Bucket>), Status> {
         let caller = access.caller(&self.headers, Scope::Read).await?;
         if self.bucket == ALL {
             let theirs = buckets.among(|name| caller.may_use(name));
@@ -45,7 +50,6 @@ impl Asked {
         if !caller.may_use(&self.bucket) {
             return Err(Status::permission_denied("this key has no access to this bucket"));
         }
-        let unknown = || Status::not_found("unknown bucket; add it to the configuration");
-        Ok((caller, vec![buckets.get(&self.bucket).ok_or_else(unknown)?]))
+        Ok((caller, vec![buckets.find(&self.bucket).await?]))
     }
 }

@@ -1,23 +1,22 @@
 //! What there is work for, as far as a key may read it.
 
-use std::sync::Arc;
-
 use dripfeed_auth::Caller;
-use dripfeed_bucket::{Buckets, Slots};
+use dripfeed_bucket::Slots;
 use tonic::Status;
 
 use super::asked::Asked;
+use super::known_buckets::KnownBuckets;
 use crate::access::Access;
 use crate::refusal::unread_bucket;
 
 #[derive(Clone)]
 pub(super) struct Work {
-    buckets: Arc<Buckets>,
+    buckets: KnownBuckets,
     access: Access,
 }
 
 impl Work {
-    pub(super) const fn new(buckets: Arc<Buckets>, access: Access) -> Self {
+    pub(super) const fn new(buckets: KnownBuckets, access: Access) -> Self {
         Self { buckets, access }
     }
 

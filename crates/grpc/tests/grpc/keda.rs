@@ -40,6 +40,16 @@ async fn keda_is_told_as_many_processors_as_there_is_work_for() {
 }
 
 #[tokio::test]
+async fn a_bucket_that_was_created_elsewhere_a_moment_ago_is_found() {
+    let stage = Stage::set().await;
+    let mut client = client(&stage).await;
+    let asked = trigger(&[("bucket", "new")]);
+    assert!(!client.is_active(asked.clone()).await.unwrap().into_inner().result);
+    submit(&stage.buckets.get("new").unwrap(), job("x")).await;
+    assert!(client.is_active(asked).await.unwrap().into_inner().result);
+}
+
+#[tokio::test]
 async fn a_stream_says_when_there_is_work_and_when_there_is_none() {
     let stage = Stage::set().await;
     let (mut client, bucket) = (client(&stage).await, stage.buckets.get("b").unwrap());

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_auth::{ApiKey, ApiKeys, BucketSet, Hosts, Scope, ServiceSet};
-use dripfeed_bucket::{Bucket, Buckets};
+use dripfeed_bucket::{Bucket, BucketError, Buckets};
 use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
-use dripfeed_grpc::{GrpcSettings, router};
+use dripfeed_grpc::{GrpcSettings, NewBuckets, router};
 use dripfeed_http::{ConnectionLimits, Listener, Tls, serve};
 use dripfeed_limit::{Rules, Services};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -26,11 +28,27 @@ use tonic::{Code, Request, Response, Status};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 pub const HEAD_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// A bucket that was created at another intake.
+struct CreatedElsewhere {
+    bucket: Bucket,
+    here: Arc<Buckets>,
+}
+
+impl NewBuckets for CreatedElsewhere {
+    fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
+        async {
+            self.here.change(std::slice::from_ref(&self.bucket), &[]);
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
 /// Removed with the test.
 pub struct Stage {
     pub redis: PrivateServer,
     pub services: Services,
-    /// One bucket, `b`.
+    /// One bucket, `b`. Another one, `new`, was created elsewhere.
     pub buckets: Arc<Buckets>,
     pub keys: Arc<ApiKeys>,
     pub address: SocketAddr,
@@ -50,11 +68,13 @@ impl Stage {
         let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
         let buckets = Arc::new(Buckets::new([Bucket::new(store.clone(), buckets::settings("b"))]));
+        let new = Bucket::new(store.clone(), buckets::settings("new"));
+        let new = Arc::new(CreatedElsewhere { bucket: new, here: Arc::clone(&buckets) });
         let keys = Arc::new(ApiKeys::new(keys).with_registry(store.clone()));
         let services = Services::open(store).await;
         let stop = CancellationToken::new();
         let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true, hosts: Hosts::default() };
-        let router = router(services.clone(), Arc::clone(&buckets), Arc::clone(&keys), settings, stop.clone());
+        let router = router(services.clone(), Arc::clone(&buckets), new, Arc::clone(&keys), settings, stop.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let limits =

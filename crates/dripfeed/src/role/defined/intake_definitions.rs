@@ -1,8 +1,9 @@
-//! The interface of definitions for the API.
+//! The interfaces of definitions for the APIs.
 
 use std::sync::Arc;
 
 use dripfeed_bucket::{BucketError, BucketSettings, Definition, DefinitionBounds};
+use dripfeed_grpc::NewBuckets;
 use dripfeed_intake::{DefinitionError, Definitions, PreparedDefinition as Prepared};
 use dripfeed_job::BucketName;
 use dripfeed_store::Durability;
@@ -69,6 +70,12 @@ impl Definitions for DefinedBuckets {
 
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
         Self::ask(self).boxed()
+    }
+}
+
+impl NewBuckets for DefinedBuckets {
+    fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
+        async move { if self.served().is_on() { Self::ask(self).await } else { Ok(()) } }.boxed()
     }
 }
 
