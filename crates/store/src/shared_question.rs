@@ -14,13 +14,17 @@ pub struct SharedQuestion<E>(Mutex<LastAnswer<E>>);
 
 #[derive(Debug)]
 struct LastAnswer<E> {
+    /// When the last query began; it may have been cancelled.
+    begun: Instant,
+    /// When the query began that this is the answer of.
     asked: Instant,
     answer: Result<(), E>,
 }
 
 impl<E> Default for SharedQuestion<E> {
     fn default() -> Self {
-        Self(Mutex::new(LastAnswer { asked: Instant::now(), answer: Ok(()) }))
+        let now = Instant::now();
+        Self(Mutex::new(LastAnswer { begun: now, asked: now, answer: Ok(()) }))
     }
 }
 
@@ -33,9 +37,10 @@ impl<E: Clone> SharedQuestion<E> {
         let came = Instant::now();
         let mut last = self.0.lock().await;
         if last.asked < came {
-            sleep_until(last.asked + BETWEEN).await;
-            last.asked = Instant::now();
-            last.answer = question.await;
+            sleep_until(last.begun + BETWEEN).await;
+            last.begun = Instant::now();
+            let answer = question.await;
+            (last.asked, last.answer) = (last.begun, answer);
         }
         last.answer.clone()
     }
@@ -43,7 +48,30 @@ impl<E: Clone> SharedQuestion<E> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
+    use tokio::sync::oneshot;
+
     use super::*;
+
+    #[tokio::test]
+    async fn the_query_of_a_caller_that_left_answers_nobody() {
+        let shared = SharedQuestion::default();
+        let (begin, begun) = oneshot::channel();
+        let mut left = Box::pin(shared.ask(async {
+            let _ = begin.send(());
+            pending().await
+        }));
+        let mut waiting = Box::pin(shared.ask(async { Err("asked") }));
+        tokio::select! {
+            biased;
+            _ = &mut left => unreachable!("its query never ends"),
+            _ = &mut waiting => unreachable!("one query at a time"),
+            _ = begun => {}
+        }
+        drop(left);
+        assert_eq!(waiting.await, Err("asked"));
+    }
 
     #[test]
     fn it_is_asked_at_most_20_times_a_second() {
