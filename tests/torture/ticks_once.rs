@@ -94,7 +94,8 @@ async fn ask(harness: &Harness, method: Method, path: &str, body: &str) -> Clien
     }
 }
 
-/// From the first tick that `begun` shows to the last one that `ended` shows: each has one job, or was counted as missed.
+/// From the first tick that `begun` shows to the last one that `ended` shows: each has one job, or was counted as
+/// missed.
 fn each_tick_once(name: &str, begun: &ClientResponse, ended: &ClientResponse, calls: &[Call], report: &mut Report) {
     let mut jobs: BTreeMap<u64, BTreeSet<JobId>> = BTreeMap::new();
     for call in calls {
