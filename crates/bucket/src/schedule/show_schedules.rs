@@ -26,6 +26,15 @@ impl Bucket {
         Ok((now_ms, found.pop()))
     }
 
+    /// Those of all callers.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn number_of_schedules(&self) -> Result<u64, BucketError> {
+        let schedules = self.redis_bucket.keys.schedules();
+        Ok(self.redis_bucket.store.command(redis::cmd("HLEN").arg(schedules)).await?)
+    }
+
     /// A page ends early when its definitions have as many bytes as one script may read.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ async fn a_deleted_name_comes_back_clean() {
     let audit = get(&one, "/v1/buckets/b/audit").await.json();
     let actions = audit["items"].as_array().into_iter().flatten().filter(|entry| entry["action"] == "define");
     let details: Vec<&str> = actions.filter_map(|entry| entry["detail"].as_str()).collect();
-    assert_eq!(details, ["created", "deleted", "created"]);
+    assert_eq!(details, ["created", "deleted, with 1 schedule", "created"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -65,13 +65,15 @@ pub(crate) async fn delete_bucket(
             Suspended::Changed => continue,
             Suspended::Gone => return Err(Problem::unknown_bucket()),
         };
+        // None is defined while it is suspended.
+        let schedules = bucket.number_of_schedules().await?;
         // It may be open again.
         if suspending.elapsed() >= DECIDED_WITHIN {
             continue;
         }
         match definition.begin_deletion(store).await? {
             Deletion::Begun => {
-                record(&bucket, &caller, "define", "deleted").await;
+                record(&bucket, &caller, "define", &deleted_with(schedules)).await;
                 deletion::end(&intake, &bucket, &definition, last).await?;
                 definitions.follow().await?;
                 return Ok(StatusCode::NO_CONTENT);
@@ -81,4 +83,13 @@ pub(crate) async fn delete_bucket(
         }
     }
     Err(contended())
+}
+
+/// Schedules end with their bucket.
+fn deleted_with(schedules: u64) -> String {
+    match schedules {
+        0 => "deleted".to_owned(),
+        1 => "deleted, with 1 schedule".to_owned(),
+        number => format!("deleted, with {number} schedules"),
+    }
 }
