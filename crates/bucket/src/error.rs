@@ -37,6 +37,9 @@ pub enum BucketError {
     /// Of a bucket created over the API.
     #[error("the bucket was deleted or created again, or isn't ready yet")]
     Gone,
+    /// Somebody is about to delete it, or was stopped before that was decided: it may open again.
+    #[error("the bucket is suspended for its deletion, which isn't decided; retry")]
+    Suspended,
     /// The process is shutting down.
     #[error("the bucket is closing")]
     Closing,

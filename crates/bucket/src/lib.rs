@@ -34,7 +34,7 @@ pub use define::changed_definitions::{DefinitionChange, KnownDefinitions};
 pub use define::definition::Definition;
 pub use define::deletion::begin_deletion::Deletion;
 pub use define::deletion::close_bucket::Closed;
-pub use define::deletion::reopen_bucket::DECIDED_WITHIN;
+pub use define::deletion::reopen_bucket::{DECIDED_WITHIN, Reopened};
 pub use define::deletion::suspend_bucket::{LastJob, Suspended};
 pub use define::open_bucket::Opened;
 pub use define::place_is_taken::place_is_taken;

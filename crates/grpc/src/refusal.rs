@@ -28,6 +28,7 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         }
         BucketError::Store(_) | BucketError::Changing => Status::unavailable("Redis is unavailable; retry later"),
         BucketError::Gone => Status::not_found("the bucket was deleted"),
+        BucketError::Suspended => Status::unavailable("the bucket is suspended for its deletion; retry later"),
         BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
         BucketError::Reply { .. }
         | BucketError::Cursor(_)

@@ -37,7 +37,7 @@ struct CreatedElsewhere {
 impl NewBuckets for CreatedElsewhere {
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
         async {
-            self.here.change(&[self.bucket.clone()], &[]);
+            self.here.change(std::slice::from_ref(&self.bucket), &[]);
             Ok(())
         }
         .boxed()

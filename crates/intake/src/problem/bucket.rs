@@ -95,6 +95,12 @@ impl From<BucketError> for Problem {
                 Self::new(Code::Overloaded, error.to_string()).retry_after(Some(Duration::from_secs(1)))
             }
             BucketError::Gone => Self::unknown_bucket(),
+            BucketError::Suspended => {
+                let mut problem = Self::store(ErrorKind::Refused, Certainty::NotStored);
+                problem.detail =
+                    "the bucket is suspended for its deletion; nothing was stored or changed; retry later".into();
+                problem
+            }
             BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
         }

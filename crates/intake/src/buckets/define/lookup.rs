@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_bucket::{Bucket, BucketError, Definition, Opened};
+use dripfeed_bucket::{Bucket, BucketError, Definition, Opened, Reopened};
 
 use super::definitions::Definitions;
 use crate::intake::Intake;
@@ -41,7 +41,12 @@ impl Intake {
         // decided.
         let is_open = match bucket.open(definition.version).await? {
             Opened::Open => true,
-            Opened::Suspended => bucket.reopen_abandoned().await?,
+            Opened::Suspended => match bucket.reopen_abandoned().await? {
+                Reopened::Open => true,
+                // Clients take it as final that a bucket is unknown.
+                Reopened::Suspended => return Err(BucketError::Suspended),
+                Reopened::Gone => false,
+            },
             Opened::Closed | Opened::Gone => false,
         };
         Ok(is_open.then_some(bucket))
