@@ -178,6 +178,10 @@ bench-growth: redis ## Measure dripfeed with many callers, buckets and schedules
 	cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --package dripfeed-bench
 	@exec $(TARGET)/dist/bench growth $(ARGS)
 
+.PHONY: script-time
+script-time: redis ## Measure how long each script keeps Redis busy; fails if one takes too long
+	cargo run --locked --package dripfeed-bucket --example script_time
+
 .PHONY: lint
 lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, circles, and dependencies
 	cargo fmt --all --check

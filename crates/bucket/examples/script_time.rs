@@ -1,6 +1,6 @@
 //! How long a script keeps Redis from others, with the largest bodies that an intake takes by default and with as many
 //! small ones as a script is given, as multiples of one `XADD` and one `XRANGE` of such a body in the same run:
-//! `cargo run -p dripfeed-bucket --example script_time`. Fails when one of a stream takes more than six times as long.
+//! `make script-time`. Fails when one of a stream takes more than six times as long.
 //! It is the CPU time of Redis' main thread, so reading the command and writing the reply count, and what the client
 //! does doesn't. Best on a machine that does nothing else.
 #![expect(clippy::print_stdout, reason = "what it measured is what it is for")]

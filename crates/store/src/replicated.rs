@@ -58,12 +58,8 @@ impl Replicated {
         self.connections.iter().for_each(|connection| connection.close());
     }
 
-    /// The same for all calls of a script for a bucket.
     fn connection_of(&self, call: &Call<'_>) -> &Arc<Connection> {
-        let mut hasher = DefaultHasher::new();
-        (call.first_key(), call.name()).hash(&mut hasher);
-        let at = hasher.finish() % u64::from(CONNECTIONS);
-        &self.connections[usize::try_from(at).unwrap_or_default()]
+        &self.connections[place_of(call)]
     }
 
     /// By its hash, and when the server doesn't know it, once more with its source; then waits for those who follow.
@@ -129,6 +125,13 @@ impl Replicated {
     }
 }
 
+/// The same for all calls of a script for a bucket.
+fn place_of(call: &Call<'_>) -> usize {
+    let mut hasher = DefaultHasher::new();
+    (call.first_key(), call.name()).hash(&mut hasher);
+    usize::try_from(hasher.finish() % u64::from(CONNECTIONS)).unwrap_or_default()
+}
+
 /// Looks who follows whenever nobody else did for a while, from `after` on, as long as the connection lasts.
 async fn keep_looking(connection: Weak<Connection>, after: Duration) {
     tokio::time::sleep(after).await;
@@ -148,5 +151,28 @@ async fn keep_looking(connection: Weak<Connection>, after: Duration) {
         if let Ok((role,)) = looked {
             handle.replicas().see(&role);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    static SCRIPT: Script = Script::new("place", &[], "return 1");
+
+    #[test]
+    fn a_bucket_has_one_connection_and_many_buckets_use_them_all() {
+        let place = |bucket: u32, argument: &str| {
+            let mut call = SCRIPT.on(&[format!("dripfeed:{{b{bucket}}}:jobs")]);
+            call.arg(argument);
+            place_of(&call)
+        };
+        let mut used = std::collections::BTreeSet::new();
+        for bucket in 0..100 {
+            assert_eq!(place(bucket, "first"), place(bucket, "second"), "bucket {bucket}");
+            used.insert(place(bucket, ""));
+        }
+        assert_eq!(u32::try_from(used.len()), Ok(CONNECTIONS));
     }
 }

@@ -293,3 +293,27 @@ async fn dropped_dead_letters_are_reported_in_metrics_state_and_log() {
     .await;
     until("the log reports them", async || processor.log().contains("dead letters were dropped")).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_intake_alone_forgets_the_outcomes_of_a_bucket_where_no_job_ends() {
+    let upstream = "upstream = \"http://127.0.0.1:9/\"";
+    let service = Service::new(&format!("[buckets.b]\n{upstream}\nkeep = {{ outcomes = \"1s\" }}")).await;
+    let bucket = Bucket::new(service.store().clone(), roomy());
+    let id = submit(&bucket, buckets::job("x")).await.id;
+    assert_eq!(bucket.cancel(id).await.unwrap(), Cancel::Cancelled);
+    let kept = async || service.redis::<u64>("HLEN dripfeed:{b}:outcomes").await;
+    assert_eq!(kept().await, 1);
+    let _intake = service.intake().await;
+    until("the intake deletes it", async || kept().await == 0).await;
+}
+
+#[tokio::test]
+async fn the_answer_to_a_batch_is_kept_for_seconds() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, roomy()).await;
+    submit(&bucket, buckets::job("x")).await;
+    let tokens: Vec<String> = redis.ask("KEYS dripfeed:{b}:token:*").await;
+    assert_eq!(tokens.len(), 1, "{tokens:?}");
+    let ttl: i64 = redis.ask(&format!("PTTL {}", tokens[0])).await;
+    assert!((0..=10_000).contains(&ttl), "{ttl} ms");
+}

@@ -59,6 +59,20 @@ async fn many_jobs_wait_for_the_replicas_once() {
     assert!(scripts <= CROWD / 20 && waits <= scripts + 1, "{scripts} scripts and {waits} waits for {CROWD} jobs");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_counts_once_the_replicas_have_it() {
+    let redis = Sentinels::start(1, "").await;
+    let bucket = bucket(redis.server(0), Durability::Replicated).await;
+    bucket.pause().await.unwrap();
+    let before = redis.server(0).calls("wait").await;
+    bucket.resume().await.unwrap();
+    bucket.pause().await.unwrap();
+    assert_eq!(redis.server(0).calls("wait").await, before + 2, "one wait for each");
+    redis.server(1).server.pause().expect("it runs");
+    assert!(bucket.pause().await.is_err(), "no replica has it");
+    redis.server(1).server.resume().expect("it runs");
+}
+
 fn always() -> ServerOptions {
     ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() }
 }
