@@ -52,10 +52,7 @@ pub(crate) enum Command {
     Top(top::Arguments),
     /// Show counts, rates and latencies of a bucket over time
     History(history::Arguments),
-    /// Summarize a bucket: jobs accepted, outcomes and latencies
-    ///
-    /// Counts come from the history. Latencies are those of the outcomes that are still kept (`keep.outcomes`,
-    /// `keep.most_outcomes`, `keep.outcomes_bytes`), which may be fewer.
+    /// Summarize a bucket: jobs accepted, outcomes, and latencies of the outcomes that are kept
     Report(report::Arguments),
     /// List, export or cancel the jobs of a bucket
     Jobs(jobs::Arguments),

@@ -7,20 +7,6 @@ local open_bounds
 do
   local BACK_AT_ONCE, BACK_AT_END = 64, 1000
 
-  -- By the number of the normal flow.
-  local function write_states(states, clock)
-    local written, gone = {}, {}
-    for owner, state in pairs(states) do
-      if flow_state.is_spare(state, clock) then
-        gone[#gone + 1] = owner
-      else
-        written[#written + 1], written[#written + 2] = owner, flow_state.text(state)
-      end
-    end
-    if #gone > 0 then redis.call('HDEL', flow_state.hash, unpack(gone)) end
-    if #written > 0 then redis.call('HSET', flow_state.hash, unpack(written)) end
-  end
-
   -- The first `most` of those that may be called again at `clock` are among the others again: where they were, but not
   -- before the first one, so that nobody gains by being throttled. How many these were.
   local function bring_back(clock, most)
@@ -33,7 +19,7 @@ do
       owners[i] = whole(number % flow_state.numbers + 1)
       ranks[i] = math.min(2, math.floor(number / flow_state.numbers))
     end
-    local states = {}
+    local states, written = {}, {}
     for i, text in ipairs(redis.call('HMGET', flow_state.hash, unpack(owners))) do
       -- Several flows may be of one caller.
       states[owners[i]] = states[owners[i]] or flow_state.read(text)
@@ -46,7 +32,10 @@ do
       words[2 * i - 1], words[2 * i] = whole(at), due[i]
       if state then state.out = flow_state.without(state.out, rank) end
     end
-    write_states(states, tonumber(clock))
+    for owner, state in pairs(states) do
+      written[#written + 1], written[#written + 2] = owner, flow_state.text(state)
+    end
+    if #written > 0 then redis.call('HSET', flow_state.hash, unpack(written)) end
     redis.call('ZADD', FLOWS, 'NX', unpack(words))
     redis.call('ZREM', flow_state.throttled, unpack(due))
     return #due

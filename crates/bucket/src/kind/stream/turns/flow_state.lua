@@ -11,7 +11,7 @@
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
 -- A state goes when nothing is in flight, the burst is whole again, and no flow of it is throttled: it knows when that
--- had its last turn (leave_flows.lua, bounds.lua, bound_states.lua).
+-- had its last turn (leave_flows.lua, bound_states.lua).
 
 -- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted those who wait, or
 -- who are throttled; others add functions.
