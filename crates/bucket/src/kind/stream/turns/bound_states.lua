@@ -98,7 +98,7 @@ function flow_state.open_states(limits_of, clock, lost, undrained)
 
   local function put_out(flow, first)
     local state, rank = flow.bound.state, flow_state.rank_of(flow)
-    -- Where nobody waits, it is behind nobody. What is left of it is never below 0: that is where another rank's times are.
+    -- Where nobody waits, it is behind nobody. It is never before a newcomer: below 0 are the times of another rank.
     local begin = math.min(flow.at, flow_state.begin_of(rank, first, flow.at))
     throttled[#throttled + 1], throttled[#throttled + 2] = whole(opens_at(flow.bound)), flow.name
     state.out = flow_state.without(state.out, rank) .. string.format(' %d:%.0f:%.0f', rank, flow.at, begin)
