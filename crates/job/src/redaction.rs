@@ -1,9 +1,9 @@
 //! Masks members of JSON payloads and answers, and headers, in the dashboard and in exports, for every key.
 
-mod duplicates;
-
 use http::HeaderName;
 use serde_json::Value;
+
+use crate::unique_members::UniqueMembers;
 
 /// Replaces masked values.
 pub const MASK: &str = "redacted";
@@ -56,7 +56,8 @@ impl Redaction {
             let looks_like_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
             return if looks_like_json { Shown::Hidden } else { Shown::Whole };
         };
-        if duplicates::are_in(text) {
+        // Of members of one name only the last is masked, and a text that is shown whole has all.
+        if serde_json::from_str::<UniqueMembers>(text).is_err() {
             return Shown::Hidden;
         }
         let mut masked = false;
