@@ -1,7 +1,7 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a
 //! bounded number of deliveries; everything else goes on.
 
-use dripfeed_bucket::{ClaimedJob, Replica, Settled, Take};
+use dripfeed_bucket::{ClaimedJob, Replica, Settled, Take, WhenDeadFull};
 use dripfeed_job::{Ending, JobState};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -159,6 +159,52 @@ async fn a_job_that_cant_be_settled_keeps_no_other_from_it() {
     let ended = |ending| census.ended.iter().find(|(of, _)| *of == ending).map(|(_, count)| *count);
     assert_eq!((census.level, ended(Ending::Delivered), ended(Ending::Dead)), (0, Some(8), Some(1)));
     assert_eq!(bucket.dead_letter(id).await.unwrap().expect("whole").body.as_ref(), b"4");
+}
+
+#[tokio::test]
+async fn a_key_in_the_way_of_dead_letters_loses_no_job_that_waits_to_be_buried() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    (settings.keep.most_dead, settings.keep.when_dead_full) = (1, WhenDeadFull::Hold);
+    let bucket = open(&redis, settings.clone()).await;
+    let replica = join(&bucket, "replica").await;
+    let mut ids = Vec::new();
+    for n in 0..2 {
+        ids.push(submit(&bucket, buckets::job(n.to_string())).await.id);
+    }
+    for taken in take(&replica, 2).await {
+        settle(&replica, taken, buckets::buried("rejected")).await;
+    }
+    redis.ask::<redis::Value>("RENAME dripfeed:{b}:dead elsewhere").await;
+    redis.ask::<redis::Value>("SET dripfeed:{b}:dead something").await;
+    (settings.keep.most_dead, settings.keep.when_dead_full) = (10, WhenDeadFull::DropOldest);
+    bucket.reconfigure(settings);
+    replica.take(1).await.expect_err("nothing can be buried");
+    assert_eq!(redis.ask::<u64>("ZCARD dripfeed:{b}:parked").await, 1, "where it was");
+    redis.ask::<redis::Value>("RENAME elsewhere dripfeed:{b}:dead").await;
+    assert!(buckets::takes_nothing(&replica).await);
+    for id in ids {
+        let letter = bucket.dead_letter(id).await.unwrap().expect("whole");
+        assert_eq!(letter.outcome.reason.as_deref(), Some("rejected"));
+    }
+}
+
+#[tokio::test]
+async fn a_key_in_the_way_of_dead_letters_leaves_a_dead_replica_to_be_recovered() {
+    let redis = TestRedis::start().await;
+    let mut settings = buckets::settings("b");
+    settings.deliveries = 1;
+    let bucket = open(&redis, settings).await;
+    let poison = submit(&bucket, buckets::job("poison")).await.id;
+    let replica = join(&bucket, "replica").await;
+    take(&replica, 1).await;
+    redis.ask::<redis::Value>("SET dripfeed:{b}:dead something").await;
+    bucket.declare_dead(replica.consumer()).await.expect_err("it can't be buried");
+    let members: Vec<String> = redis.ask("HKEYS dripfeed:{b}:replicas").await;
+    assert_eq!(members, ["replica"], "still a member, so that it is declared dead once more");
+    redis.ask::<redis::Value>("DEL dripfeed:{b}:dead").await;
+    assert_eq!(bucket.declare_dead(replica.consumer()).await.unwrap().unwrap().poisoned, 1);
+    assert_eq!(bucket.dead_letter(poison).await.unwrap().expect("whole").body.as_ref(), b"poison");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

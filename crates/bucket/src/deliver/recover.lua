@@ -29,6 +29,7 @@ local beats = redis.call('HGET', REPLICAS, consumer)
 if not leaving and (beats or '') ~= seen then return { 'alive' } end
 -- All that can fail comes before the first write: a script doesn't roll back.
 check_types(keys)
+check_letters(keys)
 redis.call('HDEL', REPLICAS, consumer)
 redis.call('HDEL', BATCHES, consumer)
 redis.call('HDEL', TAKES, consumer)
@@ -54,7 +55,6 @@ for _, found in ipairs(held) do
       all = false
       break
     end
-    check_letters(keys)
     local entry = entry_of(keys.jobs, job)
     local outcome = outcome_of('dead', reason, failures_of(job) + deliveries, caller_of(entry))
     local letter = letter_of(job, entry, outcome, reason)

@@ -1,4 +1,7 @@
-use dripfeed_job::Ending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dripfeed_job::{Ending, Submission};
+use dripfeed_trace::Tracer;
 use http::StatusCode;
 
 use crate::stage::{Stage, Work, admitted, job, outcome, settings};
@@ -92,6 +95,27 @@ async fn jobs_that_were_taken_while_nobody_heard_the_answer_are_called() {
     for id in jobs {
         assert_eq!(outcome(&bucket, id).await.outcome.attempts, 1);
     }
+    assert!(feed.has_no_call());
+    work.ended().await;
+}
+
+/// It stays with a replica that lives, so nobody declares it dead.
+#[tokio::test]
+async fn a_job_whose_task_panics_is_requeued_by_the_replica_that_holds_it() {
+    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let bucket = stage.bucket(settings("feed"));
+    let panics = AtomicUsize::new(2);
+    let tracer = Tracer::new(1.0, move |span| {
+        let left = panics.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        assert!(span.name != "wait" || left.is_err(), "an exporter that panics before the call");
+    });
+    let work = Work::traced(vec![(bucket.clone(), feed.upstream())], tracer);
+    let traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into());
+    let id = admitted(&bucket, Submission { traceparent, ..job("panics twice") }).await;
+    let call = feed.call().await;
+    assert_eq!((call.body.as_str(), call.header("dripfeed-attempt")), ("panics twice", "1"));
+    call.ok();
+    assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
     assert!(feed.has_no_call());
     work.ended().await;
 }

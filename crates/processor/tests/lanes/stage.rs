@@ -63,18 +63,22 @@ impl Work {
     }
 
     pub fn with(lanes: Vec<(Bucket, Upstream)>, drain: Duration) -> Self {
-        Self::set_to(lanes, drain, PATIENCE)
+        Self::set_to(lanes, drain, PATIENCE, Tracer::default())
+    }
+
+    pub fn traced(lanes: Vec<(Bucket, Upstream)>, tracer: Tracer) -> Self {
+        Self::set_to(lanes, PATIENCE, PATIENCE, tracer)
     }
 
     pub fn soon_on_standby(lanes: Vec<(Bucket, Upstream)>) -> Self {
-        Self::set_to(lanes, PATIENCE, Duration::from_millis(100))
+        Self::set_to(lanes, PATIENCE, Duration::from_millis(100), Tracer::default())
     }
 
-    fn set_to(lanes: Vec<(Bucket, Upstream)>, drain: Duration, standby_after: Duration) -> Self {
+    fn set_to(lanes: Vec<(Bucket, Upstream)>, drain: Duration, standby_after: Duration, tracer: Tracer) -> Self {
         let (name, lease) = (Some("east".to_owned()), Duration::from_secs(3));
         let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket: true, drain };
         let mut registry = Registry::with_prefix("dripfeed");
-        let processor = Processor::new(settings, Connector::new().unwrap(), Tracer::default(), &mut registry);
+        let processor = Processor::new(settings, Connector::new().unwrap(), tracer, &mut registry);
         let stop = CancellationToken::new();
         let run = tokio::spawn({
             let (processor, stop) = (processor.clone(), stop.clone());

@@ -5,6 +5,7 @@
 -- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
 local function bury_due(keys, due)
   if #due == 0 or redis.call('HLEN', UNBURIED) == 0 then return due, 0 end
+  check_letters(keys)
   local records = redis.call('HMGET', UNBURIED, unpack(due))
   local others, buried = {}, 0
   for i, id in ipairs(due) do
