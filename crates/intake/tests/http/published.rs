@@ -18,6 +18,19 @@ impl Published {
         Self(serde_json::to_value(dripfeed_intake::openapi()).unwrap())
     }
 
+    /// Of the request body of an operation. `path` as in a request.
+    fn body(&self, method: &str, path: &str) -> Validator {
+        let is_it = |template: &str| {
+            let (segments, of_template) = (path.split('/'), template.split('/'));
+            segments.clone().count() == of_template.clone().count()
+                && segments.zip(of_template).all(|(segment, of)| of.starts_with('{') || segment == of)
+        };
+        let paths = self.0["paths"].as_object().unwrap().iter().filter(|(template, _)| is_it(template));
+        let mut bodies = paths.filter_map(|(_, operations)| operations[method]["requestBody"]["content"].as_object());
+        let content = bodies.next().unwrap_or_else(|| panic!("no {method} {path} with a body"));
+        self.validator(&content.values().next().unwrap()["schema"])
+    }
+
     /// A nested schema, with what it refers to.
     fn validator(&self, schema: &Value) -> Validator {
         validator_for(&json!({"allOf": [schema], "components": self.0["components"]})).unwrap()
@@ -199,6 +212,20 @@ fn lists(text: &str, name: &str) -> Vec<Value> {
     lists.collect()
 }
 
+/// Of each `curl … --json '…'`: the method, the path, and the body.
+fn requests(text: &str) -> Vec<(String, &str, Value)> {
+    let commands = text.split("curl ").skip(1).filter_map(|command| command.split_once("--json '"));
+    let commands = commands.filter(|(options, _)| !options.contains('\n'));
+    let requests = commands.map(|(options, rest)| {
+        let after =
+            |begin: &str| options.split_once(begin).map(|(_, rest)| rest.split([' ', '\'', '?']).next().unwrap());
+        let body = rest.split('\'').next().unwrap();
+        let method = after("-X ").unwrap_or("POST").to_lowercase();
+        (method, after("http://127.0.0.1:7180").expect("an address"), serde_json::from_str(body).expect(body))
+    });
+    requests.collect()
+}
+
 #[test]
 fn the_examples_of_the_documentation_are_as_the_description_says() {
     let published = Published::new();
@@ -213,13 +240,11 @@ fn the_examples_of_the_documentation_are_as_the_description_says() {
     }
     assert!(seen >= 3, "{seen} lists of tiers");
     let readme = file("README.md");
-    let bodies: Vec<Value> = readme
-        .split("--json '")
-        .skip(1)
-        .map(|rest| serde_json::from_str(rest.split('\'').next().unwrap()).unwrap())
-        .collect();
-    assert!(bodies.iter().any(|body| rules.is_valid(body)), "rules");
-    assert!(bodies.iter().any(|body| published.component("Check").is_valid(body)), "a check");
+    let calls = requests(&readme);
+    assert!(calls.len() >= 10, "{calls:?}");
+    for (method, path, body) in calls {
+        assert!(published.body(&method, path).is_valid(&body), "{method} {path}: {body}");
+    }
     let options =
         readme.lines().filter(|line| line.starts_with("| `")).flat_map(|line| line.split('`').skip(1).step_by(2));
     let headers = options.filter_map(|option| option.split_once(": "));
