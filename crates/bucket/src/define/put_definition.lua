@@ -6,7 +6,8 @@
 --       5 the most buckets  6 the most bytes of all capacities together  7 the most bytes of all definitions
 --       8 the epoch of a registry that begins
 -- Result  { 'put', version, incarnation } | { 'changed': the version is another one } | { 'deleting': that comes
---         first } | { 'many_buckets' } | { 'many_bytes' } | { 'many_definitions' }
+--         first } | { 'many_buckets' } | { 'many_bytes' } | { 'many_definitions' } | { 'many_deleted': too many
+--         other names within a day }
 local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, known, capacity, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local most, most_bytes, most_text, epoch = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
@@ -22,6 +23,11 @@ local bytes, text_bytes = (tonumber(sums[1]) or 0) + grown, (tonumber(sums[2]) o
 if grown > 0 and bytes > most_bytes then return { 'many_bytes' } end
 if text_grown > 0 and text_bytes > most_text then return { 'many_definitions' } end
 
+forget_deleted(CHANGED, STATE, DELETED)
+-- For a day a deleted bucket keeps its audit log, and what stops processes that don't know of it yet: only so many may.
+local is_new = not old and not redis.call('ZSCORE', DELETED, bucket)
+if is_new and redis.call('ZCARD', DELETED) >= MOST_REMEMBERED then return { 'many_deleted' } end
+
 local version = next_version(STATE)
 incarnation = incarnation or version
 local stored = table.concat({ incarnation, whole(capacity), text }, ' ')
@@ -31,5 +37,4 @@ redis.call('ZADD', CHANGED, version, bucket)
 redis.call('ZREM', DELETED, bucket)
 text_bytes = text_bytes + #stored - #text
 redis.call('HSET', STATE, 'version', version, 'bytes', whole(bytes), 'text_bytes', whole(text_bytes))
-forget_deleted(CHANGED, STATE, DELETED)
 return { 'put', version, incarnation }

@@ -57,6 +57,8 @@ pub enum PutDefinition {
     ManyBytes,
     /// The size of all definitions would exceed its maximum.
     ManyDefinitions,
+    /// Too many other names were deleted within a day.
+    ManyDeleted,
 }
 
 impl NewDefinition<'_> {
@@ -80,6 +82,7 @@ impl NewDefinition<'_> {
             "many_buckets" => Ok(PutDefinition::ManyBuckets),
             "many_bytes" => Ok(PutDefinition::ManyBytes),
             "many_definitions" => Ok(PutDefinition::ManyDefinitions),
+            "many_deleted" => Ok(PutDefinition::ManyDeleted),
             word => Err(BucketError::Reply { script: "put_definition", what: format!("unexpected reply `{word}`") }),
         }
     }

@@ -23,6 +23,31 @@ async fn number_and_bytes_of_all_defined_buckets_are_bounded() {
 }
 
 #[tokio::test]
+async fn what_deleted_buckets_leave_is_bounded() {
+    let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\n").await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let sized = json!({ "upstream": "https://a.example/" });
+    assert_eq!(put(&client, "a", &sized).await.status, 201);
+    assert_eq!(delete(&client, "a").await.status, 204);
+    let deleted_at: String = service.redis("ZSCORE dripfeed:{@buckets}:deleted a").await;
+    let others: Vec<String> = (1..10_000).map(|n| format!("{deleted_at} other-{n}")).collect();
+    for others in others.chunks(1000) {
+        service.redis::<u64>(&format!("ZADD dripfeed:{{@buckets}}:deleted {}", others.join(" "))).await;
+    }
+    let refused = put(&client, "b", &sized).await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (422, "many_buckets"), "{refused:?}");
+    assert!(refused.text("detail").contains("deleted within the last 24 hours"), "{refused:?}");
+    assert_eq!(put(&client, "a", &sized).await.status, 201, "the name of one of them");
+    assert_eq!(put(&client, "b", &sized).await.status, 201, "one fewer is deleted");
+    assert_eq!(put(&client, "c", &sized).await.status, 201);
+    assert_eq!(delete(&client, "c").await.status, 204);
+    assert_eq!(put(&client, "d", &sized).await.status, 422);
+    service.redis::<u64>("ZADD dripfeed:{@buckets}:deleted 1 other-1").await;
+    assert_eq!(put(&client, "d", &sized).await.status, 201, "that was more than a day ago");
+}
+
+#[tokio::test]
 async fn calls_at_once_of_a_defined_bucket_are_bounded() {
     let define = "[define]\nupstreams = [\"https://a.example\"]\nconcurrency = 20\n";
     let service = Service::new(define).await;

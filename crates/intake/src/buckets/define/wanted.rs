@@ -138,6 +138,9 @@ fn too_many(full: PutDefinition) -> Problem {
     let detail = match full {
         PutDefinition::ManyBuckets => "the number of buckets is at its maximum (define.most); delete some first",
         PutDefinition::ManyBytes => "the sum of capacity_bytes of all created buckets would exceed define.bytes",
+        PutDefinition::ManyDeleted => {
+            "too many buckets were deleted within the last 24 hours; use the name of one of them, or retry later"
+        }
         _ => "the definitions together would be too large",
     };
     Problem::new(Code::ManyBuckets, detail)
