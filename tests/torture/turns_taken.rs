@@ -1,15 +1,14 @@
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use dripfeed_tests::service::until;
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::Harness;
-use dripfeed_tests::torture::jobs::GROUPS;
+use dripfeed_tests::torture::jobs::{GROUPS, PRIORITIES};
 use dripfeed_tests::torture::monitor::Monitor;
 use dripfeed_tests::torture::report::Report;
 use dripfeed_tests::torture::run::Run;
-use dripfeed_tests::torture::turns;
+use dripfeed_tests::torture::turns::{self, Flow, place_of};
 use dripfeed_tests::wall_clock::WallClock;
 
 use crate::rows::Order;
@@ -30,13 +29,13 @@ enum Fault {
 
 const FAULTS: [Fault; 4] = [Fault::KillProcessor, Fault::StepClock, Fault::DeleteIndex, Fault::KillProcessor];
 
-/// Ten groups have a backlog before the first call. Meanwhile processors die, Redis' clock is stepped, and the index of
+/// Ten groups have a backlog of all priorities before the first call. Meanwhile processors die, Redis' clock is stepped, and the index of
 /// whose turn it is is deleted by hand.
 pub async fn run(order: Order) -> Report {
     let clock = WallClock::new();
     let mut setup = order.setup();
     setup.server.environment = clock.environment();
-    (setup.fair, setup.priorities, setup.paused) = (FAIR, false, true);
+    (setup.fair, setup.paused) = (FAIR, true);
     setup.capacity = ROOM + u32::try_from(order.load.jobs).expect("no more than a bucket holds");
     // Takes of a few jobs each, for many of them; and no more a second than so few calls at once can be, some of which
     // time out.
@@ -68,12 +67,14 @@ pub async fn run(order: Order) -> Report {
     }
     let (harness, jobs) = (Arc::clone(&run.harness), run.jobs);
     let mut report = run.finish().await;
-    let numbered = harness.upstream.calls().into_iter().filter_map(|call| Some((call.job, call.number?)));
-    let group_of: HashMap<_, _> = numbered.map(|(job, number)| (job, jobs.group_number(number))).collect();
-    let seen = turns::check(&monitor.seen(), &WEIGHTS, &group_of);
+    let flow_of = |number| Flow { priority: place_of(jobs.priority(number)), group: jobs.group_number(number) };
+    let numbered = harness.upstream.calls().into_iter().filter_map(|call| Some((call.job, flow_of(call.number?))));
+    let seen = turns::check(&monitor.seen(), &WEIGHTS, &numbered.collect());
     report.note("takes after which calls of groups that wait were compared", seen.takes);
     report.note("calls of groups that wait", seen.calls);
     report.note("farthest that two groups were apart, in percent of what they may be", seen.farthest_apart);
+    report.note("priorities of which jobs were called, the higher ones first", seen.priorities as u64);
+    report.must(seen.priorities == PRIORITIES.len(), || format!("jobs of {} priorities were called", seen.priorities));
     report.must(seen.calls >= order.load.jobs / 3, || format!("{} calls were compared", seen.calls));
     report.violations.extend(seen.violations.into_iter().take(5));
     report

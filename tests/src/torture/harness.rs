@@ -62,8 +62,6 @@ pub struct Setup {
     pub max_hold: Duration,
     /// Whose turn it is, in TOML.
     pub fair: &'static str,
-    /// Whether some jobs have a higher priority than others.
-    pub priorities: bool,
     /// Whether nothing is called until a row resumes the bucket.
     pub paused: bool,
     /// Further settings of the bucket, and further sections, in TOML.
@@ -98,7 +96,6 @@ impl Setup {
             slack: 1,
             max_hold: Duration::from_millis(20),
             fair: FAIR,
-            priorities: true,
             paused: false,
             settings: String::new(),
             sections: String::new(),
@@ -109,8 +106,7 @@ impl Setup {
     pub const fn jobs(&self) -> Jobs {
         let jobs = Jobs::new(self.seed);
         let jobs = if self.prompt { jobs.answered_promptly() } else { jobs };
-        let jobs = if self.patient { jobs.answered_patiently() } else { jobs };
-        if self.priorities { jobs } else { jobs.of_one_priority() }
+        if self.patient { jobs.answered_patiently() } else { jobs }
     }
 
     /// Each process is given its own addresses besides.

@@ -28,16 +28,16 @@ pub struct Jobs {
     prompt: bool,
     /// The upstream throttles nobody unless a row has it do so.
     patient: bool,
-    /// None has a priority.
-    one_priority: bool,
 }
 
 /// How many groups take turns.
 pub const GROUPS: usize = 10;
+/// The highest first. The one in the middle is that of jobs without one.
+pub const PRIORITIES: [&str; 3] = ["high", "normal", "low"];
 
 impl Jobs {
     pub const fn new(seed: u64) -> Self {
-        Self { seed, prompt: false, patient: false, one_priority: false }
+        Self { seed, prompt: false, patient: false }
     }
 
     #[must_use]
@@ -48,11 +48,6 @@ impl Jobs {
     #[must_use]
     pub const fn answered_patiently(self) -> Self {
         Self { patient: true, ..self }
-    }
-
-    #[must_use]
-    pub const fn of_one_priority(self) -> Self {
-        Self { one_priority: true, ..self }
     }
 
     /// For other decisions of a run; `salt` sets them apart.
@@ -95,9 +90,8 @@ impl Jobs {
     /// Most have none.
     pub fn priority(&self, number: u64) -> Option<&'static str> {
         match self.draw(number, 5).u32(0..10) {
-            _ if self.one_priority => None,
-            0 => Some("high"),
-            1 => Some("low"),
+            0 => Some(PRIORITIES[0]),
+            1 => Some(PRIORITIES[2]),
             _ => None,
         }
     }

@@ -1,19 +1,31 @@
-//! Whether callers took turns: calls per weight, after each take, as Redis itself handed them out.
+//! Whether callers took turns: calls per weight, after each take, as Redis itself handed them out. Of higher
+//! priorities first.
 
 use std::collections::{HashMap, HashSet};
 
 use dripfeed_job::JobId;
 
 use super::harness::Harness;
-use super::jobs::GROUPS;
+use super::jobs::{GROUPS, PRIORITIES};
+
+/// What a group has waiting at one priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow {
+    /// Its place among the priorities.
+    pub priority: usize,
+    pub group: usize,
+}
+
+/// Of each flow, by priority and group.
+type OfFlows<T> = [[T; GROUPS]; PRIORITIES.len()];
 
 /// A step of Redis that turns depend on.
 #[derive(Clone, Debug)]
 pub enum TurnEvent {
     /// A script begins: what the one before it did is whole.
     Script,
-    /// A job of this group was added.
-    Added(usize),
+    /// A job was added.
+    Added(Flow),
     /// These were handed out to a processor.
     Claimed(Vec<JobId>),
     /// Somebody deleted the index.
@@ -36,8 +48,9 @@ pub fn read(of_script: bool, words: &[String]) -> Option<TurnEvent> {
     let key = rest.first()?;
     match name.as_str() {
         "XADD" if *key == Harness::key("jobs") => {
-            let at = rest.iter().position(|word| word == "group")?;
-            Some(TurnEvent::Added(rest.get(at + 1)?.strip_prefix('g')?.parse().ok()?))
+            let value_of = |field: &str| rest.get(rest.iter().position(|word| word == field)? + 1);
+            let group = value_of("group")?.strip_prefix('g')?.parse().ok()?;
+            Some(TurnEvent::Added(Flow { priority: place_of(value_of("priority").map(String::as_str)), group }))
         }
         "XCLAIM" if *key == Harness::key("jobs") && words[3] != "@parked" => {
             Some(TurnEvent::Claimed(words[BEFORE_IDS..].iter().map_while(|word| word.parse().ok()).collect()))
@@ -46,6 +59,11 @@ pub fn read(of_script: bool, words: &[String]) -> Option<TurnEvent> {
         "ZREM" if *key == Harness::key("flows") && rest.iter().any(|word| word == UNSORTED) => Some(TurnEvent::Sorted),
         _ => None,
     }
+}
+
+/// Of a job's priority, if it has one.
+pub fn place_of(priority: Option<&str>) -> usize {
+    PRIORITIES.iter().position(|of| Some(*of) == priority).unwrap_or(1)
 }
 
 /// What was seen of all turns.
@@ -57,55 +75,59 @@ pub struct TurnsSeen {
     pub calls: u64,
     /// How far two groups were apart, in percent of what they may be.
     pub farthest_apart: u64,
+    /// How many there were of which jobs were called.
+    pub priorities: usize,
     pub violations: Vec<String>,
 }
 
 struct Turns<'t> {
     weights: &'t [u64; GROUPS],
-    group_of: &'t HashMap<JobId, usize>,
+    flow_of: &'t HashMap<JobId, Flow>,
     /// Jobs that were never handed out.
-    waiting: [i64; GROUPS],
+    waiting: OfFlows<i64>,
     handed_out: HashSet<JobId>,
     /// Since when calls are compared.
-    calls: [u64; GROUPS],
-    /// Whether it has waited ever since; where the index was deleted nobody has.
-    waits: [bool; GROUPS],
+    calls: OfFlows<u64>,
+    /// Whether it has waited ever since; where the index was deleted none has.
+    waits: OfFlows<bool>,
+    /// The place of the lowest priority that the last take handed out.
+    lowest: Option<usize>,
+    /// Whether all that waits is in the index.
+    is_sorted: bool,
     /// How many calls of each group lie between two at most.
     bound: u64,
     seen: TurnsSeen,
 }
 
-/// Compares the calls of groups for as long as they wait. Between any two of them calls per weight differ by at most
-/// one call of each; from a moment at which they differed, as after the index was deleted, by twice that.
-pub fn check(events: &[TurnEvent], weights: &[u64; GROUPS], group_of: &HashMap<JobId, usize>) -> TurnsSeen {
+/// Compares the calls of groups for as long as they wait at one priority. Between any two of them calls per weight
+/// differ by at most one call of each; from a moment at which they differed, as after the index was deleted, by twice
+/// that. Nothing is called while something of a higher priority waits.
+pub fn check(events: &[TurnEvent], weights: &[u64; GROUPS], flow_of: &HashMap<JobId, Flow>) -> TurnsSeen {
     let mut turns = Turns {
         weights,
-        group_of,
-        waiting: [0; GROUPS],
+        flow_of,
+        waiting: OfFlows::default(),
         handed_out: HashSet::new(),
-        calls: [0; GROUPS],
-        waits: [false; GROUPS],
+        calls: OfFlows::default(),
+        waits: OfFlows::default(),
+        lowest: None,
+        is_sorted: true,
         bound: 1,
         seen: TurnsSeen::default(),
     };
-    let (mut has_begun, mut is_new) = (false, false);
+    let mut has_begun = false;
     for event in events {
         match event {
-            TurnEvent::Script if is_new => {
-                turns.compare();
-                is_new = false;
-            }
-            TurnEvent::Script => {}
-            TurnEvent::Added(group) => turns.waiting[*group] += 1,
+            TurnEvent::Script => turns.compare(),
+            TurnEvent::Added(flow) => turns.waiting[flow.priority][flow.group] += 1,
             TurnEvent::Claimed(jobs) => {
                 if !has_begun {
                     turns.begin();
                     has_begun = true;
                 }
                 jobs.iter().for_each(|job| turns.call(*job));
-                is_new = true;
             }
-            TurnEvent::IndexDeleted => turns.waits = [false; GROUPS],
+            TurnEvent::IndexDeleted => (turns.waits, turns.is_sorted) = (OfFlows::default(), false),
             TurnEvent::Sorted if has_begun => {
                 turns.bound = 2;
                 turns.begin();
@@ -118,36 +140,63 @@ pub fn check(events: &[TurnEvent], weights: &[u64; GROUPS], group_of: &HashMap<J
 
 impl Turns<'_> {
     fn begin(&mut self) {
-        self.calls = [0; GROUPS];
-        self.waits = self.waiting.map(|waiting| waiting > 0);
+        self.calls = OfFlows::default();
+        self.waits = self.waiting.map(|groups| groups.map(|waiting| waiting > 0));
+        self.is_sorted = true;
     }
 
     fn call(&mut self, job: JobId) {
-        let Some(group) = self.group_of.get(&job).copied() else { return };
+        let Some(Flow { priority, group }) = self.flow_of.get(&job).copied() else { return };
         if self.handed_out.insert(job) {
-            self.waiting[group] -= 1;
+            self.waiting[priority][group] -= 1;
         }
-        self.calls[group] += 1;
-        self.seen.calls += u64::from(self.waits[group]);
+        self.calls[priority][group] += 1;
+        self.lowest = self.lowest.max(Some(priority));
+        self.seen.calls += u64::from(self.waits[priority][group]);
+    }
+
+    /// After a take.
+    fn compare(&mut self) {
+        let Some(lowest) = self.lowest.take() else { return };
+        if self.is_sorted {
+            self.compare_priorities(lowest);
+        }
+        for priority in 0..PRIORITIES.len() {
+            self.compare_groups(priority);
+        }
+    }
+
+    fn compare_priorities(&mut self, lowest: usize) {
+        let name = PRIORITIES[lowest];
+        for (higher, groups) in PRIORITIES.iter().zip(self.waiting).take(lowest) {
+            let waiting: i64 = groups.iter().sum();
+            if waiting > 0 {
+                self.seen
+                    .violations
+                    .push(format!("a job of {name} priority was called while {waiting} of {higher} wait"));
+            }
+        }
+        self.seen.priorities = self.seen.priorities.max(lowest + 1);
     }
 
     /// One of whom nothing waits any more gets no call that it could have had.
-    fn compare(&mut self) {
-        for (waits, waiting) in self.waits.iter_mut().zip(self.waiting) {
+    fn compare_groups(&mut self, priority: usize) {
+        for (waits, waiting) in self.waits[priority].iter_mut().zip(self.waiting[priority]) {
             *waits &= waiting > 0;
         }
-        let there: Vec<usize> = (0..GROUPS).filter(|group| self.waits[*group]).collect();
+        let there: Vec<usize> = (0..GROUPS).filter(|group| self.waits[priority][*group]).collect();
         self.seen.takes += u64::from(there.len() > 1);
         for (n, one) in there.iter().enumerate() {
             for other in &there[n + 1..] {
-                self.compare_two(*one, *other);
+                self.compare_two(priority, *one, *other);
             }
         }
     }
 
     /// Both sides times the two weights, so that nothing is rounded.
-    fn compare_two(&mut self, one: usize, other: usize) {
-        let (calls, weights) = ([one, other].map(|group| self.calls[group]), [one, other].map(|n| self.weights[n]));
+    fn compare_two(&mut self, priority: usize, one: usize, other: usize) {
+        let calls = [one, other].map(|group| self.calls[priority][group]);
+        let weights = [one, other].map(|group| self.weights[group]);
         let apart = (calls[0] * weights[1]).abs_diff(calls[1] * weights[0]);
         let most = self.bound * (weights[0] + weights[1]);
         if apart > most {
@@ -167,8 +216,13 @@ mod tests {
 
     /// Ten jobs of each of the first three groups, handed out in this order, `at_once` in each take.
     fn seen(order: &[usize], at_once: usize, weights: [u64; GROUPS]) -> TurnsSeen {
-        let group_of = (0..3).flat_map(|group| (0..10).map(move |n| (job(group, n), group))).collect();
-        let mut events: Vec<_> = (0..30).map(|n| TurnEvent::Added(n % 3)).collect();
+        seen_of([1; 3], order, at_once, weights)
+    }
+
+    fn seen_of(priorities: [usize; 3], order: &[usize], at_once: usize, weights: [u64; GROUPS]) -> TurnsSeen {
+        let flow = |group: usize| Flow { priority: priorities[group], group };
+        let flow_of = (0..3).flat_map(|group| (0..10).map(move |n| (job(group, n), flow(group)))).collect();
+        let mut events: Vec<_> = (0..30).map(|n| TurnEvent::Added(flow(n % 3))).collect();
         let mut next = [0; 3];
         for take in order.chunks(at_once) {
             let jobs = take.iter().map(|group| {
@@ -178,7 +232,7 @@ mod tests {
             events.extend([TurnEvent::Script, TurnEvent::Claimed(jobs.collect())]);
         }
         events.push(TurnEvent::Script);
-        check(&events, &weights, &group_of)
+        check(&events, &weights, &flow_of)
     }
 
     #[test]
@@ -200,5 +254,15 @@ mod tests {
         let order = [[0, 1, 2, 2, 2, 2, 2]; 2].concat().into_iter().chain([0, 1].repeat(8));
         let seen = seen(&order.collect::<Vec<_>>(), 1, weights);
         assert_eq!(seen.violations, Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_is_called_before_a_higher_priority_is_found() {
+        let priorities = [0, 1, 2];
+        let strict = [vec![0; 10], vec![1; 10], vec![2; 3]].concat();
+        let strict = seen_of(priorities, &strict, 4, [1; GROUPS]);
+        assert_eq!((strict.priorities, strict.violations), (3, Vec::new()));
+        let early = seen_of(priorities, &[vec![0; 9], vec![1]].concat(), 1, [1; GROUPS]);
+        assert_eq!(early.violations, ["a job of normal priority was called while 1 of high wait"]);
     }
 }
