@@ -205,9 +205,10 @@ check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compo
 
 # With traces, as the image is built: a build without them refuses the settings that the chart is checked with.
 .PHONY: deploy-check
-deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check Dockerfile, alerts, dashboard, metrics, chart, KEDA, units
+deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check image, alerts, dashboard, metrics, chart, KEDA, units
 	cargo build --locked --workspace --features dripfeed/otlp
 	$(HADOLINT) Dockerfile
+	tests/deploy/image $(TARGET)/debug/dripfeed $(TARGET)/deploy/image
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
 	@mkdir -p $(TARGET)/deploy/alerts

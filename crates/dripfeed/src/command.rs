@@ -18,6 +18,7 @@ mod openapi;
 mod pause;
 mod purge;
 mod push;
+mod ready;
 mod schedule;
 mod set;
 
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Print the effective settings and their origin, with secrets masked
     Config(config::Arguments),
+    /// Check that an intake or processor is ready for work: exit code 0, or 1
+    Ready(ready::Arguments),
     /// Submit a job, or a file of jobs
     Push(push::Arguments),
     /// Show all buckets, or one
@@ -110,6 +113,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: fn() -> clap:
         Command::Drain(arguments) => role::drain::run(arguments, layers).await,
         Command::Check(arguments) => check::run(&arguments, &layers).await,
         Command::Config(arguments) => config::run(&arguments, &layers),
+        Command::Ready(arguments) => ready::run(&arguments).await,
         Command::Push(arguments) => push::run(arguments).await,
         Command::Buckets(arguments) => buckets::run(&arguments).await,
         Command::Bucket(arguments) => bucket::run(arguments).await,
