@@ -75,7 +75,7 @@ def get(url: str, accept: str) -> tuple[str, str]:
 
 
 def submit(intake: str) -> int:
-    headers = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+    headers = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}
     request = urllib.request.Request(f"{intake}/v1/buckets/a-bucket/jobs", b"x", headers, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:

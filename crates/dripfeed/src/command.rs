@@ -3,18 +3,16 @@
 mod bucket;
 mod buckets;
 mod check;
-mod completions;
 mod config;
 mod dead;
+mod description;
 mod doctor;
 mod export;
 mod job;
 mod jobs;
 mod key;
 mod listing;
-mod man;
 mod measure;
-mod openapi;
 mod pause;
 mod purge;
 mod push;
@@ -24,6 +22,7 @@ mod set;
 
 use clap::Subcommand;
 
+use self::description::{completions, man, openapi};
 use self::jobs::outcomes;
 use self::measure::{bench, history, lab, report};
 use crate::exit::Failure;
