@@ -101,12 +101,13 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 	cargo build --locked --workspace
 	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed SCREENSHOTS=$(TARGET)/screenshots $(PAGE_PYTHON) tests/page/screenshots.py $(ARGS)
 
-# Apart from `make test` and `make lint`, whose builds have no exporter.
+# Apart from `make test` and `make lint`, whose builds have no exporter. Traces that are off cost no more than in these.
 .PHONY: trace-test
 trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry, and lint that build
 	cargo clippy --locked --workspace --all-targets --features dripfeed/otlp,dripfeed-tests/otlp -- --deny warnings
 	cargo build --locked --workspace --features dripfeed/otlp
 	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test cost
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
