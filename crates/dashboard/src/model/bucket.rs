@@ -114,6 +114,8 @@ pub struct Row {
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
+    /// An earlier version sends none.
+    #[serde(default)]
     pub outbox_oversized: u64,
     pub paused: bool,
     pub replicas: u64,
