@@ -12,14 +12,13 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     cargo build --locked --profile dist --package dripfeed --features otlp \
  && install -D target/dist/dripfeed /out/dripfeed
 
-# Slim and not distroless: the health check is a bash script, and a shell is at hand when something is wrong.
-# Root certificates are compiled in.
-FROM debian:bookworm-slim
+# No shell and no package manager: glibc and what the executable is linked with (tests/deploy/image compares). The health
+# check is `dripfeed ready`. Root certificates are compiled in. The Debian release is that of the first stage, for its glibc.
+FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=build /out/dripfeed /usr/local/bin/dripfeed
-COPY --chmod=0755 config/deploy/ready /usr/local/bin/ready
 COPY LICENSE /usr/share/doc/dripfeed/LICENSE
 # A number, so that an orchestrator can see that it isn't root.
 USER 10001:10001
 EXPOSE 7180 7181
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["dripfeed"]
+ENTRYPOINT ["/usr/local/bin/dripfeed"]

@@ -101,12 +101,13 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 	cargo build --locked --workspace
 	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed SCREENSHOTS=$(TARGET)/screenshots $(PAGE_PYTHON) tests/page/screenshots.py $(ARGS)
 
-# Apart from `make test` and `make lint`, whose builds have no exporter.
+# Apart from `make test` and `make lint`, whose builds have no exporter. Traces that are off cost no more than in these.
 .PHONY: trace-test
 trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry, and lint that build
 	cargo clippy --locked --workspace --all-targets --features dripfeed/otlp,dripfeed-tests/otlp -- --deny warnings
 	cargo build --locked --workspace --features dripfeed/otlp
 	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test cost
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
@@ -205,9 +206,10 @@ check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compo
 
 # With traces, as the image is built: a build without them refuses the settings that the chart is checked with.
 .PHONY: deploy-check
-deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check Dockerfile, alerts, dashboard, metrics, chart, KEDA, units
+deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check image, alerts, dashboard, metrics, chart, KEDA, units
 	cargo build --locked --workspace --features dripfeed/otlp
 	$(HADOLINT) Dockerfile
+	tests/deploy/image $(TARGET)/debug/dripfeed $(TARGET)/deploy/image
 	promtool check rules config/alerts/dripfeed.yml
 	promtool test rules config/alerts/dripfeed_test.yml
 	@mkdir -p $(TARGET)/deploy/alerts

@@ -1,6 +1,7 @@
 //! Traces as a receiver of OTLP sees them, of real processes. `make trace-test`.
 
 mod collector;
+mod logs;
 mod receiver;
 
 use std::sync::Arc;

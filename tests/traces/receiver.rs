@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::routing::post;
@@ -40,6 +40,8 @@ pub struct Received {
 pub struct Receiver {
     url: String,
     spans: Arc<watch::Sender<Vec<Received>>>,
+    /// Of each request.
+    headers: Arc<Mutex<Vec<HeaderMap>>>,
     _serving: AbortOnDropHandle<()>,
 }
 
@@ -48,19 +50,26 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("a bound port"));
         let spans = Arc::<watch::Sender<Vec<Received>>>::default();
-        let kept = Arc::clone(&spans);
+        let headers = Arc::<Mutex<Vec<HeaderMap>>>::default();
+        let (kept, kept_headers) = (Arc::clone(&spans), Arc::clone(&headers));
         let take = post(async move |headers: HeaderMap, body: Bytes| {
             let request = ExportTraceServiceRequest::decode(unpacked(&headers, body)).expect("a request of OTLP");
+            kept_headers.lock().unwrap_or_else(PoisonError::into_inner).push(headers);
             kept.send_modify(|spans| spans.extend(received(request)));
             ExportTraceServiceResponse::default().encode_to_vec()
         });
         let router = Router::new().route("/v1/traces", take);
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-        Self { url, spans, _serving: AbortOnDropHandle::new(serving) }
+        Self { url, spans, headers, _serving: AbortOnDropHandle::new(serving) }
     }
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Of each request so far.
+    pub fn headers(&self) -> Vec<HeaderMap> {
+        self.headers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn spans(&self) -> Vec<Received> {

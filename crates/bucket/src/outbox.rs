@@ -4,4 +4,5 @@
 mod blocked;
 pub(crate) mod hand_over;
 mod outcome_job;
+mod oversized;
 mod page;

@@ -3,26 +3,26 @@
 mod bucket;
 mod buckets;
 mod check;
-mod completions;
 mod config;
 mod dead;
+mod description;
 mod doctor;
 mod export;
 mod job;
 mod jobs;
 mod key;
 mod listing;
-mod man;
 mod measure;
-mod openapi;
 mod pause;
 mod purge;
 mod push;
+mod ready;
 mod schedule;
 mod set;
 
 use clap::Subcommand;
 
+use self::description::{completions, man, openapi};
 use self::jobs::outcomes;
 use self::measure::{bench, history, lab, report};
 use crate::exit::Failure;
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Print the effective settings and their origin, with secrets masked
     Config(config::Arguments),
+    /// Check that an intake or processor is ready for work: exit code 0, or 1
+    Ready(ready::Arguments),
     /// Submit a job, or a file of jobs
     Push(push::Arguments),
     /// Show all buckets, or one
@@ -110,6 +112,7 @@ pub(crate) async fn run(command: Command, layers: Layers, program: fn() -> clap:
         Command::Drain(arguments) => role::drain::run(arguments, layers).await,
         Command::Check(arguments) => check::run(&arguments, &layers).await,
         Command::Config(arguments) => config::run(&arguments, &layers),
+        Command::Ready(arguments) => ready::run(&arguments).await,
         Command::Push(arguments) => push::run(arguments).await,
         Command::Buckets(arguments) => buckets::run(&arguments).await,
         Command::Bucket(arguments) => bucket::run(arguments).await,

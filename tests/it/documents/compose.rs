@@ -159,9 +159,13 @@ async fn what_the_containers_run_works_together() {
     let of_all = client.request(Method::GET, "/metrics");
     assert_eq!(client.call(of_all, "").await.unwrap().status, 401, "the port of the API takes a key");
 
-    for process in [&intake].into_iter().chain(&processors) {
-        let port = process.url().rsplit(':').next().expect("a port").to_owned();
-        let ready = Command::new("bash").arg(root().join("config/deploy/ready")).arg(port).status().await.unwrap();
-        assert!(ready.success(), "the health check of the compose file");
+    for (service, process) in [("intake", &intake)].into_iter().chain(processors.iter().map(|one| ("processor", one))) {
+        let check = words(&services[service]["healthcheck"]["test"]);
+        let ["CMD", "dripfeed", "ready", _] = check[..] else { panic!("{check:?}: the image has no shell") };
+        let code = async || command(["ready", &process.url()]).status().await.unwrap().code();
+        assert_eq!(code().await, Some(0), "the health check of the compose file");
     }
+    let address = intake.url();
+    drop(intake);
+    assert_eq!(command(["ready", &address]).status().await.unwrap().code(), Some(1), "the intake is gone");
 }

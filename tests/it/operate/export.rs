@@ -105,3 +105,25 @@ async fn exports_show_what_the_key_may_see_and_nothing_redacted() {
     let letters = client.get("/v1/buckets/b/dead").await.expect("an answer");
     assert!(letters.json().to_string().contains("4111"), "{letters:?}");
 }
+
+/// A payload must not become a formula of the spreadsheet in which somebody opens the export.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exports_have_bytes_as_base64_and_no_formula() {
+    let upstream = Upstream::start(|_| async { Answer::Status(404) }).await;
+    let service = Service::new(&format!("[buckets.b]\nupstream = \"{}\"\n", upstream.url())).await;
+    let intake = service.intake().await;
+    for body in [&b"=HYPERLINK(1)"[..], &[0xfb, 0xff]] {
+        assert_eq!(intake.client().submit("b", body).await.expect("an answer").status, 202);
+    }
+    let _processor = service.processor().await;
+    service.drained("b").await;
+
+    let (ndjson, _) = export(&service, &intake, "", &["dead"]).await;
+    let bodies = |name: &str| -> Vec<String> {
+        documents(&ndjson).iter().filter_map(|one| one[name].as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!((bodies("body"), bodies("body_base64")), (vec!["=HYPERLINK(1)".to_owned()], vec!["+/8=".to_owned()]));
+    let (csv, _) = export(&service, &intake, "", &["dead", "--format", "csv"]).await;
+    let cells = |name: &str| column(&csv, name).into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>();
+    assert_eq!((cells("body"), cells("body_base64")), (vec!["'=HYPERLINK(1)".to_owned()], vec!["'+/8=".to_owned()]));
+}

@@ -4,6 +4,7 @@
 mod bounds;
 mod chains;
 mod kills;
+mod oversized;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -67,6 +67,8 @@ pub struct Census {
     pub dead_replayed: u64,
     /// Outcome jobs in the outbox.
     pub outbox: u64,
+    /// Those that are larger than the `capacity_bytes` of their target bucket, when the outbox was last gone over.
+    pub outbox_oversized: u64,
     /// Outcome jobs moved to their target buckets, since the bucket was created.
     pub outbox_handed_over: u64,
     /// Outcomes without an outcome job, because the chain was at its maximum length.
@@ -208,6 +210,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         dead_dropped: total("dead_dropped"),
         dead_replayed: total("replayed"),
         outbox,
+        outbox_oversized: total("outbox_oversized"),
         outbox_handed_over: total("outbox_handed_over"),
         outbox_chains: total("outbox_chains"),
     })

@@ -72,6 +72,7 @@ impl Bucket {
                 unchecked.push(kept.unchecked());
             }
         }
+        redis_bucket.examine_outbox(&mut findings).await?;
         redis_bucket.examine_totals(&mut findings).await?;
         Ok(Examination { findings: findings.into_findings(), unchecked })
     }

@@ -15,6 +15,8 @@ pub(super) struct Blocked {
     callers: HashSet<(BucketName, Option<String>)>,
     /// The first of them that may have room again.
     retry_after: Option<Duration>,
+    /// For each job that is larger than its target may ever be.
+    oversized: Vec<BucketName>,
 }
 
 impl Blocked {
@@ -28,7 +30,7 @@ impl Blocked {
                 self.callers.insert((job.to.clone(), job.caller().map(str::to_owned)));
             }
             // Others may be small enough.
-            RefusalReason::NeverFits => {}
+            RefusalReason::NeverFits => self.oversized.push(job.to.clone()),
             _ => self.block(&job.to),
         }
         let waits = [self.retry_after, refused.retry_after].into_iter().flatten();
@@ -43,6 +45,11 @@ impl Blocked {
     pub(super) fn has_all(&self, buckets: impl Iterator<Item = BucketName>) -> bool {
         let mut buckets = buckets.peekable();
         buckets.peek().is_some() && buckets.all(|bucket| self.buckets.contains(&bucket))
+    }
+
+    /// The targets of those found since the last call.
+    pub(super) fn take_oversized(&mut self) -> Vec<BucketName> {
+        std::mem::take(&mut self.oversized)
     }
 
     pub(super) const fn retry_after(&self) -> Option<Duration> {

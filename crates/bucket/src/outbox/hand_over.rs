@@ -11,6 +11,7 @@ use dripfeed_store::Bell;
 
 use super::blocked::Blocked;
 use super::outcome_job::OutcomeJob;
+use super::oversized::Oversized;
 use super::page::{NextOutcomes, PAGE};
 use crate::admission::admission_request::Origin;
 use crate::admission::{Admission, RefusalReason};
@@ -53,6 +54,7 @@ pub struct OutcomeCourier {
     at_once: usize,
     /// When the log last had a line about a bucket that isn't there.
     warned: Option<Instant>,
+    oversized: Oversized,
 }
 
 impl OutcomeCourier {
@@ -66,6 +68,7 @@ impl OutcomeCourier {
             news,
             at_once: 1,
             warned: None,
+            oversized: Oversized::default(),
         }
     }
 
@@ -99,17 +102,27 @@ impl OutcomeCourier {
         for _ in 0..PAGES {
             let page = match self.from.next_outcomes(&self.name, &self.after).await? {
                 NextOutcomes::Page(page) => page,
-                NextOutcomes::None => return Ok(HandedOver::All),
-                NextOutcomes::Elsewhere => return Ok(HandedOver::Elsewhere),
+                NextOutcomes::None => {
+                    self.after.clear();
+                    self.oversized.none(&self.from).await?;
+                    return Ok(HandedOver::All);
+                }
+                NextOutcomes::Elsewhere => {
+                    self.after.clear();
+                    self.oversized.forget();
+                    return Ok(HandedOver::Elsewhere);
+                }
             };
             let done = self.submit(page.jobs, targets, &mut blocked).await;
             self.from.remove_outcomes(&done).await?;
+            self.oversized.add(self.from.name(), &blocked.take_oversized());
             handed_over += done.len();
             self.after = page.last;
             let on_outcome = &self.from.settings().on_outcome;
             let is_end = page.read < PAGE;
             if is_end || blocked.has_all(on_outcome.targets.iter().map(|target| target.bucket.clone())) {
                 self.after.clear();
+                self.oversized.note(&self.from, is_end).await?;
                 let is_all = is_end && page.read > 0 && done.len() == page.read;
                 return Ok(if is_all { HandedOver::Some } else { waiting(&blocked) });
             }

@@ -26,6 +26,8 @@ pub struct Bucket {
     pub refused_per_s: f64,
     pub settled_per_s: f64,
     pub pace: Pace,
+    #[serde(default)]
+    pub outbox_oversized: u64,
     pub paused: bool,
     pub replicas: Vec<Replica>,
     pub totals: Totals,
@@ -112,6 +114,9 @@ pub struct Row {
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
+    /// An earlier version sends none.
+    #[serde(default)]
+    pub outbox_oversized: u64,
     pub paused: bool,
     pub replicas: u64,
 }
@@ -167,6 +172,7 @@ impl Bucket {
             effective_per_s: self.pace.effective_per_s,
             reason: self.pace.reason.clone(),
             held_for_ms: self.pace.held_for_ms,
+            outbox_oversized: self.outbox_oversized,
             paused: self.paused,
             replicas: self.replicas.len() as u64,
         }

@@ -49,6 +49,11 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
         let what_to_do = "check that the buckets of its on_outcome have room, and that their upstreams answer";
         add("bad", "stopped: its outbox is full", what_to_do);
     }
+    if bucket.outbox_oversized > 0 {
+        let waiting = numbers::counted(bucket.outbox_oversized, "outcome job is", "outcome jobs are");
+        let what_to_do = "raise capacity_bytes of that bucket, or delete them from the outbox";
+        add("bad", &format!("{waiting} larger than the bucket that on_outcome names"), what_to_do);
+    }
     if bucket.replicas == 0 && bucket.level > 0 {
         let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");
         add("bad", &format!("no processor serves it, and {waiting}"), "start one: dripfeed -c FILE processor");

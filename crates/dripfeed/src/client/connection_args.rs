@@ -58,7 +58,9 @@ impl ConnectionArgs {
     }
 }
 
-fn read_certificates(file: &Path) -> Result<Vec<u8>, Failure> {
+/// # Errors
+/// When the file can't be read.
+pub(crate) fn read_certificates(file: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable =
         |error| Failure::new(Exit::Configuration, format!("no certificates in {}: {error}", file.display()));
     std::fs::read(file).map_err(unreadable)

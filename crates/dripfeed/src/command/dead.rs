@@ -104,7 +104,7 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |letter| shown(letter, "/outcome/reason")),
 ];
 
-const CSV: [CsvColumn; 15] = [
+const CSV: [CsvColumn; 16] = [
     ("id", "/id"),
     ("bucket", "/bucket"),
     ("caller", "/caller"),
@@ -120,6 +120,7 @@ const CSV: [CsvColumn; 15] = [
     ("body", "/body"),
     ("body_base64", "/body_base64"),
     ("answer", "/outcome/body"),
+    ("answer_base64", "/outcome/base64"),
 ];
 
 pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {

@@ -18,7 +18,8 @@ pub(super) use self::csv::CsvColumn;
 
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct ExportArgs {
-    /// NDJSON: one JSON document per line; CSV: with a header line
+    /// NDJSON: one JSON document per line; CSV: with a header line, and an apostrophe before texts that a spreadsheet
+    /// would take for a formula
     #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
     format: ExportFormat,
 }

@@ -31,6 +31,12 @@ impl Intake {
         format!("redis.url={}", self.redis.url())
     }
 
+    /// Its Redis is gone, and it still runs.
+    pub(crate) async fn without_redis(self) -> Running {
+        self.redis.stop().await.unwrap();
+        self.running
+    }
+
     pub(crate) async fn end(self) {
         assert_eq!(self.running.end(), Some(0));
         self.redis.stop().await.unwrap();

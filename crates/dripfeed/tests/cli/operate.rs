@@ -39,11 +39,27 @@ fn no_server_is_unreachable_for_every_command() {
     assert_eq!(ended.code, Some(69), "{}", ended.err);
 }
 
+/// Runtimes of containers know no other codes of a health check.
+#[tokio::test]
+async fn a_role_is_ready_or_the_health_check_ends_with_1() {
+    let intake = Intake::start(BUCKET).await;
+    let server = intake.server.clone();
+    let ready = run(&["ready", &server]);
+    assert_eq!((ready.code, ready.out, ready.err), (Some(0), String::new(), String::new()));
+    let intake = intake.without_redis().await;
+    let ended = run(&["ready", &server]);
+    assert!(ended.code == Some(1) && ended.err.contains("Redis"), "{}", ended.err);
+    drop(intake);
+    let ended = run(&["ready", &server]);
+    assert!(ended.code == Some(1) && ended.err.contains("can't connect"), "{}", ended.err);
+}
+
 #[test]
 fn what_cannot_be_meant_is_usage() {
     for command in [
         [].as_slice(),
         &["fly"],
+        &["ready", "ftp://127.0.0.1:7180"],
         &["jobs", "a b"],
         &["jobs", "mail", "--state", "lost"],
         &["job", "mail", "17"],

@@ -46,6 +46,8 @@ pub(crate) struct BucketState {
     dead_bytes: u64,
     /// Outcome jobs that wait for room in their target bucket.
     outbox: u64,
+    /// Those of them that are larger than the `capacity_bytes` of their target bucket: they wait until that is raised.
+    pub(crate) outbox_oversized: u64,
     /// Age of the oldest job in the bucket; null when it is empty.
     #[schema(required)]
     oldest_age_ms: Option<u64>,
@@ -140,6 +142,7 @@ impl BucketState {
             dead: census.dead,
             dead_bytes: census.dead_bytes,
             outbox: census.outbox,
+            outbox_oversized: census.outbox_oversized,
             oldest_age_ms: census.oldest_age.map(ms_up),
             accepted_per_s: census.accepted_per_s,
             refused_per_s: census.refused_per_s,

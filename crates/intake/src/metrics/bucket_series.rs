@@ -42,7 +42,7 @@ impl BucketGauge {
     }
 }
 
-const GAUGES: [BucketGauge; 10] = [
+const GAUGES: [BucketGauge; 11] = [
     BucketGauge::new("bucket_level", "Jobs in the bucket", |s| Some(count(s.level))),
     BucketGauge::of_settings("bucket_capacity", "Maximum number of jobs in the bucket", |s| Some(count(s.capacity))),
     BucketGauge::new("bucket_in_flight", "Jobs claimed by a replica", |s| Some(count(s.in_flight))),
@@ -58,6 +58,9 @@ const GAUGES: [BucketGauge; 10] = [
     BucketGauge::new("dead_letters", "Dead letters stored", |s| Some(count(s.dead))),
     BucketGauge::new("outbox_jobs", "Outcome jobs that wait for room in their target bucket", |s| {
         Some(count(s.outbox))
+    }),
+    BucketGauge::new("outbox_oversized_jobs", "Outcome jobs larger than capacity_bytes of their target bucket", |s| {
+        Some(count(s.outbox_oversized))
     }),
     BucketGauge::of_settings("pace_target", "Configured rate in calls per second", |s| s.pace_target),
     BucketGauge::of_settings("pace_effective", "Effective rate in calls per second", |s| s.pace_effective),

@@ -40,7 +40,7 @@ pub(crate) async fn admit(
     };
     let bucket = other.as_ref().unwrap_or(bucket);
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
-    span.end(&judged);
+    span.end(bucket.name(), &judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {

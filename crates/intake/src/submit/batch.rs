@@ -111,7 +111,7 @@ async fn admit_all(
     };
     let admissions = turn.run(judging).await?;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
-    span.end_of_many(&admissions);
+    span.end_of_many(bucket.name(), &admissions);
 
     let last = admissions.iter().rev().find_map(|judged| judged.as_ref().ok());
     let limits = last.map(|judged| of_judgement(judged, intake.settings())).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The trace span of a submission; it is stored in its jobs, as the parent of the spans of their attempts.
+//! The trace span of a submission; it is stored in its jobs, as the parent of the spans of their attempts. And the line
+//! of the log, which names the trace and nothing that the caller has sent.
 
-use dripfeed_bucket::{Admission, Bucket, BucketError, Judgement};
-use dripfeed_job::Submission;
+use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement};
+use dripfeed_job::{BucketName, Submission};
 use dripfeed_trace::{ActiveSpan, TraceContext, TraceId};
 
 use crate::intake::Intake;
@@ -30,7 +31,17 @@ impl SubmissionSpan {
     }
 
     /// Ends it with what the bucket decided on its only job.
-    pub(crate) fn end(self, judged: &Result<Judgement, BucketError>) {
+    pub(crate) fn end(self, bucket: &BucketName, judged: &Result<Judgement, BucketError>) {
+        let trace_id = self.trace().map(tracing::field::display);
+        match judged.as_ref().map(|judged| &judged.admission) {
+            Ok(Admission::Admitted(Admitted { id: job, repeated, .. })) => {
+                tracing::debug!(%bucket, %job, repeated, trace_id, "job accepted");
+            }
+            Ok(Admission::Refused(refused)) => {
+                tracing::debug!(%bucket, code = Problem::refused(refused).code().as_str(), trace_id, "job refused");
+            }
+            Err(_) => {}
+        }
         let Some(mut span) = self.0 else { return };
         match judged.as_ref().map(|judged| &judged.admission) {
             Ok(Admission::Admitted(admitted)) => {
@@ -47,10 +58,12 @@ impl SubmissionSpan {
     }
 
     /// Ends it with what the bucket decided on each of its jobs.
-    pub(crate) fn end_of_many(self, judged: &[Result<Judgement, BucketError>]) {
-        let Some(mut span) = self.0 else { return };
+    pub(crate) fn end_of_many(self, bucket: &BucketName, judged: &[Result<Judgement, BucketError>]) {
+        let trace_id = self.trace().map(tracing::field::display);
         let admissions = judged.iter().flatten().map(|judged| &judged.admission);
         let admitted = admissions.filter(|admission| matches!(admission, Admission::Admitted(_))).count();
+        tracing::debug!(%bucket, jobs = judged.len(), admitted, trace_id, "batch of jobs judged");
+        let Some(mut span) = self.0 else { return };
         span.set("dripfeed.jobs", count(judged.len()));
         span.set("dripfeed.admitted", count(admitted));
         if let Some(Err(error)) = judged.iter().find(|judged| judged.is_err()) {

@@ -24,7 +24,10 @@ pub(super) async fn settle(
     let trace_id = trace.map(tracing::field::display);
     let is_retry = matches!(settlement, Settlement::Retry { .. });
     let ending = match &settlement {
-        Settlement::Complete { .. } => Some(Ending::Delivered),
+        Settlement::Complete { status, .. } => {
+            tracing::debug!(%bucket, %job, attempt, status, trace_id, "job delivered");
+            Some(Ending::Delivered)
+        }
         Settlement::Bury { reason, .. } => {
             tracing::warn!(%bucket, %job, attempt, reason, trace_id, "job dead-lettered");
             Some(Ending::Dead)

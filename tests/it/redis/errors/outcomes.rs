@@ -7,7 +7,7 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 2] = ["handed_over", "next_outcomes"];
+pub const SCRIPTS: [&str; 3] = ["handed_over", "next_outcomes", "note_oversized"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_outcome_is_handed_over_once_whatever_redis_answers() {
@@ -24,7 +24,7 @@ async fn each_outcome_is_handed_over_once_whatever_redis_answers() {
     let processor = service.role("processor", &fast).await;
     let work = buckets::open(&service.redis, buckets::settings("work")).await;
     let (begun, mut submitted) = (Instant::now(), 0);
-    for name in SCRIPTS.into_iter().chain(["admit"]) {
+    for name in ["handed_over", "next_outcomes", "admit"] {
         for fault in faults() {
             proxy.plan(name, fault, 1);
             submit(&work, job("x")).await;
@@ -40,4 +40,38 @@ async fn each_outcome_is_handed_over_once_whatever_redis_answers() {
     assert_eq!(service.counts("events").await.accepted, submitted, "one of each");
     let (log, most) = (processor.log(), most_lines(begun.elapsed().as_secs()));
     assert!(!log.contains("panicked") && log.lines().count() <= most, "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn outcome_jobs_that_never_fit_are_counted_whatever_redis_answers() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&format!(
+        "[buckets.work]\nupstream = \"{}\"\non_outcome = {{ bucket = \"events\", outcomes = [\"delivered\"] }}\n\
+         [buckets.events]\nupstream = \"http://127.0.0.1:1/\"\n",
+        upstream.url()
+    ))
+    .await;
+    // No configuration may have so little.
+    let events = buckets::open(&service.redis, buckets::settings("events")).await;
+    events.apply_overrides(&buckets::changed("capacity_bytes", "64B")).await.expect("a change");
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let url = format!("redis.url={}", proxy.url());
+    let processor = service.role("processor", &[&url, "redis.response_timeout=300ms"]).await;
+    let work = buckets::open(&service.redis, buckets::settings("work")).await;
+    let (begun, mut submitted) = (Instant::now(), 0);
+    for fault in faults() {
+        proxy.plan("note_oversized", fault, 1);
+        submit(&work, job("x")).await;
+        submitted += 1;
+        proxy.done("note_oversized").await;
+        until("all are counted", async || {
+            let counted: Option<u64> = service.redis("HGET dripfeed:{work}:tally outbox_oversized").await;
+            counted == Some(submitted)
+        })
+        .await;
+    }
+    // It says so, once a minute.
+    let (log, most) = (processor.log(), most_lines(begun.elapsed().as_secs()));
+    assert!(!log.contains("panicked") && log.lines().count() <= most, "{log}");
+    assert!(log.contains("larger than the capacity_bytes"), "{log}");
 }

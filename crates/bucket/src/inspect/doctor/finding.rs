@@ -30,13 +30,14 @@ pub enum FindingKind {
     OutcomesNotListed,
     OutcomeBytesMiscounted,
     OutboxBytesMiscounted,
+    OutcomeJobOversized,
     Lost,
 }
 
 /// Its word in scripts, what it means, and what repairing does (None: nothing can).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
-const MEANINGS: [Meaning; 19] = [
+const MEANINGS: [Meaning; 20] = [
     (
         FindingKind::Stranded,
         "stranded",
@@ -134,6 +135,12 @@ const MEANINGS: [Meaning; 19] = [
         "outbox_bytes_miscounted",
         "the byte count of the outbox is wrong",
         Some("counts again"),
+    ),
+    (
+        FindingKind::OutcomeJobOversized,
+        "outcome_job_oversized",
+        "outcome jobs larger than the capacity_bytes of their target bucket, which wait until it is raised",
+        None,
     ),
     (
         FindingKind::Lost,

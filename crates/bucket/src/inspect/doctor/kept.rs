@@ -145,6 +145,15 @@ impl RedisBucket {
         Ok(CountedBytes { moment: reply.text()?, bytes: reply.count()? })
     }
 
+    /// As the last pass over the outbox has counted them.
+    pub(super) async fn examine_outbox(&self, findings: &mut Findings) -> Result<(), BucketError> {
+        let mut oversized = redis::cmd("HGET");
+        oversized.arg(self.keys.tally()).arg("outbox_oversized");
+        let oversized: Option<u64> = self.store.command(&oversized).await?;
+        findings.many(FindingKind::OutcomeJobOversized, oversized.unwrap_or(0), "");
+        Ok(())
+    }
+
     /// Of the names and values of its entries.
     async fn bytes_of_outbox(&self) -> Result<u64, BucketError> {
         let (mut bytes, mut from) = (0, "-".to_owned());

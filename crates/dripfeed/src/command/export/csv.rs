@@ -1,4 +1,4 @@
-//! Comma-separated values (RFC 4180).
+//! Comma-separated values (RFC 4180). What isn't UTF-8 is base64, and another column says so, as in JSON.
 
 use serde_json::Value as Json;
 
@@ -12,9 +12,16 @@ pub(super) fn head(columns: &[CsvColumn]) -> String {
 pub(super) fn row(item: &Json, columns: &[CsvColumn]) -> String {
     record(columns.iter().map(|(_, pointer)| match item.pointer(pointer) {
         None | Some(Json::Null) => String::new(),
-        Some(Json::String(text)) => text.clone(),
+        Some(Json::String(text)) => inert(text),
         Some(value) => value.to_string(),
     }))
+}
+
+/// A spreadsheet would evaluate a text that begins like a formula, and callers and upstreams write these texts: such a
+/// one has an apostrophe before it. So has one that begins with an apostrophe, so that readers can remove it from all.
+fn inert(text: &str) -> String {
+    const ACTIVE: [char; 12] = ['=', '+', '-', '@', '\t', '\r', '\n', '\'', '＝', '＋', '－', '＠'];
+    if text.starts_with(ACTIVE) { format!("'{text}") } else { text.to_owned() }
 }
 
 fn record(values: impl Iterator<Item = String>) -> String {
@@ -40,5 +47,27 @@ mod tests {
         assert_eq!(head(&columns), "id,status,reason,body\r\n");
         assert_eq!(row(&item, &columns), "1-0,500,,\"a,\"\"b\"\"\nc\"\r\n");
         assert_eq!(row(&item, &[("headers", "/headers"), ("none", "/none")]), "\"[1,2]\",\r\n");
+    }
+
+    #[test]
+    fn no_text_is_a_formula_and_each_can_be_restored() {
+        let cell = |value: Json| row(&json!({ "value": value }), &[("value", "/value")]);
+        for text in ["=1+1", "+49 30 1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", "'=1"] {
+            let written = cell(text.into());
+            let written = written.trim_end_matches("\r\n").trim_matches('"');
+            assert_eq!(written.strip_prefix('\''), Some(text), "{written:?}");
+        }
+        for text in ["a=b", "1-0", "2023-11-14T22:13:20.000Z", ""] {
+            assert_eq!(cell(text.into()), format!("{text}\r\n"));
+        }
+        assert_eq!(cell((-1).into()), "-1\r\n", "a number is no formula");
+    }
+
+    #[test]
+    fn what_is_base64_is_named() {
+        let columns = [("answer", "/outcome/body"), ("answer_base64", "/outcome/base64")];
+        let answered = |outcome: Json| row(&json!({ "outcome": outcome }), &columns);
+        assert_eq!(answered(json!({"body": "/w==", "base64": true})), "/w==,true\r\n");
+        assert_eq!(answered(json!({"body": "ok"})), "ok,\r\n");
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     export: ExportArgs,
 }
 
-const CSV: [CsvColumn; 14] = [
+const CSV: [CsvColumn; 15] = [
     ("id", "/id"),
     ("bucket", "/bucket"),
     ("caller", "/caller"),
@@ -31,6 +31,7 @@ const CSV: [CsvColumn; 14] = [
     ("status", "/outcome/status"),
     ("reason", "/outcome/reason"),
     ("answer", "/outcome/body"),
+    ("answer_base64", "/outcome/base64"),
 ];
 
 pub(super) async fn run(list: &super::Arguments, arguments: &Arguments) -> Result<(), Failure> {

@@ -65,7 +65,7 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |job| shown(job, "/outcome/reason")),
 ];
 
-const CSV: [CsvColumn; 11] = [
+const CSV: [CsvColumn; 12] = [
     ("id", "/id"),
     ("bucket", "/bucket"),
     ("caller", "/caller"),
@@ -76,6 +76,7 @@ const CSV: [CsvColumn; 11] = [
     ("status", "/outcome/status"),
     ("attempts", "/outcome/attempts"),
     ("answer", "/outcome/body"),
+    ("answer_base64", "/outcome/base64"),
     ("truncated", "/outcome/truncated"),
 ];
 

@@ -1,11 +1,12 @@
 //! A bucket as a row of an event frame: numbers only, so that a frame of a thousand buckets is small.
 
+use serde::ser::SerializeTuple as _;
 use serde::{Serialize, Serializer};
 
 use super::BucketState;
 
 /// The names of the members of a row, in their order.
-pub(crate) const COLUMNS: [&str; 16] = [
+pub(crate) const COLUMNS: [&str; 17] = [
     "name",
     "level",
     "capacity",
@@ -20,6 +21,7 @@ pub(crate) const COLUMNS: [&str; 16] = [
     "effective_per_s",
     "reason",
     "held_for_ms",
+    "outbox_oversized",
     "paused",
     "replicas",
 ];
@@ -30,25 +32,25 @@ pub(crate) struct Row<'r>(pub(crate) &'r BucketState);
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(of) = self;
-        let columns = (
-            &of.name,
-            of.level,
-            of.capacity,
-            of.waiting,
-            of.in_flight,
-            of.parked,
-            of.dead,
-            of.oldest_age_ms,
-            rounded(of.accepted_per_s),
-            rounded(of.refused_per_s),
-            rounded(of.settled_per_s),
-            of.pace.effective_per_s.map(rounded),
-            of.pace.reason,
-            of.pace.held_for_ms,
-            of.paused,
-            of.replicas.len(),
-        );
-        columns.serialize(serializer)
+        let mut row = serializer.serialize_tuple(COLUMNS.len())?;
+        row.serialize_element(&of.name)?;
+        row.serialize_element(&of.level)?;
+        row.serialize_element(&of.capacity)?;
+        row.serialize_element(&of.waiting)?;
+        row.serialize_element(&of.in_flight)?;
+        row.serialize_element(&of.parked)?;
+        row.serialize_element(&of.dead)?;
+        row.serialize_element(&of.oldest_age_ms)?;
+        row.serialize_element(&rounded(of.accepted_per_s))?;
+        row.serialize_element(&rounded(of.refused_per_s))?;
+        row.serialize_element(&rounded(of.settled_per_s))?;
+        row.serialize_element(&of.pace.effective_per_s.map(rounded))?;
+        row.serialize_element(&of.pace.reason)?;
+        row.serialize_element(&of.pace.held_for_ms)?;
+        row.serialize_element(&of.outbox_oversized)?;
+        row.serialize_element(&of.paused)?;
+        row.serialize_element(&of.replicas.len())?;
+        row.end()
     }
 }
 

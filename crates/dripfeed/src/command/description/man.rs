@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 /// One page of each command, for `man dripfeed-push`.
-pub(super) fn run(Arguments { folder }: &Arguments, program: clap::Command) -> Result<(), Failure> {
+pub(in crate::command) fn run(Arguments { folder }: &Arguments, program: clap::Command) -> Result<(), Failure> {
     let shown = folder.display();
     fs::create_dir_all(folder).with_context(|| format!("can't create {shown}"))?;
     clap_mangen::generate_to(program, folder).with_context(|| format!("can't write the man pages to {shown}"))?;

@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(Arguments { shell }: &Arguments, mut program: clap::Command) -> Result<(), Failure> {
+pub(in crate::command) fn run(Arguments { shell }: &Arguments, mut program: clap::Command) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(*shell, &mut program, "dripfeed", &mut script);
     Ok(output::line(String::from_utf8_lossy(&script).trim_end())?)

@@ -3,6 +3,6 @@
 use crate::exit::Failure;
 use crate::output;
 
-pub(super) fn run() -> Result<(), Failure> {
+pub(in crate::command) fn run() -> Result<(), Failure> {
     Ok(output::json(&dripfeed_intake::openapi())?)
 }

@@ -1,0 +1,42 @@
+//! `dripfeed ready [URL]`, the health check of a container without a shell.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use dripfeed_client::{BuildError, Client, ClientError};
+use http::{HeaderMap, Method, Uri};
+
+use crate::client::read_certificates;
+use crate::exit::{Exit, Failure};
+
+/// A process that answers later is of no use to callers either.
+const TIME: Duration = Duration::from_secs(5);
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// URL of the intake or processor; its /readyz needs no key
+    #[arg(value_name = "URL", default_value = "http://127.0.0.1:7180")]
+    server: Uri,
+    /// PEM file with the certificate authorities to trust instead of the public ones
+    #[arg(long, value_name = "FILE", env = "DRIPFEED_CA")]
+    ca: Option<PathBuf>,
+}
+
+/// Whatever is wrong with the process, the code is 1: of a health check, runtimes of containers know no other.
+pub(super) async fn run(Arguments { server, ca }: &Arguments) -> Result<(), Failure> {
+    let mut client = Client::builder(server.to_string());
+    if let Some(file) = ca {
+        client = client.certificates(read_certificates(file)?);
+    }
+    let client = client.build().map_err(unusable)?;
+    let asked = client.call(Method::GET, "/readyz", HeaderMap::new(), Bytes::new());
+    let answer = tokio::time::timeout(TIME, asked).await.unwrap_or(Err(ClientError::Silent(TIME)));
+    answer.map(|_| ()).map_err(|error| Failure::of(Exit::Failure, error))
+}
+
+fn unusable(error: BuildError) -> Failure {
+    let exit = if matches!(error, BuildError::Server(_)) { Exit::Usage } else { Exit::Configuration };
+    Failure::of(exit, error)
+}
