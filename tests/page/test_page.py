@@ -98,6 +98,8 @@ class Pages(unittest.TestCase):
             f"/buckets/broken/dead/{self.letter}",
             "/services",
             "/redis?bucket=demo",
+            "/audit",
+            "/audit?bucket=demo",
             "/buckets/nope",
         ]
 
@@ -219,7 +221,7 @@ class Actions(unittest.TestCase):
             expect(page.locator("#overview .badge")).to_contain_text("paused")
             page.keyboard.press("p")
             expect(page.get_by_role("button", name="Pause")).to_be_visible()
-            page.get_by_label("capacity jobs in the bucket").fill("3")
+            page.get_by_label("capacity Maximum number").fill("3")
             page.get_by_role("button", name="Preview").click()
             expect(page.get_by_text("The level is 5")).to_be_visible()
             page.get_by_role("button", name="Apply").click()

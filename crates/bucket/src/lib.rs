@@ -69,7 +69,7 @@ pub use inspect::served::note_places::{note_places, note_places_once};
 pub use inspect::served::noted_places::{NotedPlace, noted_places};
 pub use inspect::served::{StrandedJobs, count_places, is_list_elsewhere, level_at, release_place, stranded_jobs};
 pub use inspect::slots::Slots;
-pub use operate::audit::AuditEntry;
+pub use operate::audit::{AuditEntry, LONGEST_AUDIT_TEXT};
 pub use operate::cancel::Cancel;
 pub use operate::cancel_many::CancelFilter;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};

@@ -1,6 +1,7 @@
 //! Counts the jobs of a bucket at one moment, and returns its rates.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId};
@@ -15,10 +16,10 @@ use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
-use crate::settings::Kind;
 use crate::settings::limits::BucketLimits;
 use crate::settings::max_share::MaxShare;
 use crate::settings::overrides::Overrides;
+use crate::settings::{BucketSettings, Kind};
 
 static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
@@ -53,6 +54,8 @@ pub struct Census {
     pub paused: bool,
     /// Including replicas on standby.
     pub replicas: Vec<ReplicaCensus>,
+    /// Those in force, including what was changed at run time.
+    pub settings: Arc<BucketSettings>,
     /// Settings changed at run time that differ from the configuration.
     pub overrides: Overrides,
     /// Since the bucket was created.
@@ -199,6 +202,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         pace: Pace { target, effective_per_s, reason, throttled_for, tokens, next_call: next_token },
         paused,
         replicas,
+        settings: Arc::clone(settings),
         overrides: effective.overrides.clone(),
         accepted: total("accepted"),
         refused: RefusalReason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
