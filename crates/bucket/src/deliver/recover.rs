@@ -52,7 +52,7 @@ impl RedisBucket {
 
     /// All others with their heartbeats; None when this consumer is a member no more.
     async fn heartbeat(&self, consumer: &str) -> Result<Option<HashMap<String, Option<u64>>>, BucketError> {
-        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas()]);
+        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas(), self.keys.members()]);
         let mut call = BEAT.of(self.kind).on(&keys);
         call.arg(consumer);
         let mut reply = Reply::new("beat", self.store.run::<Value>(&call).await?)?;

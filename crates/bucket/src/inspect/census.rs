@@ -98,6 +98,10 @@ pub struct Pace {
 pub struct ReplicaCensus {
     pub consumer: String,
     pub in_flight: u64,
+    /// ms since the epoch when it joined. None: it is on standby, or of an earlier version.
+    pub joined_ms: Option<u64>,
+    /// Since its latest heartbeat.
+    pub heartbeat_age: Option<Duration>,
 }
 
 impl Bucket {
@@ -130,6 +134,7 @@ impl RedisBucket {
             keys.dead(),
             keys.replicas(),
             keys.standby(),
+            keys.members(),
         ];
         let on_outcome = &effective.settings.on_outcome;
         let (mut all, plan) = effective.pack_pace(keys.and_outbox(common, on_outcome));
@@ -155,7 +160,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let next_token = Duration::from_micros(reply.count()?);
     let throttled_until_ms = reply.count()?;
     let (speed, why) = (reply.parse::<f64>()?, reply.text()?);
-    let replicas = read_replicas(reply.array()?)?;
+    let replicas = read_replicas(reply.array()?, now_us / 1000)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let paused = reply.count()? == 1;
@@ -221,12 +226,16 @@ fn slowed_by(why: &str) -> &'static str {
     if why == CUT_FOR_TIMEOUTS { "timeouts" } else { "refusals" }
 }
 
-fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
+fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, BucketError> {
     let mut replicas = Vec::new();
     while !reply.is_empty() {
-        let (consumer, in_flight) = (reply.shown()?, reply.count()?);
+        let (consumer, in_flight, times) = (reply.shown()?, reply.count()?, reply.text()?);
         if consumer != PARKED_OWNER {
-            replicas.push(ReplicaCensus { consumer, in_flight });
+            let mut times = times.split(' ').map(|ms| ms.parse::<u64>().ok());
+            let joined_ms = times.next().flatten().filter(|ms| *ms > 0);
+            // A clock that was set back shows no negative age.
+            let heartbeat_age = times.next().flatten().map(|ms| Duration::from_millis(now_ms.saturating_sub(ms)));
+            replicas.push(ReplicaCensus { consumer, in_flight, joined_ms, heartbeat_age });
         }
     }
     replicas.sort_by(|a: &ReplicaCensus, b| a.consumer.cmp(&b.consumer));

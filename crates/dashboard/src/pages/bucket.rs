@@ -33,6 +33,7 @@ use crate::web::identity::Visitor;
 /// The ids of these parts.
 const ATTENTION: &str = "attention";
 const AUDIT_LOG: &str = "audit";
+const REPLICAS: &str = "replicas";
 /// That hold the most room.
 const MOST_CALLERS: usize = 10;
 
@@ -82,7 +83,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
                 // What needs a person comes first.
                 ATTENTION => { (part) (around.panel) }
                 "overview" => { (part) (first_job(visitor, bucket)) (around.history) }
-                "details" => div.columns { (part) (around.callers) (beside(parts)) },
+                "details" => div.columns { (one(parts, REPLICAS)) (part) (around.callers) (one(parts, AUDIT_LOG)) },
                 _ => {}
             }
         }
@@ -120,6 +121,7 @@ fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) ->
     let mut parts = vec![
         (ATTENTION.to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
         ("overview".to_owned(), overview::now(visitor, bucket, paused_by)),
+        (REPLICAS.to_owned(), overview::replicas(bucket)),
         ("details".to_owned(), overview::details(bucket)),
     ];
     parts.extend(trail.map(|trail| (AUDIT_LOG.to_owned(), audit_log::of(trail))));
@@ -131,9 +133,9 @@ fn unavailable(name: &str) -> Part {
     (ATTENTION.to_owned(), attention::list(vec![attention::of_unavailable(name)]))
 }
 
-/// Beside the details, not below them.
-fn beside(parts: &[Part]) -> Markup {
-    html! { @for (_, part) in parts.iter().filter(|(id, _)| id == AUDIT_LOG) { (part) } }
+/// A part that stands beside the details or before them.
+fn one(parts: &[Part], id: &str) -> Markup {
+    html! { @for (_, part) in parts.iter().filter(|(of, _)| of == id) { (part) } }
 }
 
 pub(crate) async fn live(
