@@ -12,3 +12,4 @@ mod reader;
 mod redaction;
 mod sessions;
 mod settings;
+mod slow_log;

@@ -54,6 +54,6 @@ async fn since_when_a_replica_is_a_member_and_its_latest_heartbeat_are_shown() {
 
         first.leave().await.expect("Redis answers");
         let _third = join(&bucket, "c").await;
-        assert_eq!(members(&redis, name).await, ["c"], "who has left is forgotten");
+        assert_eq!(members(&redis, name).await, ["c"], "one that left is forgotten");
     }
 }

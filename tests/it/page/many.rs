@@ -73,7 +73,7 @@ async fn an_event_has_only_what_the_page_shows() {
     answers.for_each(async |answer| assert_eq!(answer.expect("an answer").status, 202)).await;
 
     let full = reader.text("/").await;
-    assert!(full.contains("1,001 problems") && full.contains("and 981 more"), "{full}");
+    assert!(full.contains("1,001 problems, 1 warning") && full.contains("and 982 more"), "{full}");
 
     let path = page.split("data-live=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("events");
     let path = path.replace("&amp;", "&");
@@ -83,7 +83,7 @@ async fn an_event_has_only_what_the_page_shows() {
         assert!(event.starts_with("event: frame\n") && event.len() < 100_000, "{} B: {event:.300}", event.len());
         assert!(!event.contains("bucket-b0040"), "{event}");
         let shown = ["<strong>1,001</strong>", "bucket-b0000", "bucket-b0039"];
-        let urgent = ["1,001 problems", "and 981 more", "/buckets/b0019"];
+        let urgent = ["1,001 problems, 1 warning", "and 982 more", "/buckets/b0019"];
         shown.iter().chain(&urgent).all(|part| event.contains(part))
     })
     .await;

@@ -10,7 +10,7 @@ use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
-static SCRIPT: Scripts = Scripts::new("join", include_str!("join.lua"));
+pub(crate) static SCRIPT: Scripts = Scripts::new("join", include_str!("join.lua"));
 
 /// The answer where the bucket has members, and where it was deleted.
 const OTHERS: &str = "others";

@@ -12,8 +12,8 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
-static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
-static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
+pub(crate) static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
+pub(crate) static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
 
 /// The result of a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -116,7 +116,7 @@ fn table(logs: &Logs) -> Markup {
     let others = logs.entries.len().saturating_sub(MOST_ENTRIES);
     html! {
         section.card {
-            @if logs.entries.is_empty() { p.faint { "No changes yet: pauses, settings, purges and keys are listed here." } }
+            @if logs.entries.is_empty() { p.faint { "No changes yet: pauses, settings and purges are listed here." } }
             @else {
                 div.scroll tabindex="0" role="region" aria-label="Audit log" { table {
                     (listing::head(&["of", "time", "key", "action", "detail"]))

@@ -122,7 +122,7 @@ pub(crate) fn list(notices: Vec<Notice>) -> Markup {
     list_of(notices, counts)
 }
 
-/// As [`list`], of some among so many problems and warnings.
+/// As [`list`], of some notices, with the numbers of all problems and warnings.
 pub(crate) fn list_of(mut notices: Vec<Notice>, (problems, warnings): (u64, u64)) -> Markup {
     sort(&mut notices);
     notices.truncate(MOST_SHOWN);

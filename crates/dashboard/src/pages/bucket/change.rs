@@ -60,7 +60,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
     Ok(html! {
         (listing::heading(name, &html! { "Change settings" }, "/change"))
         @if changes.is_empty() {
-            p { "Nothing would change: fill in a setting on " a href={ "/buckets/" (name) } { "the bucket's page" } "." }
+            p { "Nothing would change: fill in a setting of " a href={ "/buckets/" (name) } { "the bucket" } "." }
         } @else {
             (table(&changes))
             @for note in notes(&bucket, &changes) { p.note { (note) } }

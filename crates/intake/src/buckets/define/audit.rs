@@ -18,8 +18,8 @@ pub(super) async fn defined(bucket: &Bucket, caller: &Caller, before: Option<&De
     record_changes(bucket, caller, "define", changes).await;
 }
 
-/// Settings that whoever may read the bucket sees there, from what to what; of the others the names. A setting that
-/// isn't in a definition has its default.
+/// Settings that a reader of the bucket sees there, from what to what; of the others the names. A setting that isn't
+/// in a definition has its default.
 fn changed(before: &Definition, after: &Definition) -> Vec<String> {
     let value = |of: &Definition, setting: &RunTimeSetting| {
         let found = of.definition.pointer(&format!("/{}", setting.name.replace('.', "/")));
