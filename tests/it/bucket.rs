@@ -13,6 +13,7 @@ mod overrides;
 mod pace;
 mod pagination;
 mod replays;
+mod replicas;
 mod run_time_settings;
 mod slots;
 mod standby;

@@ -1,5 +1,6 @@
 //! The page as a browser without scripts sees it, over a real intake: sessions, forms, and text that others wrote.
 
+mod audit;
 mod dead;
 mod escaping;
 mod forms;
@@ -10,3 +11,5 @@ mod outage;
 mod reader;
 mod redaction;
 mod sessions;
+mod settings;
+mod slow_log;

@@ -148,6 +148,23 @@ class Stage:
         self.log.seek(0)
         return [int(number) for number in re.findall(rb"processor \d+ is process (\d+)", self.log.read())]
 
+    @contextmanager
+    def another_processor(self):
+        """As its own are started."""
+        one = Path(f"/proc/{self.processors_now()[-1]}")
+        words = lambda name: (one / name).read_bytes().rstrip(b"\0").split(b"\0")
+        environment = dict(word.split(b"=", 1) for word in words("environ") if b"=" in word)
+        # It ends with its standard input.
+        process = subprocess.Popen(
+            words("cmdline"), env=environment, cwd=(one / "cwd").readlink(),
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self.log,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.stdin.close()
+            process.wait(PATIENCE_S)
+
 
 @contextmanager
 def browser():

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import unittest
+from contextlib import ExitStack
 from pathlib import Path
 
 import axe_playwright_python
@@ -98,6 +99,8 @@ class Pages(unittest.TestCase):
             f"/buckets/broken/dead/{self.letter}",
             "/services",
             "/redis?bucket=demo",
+            "/audit",
+            "/audit?bucket=demo",
             "/buckets/nope",
         ]
 
@@ -219,7 +222,7 @@ class Actions(unittest.TestCase):
             expect(page.locator("#overview .badge")).to_contain_text("paused")
             page.keyboard.press("p")
             expect(page.get_by_role("button", name="Pause")).to_be_visible()
-            page.get_by_label("capacity jobs in the bucket").fill("3")
+            page.get_by_label("capacity Maximum number").fill("3")
             page.get_by_role("button", name="Preview").click()
             expect(page.get_by_text("The level is 5")).to_be_visible()
             page.get_by_role("button", name="Apply").click()
@@ -361,13 +364,53 @@ class Live(unittest.TestCase):
             page.goto(stage.address + "/buckets/orders")
             live(page)
             stage.submit("orders", 10)
-            replica = page.locator("#details tbody th")
+            replica = page.locator("#replicas tbody th")
             expect(replica).to_have_count(1)
             before = replica.text_content()
             os.kill(stage.processors_now()[-1], signal.SIGKILL)
             expect(replica.filter(has_not_text=before)).to_have_count(1)
             stage.kill()
             expect(page.locator("#live")).to_have_attribute("data-state", "gone")
+
+    def test_what_happens_is_on_the_page_with_the_second_frame_after_it(self):
+        with Stage() as stage, Watched(stage) as page, ExitStack() as started:
+            page.goto(stage.address + "/buckets/demo")
+            live(page)
+            patch = lambda body: stage.call("PATCH", "/v1/buckets/demo", body)
+            replicas = lambda number: lambda: stage.until_state("demo", lambda state: len(state["replicas"]) == number)
+            others = []
+            steps = [
+                ("a change", lambda: patch({"capacity": 77}), "#overview .tiles", "of 77,"),
+                ("a pause", lambda: stage.call("POST", "/v1/buckets/demo/pause"), "#overview .badge", "paused"),
+                ("a resumption", lambda: stage.call("POST", "/v1/buckets/demo/resume"), "#overview", "Pause"),
+                ("a change back", lambda: patch({"capacity": None}), "#overview .tiles", "of 100,"),
+            ]
+            for what, happen, selector, text in steps:
+                self.is_seen(page, happen, f"document.querySelector('{selector}').textContent.includes('{text}')", what)
+
+            shown = lambda number: f"document.querySelectorAll('#replicas tbody tr').length === {number}"
+            others += [started.enter_context(stage.another_processor()) for _ in range(4)]
+            self.is_seen(page, replicas(5), shown(5), "5 processors")
+            for processor in others:
+                processor.send_signal(signal.SIGTERM)
+            self.is_seen(page, replicas(1), shown(1), "1 processor")
+
+    def is_seen(self, page, happen, holds, what):
+        """Frames are counted where they come, not the time that they take."""
+        page.evaluate(
+            f"""() => {{ const watch = {{ frames: 0, first: 0 }}; window.watch = watch;
+            document.addEventListener("frame", () => {{ watch.frames += 1;
+            if (!watch.first && {holds}) watch.first = watch.frames; }}); }}"""
+        )
+        happen()
+        before = page.evaluate("window.watch.frames")
+        first = page.evaluate(
+            """(most) => new Promise((seen) => { const look = () => {
+            if (watch.first || watch.frames >= most) seen(watch.first);
+            else document.addEventListener("frame", look, { once: true }); }; look(); })""",
+            before + 10,
+        )
+        self.assertTrue(0 < first <= before + 2, f"{what}: frame {first}, {before} before it")
 
     def test_a_hidden_tab_asks_for_nothing(self):
         with Stage() as stage, Watched(stage) as page:

@@ -69,6 +69,12 @@ impl Bucket {
         self.redis_bucket.settings()
     }
 
+    /// The configured rate limits of submissions.
+    #[must_use]
+    pub fn limits(&self) -> BucketLimits {
+        self.redis_bucket.configured_limits()
+    }
+
     /// Of a bucket created over the API.
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! From claiming a job to recording its outcome, and recovering the jobs of dead replicas.
 
 pub(crate) mod heartbeat_watch;
-mod join;
+pub(crate) mod join;
 pub(crate) mod orphaned_claims;
 pub(crate) mod permit;
 mod precise_sleep;

@@ -6,8 +6,8 @@ use axum::routing::{get, post};
 
 use crate::dashboard::Dashboard;
 use crate::pages::{
-    bucket, buckets, cancel_many, change, dead, dead_groups, edit, export, history, job, jobs, letter, playground,
-    redis, replays, services, sign_in,
+    audit, bucket, buckets, cancel_many, dead, dead_groups, edit, export, job, jobs, letter, playground, redis,
+    replays, services, sign_in,
 };
 use crate::web::{assets, retry};
 
@@ -19,11 +19,12 @@ impl Dashboard {
             .route("/live/buckets", get(buckets::events))
             .route("/live/buckets/{bucket}", get(bucket::live))
             .route("/buckets/{bucket}", get(bucket::show))
-            .route("/buckets/{bucket}/history", get(history::show))
+            .route("/buckets/{bucket}/history", get(bucket::history::show))
             .route("/buckets/{bucket}/pause", post(bucket::pause))
             .route("/buckets/{bucket}/resume", post(bucket::resume))
             .route("/buckets/{bucket}/purge", post(bucket::purge))
-            .route("/buckets/{bucket}/change", get(change::preview).post(change::apply))
+            .route("/buckets/{bucket}/change", get(bucket::change::linked).post(bucket::change::apply))
+            .route("/buckets/{bucket}/change/preview", post(bucket::change::preview))
             .route("/buckets/{bucket}/jobs", get(jobs::show))
             .route("/buckets/{bucket}/jobs/cancel", post(cancel_many::cancel))
             .route("/buckets/{bucket}/jobs/{id}", get(job::show))
@@ -42,6 +43,7 @@ impl Dashboard {
             .route("/upstream", post(playground::upstream))
             .route("/services", get(services::show))
             .route("/services/{service}/try", post(services::check))
+            .route("/audit", get(audit::show))
             .route("/redis", get(redis::show))
             .route("/sign-in", get(sign_in::show).post(sign_in::sign_in))
             .route("/sign-out", post(sign_in::sign_out))

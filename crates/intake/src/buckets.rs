@@ -12,4 +12,6 @@ pub(crate) mod patch;
 pub(crate) mod pause;
 pub(crate) mod purge;
 pub(crate) mod scale;
+pub(crate) mod settings;
 pub(crate) mod state;
+mod value_change;

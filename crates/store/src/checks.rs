@@ -4,3 +4,4 @@ pub(crate) mod acl;
 pub(crate) mod durability_check;
 pub(crate) mod server_checks;
 pub(crate) mod server_info;
+pub(crate) mod slow_log;

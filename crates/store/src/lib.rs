@@ -30,6 +30,7 @@ pub use checks::acl::denied;
 pub use checks::durability_check::{EffectiveDurability, Shortfall, effective, given};
 pub use checks::server_checks::{ServerFinding, Severity, findings};
 pub use checks::server_info::{ServerInfo, Version};
+pub use checks::slow_log::SlowCommand;
 pub use cluster::same_slot;
 pub use connection::bell::{Bell, Ring};
 pub use connection::subscriptions::{ChannelEvent, Subscription};

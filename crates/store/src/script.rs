@@ -3,12 +3,21 @@
 mod fragment;
 mod parts;
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use redis::{Cmd, ToRedisArgs};
 
 pub use fragment::{Fragment, Fragments};
 use parts::{BrokenNeeds, ScriptParts};
+
+/// By hash: the scripts that this process has used, of a fixed number.
+static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+
+/// The name of the script with this hash, where this process knows it.
+pub(crate) fn named(sha1: &str) -> Option<&'static str> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner).get(sha1).copied()
+}
 
 /// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
 #[derive(Debug)]
@@ -54,10 +63,16 @@ impl Script {
         &self.text().source
     }
 
+    /// The hash that Redis knows it by, and from then on this process too.
+    pub fn sha1(&self) -> &str {
+        &self.text().sha1
+    }
+
     fn text(&self) -> &JoinedScript {
         self.text.get_or_init(|| {
             let source = self.parts.join();
             let sha1 = redis::Script::new(&source).get_hash().to_owned();
+            NAMES.lock().unwrap_or_else(PoisonError::into_inner).insert(sha1.clone(), self.name);
             JoinedScript { source, sha1 }
         })
     }

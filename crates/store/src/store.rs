@@ -46,6 +46,7 @@ struct Inner {
     durability: RwLock<Durability>,
     /// Whether Redis denied us CONFIG.
     config_denied: AtomicBool,
+    slow_log_denied: AtomicBool,
     subscriptions: Arc<Subscriptions>,
     backend: Backend,
     salt: Salt,
@@ -82,8 +83,16 @@ impl Store {
         let (prefix, address) = (settings.prefix.clone(), settings.url.clone());
         let durability = RwLock::new(settings.durability);
         let (subscriptions, salt) = (Arc::default(), Salt::default());
-        let inner =
-            Inner { prefix, address, durability, config_denied: AtomicBool::new(false), subscriptions, backend, salt };
+        let inner = Inner {
+            prefix,
+            address,
+            durability,
+            config_denied: AtomicBool::new(false),
+            slow_log_denied: AtomicBool::new(false),
+            subscriptions,
+            backend,
+            salt,
+        };
         let store = Self { inner: Arc::new(inner), destination: Destination::Anywhere };
         for node in store.nodes() {
             node.attempted().await?;
@@ -136,6 +145,14 @@ impl Store {
 
     pub(crate) fn config_was_denied(&self) {
         self.inner.config_denied.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_slow_log_denied(&self) -> bool {
+        self.inner.slow_log_denied.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow_log_was_denied(&self) {
+        self.inner.slow_log_denied.store(true, Ordering::Relaxed);
     }
 
     /// Where Redis is.

@@ -23,12 +23,20 @@ async fn the_page_may_have_another_address_or_none() {
 
     let apart = service.role("intake", &["intake.dashboard=127.0.0.1:0"]).await;
     assert!(!Reader::of(&apart).text("/").await.contains("<main"));
+    for path in ["/buckets/b", "/audit", "/live/buckets/b", "/assets/page.css", "/sign-in"] {
+        assert_eq!(Reader::of(&apart).get(path).await.status, 404, "{path}");
+    }
     let named = async || apart.log().contains("dashboard on http://");
     dripfeed_tests::service::until("the log names the page's address", named).await;
     let log = apart.log();
     let page = log.split("dashboard on http://").nth(1).and_then(|rest| rest.split('"').next()).expect("an address");
     let client = dripfeed_tests::client::Client::to(page.trim().parse().expect("an address"));
-    assert_eq!(client.get("/buckets/b").await.expect("an answer").status, 200);
+    for path in ["/", "/buckets/b", "/audit", "/assets/page.css"] {
+        let request = client.request(http::Method::GET, path).header("accept", "text/html");
+        let answer = client.call(request, "").await.expect("an answer");
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        assert!(path.ends_with(".css") || String::from_utf8_lossy(&answer.body).contains("<main"), "{path}");
+    }
     // The API stays where it is.
     assert_eq!(client.get("/v1/buckets").await.expect("an answer").status, 404);
 }

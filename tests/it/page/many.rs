@@ -72,6 +72,9 @@ async fn an_event_has_only_what_the_page_shows() {
     let answers = futures::stream::iter(jobs).buffer_unordered(8);
     answers.for_each(async |answer| assert_eq!(answer.expect("an answer").status, 202)).await;
 
+    let full = reader.text("/").await;
+    assert!(full.contains("1,001 problems, 1 warning") && full.contains("and 982 more"), "{full}");
+
     let path = page.split("data-live=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("events");
     let path = path.replace("&amp;", "&");
     // On a slow machine a frame may lack the state of some.
@@ -79,7 +82,9 @@ async fn an_event_has_only_what_the_page_shows() {
         let event = reader.event(&path).await;
         assert!(event.starts_with("event: frame\n") && event.len() < 100_000, "{} B: {event:.300}", event.len());
         assert!(!event.contains("bucket-b0040"), "{event}");
-        ["<strong>1,001</strong>", "bucket-b0000", "bucket-b0039"].iter().all(|part| event.contains(part))
+        let shown = ["<strong>1,001</strong>", "bucket-b0000", "bucket-b0039"];
+        let urgent = ["1,001 problems, 1 warning", "and 982 more", "/buckets/b0019"];
+        shown.iter().chain(&urgent).all(|part| event.contains(part))
     })
     .await;
     // There are others than the page knows of.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use dripfeed_bucket::*;
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, RedisSettings, SlowCommand, Store};
 use dripfeed_tests::buckets::{join, silence};
 use dripfeed_tests::journeys::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::{Process, command};
@@ -96,6 +96,7 @@ async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
         let store = guarded.store().await;
         let bucket = guarded.bucket(settings("b", kind)).await;
         go_all_ways(&bucket, &store).await;
+        assert!(SlowCommand::latest(&store).await.unwrap().is_some());
         if kind == Kind::Stream {
             go_the_ways_of_a_stream(&bucket, &guarded.admin).await;
         }
@@ -122,7 +123,7 @@ async fn whatever_is_missing_from_the_acl_is_told() {
     let replicated = BucketSettings { durability: Durability::Replicated, ..settings("b", Kind::List) };
     let buckets = [guarded.bucket(settings("b", Kind::Stream)).await, guarded.bucket(replicated).await];
     // Who lacks these is reported so in other words, or at once.
-    let otherwise = ["cluster|info", "cluster|slots", "select"];
+    let otherwise = ["cluster|info", "cluster|slots", "select", "slowlog|get"];
     for command in granted() {
         guarded.set_user([format!("-{command}").as_str()]).await;
         let mut told = Vec::new();
@@ -204,6 +205,7 @@ async fn real_processes_work_under_the_acl() {
     assert_eq!(call(Method::PUT, "/v1/services/shop/rules", rules).await, 200);
     until("a check is decided", async || call(Method::POST, "/v1/services/shop/check", "{}").await == 429).await;
     assert_eq!(call(Method::DELETE, "/v1/services/shop/rules", "").await, 204);
+    assert_eq!(call(Method::GET, "/v1/redis", "").await, 200);
     for process in [&mut intake, &mut processor] {
         process.terminate();
         assert!(process.ended().await.success(), "{}", process.log());

@@ -28,7 +28,7 @@ impl Bucket {
     pub async fn open(&self, version: u64) -> Result<Opened, BucketError> {
         let Some(incarnation) = self.incarnation() else { return Ok(Opened::Open) };
         let keys = &self.redis_bucket.keys;
-        self.clear(incarnation, vec![keys.replicas()]).await?;
+        self.clear(incarnation, vec![keys.replicas(), keys.members()]).await?;
         let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.audit()]);
         call.arg(incarnation).arg(version).arg(format!("{:016x}", fastrand::u64(..)));
         let answer: String = self.redis_bucket.store.run_durably(&call).await?;

@@ -1,11 +1,14 @@
 -- A heartbeat, and a look at the others.
 --
--- needs: at_maxmemory, kind/consumers
--- KEYS  1 jobs  2 replicas (hash), then where a list's takers are counted
+-- needs: at_maxmemory, now, kind/consumers
+-- KEYS  1 jobs  2 replicas (hash)  3 members (hash), then where a list's takers are counted
 -- ARGV  1 consumer
 -- Result  { 'fenced' }
 --         { 'alive', { consumer, heartbeats, … of all members }, { names of all who take or took and may hold jobs } }
-local JOBS, REPLICAS, consumer = KEYS[1], KEYS[2], ARGV[1]
+local JOBS, REPLICAS, MEMBERS, consumer = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 redis.call('HINCRBY', REPLICAS, consumer, 1)
+-- An earlier version noted no time when it joined.
+local joined = string.match(redis.call('HGET', MEMBERS, consumer) or '', '^%d+')
+if joined then redis.call('HSET', MEMBERS, consumer, joined .. ' ' .. whole(now_ms)) end
 return { 'alive', redis.call('HGETALL', REPLICAS), enrolled(JOBS) }

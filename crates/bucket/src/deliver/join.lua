@@ -2,12 +2,13 @@
 --
 -- needs: at_maxmemory, now, is_deleted, kind/consumers
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash)  6 control (hash),
---       then where a list's takers are counted
+--       7 members (hash), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)  4 '1': only the first
 --       5 incarnation ('': it isn't created over the API)
 -- Result  { 'joined', µs of the Redis clock }; { 'others', 0 }: only the first, and there are members; { 'gone', 0 }:
 --         the bucket was deleted, or created again: what is lost of it, the new one never had
 local JOBS, REPLICAS, PACE, TIERS, STANDBY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local MEMBERS = KEYS[7]
 local consumer, is_first_life, stood_by, only_first = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4] == '1'
 local incarnation = ARGV[5]
 
@@ -23,5 +24,10 @@ if not is_first_life and stood_by == '' and redis.call('HLEN', REPLICAS) == 0 th
   redis.call('HSETNX', PACE, 'flows', 'lost')
 end
 redis.call('HSET', REPLICAS, consumer, 0)
+-- Those that left or died since the last one joined are shown nowhere.
+for _, member in ipairs(redis.call('HKEYS', MEMBERS)) do
+  if redis.call('HEXISTS', REPLICAS, member) == 0 then redis.call('HDEL', MEMBERS, member) end
+end
+redis.call('HSET', MEMBERS, consumer, whole(now_ms) .. ' ' .. whole(now_ms))
 if stood_by ~= '' then redis.call('HDEL', STANDBY, stood_by) end
 return { 'joined', whole(now_us) }

@@ -10,7 +10,7 @@ use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
-static SCRIPT: Scripts = Scripts::new("join", include_str!("join.lua"));
+pub(crate) static SCRIPT: Scripts = Scripts::new("join", include_str!("join.lua"));
 
 /// The answer where the bucket has members, and where it was deleted.
 const OTHERS: &str = "others";
@@ -57,7 +57,15 @@ impl JoinRequest<'_> {
     async fn run(self, redis_bucket: &Arc<RedisBucket>, who: Who) -> Result<Option<Replica>, BucketError> {
         let at = self.before.map_or_else(Instant::now, |(_, asked)| asked);
         let (keys, new_jobs) = (&redis_bucket.keys, redis_bucket.new_jobs());
-        let common = vec![keys.jobs(), keys.replicas(), keys.pace(), keys.pace_tiers(), keys.standby(), keys.control()];
+        let common = vec![
+            keys.jobs(),
+            keys.replicas(),
+            keys.pace(),
+            keys.pace_tiers(),
+            keys.standby(),
+            keys.control(),
+            keys.members(),
+        ];
         let mut call = SCRIPT.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));
         call.arg(self.before.map_or_else(String::new, |(name, _)| name.to_owned())).arg(u8::from(who == Who::First));

@@ -12,7 +12,7 @@ use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
-static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
+pub(crate) static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
 
 /// What a replica knows that it holds: the jobs whose claims live.
 #[derive(Clone, Debug, Default)]

@@ -12,8 +12,8 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
-static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
-static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
+pub(crate) static BEAT: Scripts = Scripts::new("beat", include_str!("beat.lua"));
+pub(crate) static RECOVER: Scripts = Scripts::new("recover", include_str!("recover.lua"));
 
 /// The result of a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl RedisBucket {
 
     /// All others with their heartbeats; None when this consumer is a member no more.
     async fn heartbeat(&self, consumer: &str) -> Result<Option<HashMap<String, Option<u64>>>, BucketError> {
-        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas()]);
+        let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas(), self.keys.members()]);
         let mut call = BEAT.of(self.kind).on(&keys);
         call.arg(consumer);
         let mut reply = Reply::new("beat", self.store.run::<Value>(&call).await?)?;

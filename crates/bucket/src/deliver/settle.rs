@@ -20,7 +20,7 @@ use crate::script::scripts::Scripts;
 use crate::settings::Keep;
 
 /// It may cut the speed of the pace, and judges nothing by its plan.
-static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
+pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
 /// One call at a time, so that its number shows whether it was carried out.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };

@@ -18,7 +18,7 @@ use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 
-static SCRIPT: Scripts = Scripts::new("standby", include_str!("standby.lua"));
+pub(crate) static SCRIPT: Scripts = Scripts::new("standby", include_str!("standby.lua"));
 
 /// Time between two checks of a bucket, while a process is on standby for at most `FEW` buckets.
 const LOOK: Duration = Duration::from_mins(1);

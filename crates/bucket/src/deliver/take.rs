@@ -17,7 +17,7 @@ use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 use crate::settings::Kind;
 
-static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.lua"));
+pub(crate) static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.lua"));
 
 /// A question may be so much longer on its way to Redis than the one before: without this allowance the time between
 /// them, as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put

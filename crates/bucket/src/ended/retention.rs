@@ -12,7 +12,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
-static SCRIPTS: Scripts = Scripts::new("retention", include_str!("retention.lua"));
+pub(crate) static SCRIPTS: Scripts = Scripts::new("retention", include_str!("retention.lua"));
 
 /// Calls in one round: a backlog is worked off over several.
 const ROUNDS: usize = 100;

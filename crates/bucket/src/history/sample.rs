@@ -13,7 +13,7 @@ use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::scripts::Scripts;
 
 /// It looks at the pace, and grants nothing by it.
-static SCRIPTS: Scripts = Scripts::without_rules("sample", include_str!("sample.lua"));
+pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("sample", include_str!("sample.lua"));
 
 /// In the place of a look: what was counted while Redis was full came in no slot, and belongs in none that comes after.
 const LOST: &str = "lost";

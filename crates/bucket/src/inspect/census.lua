@@ -2,36 +2,41 @@
 --
 -- needs: now, pace, spend, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
---       8 standby (hash)  9 outbox (stream) where ends go elsewhere, then where a pace has its state (string), then the
---       kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) |
---       the list of each taker, takers (hash)
+--       8 standby (hash)  9 members (hash)  10 outbox (stream) where ends go elsewhere, then where a pace has its
+--       state (string), then the kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset),
+--       ranges (zset) | the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
 --       3 ms within which a parked job is due soon  4 '1' where ends go elsewhere
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
 --           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
---           { consumer, pending, … of members, of those on standby and of all who hold jobs },
+--           { consumer, pending, ms when it joined and of its latest heartbeat, '' where they aren't known, … of
+--             members, of those on standby (they haven't joined) and of all who hold jobs },
 --           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
-local METER, TALLY, DEAD, REPLICAS, STANDBY = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8]
+local METER, TALLY, DEAD, REPLICAS, STANDBY, MEMBERS = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local version, plan, has_outbox = ARGV[1], ARGV[2], ARGV[4] == '1'
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 
 -- Of a list: where the lists of the takers begin, behind the state of a pace.
-local FIRST_TAKEN = plan == '' and 9 or 10
+local FIRST_TAKEN = plan == '' and 10 or 11
 
 local level, pending, holders = count_jobs(JOBS)
 local parked = count_parked()
 pending = count_claimed(pending, holders, parked)
-local by_consumer, consumers = {}, {}
+local by_consumer, times, consumers = {}, {}, {}
 for _, key in ipairs({ REPLICAS, STANDBY }) do
   for _, consumer in ipairs(redis.call('HKEYS', key)) do by_consumer[consumer] = 0 end
 end
+local standby, members = redis.call('HGETALL', STANDBY), redis.call('HGETALL', MEMBERS)
+for i = 1, #standby, 2 do times[standby[i]] = '0 ' .. standby[i + 1] end
+for i = 1, #members, 2 do times[members[i]] = members[i + 1] end
 for _, holder in ipairs(holders) do by_consumer[holder[1]] = tonumber(holder[2]) end
 for consumer, count in pairs(by_consumer) do
   consumers[#consumers + 1] = consumer
   consumers[#consumers + 1] = count
+  consumers[#consumers + 1] = times[consumer] or ''
 end
 local pace = pace_read(PACE)
 local tokens, next_token = pace_room(pace, plan)
@@ -40,5 +45,5 @@ return {
   whole(now_us), level, parked, count_due(whole(now_ms + tonumber(ARGV[3]))), pending, redis.call('XLEN', DEAD),
   oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why or '',
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
-  has_outbox and redis.call('XLEN', KEYS[9]) or 0,
+  has_outbox and redis.call('XLEN', KEYS[10]) or 0,
 }

@@ -1,6 +1,7 @@
 //! Counts the jobs of a bucket at one moment, and returns its rates.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_job::{Ending, JobId};
@@ -15,10 +16,10 @@ use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
-use crate::settings::Kind;
 use crate::settings::limits::BucketLimits;
 use crate::settings::max_share::MaxShare;
 use crate::settings::overrides::Overrides;
+use crate::settings::{BucketSettings, Kind};
 
 static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
@@ -53,6 +54,8 @@ pub struct Census {
     pub paused: bool,
     /// Including replicas on standby.
     pub replicas: Vec<ReplicaCensus>,
+    /// Those in force, including what was changed at run time.
+    pub settings: Arc<BucketSettings>,
     /// Settings changed at run time that differ from the configuration.
     pub overrides: Overrides,
     /// Since the bucket was created.
@@ -97,6 +100,10 @@ pub struct Pace {
 pub struct ReplicaCensus {
     pub consumer: String,
     pub in_flight: u64,
+    /// ms since the epoch when it joined. None: it is on standby, or of an earlier version.
+    pub joined_ms: Option<u64>,
+    /// Since its latest heartbeat.
+    pub heartbeat_age: Option<Duration>,
 }
 
 impl Bucket {
@@ -129,6 +136,7 @@ impl RedisBucket {
             keys.dead(),
             keys.replicas(),
             keys.standby(),
+            keys.members(),
         ];
         let on_outcome = &effective.settings.on_outcome;
         let (mut all, plan) = effective.pack_pace(keys.and_outbox(common, on_outcome));
@@ -154,7 +162,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let next_token = Duration::from_micros(reply.count()?);
     let throttled_until_ms = reply.count()?;
     let (speed, why) = (reply.parse::<f64>()?, reply.text()?);
-    let replicas = read_replicas(reply.array()?)?;
+    let replicas = read_replicas(reply.array()?, now_us / 1000)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let paused = reply.count()? == 1;
@@ -201,6 +209,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         pace: Pace { target, effective_per_s, reason, throttled_for, tokens, next_call: next_token },
         paused,
         replicas,
+        settings: Arc::clone(settings),
         overrides: effective.overrides.clone(),
         accepted: total("accepted"),
         refused: RefusalReason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
@@ -220,12 +229,16 @@ fn slowed_by(why: &str) -> &'static str {
     if why == CUT_FOR_TIMEOUTS { "timeouts" } else { "refusals" }
 }
 
-fn read_replicas(mut reply: Reply) -> Result<Vec<ReplicaCensus>, BucketError> {
+fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, BucketError> {
     let mut replicas = Vec::new();
     while !reply.is_empty() {
-        let (consumer, in_flight) = (reply.shown()?, reply.count()?);
+        let (consumer, in_flight, times) = (reply.shown()?, reply.count()?, reply.text()?);
         if consumer != PARKED_OWNER {
-            replicas.push(ReplicaCensus { consumer, in_flight });
+            let mut times = times.split(' ').map(|ms| ms.parse::<u64>().ok());
+            let joined_ms = times.next().flatten().filter(|ms| *ms > 0);
+            // A clock that was set back shows no negative age.
+            let heartbeat_age = times.next().flatten().map(|ms| Duration::from_millis(now_ms.saturating_sub(ms)));
+            replicas.push(ReplicaCensus { consumer, in_flight, joined_ms, heartbeat_age });
         }
     }
     replicas.sort_by(|a: &ReplicaCensus, b| a.consumer.cmp(&b.consumer));

@@ -9,8 +9,8 @@ use crate::script::reply::Reply;
 
 /// Older entries go for newer ones.
 const MOST_ENTRIES: usize = 100;
-/// Of each text of an entry.
-const LONGEST_TEXT: usize = 300;
+/// Characters of a text of an entry: what follows is cut.
+pub const LONGEST_AUDIT_TEXT: usize = 300;
 
 /// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,6 @@ fn read(mut entry: Reply) -> Result<AuditEntry, BucketError> {
 }
 
 fn shortened(text: &str) -> &str {
-    let end = text.char_indices().nth(LONGEST_TEXT).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(LONGEST_AUDIT_TEXT).map_or(text.len(), |(end, _)| end);
     &text[..end]
 }

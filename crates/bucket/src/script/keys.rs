@@ -55,6 +55,11 @@ impl Keys {
         self.of("replicas")
     }
 
+    /// Hash: consumer → ms when it joined, and ms of its latest heartbeat.
+    pub(crate) fn members(&self) -> String {
+        self.of("members")
+    }
+
     /// Hash: name of a process that serves the bucket without being a member → ms when it was last noted.
     pub(crate) fn standby(&self) -> String {
         self.of("standby")

@@ -168,6 +168,10 @@ impl RedisBucket {
         self.effective.load().configured.clone()
     }
 
+    pub(crate) fn configured_limits(&self) -> BucketLimits {
+        self.effective.load().configured_limits.clone()
+    }
+
     pub(crate) fn effective_settings(&self) -> Arc<EffectiveSettings> {
         self.effective.load_full()
     }

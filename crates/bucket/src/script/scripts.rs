@@ -168,6 +168,12 @@ impl Scripts {
         }
     }
 
+    /// So that this process can name them by their hashes.
+    pub(crate) fn know(&self) {
+        self.stream.sha1();
+        self.list.sha1();
+    }
+
     pub(crate) fn of(&self, kind: Kind) -> &Script {
         let script = match kind {
             Kind::Stream => &self.stream,
@@ -189,6 +195,11 @@ pub(crate) struct PlannedScripts {
 impl PlannedScripts {
     pub(crate) const fn new(name: &'static str, verb: &'static str) -> Self {
         Self { with_rules: Scripts::new(name, verb), without: Scripts::without_rules(name, verb) }
+    }
+
+    pub(crate) fn know(&self) {
+        self.with_rules.know();
+        self.without.know();
     }
 
     pub(crate) fn of(&self, kind: Kind, has_plans: bool) -> &Script {

@@ -3,6 +3,8 @@
 
 use serde_json::Value as Json;
 
+use crate::settings::BucketSettings;
+use crate::settings::limits::BucketLimits;
 use crate::settings::setting_kind::SettingKind::{
     self, Count, FairBy, FlowTiers, Flows, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
 };
@@ -11,26 +13,29 @@ use crate::settings::setting_kind::SettingKind::{
 pub struct RunTimeSetting {
     /// In the configuration, in `PATCH` and for `dripfeed set`.
     pub name: &'static str,
-    /// For the API description; empty: self-explanatory.
+    /// For the API description and the dashboard.
     pub description: &'static str,
     /// For `dripfeed set`.
     pub example: &'static str,
     /// How it is parsed and applied.
     pub kind: SettingKind,
+    read: fn(&BucketSettings, &BucketLimits) -> Json,
 }
 
 pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     RunTimeSetting {
         name: "capacity",
-        description: "",
+        description: "Maximum number of jobs in the bucket.",
         example: "50",
         kind: Count(|to, count| to.settings.capacity = count),
+        read: |settings, _| settings.capacity.into(),
     },
     RunTimeSetting {
         name: "capacity_bytes",
-        description: "Bytes, or a string with a unit: `64MiB`.",
+        description: "Maximum bytes of these jobs, as a number or a string with a unit: `64MiB`.",
         example: "32MiB",
         kind: Size(|to, bytes| to.settings.capacity_bytes = bytes),
+        read: |settings, _| settings.capacity_bytes.into(),
     },
     RunTimeSetting {
         name: "max_share",
@@ -38,12 +43,14 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
             much as there is free room.",
         example: "25%",
         kind: MaxShare(|to, share| to.settings.max_share = Some(share)),
+        read: |settings, _| text(settings.max_share),
     },
     RunTimeSetting {
         name: "fair.by",
         description: "Fair queuing by `caller` or by `group`; `off`: all jobs are in one queue.",
         example: "off",
         kind: FairBy(|to, by| to.settings.fair.by = by),
+        read: |settings, _| settings.fair.by.as_str().into(),
     },
     RunTimeSetting {
         name: "fair.weights",
@@ -51,18 +58,21 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
             a whole.",
         example: r#"{"shop":4}"#,
         kind: Weights(|to, weights| to.settings.fair.weights = weights),
+        read: |settings, _| settings.fair.weights.to_json(),
     },
     RunTimeSetting {
         name: "fair.rate",
         description: "Rate limit of each caller, or group, such as `10/s`.",
         example: "10/s",
         kind: Rate(|to, rate| to.settings.fair.bounds.rate = Some(rate)),
+        read: |settings, _| text(settings.fair.bounds.rate),
     },
     RunTimeSetting {
         name: "fair.burst",
         description: "Calls of each that may start at once after an idle time.",
         example: "10",
         kind: Count(|to, burst| to.settings.fair.bounds.burst = burst),
+        read: |settings, _| settings.fair.bounds.burst.into(),
     },
     RunTimeSetting {
         name: "fair.tiers",
@@ -70,12 +80,14 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
             replaced as a whole.",
         example: r#"[{"rate":"1000/d","burst":1000}]"#,
         kind: FlowTiers(|to, tiers| to.settings.fair.bounds.tiers = tiers),
+        read: |settings, _| settings.fair.bounds.tiers.to_json(),
     },
     RunTimeSetting {
         name: "fair.max_in_flight",
         description: "Maximum concurrent calls of each, over all replicas.",
         example: "2",
         kind: Count(|to, calls| to.settings.fair.bounds.max_in_flight = Some(calls)),
+        read: |settings, _| settings.fair.bounds.max_in_flight.into(),
     },
     RunTimeSetting {
         name: "fair.flows",
@@ -83,6 +95,7 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
             `max_in_flight` and `paused`; replaced as a whole.",
         example: r#"{"shop":{"rate":"50/s","max_in_flight":10}}"#,
         kind: Flows(|to, flows| to.settings.fair.flows = flows),
+        read: |settings, _| settings.fair.flows.to_json(),
     },
     RunTimeSetting {
         name: "limits",
@@ -90,42 +103,49 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
             same id keep their counters.",
         example: r#"[{"id":"each","key":["caller"],"tiers":[{"kind":"gate","period":"1s"}]}]"#,
         kind: Limits(|to, limits| to.limits = limits),
+        read: |_, limits| limits.document().into(),
     },
     RunTimeSetting {
         name: "leak.rate",
         description: "Calls per time, such as `200/500ms`.",
         example: "10/s",
         kind: Rate(|to, rate| to.settings.leak.rate = Some(rate)),
+        read: |settings, _| text(settings.leak.rate),
     },
     RunTimeSetting {
         name: "leak.burst",
-        description: "",
+        description: "Calls that may start at once after an idle time.",
         example: "10",
         kind: Count(|to, burst| to.settings.leak.burst = burst),
+        read: |settings, _| settings.leak.burst.into(),
     },
     RunTimeSetting {
         name: "leak.tiers",
         description: "Further rate limits that each call must pass.",
         example: r#"[{"kind":"fixed","limit":10000,"period":"1d"}]"#,
         kind: PaceTiers(|to, tiers| to.settings.leak.tiers = tiers),
+        read: |settings, _| settings.leak.tiers.written().into(),
     },
     RunTimeSetting {
         name: "leak.adaptive",
         description: "Whether the rate adapts to the upstream's refusals and timeouts.",
         example: "false",
         kind: Switch(|to, adaptive| to.settings.leak.adaptive = adaptive),
+        read: |settings, _| settings.leak.adaptive.into(),
     },
     RunTimeSetting {
         name: "leak.concurrency",
         description: "Concurrent calls of each replica.",
         example: "5",
         kind: SmallCount(|to, calls| to.settings.leak.concurrency = calls),
+        read: |settings, _| settings.leak.concurrency.into(),
     },
     RunTimeSetting {
         name: "leak.max_in_flight",
         description: "Concurrent calls of all replicas.",
         example: "20",
         kind: Count(|to, calls| to.settings.leak.max_in_flight = Some(calls)),
+        read: |settings, _| settings.leak.max_in_flight.into(),
     },
 ];
 
@@ -133,6 +153,12 @@ impl RunTimeSetting {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         RUN_TIME_SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// Its value in these settings and limits, in the form of `PATCH`; null: no limit.
+    #[must_use]
+    pub fn value(&self, settings: &BucketSettings, limits: &BucketLimits) -> Json {
+        (self.read)(settings, limits)
     }
 
     /// The section, such as `leak`, or nothing; and the name in it.
@@ -156,4 +182,8 @@ impl RunTimeSetting {
             (section, name) => document[section][name] = value,
         }
     }
+}
+
+fn text(value: Option<impl ToString>) -> Json {
+    value.map(|value| value.to_string()).into()
 }

@@ -47,6 +47,11 @@ pub struct Pace {
 pub struct Replica {
     pub consumer: String,
     pub in_flight: u64,
+    /// When it became a member.
+    #[serde(default)]
+    pub since: Option<String>,
+    #[serde(default)]
+    pub heartbeat_age_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -76,6 +81,18 @@ pub struct Frame {
     buckets: Vec<Vec<Value>>,
     pub states: Vec<Bucket>,
     pub unavailable: Vec<String>,
+    /// An intake of an earlier version doesn't send it.
+    #[serde(default)]
+    attention: Attention,
+}
+
+/// What needs an operator, of all buckets.
+#[derive(Default, Deserialize)]
+struct Attention {
+    problems: u64,
+    warnings: u64,
+    /// Where a frame hasn't a row of each, of those with the most problems.
+    buckets: Vec<Vec<Value>>,
 }
 
 /// All buckets of a frame together, also where it has no rows of them because they are too many.
@@ -125,11 +142,25 @@ impl Frame {
     /// A row for each bucket of the frame, in the order of their names.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
+        self.rows_of(&self.buckets)
+    }
+
+    /// Rows of buckets that need an operator: of the most urgent ones, where there are many buckets.
+    pub(crate) fn urgent(&self) -> Vec<Row> {
+        self.rows_of(&self.attention.buckets)
+    }
+
+    /// The problems and the warnings of all buckets.
+    pub(crate) fn notices(&self) -> (u64, u64) {
+        (self.attention.problems, self.attention.warnings)
+    }
+
+    fn rows_of(&self, rows: &[Vec<Value>]) -> Vec<Row> {
         let row = |values: &Vec<Value>| {
             let members = self.columns.iter().cloned().zip(values.iter().cloned());
             serde_json::from_value(Value::Object(members.collect())).ok()
         };
-        self.buckets.iter().filter_map(row).collect()
+        rows.iter().filter_map(row).collect()
     }
 
     /// Whether it has a row of each bucket that can be read, and not only of those that were asked for.

@@ -10,6 +10,16 @@ pub(crate) struct Holders {
     pub(crate) callers: u64,
     /// By limit.
     pub(crate) limits: BTreeMap<String, LimitCounts>,
+    /// The most refusals first.
+    pub(crate) refused: Vec<RefusedCaller>,
+}
+
+/// Refusals of a caller by a limit.
+#[derive(Deserialize)]
+pub(crate) struct RefusedCaller {
+    pub(crate) caller: String,
+    pub(crate) limit: String,
+    pub(crate) refused: u64,
 }
 
 #[derive(Deserialize)]

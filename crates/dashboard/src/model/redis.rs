@@ -23,6 +23,17 @@ pub(crate) struct Server {
     pub(crate) append_fsync: Option<String>,
     pub(crate) replicas: u64,
     pub(crate) findings: Vec<ServerFinding>,
+    /// The newest first. None: Redis denies the question, or an intake of an earlier version doesn't ask it.
+    #[serde(default)]
+    pub(crate) slow_commands: Option<Vec<SlowCommand>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct SlowCommand {
+    pub(crate) at: String,
+    pub(crate) took_us: u64,
+    pub(crate) command: String,
+    pub(crate) script: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -1,55 +1,135 @@
-//! The audit log of a bucket: part of its page, reloaded after changes.
+//! `/audit`: who changed what, in all buckets and among the keys.
 
-use std::sync::Arc;
+use std::cmp::Reverse;
 
-use futures::lock::Mutex;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use futures::future::join_all;
+use maud::{Markup, html};
+use serde::Deserialize;
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::audit::AuditEntry;
-use crate::model::bucket::Bucket;
+use crate::model::bucket::ListedBucket;
+use crate::parts::layout::{self, Page};
+use crate::parts::{listing, numbers, trail};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// The newest first.
-pub(crate) type Trail = Arc<Vec<AuditEntry>>;
+/// Buckets whose logs are read for one page.
+const MOST_LOGS: usize = 64;
+const MOST_ENTRIES: usize = 200;
 
-pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Result<Trail, Failure> {
-    let path = format!("/v1/buckets/{}/audit", escaped(bucket));
-    page.api().get::<List<AuditEntry>>(visitor, &path).await.map(|list| Arc::new(list.items))
+#[derive(Deserialize)]
+pub(crate) struct AuditQuery {
+    /// Empty: all.
+    bucket: Option<String>,
 }
 
-/// Who paused a bucket that is paused, and when.
-pub(crate) fn paused_by<'t>(bucket: &Bucket, trail: &'t [AuditEntry]) -> Option<&'t AuditEntry> {
-    let latest = trail.iter().find(|entry| matches!(entry.action.as_str(), "pause" | "resume"));
-    latest.filter(|entry| bucket.paused && entry.action == "pause")
+/// The entries of several logs.
+#[derive(Default)]
+struct Logs {
+    /// With the bucket; None: of keys.
+    entries: Vec<(Option<String>, AuditEntry)>,
+    unreadable: Vec<String>,
 }
 
-/// Of a page that somebody looks at: a trail isn't read with each frame, but when the bucket was paused, resumed or
-/// changed.
-#[derive(Clone, Default)]
-pub(crate) struct LiveTrail(Arc<Mutex<Option<Known>>>);
-
-struct Known {
-    of: (bool, String),
-    trail: Trail,
-    is_final: bool,
+pub(crate) async fn show(
+    State(page): State<Dashboard>,
+    visitor: Visitor,
+    Query(AuditQuery { bucket }): Query<AuditQuery>,
+) -> Response {
+    let bucket = bucket.filter(|bucket| !bucket.is_empty());
+    match body(&page, &visitor, bucket.as_deref()).await {
+        Ok(body) => layout::show(&visitor, &Page { title: "Audit log", section: "/audit", live: None, body }),
+        Err(failure) => layout::failed(Some(&visitor), &failure),
+    }
 }
 
-impl LiveTrail {
-    /// None: it can't be read now.
-    pub(crate) async fn read(&self, page: &Dashboard, visitor: &Visitor, bucket: &Bucket) -> Option<Trail> {
-        let mut known = self.0.lock().await;
-        let of = (bucket.paused, bucket.changes.to_string());
-        let before = known.as_ref().filter(|known| known.of == of);
-        if let Some(known) = before.filter(|known| known.is_final) {
-            return Some(known.trail.clone());
+async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Result<Markup, Failure> {
+    let buckets: List<ListedBucket> = page.api().get(visitor, "/v1/buckets").await?;
+    let names: Vec<String> = buckets.items.into_iter().map(ListedBucket::into_name).collect();
+    let read: Vec<&str> = match bucket {
+        Some(bucket) => vec![bucket],
+        None => names.iter().take(MOST_LOGS).map(String::as_str).collect(),
+    };
+    let mut logs = of_buckets(page, visitor, &read).await;
+    if bucket.is_none() {
+        logs.entries.extend(of_keys(page, visitor).await?.into_iter().map(|entry| (None, entry)));
+    }
+    logs.entries.sort_by_key(|(_, entry)| Reverse(entry.at.clone()));
+    Ok(html! {
+        h1 { "Audit log" }
+        (choice(&names, bucket))
+        @if bucket.is_none() && names.len() > MOST_LOGS {
+            p.note {
+                "The logs of the first " (MOST_LOGS) " of " (numbers::count(names.len() as u64))
+                " buckets. Choose a bucket to see another one."
+            }
         }
-        // What is done is written down just after it took effect: the frame after that has it for sure.
-        let is_final = before.is_some();
-        let trail = read(page, visitor, &bucket.name).await.ok()?;
-        *known = Some(Known { of, trail: trail.clone(), is_final });
-        Some(trail)
+        @for name in &logs.unreadable { p.note data-mood="bad" { "The log of " (name) " can't be read now." } }
+        (table(&logs))
+    })
+}
+
+/// A log that can't be read is named, and the others are shown.
+async fn of_buckets(page: &Dashboard, visitor: &Visitor, names: &[&str]) -> Logs {
+    let read = names.iter().map(async |name| {
+        let path = format!("/v1/buckets/{}/audit", escaped(name));
+        page.api().get::<List<AuditEntry>>(visitor, &path).await
+    });
+    let mut logs = Logs::default();
+    for (name, read) in names.iter().zip(join_all(read).await) {
+        match read {
+            Ok(list) => logs.entries.extend(list.items.into_iter().map(|entry| (Some((*name).to_owned()), entry))),
+            Err(_) => logs.unreadable.push((*name).to_owned()),
+        }
+    }
+    logs
+}
+
+/// Of keys created over the API, for those who may see them.
+async fn of_keys(page: &Dashboard, visitor: &Visitor) -> Result<Vec<AuditEntry>, Failure> {
+    // Without a key in the configuration there are none.
+    if visitor.permissions.id.is_none() || !visitor.may("keys") {
+        return Ok(Vec::new());
+    }
+    page.api().get::<List<AuditEntry>>(visitor, "/v1/audit").await.map(|list| list.items)
+}
+
+fn choice(names: &[String], bucket: Option<&str>) -> Markup {
+    html! {
+        form.find method="get" action="/audit" {
+            label for="bucket" { "Bucket" }
+            select #bucket name="bucket" {
+                option value="" { "all" }
+                @for name in names { option selected[Some(name.as_str()) == bucket] { (name) } }
+            }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn table(logs: &Logs) -> Markup {
+    let others = logs.entries.len().saturating_sub(MOST_ENTRIES);
+    html! {
+        section.card {
+            @if logs.entries.is_empty() { p.faint { "No changes yet: pauses, settings and purges are listed here." } }
+            @else {
+                div.scroll tabindex="0" role="region" aria-label="Audit log" { table {
+                    (listing::head(&["of", "time", "key", "action", "detail"]))
+                    tbody { @for (bucket, entry) in logs.entries.iter().take(MOST_ENTRIES) { tr {
+                        th scope="row" { @match bucket {
+                            Some(bucket) => a href={ "/buckets/" (bucket) } { (bucket) },
+                            None => "API keys",
+                        } }
+                        (trail::cells(entry))
+                    } } }
+                } }
+                @if others > 0 { p.faint { "and " (numbers::counted(others as u64, "older entry", "older entries")) } }
+            }
+        }
     }
 }

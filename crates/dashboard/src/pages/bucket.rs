@@ -1,5 +1,10 @@
 //! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
+pub(crate) mod change;
+pub(crate) mod history;
+mod settings;
+mod trail;
+
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
@@ -7,18 +12,19 @@ use axum::response::Response;
 use http::Method;
 use maud::{Markup, html};
 
+use self::history::Window;
+use self::trail::LiveTrail;
 use crate::dashboard::Dashboard;
 use crate::live::{self, Part, Watcher};
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
 use crate::model::holders::Holders;
 use crate::model::job::Purged;
-use crate::pages::audit::{self, LiveTrail};
 use crate::pages::done::{Done, after};
-use crate::pages::history::{self, Window};
-use crate::pages::{change, playground};
+use crate::pages::playground;
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, attention, drawing, holders, listing, overview, teach, trail};
+use crate::parts::trail as audit_log;
+use crate::parts::{action, attention, drawing, holders, listing, overview, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -27,6 +33,7 @@ use crate::web::identity::Visitor;
 /// The ids of these parts.
 const ATTENTION: &str = "attention";
 const AUDIT_LOG: &str = "audit";
+const REPLICAS: &str = "replicas";
 /// That hold the most room.
 const MOST_CALLERS: usize = 10;
 
@@ -40,13 +47,14 @@ pub(crate) async fn show(
     match page.bucket(&visitor, &name).await {
         Ok(bucket) => {
             // What the bucket is doing matters more than that its trail can't be read.
-            let trail = audit::read(&page, &visitor, &name).await.ok();
+            let trail = trail::read(&page, &visitor, &name).await.ok();
             let path = format!("/v1/buckets/{}/holders?limit={MOST_CALLERS}", escaped(&name));
             let found = page.api().get::<Holders>(&visitor, &path).await;
             let around = Around {
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
                 callers: found.map_or_else(|_| html! {}, |found| holders::of(&bucket, &found)),
+                settings: settings::section(&page, &visitor, &name).await,
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
             let body = body(&visitor, &bucket, &parts, &around, &done);
@@ -62,6 +70,7 @@ struct Around {
     history: Markup,
     panel: Markup,
     callers: Markup,
+    settings: Markup,
 }
 
 fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, done: &Done) -> Markup {
@@ -74,12 +83,12 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
                 // What needs a person comes first.
                 ATTENTION => { (part) (around.panel) }
                 "overview" => { (part) (first_job(visitor, bucket)) (around.history) }
-                "details" => div.columns { (part) (around.callers) (audit_log(parts)) },
+                "details" => div.columns { (one(parts, REPLICAS)) (part) (around.callers) (one(parts, AUDIT_LOG)) },
                 _ => {}
             }
         }
+        (around.settings)
         @if visitor.may("operate") {
-            (change::form(bucket))
             section.card.row {
                 div {
                     h2 { "Purge" }
@@ -108,13 +117,14 @@ fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
 
 /// What changes with each frame.
 fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) -> Vec<Part> {
-    let paused_by = trail.and_then(|trail| audit::paused_by(bucket, trail));
+    let paused_by = trail.and_then(|trail| trail::paused_by(bucket, trail));
     let mut parts = vec![
         (ATTENTION.to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
         ("overview".to_owned(), overview::now(visitor, bucket, paused_by)),
+        (REPLICAS.to_owned(), overview::replicas(bucket)),
         ("details".to_owned(), overview::details(bucket)),
     ];
-    parts.extend(trail.map(|trail| (AUDIT_LOG.to_owned(), trail::of(trail))));
+    parts.extend(trail.map(|trail| (AUDIT_LOG.to_owned(), audit_log::of(trail))));
     parts
 }
 
@@ -123,9 +133,9 @@ fn unavailable(name: &str) -> Part {
     (ATTENTION.to_owned(), attention::list(vec![attention::of_unavailable(name)]))
 }
 
-/// Beside the details, not below them.
-fn audit_log(parts: &[Part]) -> Markup {
-    html! { @for (_, part) in parts.iter().filter(|(id, _)| id == AUDIT_LOG) { (part) } }
+/// A part that stands beside the details or before them.
+fn one(parts: &[Part], id: &str) -> Markup {
+    html! { @for (_, part) in parts.iter().filter(|(of, _)| of == id) { (part) } }
 }
 
 pub(crate) async fn live(

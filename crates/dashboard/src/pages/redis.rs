@@ -10,7 +10,7 @@ use crate::model::List;
 use crate::model::bucket::ListedBucket;
 use crate::model::redis::{Examination, Redis, Server};
 use crate::parts::layout::{self, Page};
-use crate::parts::{attention, bar, card, listing, numbers};
+use crate::parts::{attention, bar, card, listing, numbers, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -103,6 +103,29 @@ fn one(server: &Server, worst_case: u64) -> Markup {
             }
             (bar::drawn(&format!("memory in use: {used}"), &[("in-flight", server.used_memory)], most))
             p.faint { (used) " of " (numbers::bytes(most)) ", " (most_is) }
+            h3 { "Slow commands" }
+            (slow(server))
+        }
+    }
+}
+
+fn slow(server: &Server) -> Markup {
+    html! {
+        @match server.slow_commands.as_deref() {
+            None => p.faint {
+                "Redis refuses " code { "SLOWLOG GET" } ". Grant the Redis user " code { "+slowlog|get" }
+                " and restart the intake to see them."
+            },
+            Some([]) => p.faint { "None: no command took longer than " code { "slowlog-log-slower-than" } "." },
+            Some(commands) => div.scroll tabindex="0" role="region" aria-label="Slow commands" { table {
+                (listing::head(&["time", "#took", "command", "script"]))
+                tbody { @for command in commands { tr {
+                    td { (when::ago(&command.at)) }
+                    td.number { (numbers::count(command.took_us)) " µs" }
+                    td { code { (command.command) } }
+                    td { @match &command.script { Some(name) => code { (name) }, None => "–" } }
+                } } }
+            } },
         }
     }
 }

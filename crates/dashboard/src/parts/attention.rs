@@ -115,13 +115,24 @@ pub fn sort(notices: &mut [Notice]) {
     notices.sort_by_key(|notice| notice.mood != "bad");
 }
 
-/// The worst first; a sentence when nothing needs anybody.
-pub(crate) fn list(mut notices: Vec<Notice>) -> Markup {
-    sort(&mut notices);
+/// How many are problems, and how many warnings.
+pub(crate) fn counts(notices: &[Notice]) -> (u64, u64) {
     let problems = notices.iter().filter(|notice| notice.mood == "bad").count();
-    let others = notices.len().saturating_sub(MOST_SHOWN);
-    let title = title(problems as u64, (notices.len() - problems) as u64);
+    (problems as u64, (notices.len() - problems) as u64)
+}
+
+/// The worst first; a sentence when nothing needs anybody.
+pub(crate) fn list(notices: Vec<Notice>) -> Markup {
+    let counts = counts(&notices);
+    list_of(notices, counts)
+}
+
+/// As [`list`], of some notices, with the numbers of all problems and warnings.
+pub(crate) fn list_of(mut notices: Vec<Notice>, (problems, warnings): (u64, u64)) -> Markup {
+    sort(&mut notices);
     notices.truncate(MOST_SHOWN);
+    let title = title(problems, warnings);
+    let others = (problems + warnings).saturating_sub(notices.len() as u64);
     html! {
         section.attention #attention aria-label="What needs attention" data-problems=(problems) {
             @if notices.is_empty() {
@@ -130,7 +141,7 @@ pub(crate) fn list(mut notices: Vec<Notice>) -> Markup {
                 h2 { (title) }
                 ul {
                     @for notice in &notices { (one(notice)) }
-                    @if others > 0 { li.faint { "and " (numbers::count(others as u64)) " more" } }
+                    @if others > 0 { li.faint { "and " (numbers::count(others)) " more" } }
                 }
             }
         }

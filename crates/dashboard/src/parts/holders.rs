@@ -26,6 +26,10 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders) -> Markup {
                 @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
             }
             @if !holders.limits.is_empty() { (limits(holders)) }
+            @if !holders.refused.is_empty() { (refused(holders)) }
+            @if !holders.limits.is_empty() || !holders.refused.is_empty() {
+                p.faint { "Counted by this intake since it started." }
+            }
         }
     }
 }
@@ -41,6 +45,18 @@ fn limits(holders: &Holders) -> Markup {
                 td.number { (numbers::count(counts.shadow_refused)) }
             } } }
         } }
-        p.faint { "Counted by this intake since it started." }
+    }
+}
+
+fn refused(holders: &Holders) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Refused callers" { table {
+            (listing::head(&["refused caller", "by", "#refused"]))
+            tbody { @for found in &holders.refused { tr {
+                th scope="row" { (found.caller) }
+                td { (found.limit) }
+                td.number { (numbers::count(found.refused)) }
+            } } }
+        } }
     }
 }

@@ -9,7 +9,8 @@ use crate::web::answer;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-const SECTIONS: [(&str, &str); 3] = [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis")];
+const SECTIONS: [(&str, &str); 4] =
+    [("/", "Buckets"), ("/services", "Services"), ("/redis", "Redis"), ("/audit", "Audit")];
 
 const KEYS: [(&str, &str); 5] = [
     ("?", "show keyboard shortcuts"),

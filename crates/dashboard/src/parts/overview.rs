@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::model::audit::AuditEntry;
-use crate::model::bucket::{Bucket, Row};
+use crate::model::bucket::{Bucket, Replica, Row};
 use crate::parts::leak::State;
 use crate::parts::{action, card, drawing, leak, listing, numbers, policy, when};
 use crate::web::identity::Visitor;
@@ -66,26 +66,39 @@ fn tiles(bucket: &Bucket, row: &Row) -> Markup {
     }
 }
 
+/// A part of the page that is apart, as ages of heartbeats change with each frame.
+pub(crate) fn replicas(bucket: &Bucket) -> Markup {
+    html! {
+        section.card #replicas {
+            h2 { "Replicas" }
+            @if bucket.replicas.is_empty() {
+                p.faint { "No processor serves this bucket. Start one: " code { "dripfeed -c FILE processor" } }
+            } @else {
+                div.scroll tabindex="0" role="region" aria-label="Replicas" { table {
+                    (listing::head(&["replica", "#in flight", "member since", "#heartbeat"]))
+                    tbody { @for replica in &bucket.replicas { (one(replica)) } }
+                } }
+            }
+        }
+    }
+}
+
+fn one(replica: &Replica) -> Markup {
+    let heartbeat = replica.heartbeat_age_ms.map(|ms| format!("{} ago", numbers::time(ms / 1000 * 1000)));
+    html! {
+        tr {
+            th scope="row" { (replica.consumer) }
+            td.number { (numbers::count(replica.in_flight)) }
+            td { @match &replica.since { Some(at) => (when::ago(at)), None => "–" } }
+            td.number { (card::or_dash(heartbeat)) }
+        }
+    }
+}
+
 pub(crate) fn details(bucket: &Bucket) -> Markup {
     let totals = &bucket.totals;
     html! {
         div #details {
-            section.card {
-                h2 { "Replicas" }
-                @if bucket.replicas.is_empty() {
-                    p.faint { "No processor serves this bucket. Start one: " code { "dripfeed -c FILE processor" } }
-                } @else {
-                    div.scroll tabindex="0" role="region" aria-label="Replicas" { table {
-                        (listing::head(&["replica", "#in flight"]))
-                        tbody { @for replica in &bucket.replicas {
-                            tr {
-                                th scope="row" { (replica.consumer) }
-                                td.number { (numbers::count(replica.in_flight)) }
-                            }
-                        } }
-                    } }
-                }
-            }
             section.card.totals {
                 h2 { "Totals" }
                 dl.numbers {

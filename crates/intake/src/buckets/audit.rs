@@ -2,12 +2,12 @@
 
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
-use dripfeed_bucket::{AuditEntry, Bucket, BucketError, Overrides};
+use dripfeed_bucket::{AuditEntry, Bucket, BucketError};
 use dripfeed_limit::ServiceName;
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::buckets::value_change;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -61,6 +61,13 @@ pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detai
     }
 }
 
+/// As [`record`], of settings that were changed: in as many entries as have room for what each was and is.
+pub(crate) async fn record_changes(bucket: &Bucket, caller: &Caller, action: &str, changes: Vec<String>) {
+    for detail in value_change::joined(changes) {
+        record(bucket, caller, action, &detail).await;
+    }
+}
+
 /// As [`record`], of what is done in parts: also when it failed, because what was done until then stays.
 pub(crate) async fn record_parts<T>(
     bucket: &Bucket,
@@ -77,18 +84,4 @@ pub(crate) async fn record_parts<T>(
 /// Notes in the log what was done with the rules of a service.
 pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str) {
     tracing::info!(%service, key = caller.id(), action, "audit");
-}
-
-/// `leak.rate: 5/s → 10/s`, for each setting of a change.
-pub(crate) fn changes(before: &Overrides, wanted: &Overrides) -> String {
-    let value = |overrides: &Overrides, name: &str| {
-        let found = overrides.iter().find(|(setting, _)| setting.name == name).and_then(|(_, value)| value.cloned());
-        found.map_or_else(|| "as configured".to_owned(), |value| text(&value))
-    };
-    let change = |name: &str| format!("{name}: {} → {}", value(before, name), value(wanted, name));
-    wanted.iter().map(|(setting, _)| change(setting.name)).collect::<Vec<_>>().join(", ")
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -8,6 +8,7 @@ use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, Leak, Overrides};
 use crate::buckets::audit;
 use crate::buckets::patch::Patch;
 use crate::buckets::state::BucketState;
+use crate::buckets::value_change;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -30,15 +31,15 @@ pub(crate) async fn change(
     let body = body::read(body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
-    let before = bucket.census().await?.overrides;
+    let before = bucket.census().await?;
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
-        check_burst_fits(&bucket, &before.clone().and(overrides.clone()))?;
+        check_burst_fits(&bucket, &before.overrides.clone().and(overrides.clone()))?;
     }
     if ["fair.rate", "fair.burst", "fair.flows"].iter().any(|name| overrides.has(name)) {
-        check_bursts_of_each_fit(&bucket, &before.clone().and(overrides.clone()))?;
+        check_bursts_of_each_fit(&bucket, &before.overrides.clone().and(overrides.clone()))?;
     }
     bucket.apply_overrides(&overrides).await?;
-    audit::record(&bucket, &caller, "change", &audit::changes(&before, &overrides)).await;
+    audit::record_changes(&bucket, &caller, "change", value_change::all(&bucket, &before, &overrides)).await;
     BucketState::of(&bucket).await.map(axum::Json)
 }
 

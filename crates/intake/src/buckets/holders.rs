@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::intake::Intake;
+use crate::metrics::RefusedCaller;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
@@ -59,7 +60,8 @@ pub(crate) async fn holders(
     for (limit, verdict, count) in intake.metrics().limit_verdicts(bucket.name()) {
         limits.entry(limit).or_default().set(verdict, count);
     }
-    Ok(Json(HolderSummary { items: holders.into_iter().map(HeldRoom::from).collect(), callers, limits }))
+    let refused = intake.metrics().refused_callers(bucket.name()).into_iter().map(Refusals::from).collect();
+    Ok(Json(HolderSummary { items: holders.into_iter().map(HeldRoom::from).collect(), callers, limits, refused }))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -70,6 +72,26 @@ pub(crate) struct HolderSummary {
     callers: u64,
     /// Decisions of this intake since it started, by limit, including `max_share`.
     limits: BTreeMap<String, LimitCounts>,
+    /// The callers that this intake has refused most often since it started, by limit: at most 32 pairs. With more of
+    /// them, a count may be too high.
+    refused: Vec<Refusals>,
+}
+
+/// Refused submissions of a caller.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RefusedCaller)]
+struct Refusals {
+    caller: String,
+    /// The id of the limit, `max_share`, or the code of the problem if no limit of the caller refused, such as
+    /// `bucket_full`.
+    limit: String,
+    refused: u64,
+}
+
+impl From<RefusedCaller> for Refusals {
+    fn from(RefusedCaller { caller, limit, refused }: RefusedCaller) -> Self {
+        Self { caller, limit, refused }
+    }
 }
 
 /// The jobs of a caller in the bucket, including those in flight.

@@ -1,6 +1,7 @@
 //! The state of a bucket: level, rates and settings.
 
 pub(crate) mod row;
+pub(crate) mod urgency;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::openapi::rules::Policy;
 use crate::problem::Problem;
+use crate::request::time;
 
 /// How many buckets one request reads at once: those of others wait behind no more.
 pub(crate) const READ_AT_ONCE: usize = 64;
@@ -86,7 +88,14 @@ struct PaceState {
 #[schema(as = Replica)]
 struct ReplicaState {
     consumer: String,
+    /// Its concurrent calls.
     in_flight: u64,
+    /// When it became a member. Null: it is on standby, or runs an earlier version.
+    #[schema(required)]
+    since: Option<String>,
+    /// Time since its latest heartbeat. Null: it runs an earlier version.
+    #[schema(required)]
+    heartbeat_age_ms: Option<u64>,
 }
 
 /// Counts since the bucket was created.
@@ -178,7 +187,12 @@ impl From<Pace> for PaceState {
 
 impl From<ReplicaCensus> for ReplicaState {
     fn from(replica: ReplicaCensus) -> Self {
-        Self { consumer: replica.consumer, in_flight: replica.in_flight }
+        Self {
+            consumer: replica.consumer,
+            in_flight: replica.in_flight,
+            since: replica.joined_ms.map(time::show),
+            heartbeat_age_ms: replica.heartbeat_age.map(ms_up),
+        }
     }
 }
 

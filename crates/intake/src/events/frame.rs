@@ -1,16 +1,21 @@
 //! The content of one event.
 
+use std::cmp::Reverse;
+
 use dripfeed_auth::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::buckets::state::BucketState;
 use crate::buckets::state::row::{COLUMNS, Row};
+use crate::buckets::state::urgency::Urgency;
 use crate::readings::Reading;
 use crate::request::time;
 
 /// Beyond this many buckets a frame has rows of those alone whose whole state was asked for.
 const MOST_ROWS: usize = 1000;
+/// Of buckets that need an operator, where there are more.
+const MOST_URGENT: usize = 100;
 
 /// The state of the buckets that the caller may access, at one moment.
 #[derive(Serialize, ToSchema)]
@@ -28,6 +33,20 @@ pub(crate) struct Frame<'r> {
     states: Vec<&'r BucketState>,
     /// Buckets whose state can't be read at the moment.
     unavailable: Vec<&'r str>,
+    attention: Attention<'r>,
+}
+
+/// What needs an operator.
+#[derive(Default, Serialize, ToSchema)]
+struct Attention<'r> {
+    /// Of all buckets: no replica for waiting jobs, jobs refused because the bucket is nearly full, or calls stopped
+    /// for dead letters or outcome jobs.
+    problems: usize,
+    /// Of all buckets: paused with waiting jobs, throttled for more than 5 minutes, nearly full, or with dead letters.
+    warnings: usize,
+    /// With more than 1000 buckets, rows of at most 100 of them, those with problems first.
+    #[schema(value_type = Vec<Vec<serde_json::Value>>)]
+    buckets: Vec<Row<'r>>,
 }
 
 /// Totals of all buckets that the caller may access.
@@ -56,13 +75,18 @@ impl<'r> Frame<'r> {
             buckets: Vec::new(),
             states: Vec::new(),
             unavailable: Vec::new(),
+            attention: Attention::default(),
         };
+        let mut urgent = Vec::new();
         for (name, state) in theirs {
             let Some(state) = state else {
                 frame.unavailable.push(name.as_str());
                 continue;
             };
             frame.summary.add(state);
+            if frame.attention.count(state) && !all {
+                urgent.push(state);
+            }
             let is_wanted = wanted.iter().any(|wanted| wanted == name.as_str());
             if all || is_wanted {
                 frame.buckets.push(Row(state));
@@ -71,12 +95,25 @@ impl<'r> Frame<'r> {
                 frame.states.push(state);
             }
         }
+        // By name among those with as many problems.
+        urgent.sort_by_key(|state| Reverse(state.urgency().problems));
+        frame.attention.buckets = urgent.into_iter().take(MOST_URGENT).map(Row).collect();
         frame
     }
 
     /// As a server-sent event.
     pub(super) fn event(&self) -> Result<String, serde_json::Error> {
         Ok(format!("event: frame\ndata: {}\n\n", serde_json::to_string(self)?))
+    }
+}
+
+impl Attention<'_> {
+    /// Whether it needs an operator.
+    fn count(&mut self, state: &BucketState) -> bool {
+        let Urgency { problems, warnings } = state.urgency();
+        self.problems += problems;
+        self.warnings += warnings;
+        problems + warnings > 0
     }
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::Read;
 use dripfeed_bucket::{BucketError, memory_shortfall};
-use dripfeed_store::{Durability, Severity, StoreError, findings};
+use dripfeed_store::{Durability, Severity, SlowCommand, StoreError, findings};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,6 +14,7 @@ use crate::openapi::responses;
 use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::time;
 
 /// The state of Redis.
 #[derive(Serialize, ToSchema)]
@@ -53,6 +54,28 @@ struct Server {
     /// Connected replicas.
     replicas: usize,
     findings: Vec<Finding>,
+    /// The latest commands that took longer than `slowlog-log-slower-than`, at most 16, newest first, without their
+    /// arguments; null: the Redis ACL denies the query.
+    #[schema(required)]
+    slow_commands: Option<Vec<Slow>>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = SlowCommand)]
+struct Slow {
+    at: String,
+    took_us: u64,
+    /// Such as `evalsha`.
+    command: String,
+    /// The name of a script of dripfeed; null: another command or script.
+    #[schema(required)]
+    script: Option<&'static str>,
+}
+
+impl From<SlowCommand> for Slow {
+    fn from(SlowCommand { at_s, took_us, command, script }: SlowCommand) -> Self {
+        Self { at: time::show(at_s.saturating_mul(1000)), took_us, command, script }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -97,7 +120,7 @@ async fn state(redis: &RedisServers, worst_case_bytes: u64) -> Result<RedisState
 
 impl Server {
     fn of(found: FoundServer, configured: Durability) -> Self {
-        let FoundServer { address, info } = found;
+        let FoundServer { address, info, slow } = found;
         let findings = findings(&info, configured).into_iter().map(|finding| Finding {
             severity: if finding.severity == Severity::Error { "error" } else { "warning" },
             what: finding.what,
@@ -114,6 +137,7 @@ impl Server {
             append_only: info.append_only,
             append_fsync: info.append_fsync.map(|fsync| fsync.to_string()),
             replicas: info.replicas,
+            slow_commands: slow.map(|slow| slow.into_iter().map(Slow::from).collect()),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use dripfeed_store::{Durability, ServerInfo, Store, StoreError};
+use dripfeed_bucket::know_scripts_of_processors;
+use dripfeed_store::{Durability, ServerInfo, SlowCommand, Store, StoreError};
 
 /// What servers answered is shown for this long: INFO is a long answer, and everybody may ask for it.
 const KEPT: Duration = Duration::from_secs(1);
@@ -27,6 +28,8 @@ struct Answers {
 pub(crate) struct FoundServer {
     pub(crate) address: String,
     pub(crate) info: ServerInfo,
+    /// None: Redis denies the question.
+    pub(crate) slow: Option<Vec<SlowCommand>>,
 }
 
 impl RedisServers {
@@ -48,10 +51,12 @@ impl RedisServers {
     }
 
     async fn ask(&self) -> Result<Vec<FoundServer>, StoreError> {
+        know_scripts_of_processors();
         let mut servers = Vec::new();
         for master in self.store.masters() {
             let info = ServerInfo::gather(&master, self.configured).await?;
-            servers.push(FoundServer { address: master.address().to_string(), info });
+            let slow = SlowCommand::latest(&master).await?;
+            servers.push(FoundServer { address: master.address().to_string(), info, slow });
         }
         Ok(servers)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Buckets, Judgement};
+use dripfeed_bucket::{Admission, Buckets, Judgement, Refused};
 use dripfeed_job::{BucketName, Ending};
 use dripfeed_trace::TraceId;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -14,6 +14,7 @@ use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::limit_verdicts::LimitVerdicts;
+use super::refused_callers::{RefusedCaller, RefusedCallers};
 use crate::problem::Code;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,6 +60,7 @@ pub struct IntakeMetrics {
     refused: Family<RefusalLabels, Counter>,
     settled: Family<OutcomeLabels, Counter>,
     limit_verdicts: LimitVerdicts,
+    refused_callers: RefusedCallers,
     schedule_ticks: Family<OutcomeLabels, Counter>,
     admit_duration: Family<BucketLabels, AdmitHistogram, fn() -> AdmitHistogram>,
 }
@@ -92,6 +94,7 @@ impl IntakeMetrics {
             refused: Family::default(),
             settled: Family::default(),
             limit_verdicts: LimitVerdicts::new(buckets),
+            refused_callers: RefusedCallers::default(),
             schedule_ticks: Family::default(),
             admit_duration: Family::new_with_constructor(admit_durations),
         };
@@ -143,6 +146,19 @@ impl IntakeMetrics {
         }
     }
 
+    /// Counts a refused submission of a caller, by each limit that refused it.
+    pub(crate) fn refused_caller(&self, bucket: &BucketName, caller: &str, judged: &Judgement) {
+        let Admission::Refused(Refused { reason, .. }) = &judged.admission else { return };
+        let violated = judged.violated();
+        let limits = if violated.is_empty() { vec![reason.code()] } else { violated };
+        limits.into_iter().for_each(|limit| self.refused_callers.count(bucket, caller, limit));
+    }
+
+    /// Who was refused by what, the most refusals first.
+    pub(crate) fn refused_callers(&self, bucket: &BucketName) -> Vec<RefusedCaller> {
+        self.refused_callers.of(bucket)
+    }
+
     /// What the limits of a bucket decided, `max_share` included.
     pub(crate) fn limit_verdicts(&self, bucket: &BucketName) -> Vec<(String, &'static str, u64)> {
         self.limit_verdicts.of(bucket)
@@ -158,6 +174,7 @@ impl IntakeMetrics {
     pub fn forget(&self, bucket: &BucketName) {
         let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);
+        self.refused_callers.forget(bucket);
         self.admit_duration.remove(&of);
         self.settled.remove(&Self::of_cancelled(bucket));
         for outcome in TickOutcome::ALL {

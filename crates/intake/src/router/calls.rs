@@ -8,7 +8,7 @@ use utoipa::Path;
 use utoipa::openapi::{HttpMethod, OpenApi};
 
 use crate::buckets::define::{delete as delete_bucket, put, shown};
-use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale};
+use crate::buckets::{audit, change, doctor, flows, history, holders, list as buckets, pause, purge, scale, settings};
 use crate::events;
 use crate::installation::keys::{audit as key_audit, delete as delete_key, list as keys, put as put_key};
 use crate::installation::{key, redis};
@@ -65,6 +65,7 @@ calls! {
     key_audit::key_audit,
     redis::redis,
     scale::scale,
+    settings::settings,
     pause::pause,
     pause::resume,
     purge::purge,

@@ -44,7 +44,8 @@ pub(crate) async fn run_schedule(
         return Err(Problem::new(Code::Forbidden, detail));
     };
     let job = lowered(highest, &bucket, definition.job_for(now_ms));
-    let response = admit(&intake, &bucket, Box::new(job), Arc::default(), None).await?;
+    let job_caller = job.caller.clone();
+    let response = admit(&intake, &bucket, job_caller.as_deref(), Box::new(job), Arc::default(), None).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;
     Ok(response)
 }

@@ -18,10 +18,11 @@ use crate::submit::receipt;
 use crate::submit::span::SubmissionSpan;
 use crate::submit::sync_wait::{self, SyncWait};
 
-/// Submits to the bucket and responds.
+/// Submits to the bucket and responds. `sender`: the key.
 pub(crate) async fn admit(
     intake: &Intake,
     bucket: &Bucket,
+    sender: Option<&str>,
     mut submission: Box<Submission>,
     origin: Arc<Origin>,
     wait: Option<SyncWait>,
@@ -42,6 +43,7 @@ pub(crate) async fn admit(
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
     span.end(bucket.name(), &judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
+    count_refusal(intake, bucket.name(), sender, &judged);
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
         // Apart, as it is rare: so each submission takes less memory.
@@ -61,6 +63,18 @@ async fn judge_large(
     origin: Arc<Origin>,
 ) -> Result<(Option<Bucket>, Result<Judgement, BucketError>), Problem> {
     Ok(turn.run(async move { current_bucket::judge(&intake, &bucket, submission, origin).await }).await?)
+}
+
+/// Who was refused by what. Without keys nobody is known.
+pub(crate) fn count_refusal(
+    intake: &Intake,
+    bucket: &BucketName,
+    caller: Option<&str>,
+    judged: &Result<Judgement, BucketError>,
+) {
+    if let (Some(caller), Ok(judged)) = (caller, judged) {
+        intake.metrics().refused_caller(bucket, caller, judged);
+    }
 }
 
 /// The bucket's decision as a result, counted.

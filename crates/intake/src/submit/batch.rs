@@ -28,7 +28,7 @@ use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
-use crate::submit::admit::{counted, judge};
+use crate::submit::admit::{count_refusal, counted, judge};
 use crate::submit::current_bucket;
 use crate::submit::options;
 use crate::submit::priority::capped;
@@ -118,9 +118,13 @@ async fn admit_all(
     let mut admissions = admissions.into_iter();
     let items = invalid.into_iter().map(|invalid| match invalid {
         Some(problem) => counted(intake, bucket.name(), Err(problem)),
-        None => {
-            admissions.next().map_or_else(|| Err(Problem::internal()), |judged| judge(intake, bucket.name(), judged))
-        }
+        None => admissions.next().map_or_else(
+            || Err(Problem::internal()),
+            |judged| {
+                count_refusal(intake, bucket.name(), caller.id(), &judged);
+                judge(intake, bucket.name(), judged)
+            },
+        ),
     });
     let judged = BatchResult::of(items.map(BatchItemResult::from).collect());
     let mut response = (judged.status(), Json(&judged)).into_response();

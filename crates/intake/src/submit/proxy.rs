@@ -61,7 +61,7 @@ pub(crate) async fn proxy(
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
     let submission = counted(&intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
-    admit(&intake, &bucket, Box::new(submission), Arc::new(Origin { headers, address }), wait).await
+    admit(&intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
 /// The head of a request that is forwarded unchanged.

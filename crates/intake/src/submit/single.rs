@@ -65,7 +65,7 @@ pub(crate) async fn put(
     let read = read(intake, Sender { caller: caller.id(), address }, &headers, body).await;
     let submission = counted(intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers);
-    admit(intake, &bucket, Box::new(submission), Arc::new(Origin { headers, address }), wait).await
+    admit(intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
 async fn read(intake: &Intake, sender: Sender<'_>, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {

@@ -97,8 +97,8 @@ async fn the_audit_trail_says_who_did_what() {
         "purge 0 jobs".to_owned(),
         format!("cancel {id}"),
         "pause ".to_owned(),
-        "change capacity: 5 → as configured".to_owned(),
-        "change capacity: as configured → 5, leak.rate: as configured → 7/s".to_owned(),
+        "change capacity: 5 → 10 (as configured)".to_owned(),
+        "change capacity: 10 → 5, leak.rate: none → 7/s".to_owned(),
     ];
     let seen: Vec<String> = trail().await;
     assert_eq!(seen, expected);
@@ -155,6 +155,7 @@ async fn who_holds_room_and_which_limit_refused_is_known() {
     let all = ask("?limit=1").await.json();
     assert_eq!((&all["items"][0]["jobs"], &all["callers"]), (&json!(3), &json!(3)));
     assert_eq!(all["limits"], json!({"max_share": {"allowed": 5, "refused": 1, "shadow_refused": 0}}));
+    assert_eq!(all["refused"], json!([{"caller": "many", "limit": "max_share", "refused": 1}]));
     for (wrong, member) in [("?by=age", "by"), ("?limit=0", "limit")] {
         assert_eq!(ask(wrong).await.refuses(422, "bad_query")["member"], member);
     }

@@ -1,4 +1,9 @@
-use crate::stage::{PATIENCE, Stage, buried, delivered, settings};
+use axum::body::Body;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::stage::{PATIENCE, Stage, buried, delivered, request, settings};
 
 /// Those that get no job.
 const IDLE: usize = 1200;
@@ -41,6 +46,35 @@ async fn of_many_buckets_those_without_jobs_are_left_out() {
     stage.settle(delivered(200, "text/plain", b"")).await;
     let drained = scrape_until(&stage, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 0"#)).await;
     assert!(drained.contains(r#"dripfeed_bucket_oldest_age_seconds{bucket="b"} 0"#), "{drained}");
+}
+
+#[tokio::test]
+async fn a_frame_of_many_buckets_names_those_that_need_an_operator() {
+    let idle = (0..IDLE).map(|number| settings(&format!("idle-{number}")));
+    let stage = Stage::with(idle.chain([settings("b"), settings("paused")]).collect(), Vec::new(), &[]).await;
+    stage.submit("no replica serves it").await;
+    for bucket in ["paused", "idle-7"] {
+        assert_eq!(stage.ask(&format!("POST /v1/buckets/{bucket}/jobs"), &[], "x").await.status, 202);
+    }
+    assert_eq!(stage.post("/v1/buckets/paused/pause").await.status, 200);
+    let frame = first_frame(&stage).await;
+    assert_eq!(frame["buckets"], json!([]));
+    let attention = &frame["attention"];
+    assert_eq!((&attention["problems"], &attention["warnings"]), (&json!(3), &json!(1)));
+    let rows = attention["buckets"].as_array().unwrap().iter();
+    assert_eq!(rows.map(|row| row[0].as_str().unwrap()).collect::<Vec<_>>(), ["b", "idle-7", "paused"]);
+}
+
+/// Of a new stream.
+async fn first_frame(stage: &Stage) -> Value {
+    let mut body =
+        stage.intake.front().oneshot(request("GET /v1/events", &[], Body::empty())).await.unwrap().into_body();
+    let mut text = String::new();
+    while !text.ends_with("\n\n") {
+        let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        text.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    serde_json::from_str(text.split("data: ").nth(1).unwrap()).unwrap()
 }
 
 async fn scrape_until(stage: &Stage, is_expected: impl Fn(&str) -> bool) -> String {

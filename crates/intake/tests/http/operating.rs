@@ -1,4 +1,5 @@
 use axum::body::Body;
+use dripfeed_bucket::RUN_TIME_SETTINGS;
 use dripfeed_intake::openapi;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -209,4 +210,39 @@ async fn an_invalid_change_has_no_effect() {
     stage.ask(PATCH, &[], "").await.refuses(400, "bad_json");
     stage.ask(PATCH, &[], vec![b' '; 70_000]).await.refuses(413, "body_too_large");
     assert_eq!(stage.get("/v1/buckets/b").await.json()["changes"], json!({}));
+}
+
+#[tokio::test]
+async fn the_audit_log_has_what_each_setting_was_and_is() {
+    let stage = Stage::set().await;
+    let latest = async || stage.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
+    stage.ask(PATCH, &[], r#"{"capacity": 7, "leak": {"rate": "10/s"}, "fair": {"weights": {"shop": 4}}}"#).await;
+    let change = "capacity: 10 → 7, fair.weights: {} → {\"shop\":4}, leak.rate: none → 10/s";
+    assert_eq!(latest().await, change);
+    stage.ask(PATCH, &[], r#"{"capacity": null, "leak": {"rate": "5/s"}}"#).await;
+    assert_eq!(latest().await, "capacity: 7 → 10 (as configured), leak.rate: 10/s → 5/s");
+}
+
+#[tokio::test]
+async fn each_run_time_setting_is_listed_with_its_value_and_the_configured_one() {
+    let stage = Stage::set().await;
+    for setting in &RUN_TIME_SETTINGS {
+        let listed = async || {
+            let list = stage.get("/v1/buckets/b/settings").await.json();
+            let items = list["items"].as_array().expect("a list").clone();
+            assert_eq!(items.len(), RUN_TIME_SETTINGS.len());
+            items.into_iter().find(|item| item["name"] == setting.name).expect("the setting is listed")
+        };
+        let before = listed().await;
+        assert_eq!((&before["value"], &before["changed"]), (&before["configured"], &json!(false)), "{before}");
+        let mut patch = json!({});
+        let example = serde_json::from_str(setting.example).unwrap_or_else(|_| json!(setting.example));
+        setting.put(&mut patch, example);
+        let bucket = stage.ask(PATCH, &[], patch.to_string()).await;
+        assert_eq!(bucket.status, 200, "{bucket:?}");
+        let after = listed().await;
+        let changed = bucket.json()["changes"].pointer(&format!("/{}", setting.name.replace('.', "/"))).cloned();
+        assert_eq!((Some(&after["value"]), &after["changed"]), (changed.as_ref(), &json!(true)), "{after}");
+        assert_eq!(after["configured"], before["configured"]);
+    }
 }

@@ -2,9 +2,10 @@
 --
 -- needs: at_maxmemory, closed, count_any_kind
 -- KEYS  1 jobs  2 control (hash)  3 audit (stream)  4 takers of a list (hash)  5 replicas (hash)
+--       6 members (hash)
 -- ARGV  1 incarnation  2 the version of what is then in force  3 ms for which that is remembered
 -- Result  { 'closed', 0 } | { 'jobs', how many } | { 'gone', 0 }: there is a later one
-local JOBS, CONTROL, AUDIT, TAKERS, REPLICAS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local JOBS, CONTROL, AUDIT, TAKERS, REPLICAS, MEMBERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local incarnation, version, ttl = ARGV[1], ARGV[2], ARGV[3]
 
 local state = redis.call('HMGET', CONTROL, 'incarnation', 'closed')
@@ -17,4 +18,5 @@ redis.call('PEXPIRE', CONTROL, ttl)
 redis.call('PEXPIRE', AUDIT, ttl)
 -- They leave on their own.
 redis.call('PEXPIRE', REPLICAS, ttl)
+redis.call('PEXPIRE', MEMBERS, ttl)
 return { 'closed', 0 }

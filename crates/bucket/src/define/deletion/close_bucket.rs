@@ -34,7 +34,9 @@ impl Bucket {
     pub async fn close(&self) -> Result<Closed, BucketError> {
         let Some(incarnation) = self.incarnation() else { return Ok(Closed::Gone) };
         let keys = &self.redis_bucket.keys;
-        let mut call = SCRIPT.on(&[keys.jobs(), keys.control(), keys.audit(), keys.takers(), keys.replicas()]);
+        let replicas = [keys.replicas(), keys.members()];
+        let mut call =
+            SCRIPT.on(&[[keys.jobs(), keys.control(), keys.audit(), keys.takers()].as_slice(), &replicas].concat());
         call.arg(incarnation).arg(format!("{:016x}", fastrand::u64(..))).arg(ms_up(REMEMBERED));
         let mut reply = Reply::new("close_bucket", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
         let word = reply.text()?;

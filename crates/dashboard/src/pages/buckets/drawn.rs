@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::model::bucket::{Row, Summary};
+use crate::model::bucket::{Frame, Row, Summary};
 use crate::model::redis::Redis;
 use crate::parts::attention::{self, Notice};
 use crate::parts::{card, numbers};
@@ -11,6 +11,16 @@ use crate::web::identity::Visitor;
 
 /// From this number on a table shows more than drawings.
 pub(super) const MOST_CARDS: usize = 30;
+
+/// As [`attention`], of a frame that hasn't a row of each bucket.
+pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
+    let gone = frame.unavailable.iter().map(|name| attention::of_unavailable(name));
+    let mut notices: Vec<Notice> = others.iter().cloned().chain(gone).collect();
+    let (problems, warnings) = attention::counts(&notices);
+    let of_buckets = frame.notices();
+    notices.extend(frame.urgent().iter().flat_map(attention::of_bucket));
+    attention::list_of(notices, (problems + of_buckets.0, warnings + of_buckets.1))
+}
 
 /// `others` are those of Redis.
 pub(super) fn attention(rows: &[Row], unavailable: &[String], others: &[Notice]) -> Markup {

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::drawn::{MOST_CARDS, attention, summary, unavailable};
+use super::drawn::{MOST_CARDS, attention, attention_of_many, summary, unavailable};
 use super::redis_notices::RedisNotices;
 use crate::dashboard::Dashboard;
 use crate::live::{self, Part, Watcher};
@@ -56,9 +56,12 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
         return None;
     }
     let mut parts = vec![("summary".to_owned(), summary(&frame.summary))];
-    if frame.has_all() {
-        parts.push(("attention".to_owned(), attention(&rows(frame), &frame.unavailable, others)));
-    }
+    let attention = if frame.has_all() {
+        attention(&rows(frame), &frame.unavailable, others)
+    } else {
+        attention_of_many(frame, others)
+    };
+    parts.push(("attention".to_owned(), attention));
     if of_few(frame) {
         parts.extend(frame.states.iter().map(|bucket| (card::id(&bucket.name), card::of(bucket))));
         parts.extend(gone.iter().map(|name| (card::id(name), unavailable(name))));

@@ -1,31 +1,61 @@
 //! Writes definitions to the audit log.
 
-use dripfeed_auth::Caller;
-use dripfeed_bucket::{Bucket, Definition};
-use serde_json::Value;
+use std::collections::BTreeSet;
 
-use crate::buckets::audit::record;
+use dripfeed_auth::Caller;
+use dripfeed_bucket::{Bucket, Definition, RUN_TIME_SETTINGS, RunTimeSetting};
+use serde_json::{Map, Value, json};
+
+use crate::buckets::audit::record_changes;
+use crate::buckets::value_change;
 
 /// `before`: None when it was created.
 pub(super) async fn defined(bucket: &Bucket, caller: &Caller, before: Option<&Definition>, after: &Definition) {
-    let detail = match before {
-        None => "created".to_owned(),
+    let changes = match before {
+        None => vec!["created".to_owned()],
         Some(before) => changed(before, after),
     };
-    record(bucket, caller, "define", &detail).await;
+    record_changes(bucket, caller, "define", changes).await;
 }
 
-/// The names of the keys that are others now. Values may be long.
-fn changed(before: &Definition, after: &Definition) -> String {
-    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+/// Settings that a reader of the bucket sees there, from what to what; of the others the names. A setting that isn't
+/// in a definition has its default.
+fn changed(before: &Definition, after: &Definition) -> Vec<String> {
+    let value = |of: &Definition, setting: &RunTimeSetting| {
+        let found = of.definition.pointer(&format!("/{}", setting.name.replace('.', "/")));
+        found.cloned().unwrap_or_else(|| "default".into())
+    };
+    let shown = RUN_TIME_SETTINGS.iter().filter_map(|setting| {
+        let (from, to) = (value(before, setting), value(after, setting));
+        (from != to).then(|| value_change::of(setting.name, &from, &to))
+    });
+    let mut changes: Vec<String> = shown.collect();
+    let names = names(before, after);
+    if !names.is_empty() {
+        changes.push(format!("changed: {}", names.join(", ")));
+    }
+    if changes.is_empty() { vec!["as before".to_owned()] } else { changes }
+}
+
+/// Of the keys that are others now, without settings that can be changed at run time. Values may be long, or not for
+/// all eyes.
+fn names<'d>(before: &'d Definition, after: &'d Definition) -> Vec<&'d str> {
+    let others = |definition: &Definition| {
+        let mut others = definition.definition.clone();
+        for setting in &RUN_TIME_SETTINGS {
+            let (section, name) = setting.place();
+            let members = if section.is_empty() { Some(&mut others) } else { others.get_mut(section) };
+            members.and_then(Value::as_object_mut).map(|members| members.remove(name));
+        }
+        others
+    };
+    let (old, new) = (others(before), others(after));
+    let keys = |definition: &'d Definition| definition.definition.as_object().into_iter().flat_map(Map::keys);
+    let names: BTreeSet<&str> = keys(before).chain(keys(after)).map(String::as_str).collect();
     let has_other_credentials = before.sealed != after.sealed;
-    let (before, after) = (members(&before.definition), members(&after.definition));
-    let mut names: Vec<&String> =
-        before.keys().chain(after.keys()).filter(|key| before.get(*key) != after.get(*key)).collect();
-    names.sort_unstable();
-    names.dedup();
-    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
-    let credentials = has_other_credentials.then_some("credentials");
-    let names: Vec<&str> = names.into_iter().chain(credentials).collect();
-    if names.is_empty() { "as before".to_owned() } else { format!("changed: {}", names.join(", ")) }
+    let is_other = |name: &&str| {
+        let members = |of: &'_ Value| of.get(*name).filter(|value| **value != json!({})).cloned();
+        members(&old) != members(&new)
+    };
+    names.into_iter().filter(is_other).chain(has_other_credentials.then_some("credentials")).collect()
 }

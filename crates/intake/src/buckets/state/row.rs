@@ -55,6 +55,6 @@ impl Serialize for Row<'_> {
 }
 
 /// More digits say nothing of a measured rate.
-fn rounded(per_s: f64) -> f64 {
+pub(super) fn rounded(per_s: f64) -> f64 {
     (per_s * 100.0).round() / 100.0
 }

@@ -1,0 +1,13 @@
+//! The scripts that processors run: an intake doesn't, and knows them by their hashes from here.
+
+use crate::deliver::{join, orphaned_claims, recover, settle, standby, take};
+use crate::ended::retention;
+use crate::history::sample;
+
+/// From then on these scripts are known to this process.
+pub fn know_scripts_of_processors() {
+    take::SCRIPTS.know();
+    let of_members = [&recover::BEAT, &recover::RECOVER, &join::SCRIPT, &standby::SCRIPT, &orphaned_claims::SCRIPTS];
+    let of_jobs = [&settle::SCRIPTS, &retention::SCRIPTS, &sample::SCRIPTS];
+    of_members.into_iter().chain(of_jobs).for_each(|scripts| scripts.know());
+}

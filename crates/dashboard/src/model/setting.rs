@@ -1,0 +1,50 @@
+//! The settings of a bucket that can be changed at run time.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+pub(crate) struct Setting {
+    /// As in PATCH, with a dot after its section.
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) example: String,
+    /// In force; null: no limit.
+    pub(crate) value: Value,
+    pub(crate) configured: Value,
+    /// At run time.
+    pub(crate) changed: bool,
+}
+
+impl Setting {
+    /// Whether it is a list or an object: written in JSON.
+    pub(crate) fn is_document(&self) -> bool {
+        self.example.starts_with(['[', '{'])
+    }
+
+    pub(crate) fn is_switch(&self) -> bool {
+        matches!(self.example.as_str(), "true" | "false")
+    }
+
+    /// What somebody typed as PATCH takes it, or why it isn't JSON.
+    pub(crate) fn parsed(&self, text: &str) -> Result<Value, String> {
+        let invalid = |error| format!("{}: not JSON: {error}", self.name);
+        match serde_json::from_str(text) {
+            Ok(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value),
+            parsed if self.is_document() => parsed.map_err(invalid),
+            _ => Ok(text.into()),
+        }
+    }
+}
+
+/// As a person writes it.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "no limit".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Object(members) if members.is_empty() => "none".to_owned(),
+        Value::Array(_) | Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
+        other => other.to_string(),
+    }
+}

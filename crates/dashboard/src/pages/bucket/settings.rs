@@ -1,0 +1,135 @@
+//! The settings of a bucket that can be changed at run time, as part of its page.
+
+use maud::{Markup, html};
+
+use crate::dashboard::Dashboard;
+use crate::model::List;
+use crate::model::setting::{Setting, shown};
+use crate::parts::{action, listing};
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+pub(super) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Result<Vec<Setting>, Failure> {
+    let path = format!("/v1/buckets/{}/settings", escaped(bucket));
+    page.api().get::<List<Setting>>(visitor, &path).await.map(|list| list.items)
+}
+
+/// Nothing, where they can't be read: what the bucket is doing matters more.
+pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Markup {
+    let Ok(settings) = read(page, visitor, bucket).await else { return html! {} };
+    html! {
+        section.card #settings {
+            h2 { "Settings" }
+            @if visitor.may("operate") {
+                p.faint { "Fill in the settings to change. A preview is shown before anything changes." }
+                (fields(visitor, bucket, &settings))
+                @for setting in settings.iter().filter(|setting| setting.is_document()) {
+                    (document(visitor, bucket, setting))
+                }
+                (changed(visitor, bucket, &settings))
+            } @else {
+                (table(&settings))
+            }
+        }
+    }
+}
+
+/// An empty field changes nothing.
+fn fields(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
+    html! {
+        form.settings method="post" action={ "/buckets/" (bucket) "/change/preview" } {
+            (action::token(visitor))
+            @for setting in settings.iter().filter(|setting| !setting.is_document()) {
+                label {
+                    code { (setting.name) } " "
+                    span.faint { (description(setting)) }
+                    @if setting.is_switch() {
+                        select name=(setting.name) {
+                            option value="" { (shown(&setting.value)) " (now)" }
+                            option { "true" }
+                            option { "false" }
+                        }
+                    } @else {
+                        input name=(setting.name) placeholder=(placeholder(setting)) autocomplete="off"
+                            spellcheck="false";
+                    }
+                }
+            }
+            button.primary type="submit" { "Preview" }
+        }
+    }
+}
+
+fn placeholder(setting: &Setting) -> String {
+    if setting.value.is_null() { format!("no limit; such as {}", setting.example) } else { shown(&setting.value) }
+}
+
+/// A list or an object, in a form apart: only what somebody opens is replaced.
+fn document(visitor: &Visitor, bucket: &str, setting: &Setting) -> Markup {
+    let text = serde_json::to_string_pretty(&setting.value).unwrap_or_default();
+    html! {
+        details.confirm {
+            summary.button { "Edit " (setting.name) "…" }
+            form.panel method="post" action={ "/buckets/" (bucket) "/change/preview" } {
+                (action::token(visitor))
+                label {
+                    code { (setting.name) } " "
+                    span.faint { (description(setting)) }
+                    textarea name=(setting.name) rows="8" spellcheck="false" { (text) }
+                }
+                p.faint { "In JSON, such as " code { (setting.example) } "." }
+                button.primary type="submit" { "Preview" }
+            }
+        }
+    }
+}
+
+/// What isn't as configured, and the way back.
+fn changed(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
+    let changed: Vec<&Setting> = settings.iter().filter(|setting| setting.changed).collect();
+    html! {
+        @if !changed.is_empty() {
+            h3 { "Changed at run time" }
+            div.scroll tabindex="0" role="region" aria-label="Changed at run time" { table {
+                (listing::head(&["setting", "now", "configured", "action"]))
+                tbody { @for setting in changed { tr {
+                    th scope="row" { code { (setting.name) } }
+                    td { (value(&shown(&setting.value))) }
+                    td { (value(&shown(&setting.configured))) }
+                    td {
+                        form.inline method="post" action={ "/buckets/" (bucket) "/change" } {
+                            (action::token(visitor))
+                            input type="hidden" name="restore" value=(setting.name);
+                            button type="submit" { "Restore " (setting.name) }
+                        }
+                    }
+                } } }
+            } }
+        }
+    }
+}
+
+fn table(settings: &[Setting]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Settings" { table {
+            (listing::head(&["setting", "now", "configured"]))
+            tbody { @for setting in settings { tr {
+                th scope="row" { code { (setting.name) } }
+                td { (value(&shown(&setting.value))) }
+                td { @if setting.changed { (value(&shown(&setting.configured))) } @else { "as now" } }
+            } } }
+        } }
+    }
+}
+
+/// A document keeps its lines.
+pub(super) fn value(text: &str) -> Markup {
+    html! { @if text.contains('\n') { pre.value { (text) } } @else { (text) } }
+}
+
+/// Its words in backquotes are code.
+fn description(setting: &Setting) -> Markup {
+    let parts = setting.description.split('`').enumerate();
+    html! { @for (at, part) in parts { @if at % 2 == 1 { code { (part) } } @else { (part) } } }
+}

@@ -1,0 +1,92 @@
+//! What a change of settings says in the audit log: `leak.rate: 5/s → 10/s`.
+
+use dripfeed_bucket::{Bucket, Census, LONGEST_AUDIT_TEXT, Overrides};
+use serde_json::Value;
+
+/// Of a value. The part that differs is shown of a longer one.
+const LONGEST_VALUE: usize = 80;
+/// Characters before that part.
+const BEFORE: usize = 20;
+const BETWEEN: &str = ", ";
+
+/// One setting, from what to what.
+pub(super) fn of(name: &str, from: &Value, to: &Value) -> String {
+    let (from, to) = (text(from), text(to));
+    let same = from.chars().zip(to.chars()).take_while(|(from, to)| from == to).count();
+    let start = same.saturating_sub(BEFORE);
+    format!("{name}: {} → {}", shortened(&from, start), shortened(&to, start))
+}
+
+/// Each setting of a change to a bucket that was in this state.
+pub(super) fn all(bucket: &Bucket, before: &Census, wanted: &Overrides) -> Vec<String> {
+    let change = wanted.iter().map(|(setting, value)| {
+        let from = setting.value(&before.settings, &before.limits);
+        let configured = || setting.value(&bucket.settings(), &bucket.limits());
+        let restored = if value.is_none() { " (as configured)" } else { "" };
+        of(setting.name, &from, &value.cloned().unwrap_or_else(configured)) + restored
+    });
+    change.collect()
+}
+
+/// As few texts as have room for all of them.
+pub(super) fn joined(changes: Vec<String>) -> Vec<String> {
+    let mut texts = Vec::<String>::new();
+    for change in changes {
+        match texts.last_mut() {
+            Some(text) if fits(text, &change) => *text = format!("{text}{BETWEEN}{change}"),
+            _ => texts.push(change),
+        }
+    }
+    texts
+}
+
+fn fits(text: &str, change: &str) -> bool {
+    text.chars().count() + BETWEEN.len() + change.chars().count() <= LONGEST_AUDIT_TEXT
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn shortened(text: &str, start: usize) -> String {
+    if text.chars().count() <= LONGEST_VALUE {
+        return text.to_owned();
+    }
+    let shown: String = text.chars().skip(start).take(LONGEST_VALUE).collect();
+    let before = if start > 0 { "…" } else { "" };
+    let after = if text.chars().count() > start + LONGEST_VALUE { "…" } else { "" };
+    format!("{before}{shown}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_short_value_is_shown_whole() {
+        assert_eq!(of("leak.rate", &Value::Null, &json!("10/s")), "leak.rate: none → 10/s");
+        assert_eq!(of("fair.weights", &json!({}), &json!({"shop": 4})), "fair.weights: {} → {\"shop\":4}");
+    }
+
+    #[test]
+    fn of_a_long_value_the_part_that_differs_is_shown() {
+        let flows = |rate: &str| json!({ "a".repeat(200): {}, "shop": { "rate": rate }, "z".repeat(200): {} });
+        let change = of("fair.flows", &flows("5/s"), &flows("10/s"));
+        assert!(change.contains("\"shop\":{\"rate\":\"5/s\"") && change.contains("\"rate\":\"10/s\""), "{change}");
+        assert!(change.chars().count() < 200, "{change}");
+    }
+
+    #[test]
+    fn no_change_is_cut_for_others() {
+        let changes: Vec<String> = (0..17).map(|number| format!("{number}: {}", "x".repeat(100))).collect();
+        let texts = joined(changes.clone());
+        assert_eq!((texts.len(), texts.join(BETWEEN)), (9, changes.join(BETWEEN)));
+        assert!(texts.iter().all(|text| text.len() <= LONGEST_AUDIT_TEXT));
+    }
+}

@@ -1,0 +1,83 @@
+//! Who was refused by what, since this intake started: the callers with the most refusals in each bucket.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dripfeed_job::BucketName;
+
+/// Pairs of a caller and a limit that a bucket has counters for.
+const MOST_OF_BUCKET: usize = 32;
+
+/// How often a caller was refused by a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefusedCaller {
+    pub(crate) caller: String,
+    /// The id of a policy, `max_share`, or the code of the problem where no limit of the caller refused.
+    pub(crate) limit: String,
+    pub(crate) refused: u64,
+}
+
+/// Cheap to clone; clones are one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RefusedCallers(Arc<Mutex<HashMap<BucketName, Vec<RefusedCaller>>>>);
+
+impl RefusedCallers {
+    /// Where all counters are in use, the lowest one goes on as this one. So who is refused most is always among them,
+    /// with a count that may be too high by what the lowest one had.
+    pub(crate) fn count(&self, bucket: &BucketName, caller: &str, limit: &str) {
+        let mut counts = self.counts();
+        let of_bucket = match counts.get_mut(bucket) {
+            Some(of_bucket) => of_bucket,
+            None => counts.entry(bucket.clone()).or_default(),
+        };
+        if let Some(known) = of_bucket.iter_mut().find(|known| known.caller == caller && known.limit == limit) {
+            known.refused += 1;
+            return;
+        }
+        let counter = |refused| RefusedCaller { caller: caller.to_owned(), limit: limit.to_owned(), refused };
+        if of_bucket.len() < MOST_OF_BUCKET {
+            of_bucket.push(counter(1));
+        } else if let Some(lowest) = of_bucket.iter_mut().min_by_key(|known| known.refused) {
+            *lowest = counter(lowest.refused + 1);
+        }
+    }
+
+    /// Of one bucket, the most refusals first.
+    pub(crate) fn of(&self, bucket: &BucketName) -> Vec<RefusedCaller> {
+        let mut found = self.counts().get(bucket).cloned().unwrap_or_default();
+        found.sort_by(|a, b| (b.refused, &a.caller, &a.limit).cmp(&(a.refused, &b.caller, &b.limit)));
+        found
+    }
+
+    pub(crate) fn forget(&self, bucket: &BucketName) {
+        self.counts().remove(bucket);
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<BucketName, Vec<RefusedCaller>>> {
+        // Numbers are sound at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn of_more_callers_than_counters_those_with_the_most_refusals_are_known() {
+        let (refused, bucket) = (RefusedCallers::default(), "b".parse().unwrap());
+        for round in 0..100 {
+            refused.count(&bucket, "flood", "each");
+            for other in 0..10 {
+                refused.count(&bucket, &format!("{round}-{other}"), "each");
+            }
+        }
+        let known = refused.of(&bucket);
+        assert_eq!((known.len(), known[0].caller.as_str()), (MOST_OF_BUCKET, "flood"));
+        assert!((100..200).contains(&known[0].refused), "{known:?}");
+        refused.forget(&bucket);
+        assert_eq!(refused.of(&bucket), []);
+    }
+}

@@ -1,0 +1,87 @@
+//! The latest slow commands of a server.
+
+use redis::{Value, cmd};
+
+use crate::error::{ErrorKind, StoreError};
+use crate::script;
+use crate::store::Store;
+
+/// Redis sends up to 4 KiB of arguments with each.
+const MOST: usize = 16;
+const LONGEST_NAME: usize = 32;
+
+/// A command that took longer than `slowlog-log-slower-than`. Its arguments may be anybody's, and stay where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowCommand {
+    /// Seconds since the epoch.
+    pub at_s: u64,
+    /// In microseconds.
+    pub took_us: u64,
+    /// Such as `evalsha`.
+    pub command: String,
+    /// Its name, where it ran a script that this process knows.
+    pub script: Option<&'static str>,
+}
+
+impl SlowCommand {
+    /// The newest first. None: Redis denies the question.
+    ///
+    /// # Errors
+    /// When it doesn't answer.
+    pub async fn latest(store: &Store) -> Result<Option<Vec<Self>>, StoreError> {
+        // Each denial is a line in the ACL LOG of Redis.
+        if store.is_slow_log_denied() {
+            return Ok(None);
+        }
+        let mut ask = cmd("SLOWLOG");
+        ask.arg("GET").arg(MOST);
+        match store.command::<Vec<Value>>(&ask).await {
+            Ok(entries) => Ok(Some(entries.iter().filter_map(Self::of).collect())),
+            Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Rejected) => {
+                store.slow_log_was_denied();
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Its number, time and duration, the arguments, and what doesn't matter here.
+    fn of(entry: &Value) -> Option<Self> {
+        let Value::Array(parts) = entry else { return None };
+        let [_, Value::Int(at), Value::Int(took), Value::Array(words), ..] = &parts[..] else { return None };
+        let word = |at: usize| match words.get(at) {
+            Some(Value::BulkString(word)) => String::from_utf8_lossy(word).into_owned(),
+            _ => String::new(),
+        };
+        let is_of_a_name = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
+        let command: String = word(0).to_lowercase().chars().filter(is_of_a_name).take(LONGEST_NAME).collect();
+        let script = command.starts_with("evalsha").then(|| script::named(&word(1))).flatten();
+        Some(Self { at_s: u64::try_from(*at).ok()?, took_us: u64::try_from(*took).ok()?, command, script })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    static SCRIPT: Script = Script::new("slow", &[], "return 'slow'");
+
+    fn entry(words: &[&str]) -> Value {
+        let text = |text: &&str| Value::BulkString(text.as_bytes().to_vec());
+        let words = Value::Array(words.iter().map(text).collect());
+        Value::Array(vec![Value::Int(7), Value::Int(1000), Value::Int(20_000), words, text(&"127.0.0.1:1"), text(&"")])
+    }
+
+    #[test]
+    fn a_script_is_named_and_no_argument_is_read() {
+        let slow = |command: &str, script| {
+            Some(SlowCommand { at_s: 1000, took_us: 20_000, command: command.to_owned(), script })
+        };
+        let known = entry(&["EVALSHA", SCRIPT.sha1(), "1", "key", "secret"]);
+        assert_eq!(SlowCommand::of(&known), slow("evalsha", Some("slow")));
+        assert_eq!(SlowCommand::of(&entry(&["evalsha", "0123", "0"])), slow("evalsha", None));
+        assert_eq!(SlowCommand::of(&entry(&["S\u{1b}ET<", "secret"])), slow("set", None));
+        assert_eq!(SlowCommand::of(&Value::Nil), None);
+    }
+}

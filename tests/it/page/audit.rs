@@ -1,0 +1,39 @@
+use dripfeed_tests::service::Service;
+
+use super::reader::{Reader, key};
+
+const BUCKETS: &str =
+    "[buckets.a]\nupstream = \"http://127.0.0.1:1/\"\n[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
+
+#[tokio::test]
+async fn the_audit_log_of_all_has_what_the_key_may_read() {
+    let few = key("few", &["read"]) + "buckets = [\"a\"]\n";
+    let keys = key("ops", &["read", "operate", "keys"]) + &few;
+    let service = Service::new(&(keys + BUCKETS)).await;
+    let intake = service.intake().await;
+    let mut ops = Reader::of(&intake);
+    ops.sign_in("ops").await;
+    let token = ops.token("/buckets/a").await;
+    ops.post("/buckets/a/change", &format!("{token}capacity=7")).await;
+    ops.post("/buckets/b/pause", &token).await;
+    let keys = intake.client().request(http::Method::PUT, "/v1/keys/shop").header("dripfeed-key", "ops");
+    let made = intake.client().call(keys, r#"{"scopes": ["read"], "buckets": ["a"]}"#).await.expect("an answer");
+    assert!(made.status < 300, "{made:?}");
+
+    assert!(ops.text("/").await.contains("href=\"/audit\""), "it is linked");
+    let all = ops.text("/audit").await;
+    for part in ["capacity: 1000 → 7", "pause", "API keys", "shop", "href=\"/buckets/b\""] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let of_b = ops.text("/audit?bucket=b").await;
+    assert!(of_b.contains("pause") && !of_b.contains("capacity:") && !of_b.contains("shop"), "{of_b}");
+
+    let mut reader = Reader::of(&intake);
+    reader.sign_in("few").await;
+    let seen = reader.text("/audit").await;
+    assert!(seen.contains("capacity: 1000 → 7"), "{seen}");
+    assert!(!seen.contains("pause</td>") && !seen.contains("/buckets/b") && !seen.contains("shop"), "{seen}");
+    let forbidden = reader.text("/audit?bucket=b").await;
+    assert!(forbidden.contains("can&#39;t be read") || forbidden.contains("can't be read"), "{forbidden}");
+    assert!(!forbidden.contains("pause</td>"), "{forbidden}");
+}
