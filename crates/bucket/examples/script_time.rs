@@ -144,6 +144,8 @@ impl Bench {
         let filter = DeadFilter::default();
         let (time, page) = timed(store, async { Ok(bucket.dead_letters(&filter, None, 1000).await?) }).await?;
         add("list dead letters", time);
+        let groups = timed(store, async { Ok(bucket.dead_groups(&filter, None, 100).await?) }).await?.0;
+        add("group dead letters", groups);
         add("replay", timed(store, async { Ok(bucket.replay(page.items[0].id).await?) }).await?.0);
         add("list outcomes", timed(store, async { Ok(bucket.outcomes(None, None, None, 1000).await?) }).await?.0);
         add("examine", timed(store, async { Ok(bucket.examine(false).await?) }).await?.0);

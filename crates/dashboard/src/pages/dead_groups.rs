@@ -43,7 +43,7 @@ pub(crate) fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, groups: &L
             @if groups.others > 0 { li { span { "Others" } span.count { (numbers::count(groups.others)) } } }
         }
         @if groups.next.is_some() {
-            p.faint { "Of the oldest " (numbers::count(counted)) " dead letters: there are too many to count all at once." }
+            p.faint { "Counted: the oldest " (numbers::count(counted)) " dead letters. There are more." }
         }
     }
 }

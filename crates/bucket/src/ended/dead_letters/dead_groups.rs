@@ -16,8 +16,8 @@ static GROUP_DEAD: Scripts = Scripts::new("group_dead", include_str!("group_dead
 
 /// Calls of Redis for one answer: each looks at 200 letters, or at as many bytes as a script may read.
 const CALLS: usize = 200;
-/// Groups that are told apart in one answer, and the bytes of their reasons. Letters of further groups are counted
-/// together.
+/// Groups that are counted separately in one answer, and the bytes of their reasons. Letters of further groups are
+/// counted together.
 const MOST_GROUPS: usize = 1000;
 const REASON_BYTES: usize = 256 * 1024;
 
