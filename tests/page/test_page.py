@@ -85,6 +85,7 @@ class Pages(unittest.TestCase):
         cls.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         cls.letter = cls.stage.submit("broken", 1, SCRIPT)[0]
         cls.stage.until_state("broken", lambda state: state["dead"] == 5)
+        cls.waiting = cls.stage.submit("demo", 1, {"order": 17, "note": SCRIPT}, delay="10m")[0]
 
     def paths(self):
         return [
@@ -94,6 +95,8 @@ class Pages(unittest.TestCase):
             "/buckets/demo/change?capacity=7",
             "/buckets/demo/jobs",
             "/buckets/empty/jobs",
+            "/buckets/demo/jobs?state=waiting&caller=nobody&older_than=1s",
+            f"/buckets/demo/jobs/{self.waiting}",
             f"/buckets/broken/jobs/{self.letter}",
             "/buckets/broken/dead",
             f"/buckets/broken/dead/{self.letter}",
@@ -127,6 +130,8 @@ class Pages(unittest.TestCase):
     def test_a_stored_script_is_text(self):
         with Watched(self.stage) as page:
             page.goto(f"{self.stage.address}/buckets/broken/dead/{self.letter}")
+            expect(page.locator("pre.payload").first).to_contain_text(SCRIPT)
+            page.goto(f"{self.stage.address}/buckets/demo/jobs/{self.waiting}")
             expect(page.locator("pre.payload").first).to_contain_text(SCRIPT)
             self.assertIsNone(page.evaluate("window.pwned ?? null"))
 
@@ -242,6 +247,7 @@ class Actions(unittest.TestCase):
             expect(page.get_by_text("Replayed 1")).to_be_visible()
             self.stage.until_state("broken", lambda state: state["dead"] == 3)
             page.goto(self.stage.address + "/buckets/broken/dead")
+            expect(page.locator("ul.groups .count")).to_contain_text("3, the last")
             with page.expect_download() as download:
                 page.get_by_text("Export as NDJSON").click()
             self.assertEqual(len(Path(download.value.path()).read_text().splitlines()), 3)
@@ -301,17 +307,33 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Find").click()
             expect(page.get_by_text("No job has this idempotency key.")).to_be_visible()
 
+    def test_the_payload_of_a_waiting_job_is_shown_in_three_ways(self):
+        job = self.stage.submit("demo", 1, {"order": 17}, delay="10m")[0]
+        with Watched(self.stage) as page:
+            page.goto(f"{self.stage.address}/buckets/demo/jobs/{job}")
+            expect(page.locator("pre.payload").first).to_contain_text('"order": 17')
+            page.locator("summary", has_text="As a tree").click()
+            expect(page.locator("details[open]")).to_contain_text("order")
+            page.locator("summary", has_text="As bytes").click()
+            expect(page.get_by_text("00000000  7b 22")).to_be_visible()
+            expect(page.locator(".command")).to_contain_text("--data-raw '{\"order\": 17}'")
+
     def test_jobs_that_match_are_cancelled(self):
         self.stage.submit("orders", 5, delay="10m")
         with Watched(self.stage) as page:
             page.goto(self.stage.address + "/buckets/orders/jobs?state=waiting")
+            page.get_by_label("Older than").fill("1h")
+            page.get_by_role("button", name="Find").click()
+            expect(page.get_by_text("No job matches: waiting, older than 1h.")).to_be_visible()
+            page.get_by_label("Older than").fill("0s")
+            page.keyboard.press("Enter")
+            expect(page.locator("tbody tr")).to_have_count(5)
             page.locator("summary", has_text="Cancel all that match").click()
-            expect(page.locator("select[name=state]")).to_have_value("waiting")
-            page.locator("select[name=state]").select_option("")
-            page.get_by_label("older than").fill("0s")
+            expect(page.locator("form.panel")).to_contain_text("waiting, older than 0s")
             page.get_by_label("Type orders to confirm").fill("orders")
             page.get_by_role("button", name="Cancel all that match").click()
-            expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+            note = page.get_by_role("status").filter(has_text="Cancelled 5 jobs: waiting, older than 0s")
+            expect(note).to_be_visible()
             self.assertEqual(self.stage.state("orders")["level"], 0)
 
     def test_a_request_is_tried_against_rules(self):

@@ -62,7 +62,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     let first = submit(bucket, keyed.clone()).await;
     assert!(submit(bucket, keyed).await.repeated);
     assert!(bucket.find(first.id).await.unwrap().is_some());
-    assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
+    assert_eq!(bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items.len(), 1);
     let taken = take_one(&replica).await;
     let (ended, _) = tokio::join!(bucket.await_outcome(first.id, Duration::from_secs(9)), async {
         let mut registered = redis::cmd("EXISTS");
@@ -109,7 +109,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     let cancelled = submit(bucket, buckets::job("cancelled")).await;
     assert_eq!(bucket.cancel(cancelled.id).await.unwrap(), Cancel::Cancelled);
     submit(bucket, buckets::job("matches")).await;
-    assert_eq!(bucket.cancel_many(&CancelFilter::default()).await.unwrap(), 1);
+    assert_eq!(bucket.cancel_many(&JobFilter::default()).await.unwrap(), 1);
     submit(bucket, buckets::job("purged")).await;
     assert_eq!(bucket.purge().await.unwrap(), 1);
 

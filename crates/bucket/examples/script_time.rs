@@ -9,8 +9,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, ClaimedJob, Consumer, DeadFilter, Kind, Life, Replica, Settled,
-    Settlement, Take,
+    BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, ClaimedJob, Consumer, DeadFilter, JobFilter, Kind, Life, Replica,
+    Settled, Settlement, Take,
 };
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -127,7 +127,7 @@ impl Bench {
         let mut add = |what, time| measured.push((what, time));
 
         add("admit", timed(store, self.submit(jobs, bytes, Start::AtOnce)).await?.0);
-        add("list jobs", timed(store, async { Ok(bucket.jobs(None, None, 1000).await?) }).await?.0);
+        add("list jobs", timed(store, async { Ok(bucket.jobs(&JobFilter::default(), None, 1000).await?) }).await?.0);
         let (time, taken) = timed(store, self.take()).await?;
         add("take", time);
         add("settle: returned", timed(store, self.settle(taken, Settlement::Requeue)).await?.0);
@@ -144,6 +144,8 @@ impl Bench {
         let filter = DeadFilter::default();
         let (time, page) = timed(store, async { Ok(bucket.dead_letters(&filter, None, 1000).await?) }).await?;
         add("list dead letters", time);
+        let groups = timed(store, async { Ok(bucket.dead_groups(&filter, None, 100).await?) }).await?.0;
+        add("group dead letters", groups);
         add("replay", timed(store, async { Ok(bucket.replay(page.items[0].id).await?) }).await?.0);
         add("list outcomes", timed(store, async { Ok(bucket.outcomes(None, None, None, 1000).await?) }).await?.0);
         add("examine", timed(store, async { Ok(bucket.examine(false).await?) }).await?.0);

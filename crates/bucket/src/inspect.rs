@@ -5,6 +5,8 @@ pub(crate) mod doctor;
 pub(crate) mod find;
 pub(crate) mod flows;
 pub(crate) mod holders;
+pub(crate) mod job_filter;
+pub(crate) mod job_payload;
 pub(crate) mod list_jobs;
 pub(crate) mod pagination;
 pub(crate) mod served;

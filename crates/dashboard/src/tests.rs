@@ -1,5 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+/// What others wrote.
+mod escaping;
 /// What a page that somebody looks at is sent.
 mod live;
 /// Commands, links and columns.

@@ -20,16 +20,23 @@ fn of(caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job("x") }
 }
 
-fn all_of(caller: &str) -> CancelFilter {
-    CancelFilter { caller: Some(caller.to_owned()), ..CancelFilter::default() }
+fn all_of(caller: &str) -> JobFilter {
+    JobFilter { caller: Some(caller.to_owned()), ..JobFilter::default() }
 }
 
-fn in_state(state: JobState) -> CancelFilter {
-    CancelFilter { state: Some(state), ..CancelFilter::default() }
+fn in_state(state: JobState) -> JobFilter {
+    JobFilter { state: Some(state), ..JobFilter::default() }
 }
 
 async fn listed(bucket: &Bucket) -> BTreeSet<JobId> {
-    bucket.jobs(None, None, 1000).await.expect("Redis answers").items.into_iter().map(|job| job.id).collect()
+    bucket
+        .jobs(&JobFilter::default(), None, 1000)
+        .await
+        .expect("Redis answers")
+        .items
+        .into_iter()
+        .map(|job| job.id)
+        .collect()
 }
 
 async fn is_sound(bucket: &Bucket) {
@@ -127,10 +134,10 @@ async fn only_old_jobs_are_cancelled_by_age() {
         add.arg(format!("dripfeed:{{{kind}}}:jobs", kind = kind.as_str())).arg(place).arg(entry);
         store.command::<redis::Value>(&add).await.unwrap();
         let young = submit(&bucket, of("x")).await.id;
-        let older_than = |older_than| CancelFilter { older_than: Some(older_than), ..CancelFilter::default() };
+        let older_than = |older_than| JobFilter { older_than: Some(older_than), ..JobFilter::default() };
         assert_eq!(bucket.cancel_many(&older_than(Duration::MAX)).await.unwrap(), 0);
         let hour = Duration::from_hours(1);
-        let of_caller = CancelFilter { older_than: Some(hour), ..all_of("x") };
+        let of_caller = JobFilter { older_than: Some(hour), ..all_of("x") };
         assert_eq!(bucket.cancel_many(&of_caller).await.unwrap(), 0, "a job has to match all");
         assert_eq!(bucket.cancel_many(&older_than(hour)).await.unwrap(), 1);
         assert_eq!(listed(&bucket).await, BTreeSet::from([young]));

@@ -167,7 +167,7 @@ async fn delay_and_deadline_are_kept_by_the_redis_clock() {
     tokio::time::sleep(Duration::from_millis(3)).await;
     assert!(takes_nothing(&replica).await);
     assert_eq!(bucket.find(short.id).await.unwrap().unwrap().state, JobState::Ended(Ending::Expired));
-    assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items.len(), 1);
+    assert_eq!(bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items.len(), 1);
     assert_eq!(bucket.purge().await.unwrap(), 1);
     assert_eq!(bucket.census().await.unwrap().level, 0);
 }

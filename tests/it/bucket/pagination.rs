@@ -50,7 +50,10 @@ async fn lua_has_read(store: &Store) -> usize {
 async fn all(bucket: &Bucket, state: Option<JobState>, limit: usize) -> (Vec<JobId>, usize) {
     let (mut ids, mut pages, mut after) = (Vec::new(), 0, None);
     loop {
-        let page = bucket.jobs(state, after.as_ref(), limit).await.expect("Redis answers");
+        let page = bucket
+            .jobs(&JobFilter { state, ..JobFilter::default() }, after.as_ref(), limit)
+            .await
+            .expect("Redis answers");
         assert!(page.items.len() <= limit);
         ids.extend(page.items.iter().map(|job| job.id));
         pages += 1;
@@ -80,7 +83,7 @@ async fn a_page_of_jobs_reads_no_more_than_a_script_may() {
     redis.ask::<String>("SCRIPT FLUSH").await;
     let before = lua_has_read(&store).await;
     for state in [None, Some(JobState::Parked), Some(JobState::Waiting), Some(JobState::InFlight)] {
-        let page = bucket.jobs(state, None, 1000).await.unwrap();
+        let page = bucket.jobs(&JobFilter { state, ..JobFilter::default() }, None, 1000).await.unwrap();
         assert!(state == Some(JobState::InFlight) || !page.items.is_empty() && page.next.is_some(), "{state:?}");
         let read = lua_has_read(&store).await.saturating_sub(before);
         assert!(read < 8 * BODY, "{state:?}: {read} bytes in Lua for one page");
@@ -315,7 +318,7 @@ async fn a_foreign_caller_that_is_no_utf_8_breaks_no_page() {
         assert!(caller.starts_with("a\u{fffd}b") && caller.len() < 300, "{caller}");
     };
     let id = add().await;
-    is_shown(bucket.jobs(None, None, 10).await.unwrap().items.remove(0).caller);
+    is_shown(bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items.remove(0).caller);
     is_shown(bucket.find(id).await.unwrap().unwrap().caller);
     let replica = join(&bucket, "a").await;
     settle(&replica, take_one(&replica).await, buried("no luck")).await;
@@ -337,7 +340,10 @@ async fn a_foreign_caller_that_is_no_utf_8_breaks_no_page() {
     let mut read = redis::cmd("XREADGROUP");
     read.arg("GROUP").arg("processors").arg(b"\xfe").arg("STREAMS").arg("dripfeed:{b}:jobs").arg(">");
     store.command::<redis::Value>(&read).await.unwrap();
-    assert_eq!(bucket.jobs(None, None, 10).await.unwrap().items[0].consumer.as_deref(), Some("\u{fffd}"));
+    assert_eq!(
+        bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items[0].consumer.as_deref(),
+        Some("\u{fffd}")
+    );
     assert_eq!(bucket.find(id).await.unwrap().unwrap().state, JobState::InFlight);
     assert_eq!(bucket.census().await.unwrap().in_flight, 1);
 }

@@ -25,12 +25,16 @@ async fn a_group_of_dead_letters_is_deleted_whole_and_nothing_else() {
     let reader = Reader::of(&intake);
     // More than one page of the list has.
     let bucket = die(&service, &[&["gone"; 120][..], &["gone for ever"]].concat()).await;
+    let page = reader.text("/buckets/b/dead").await;
+    assert!(page.contains("<span class=\"count\">120<") && page.contains("the reason “gone”"), "{page}");
     let token = reader.token("/buckets/b/dead").await;
     let delete = async |fields: &str| reader.post("/buckets/b/dead/delete", &format!("{token}{fields}")).await;
     assert_eq!(delete(GROUP).await.status, 422);
     assert_eq!(bucket.census().await.expect("Redis answers").dead, 121);
     let deleted = delete(&format!("{GROUP}&confirm=delete")).await;
-    assert_eq!(deleted.headers["location"], "/buckets/b/dead?done=deleted&count=120");
+    let next = "/buckets/b/dead?reason=gone&exact_reason=true&done=deleted&count=120";
+    assert_eq!(deleted.headers["location"], next);
+    assert!(reader.text(next).await.contains("Deleted 120: the reason “gone”."));
     assert!(reader.text("/buckets/b/dead").await.contains("gone for ever"));
 }
 
@@ -42,7 +46,7 @@ async fn a_replay_of_a_group_is_shown_until_it_is_stopped() {
     die(&service, &["gone", "gone", "gone for ever"]).await;
     let token = reader.token("/buckets/b/dead").await;
     let started = reader.post("/buckets/b/dead/replay", &format!("{token}{GROUP}&rate=1/h")).await;
-    assert_eq!(started.headers["location"], "/buckets/b/dead?done=replaying");
+    assert_eq!(started.headers["location"], "/buckets/b/dead?reason=gone&exact_reason=true&done=replaying");
     until("one is replayed", async || reader.text("/buckets/b/dead").await.contains("1 of 2")).await;
     let page = reader.text("/buckets/b/dead?done=replaying").await;
     assert!(page.contains("The replay has started") && page.contains("data-live=\"/live/buckets/b/dead\""), "{page}");

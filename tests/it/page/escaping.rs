@@ -18,7 +18,7 @@ async fn a_stored_script_is_text_on_every_page() {
     let submit = || client.request(http::Method::POST, "/v1/buckets/b/jobs").header("content-type", SCRIPT);
     let id = client.call(submit(), SCRIPT).await.expect("an answer").text("id");
     die(&service).await;
-    client.call(submit(), SCRIPT).await.expect("an answer");
+    let waiting = client.call(submit(), SCRIPT).await.expect("an answer").text("id");
     let mut reader = Reader::of(&intake);
     reader.sign_in(&caller.replace('<', "%3C").replace('>', "%3E")).await;
     for path in [
@@ -27,6 +27,8 @@ async fn a_stored_script_is_text_on_every_page() {
         "/buckets/b/jobs".to_owned(),
         "/buckets/b/jobs?state=dead".to_owned(),
         format!("/buckets/b/jobs/{id}"),
+        format!("/buckets/b/jobs/{waiting}"),
+        "/buckets/b/jobs?caller=%3Cscript%3Ealert(2)%3C/script%3E".to_owned(),
         "/buckets/b/dead".to_owned(),
         format!("/buckets/b/dead?reason={}", "%3Cscript%3E"),
         format!("/buckets/b/dead/{id}"),

@@ -88,11 +88,12 @@ async fn actions_do_what_they_say() {
         assert_eq!(cancel(unconfirmed).await.status, 422, "{unconfirmed}");
     }
     let none = cancel("caller=nobody&state=waiting&confirm=b").await;
-    assert_eq!(none.headers["location"], "/buckets/b/jobs?done=purged&count=0");
+    assert_eq!(none.headers["location"], "/buckets/b/jobs?state=waiting&caller=nobody&done=purged&count=0");
     assert_eq!(state(&reader).await["level"], 3);
     let all = cancel("older_than=0s&confirm=b").await;
-    assert_eq!(all.headers["location"], "/buckets/b/jobs?done=purged&count=3");
-    assert!(reader.text("/buckets/b/jobs?done=purged&count=3").await.contains("Cancelled 3 jobs"));
+    assert_eq!(all.headers["location"], "/buckets/b/jobs?older_than=0s&done=purged&count=3");
+    let note = reader.text("/buckets/b/jobs?older_than=0s&done=purged&count=3").await;
+    assert!(note.contains("Cancelled 3 jobs: older than 0s."), "{note}");
 
     for _ in 0..3 {
         assert_eq!(intake.client().submit("b", "x").await.expect("an answer").status, 202);

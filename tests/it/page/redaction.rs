@@ -3,7 +3,7 @@ use dripfeed_job::outcome::AnswerBody;
 use dripfeed_tests::buckets::{self, join, take_one};
 use dripfeed_tests::service::Service;
 
-use super::reader::Reader;
+use super::reader::{Reader, key};
 
 const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 const REDACT: &str = r#"intake.redact=["/card/number", "X-Api-Key"]"#;
@@ -33,6 +33,30 @@ async fn what_is_redacted_leaves_by_no_page() {
     // As far as the key may, the API shows it.
     let letter = client.get(&format!("/v1/buckets/b/dead/{id}")).await.expect("an answer");
     assert_eq!(letter.json()["headers"][0]["value"], "4111", "{letter:?}");
+}
+
+#[tokio::test]
+async fn the_payload_of_a_waiting_job_is_shown_and_redacted_to_who_may_inspect() {
+    let (whole, numbers) = (key("inspect", &["submit", "read", "inspect"]), key("read", &["read"]));
+    let service = Service::new(&format!("{BUCKET}{whole}{numbers}")).await;
+    let intake = service.role("intake", &[REDACT]).await;
+    let client = intake.client().with_key("inspect");
+    let request = client.request(http::Method::POST, "/v1/buckets/b/jobs").header("dripfeed-path", "/orders");
+    let request = request.header("dripfeed-forward-x-api-key", "4111").header("dripfeed-forward-x-shop", "north");
+    let id = client.call(request, r#"{"card":{"number":"4111","name":"Ada"}}"#).await.expect("an answer").text("id");
+    let mut reader = Reader::of(&intake);
+    reader.sign_in("inspect").await;
+    let page = reader.text(&format!("/buckets/b/jobs/{id}")).await;
+    for shown in ["Ada", "north", "Dripfeed-Path: /orders", "--data-raw", "As a tree", "As bytes", "redacted"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert!(!page.contains("4111"), "{page}");
+    reader.sign_in("read").await;
+    let page = reader.text(&format!("/buckets/b/jobs/{id}")).await;
+    assert!(page.contains("this needs the scope"), "{page}");
+    for hidden in ["Ada", "north", "/orders", "4111"] {
+        assert!(!page.contains(hidden), "{hidden}: {page}");
+    }
 }
 
 #[tokio::test]

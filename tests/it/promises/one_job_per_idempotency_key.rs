@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dripfeed_bucket::{Admission, Bucket, RefusalReason};
+use dripfeed_bucket::{Admission, Bucket, JobFilter, RefusalReason};
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
@@ -101,7 +101,7 @@ async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() 
     redis.server.resume().unwrap();
     let admitted = admitted(submitting.await.unwrap());
     let calm = Bucket::new(redis.store().await, buckets::settings("b"));
-    let jobs = calm.jobs(None, None, 10).await.unwrap().items;
+    let jobs = calm.jobs(&JobFilter::default(), None, 10).await.unwrap().items;
     assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [first.id, admitted.id]);
 }
 

@@ -1,5 +1,6 @@
 //! Promise 5: A token is got before a job is read; so jobs that must wait stay untaken, for any replica.
 
+use dripfeed_bucket::JobFilter;
 use dripfeed_job::JobState;
 use dripfeed_tests::buckets::{self, admitted, join, open, take, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
@@ -23,7 +24,7 @@ async fn what_must_wait_stays_untaken_for_any_replica() {
     }
     let census = bucket.census().await.unwrap();
     assert_eq!((census.waiting, census.in_flight, census.parked), (7, 3, 0));
-    let waiting = bucket.jobs(Some(JobState::Waiting), None, 100).await.unwrap().items;
+    let waiting = bucket.jobs(&JobFilter::of_state(JobState::Waiting), None, 100).await.unwrap().items;
     assert!(waiting.len() == 7 && waiting.iter().all(|job| job.consumer.is_none() && job.attempts == 0));
 }
 

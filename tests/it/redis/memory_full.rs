@@ -92,7 +92,7 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     assert_eq!(settle(&heir, take_one(&heir).await, buried("no luck")).await, Settled::Recorded);
 
     assert_eq!(bucket.cancel(*ids.last().unwrap()).await.unwrap(), Cancel::Cancelled);
-    let of_shop = CancelFilter { caller: Some("shop".to_owned()), ..CancelFilter::default() };
+    let of_shop = JobFilter { caller: Some("shop".to_owned()), ..JobFilter::default() };
     // One may have had its turn.
     assert!((1..=2).contains(&bucket.cancel_many(&of_shop).await.unwrap()));
     assert!(bucket.delete_dead(letter_id).await.unwrap());

@@ -1,12 +1,16 @@
 //! Dead letters: complete jobs, with the reason and the upstream's last answer.
 
+pub(crate) mod dead_groups;
+
 use bytes::Bytes;
-use dripfeed_job::{JobId, Outcome, element};
+use dripfeed_job::{JobId, Outcome};
+use dripfeed_store::Call;
 use redis::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::inspect::job_payload::{JobPayload, text_of, with_members};
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
@@ -62,6 +66,23 @@ pub struct DeadFilter {
 }
 
 impl DeadFilter {
+    /// As each_letter.lua reads it.
+    fn add_to(&self, call: &mut Call<'_>) {
+        call.arg(self.reason.as_deref().unwrap_or_default());
+        call.arg(self.status.map_or_else(String::new, |status| status.to_string()));
+        call.arg(self.caller.as_deref().unwrap_or_default());
+        call.arg(self.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
+        call.arg(u8::from(self.exact_reason));
+    }
+
+    /// Where a page begins.
+    fn beginning(&self, after: Option<&Cursor>, bucket: &str) -> Result<String, BucketError> {
+        Ok(match after {
+            Some(cursor) => format!("({}", cursor.position::<JobId>(LIST, bucket)?),
+            None => self.first(),
+        })
+    }
+
     /// Where those that match begin, as XRANGE writes it.
     pub(super) fn first(&self) -> String {
         self.died_since_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string())
@@ -81,10 +102,7 @@ impl Bucket {
     ) -> Result<Page<DeadLetter>, BucketError> {
         let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
-        let mut from = match after {
-            Some(cursor) => format!("({}", cursor.position::<JobId>(LIST, bucket)?),
-            None => filter.first(),
-        };
+        let mut from = filter.beginning(after, bucket)?;
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let mut reply =
@@ -94,7 +112,7 @@ impl Bucket {
                 let mut letter = reply.array()?;
                 let (id, fields) = (letter.parse()?, letter.array()?.pairs()?);
                 bytes += fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
-                items.extend(read(id, &fields));
+                items.extend(read(id, fields));
             }
             if last.is_empty() {
                 return Ok(Page { items, next: None });
@@ -114,7 +132,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn dead_letter(&self, id: JobId) -> Result<Option<DeadLetter>, BucketError> {
         let found = self.redis_bucket.letter_of(id).await?;
-        Ok(found.and_then(|(letter, fields)| read(letter, &fields)))
+        Ok(found.and_then(|(letter, fields)| read(letter, fields)))
     }
 }
 
@@ -145,11 +163,7 @@ impl RedisBucket {
     ) -> Result<Reply, BucketError> {
         let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
         call.arg(from).arg(most).arg(bytes).arg(u8::from(content == LetterContent::Ids));
-        call.arg(filter.reason.as_deref().unwrap_or_default());
-        call.arg(filter.status.map_or_else(String::new, |status| status.to_string()));
-        call.arg(filter.caller.as_deref().unwrap_or_default());
-        call.arg(filter.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
-        call.arg(u8::from(filter.exact_reason));
+        filter.add_to(&mut call);
         let (_, reply) = self.read("list_dead", &call.with_large_reply(), WaitFor::Reply).await?;
         Ok(reply)
     }
@@ -184,26 +198,20 @@ impl RedisBucket {
     }
 }
 
-fn read(entry: JobId, fields: &[(Bytes, Bytes)]) -> Option<DeadLetter> {
-    let get = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
-    // Where somebody else had written the job, what is no UTF-8 is replaced.
-    let text = |name| Some(String::from_utf8_lossy(&get(name)?).into_owned()).filter(|text| !text.is_empty());
-    // The letter of a list's job has the job as its element; one that isn't readable is shown unchanged.
-    if let Some(element) = get("element") {
-        let members = element::fields(&element).unwrap_or_else(|_| vec![(Bytes::from_static(b"body"), element)]);
-        let own = fields.iter().filter(|(name, _)| name != "element").cloned();
-        return read(entry, &own.chain(members).collect::<Vec<_>>());
-    }
+fn read(entry: JobId, fields: Vec<(Bytes, Bytes)>) -> Option<DeadLetter> {
+    let fields = with_members(fields);
+    let text = |name| text_of(&fields, name);
+    let JobPayload { content_type, method, path, headers, body, .. } = JobPayload::read(&fields);
     Some(DeadLetter {
         id: text("job")?.parse().ok()?,
         died_ms: entry.accepted_ms(),
         outcome: serde_json::from_str(&text("outcome")?).ok()?,
         caller: text("caller"),
-        content_type: text("content_type"),
-        method: text("method"),
-        path: text("path"),
-        headers: text("headers").and_then(|headers| serde_json::from_str(&headers).ok()).unwrap_or_default(),
+        content_type,
+        method,
+        path,
+        headers,
         replay_of: text(REPLAY_OF).and_then(|id| id.parse().ok()),
-        body: get("body").or_else(|| get("request_details")).unwrap_or_default(),
+        body,
     })
 }

@@ -1,13 +1,13 @@
 -- Lists how jobs ended, in the order of their ends, up to the bytes that a script may read.
 --
--- needs: budget, order
+-- needs: now, budget, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
 -- ARGV  1 the ms  2 and the job id after which to begin (order.lua)  3 the most outcomes  4 an ending, or '' for all
---       5 bytes read for the page before
+--       5 bytes read for the page before  6 ms since the admission at least, '' for all
 -- Result  { bytes read, the ms and the job id after which to go on, '' at the end, { job id, record }… }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local ms, id, most, ending = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local before = tonumber(ARGV[5])
+local before, latest_ms = tonumber(ARGV[5]), ARGV[6] == '' and math.huge or now_ms - tonumber(ARGV[6])
 bytes_read = before
 -- In one call, so that a rare ending doesn't keep Redis from others.
 local LOOKED_AT = 500
@@ -23,7 +23,8 @@ for i = 1, #places, 2 do
   local record = redis.call('HGET', OUTCOMES, id)
   if record then
     count_read(record)
-    if ending == '' or ending_of(record) == ending then found[#found + 1] = { id, record } end
+    local is_old = latest_ms == math.huge or tonumber(string.match(id, '^%d+')) <= latest_ms
+    if is_old and (ending == '' or ending_of(record) == ending) then found[#found + 1] = { id, record } end
   end
 end
 return { bytes_read - before, at_end and '' or ms, at_end and '' or id, unpack(found) }

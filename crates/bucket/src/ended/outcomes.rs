@@ -8,6 +8,7 @@ use dripfeed_store::Script;
 use crate::bucket::Bucket;
 use crate::ended::ended_job::{EndedJob, parse};
 use crate::error::BucketError;
+use crate::inspect::job_filter::JobFilter;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::WaitFor;
 use crate::script::reply::Reply;
@@ -71,6 +72,18 @@ impl Bucket {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<EndedJob>, BucketError> {
+        self.ended_jobs(since_ms, ending, &JobFilter::default(), after, limit).await
+    }
+
+    /// Those of the filter's caller and age.
+    pub(crate) async fn ended_jobs(
+        &self,
+        since_ms: Option<u64>,
+        ending: Option<Ending>,
+        filter: &JobFilter,
+        after: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page<EndedJob>, BucketError> {
         let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
         let after = after.map(|cursor| cursor.position::<OutcomePosition>(LIST, bucket)).transpose()?;
@@ -79,13 +92,15 @@ impl Bucket {
         for _ in 0..CALLS {
             let mut call = OUTCOMES.on(&[self.redis_bucket.keys.outcomes(), self.redis_bucket.keys.ended()]);
             call.arg(from.0).arg(&from.1).arg(limit - items.len()).arg(ending.map_or("", Ending::as_str)).arg(bytes);
+            call.arg(filter.age_arg());
             let (read, mut reply) =
                 self.redis_bucket.read("outcomes", &call.with_large_reply(), WaitFor::Reply).await?;
             bytes += read;
             let next = position(&mut reply)?;
             while !reply.is_empty() {
                 let mut found = reply.array()?;
-                items.extend(parse(found.parse()?, &found.bytes()?));
+                let ended = parse(found.parse()?, &found.bytes()?);
+                items.extend(ended.filter(|ended| filter.is_of(ended.outcome.caller.as_deref())));
             }
             match next {
                 None => return Ok(Page { items, next: None }),

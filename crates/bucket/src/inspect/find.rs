@@ -7,6 +7,7 @@ use dripfeed_job::{JobId, JobState, Outcome, Priority};
 use crate::bucket::Bucket;
 use crate::ended::ended_job::{self, EndedJob};
 use crate::error::BucketError;
+use crate::inspect::job_payload::JobPayload;
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
@@ -16,7 +17,7 @@ use crate::settings::Kind;
 static SCRIPTS: Scripts =
     Scripts::of_kinds("find", include_str!("../kind/stream/find.lua"), include_str!("../kind/list/find.lua"));
 
-/// A job without body and headers.
+/// A job, mostly without its payload.
 #[derive(Clone, Debug)]
 pub struct JobView {
     pub id: JobId,
@@ -38,6 +39,8 @@ pub struct JobView {
     pub failed: Vec<FailedAttempt>,
     /// While the job is in the bucket: the dead letter from which it was made, with another payload.
     pub replay_of: Option<JobId>,
+    /// None: it wasn't asked for, or the job has ended.
+    pub payload: Option<JobPayload>,
 }
 
 impl From<EndedJob> for JobView {
@@ -54,6 +57,7 @@ impl From<EndedJob> for JobView {
             outcome: Some((ended.outcome, ended.settled_ms)),
             failed: ended.failed,
             replay_of: None,
+            payload: None,
         }
     }
 }
@@ -77,7 +81,25 @@ impl JobView {
             outcome: None,
             failed: Vec::new(),
             replay_of: None,
+            payload: None,
         })
+    }
+}
+
+/// How much of a job is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Numbers,
+    Payload,
+}
+
+impl Detail {
+    /// For find.lua.
+    const fn arg(self) -> &'static str {
+        match self {
+            Self::Numbers => "",
+            Self::Payload => "1",
+        }
     }
 }
 
@@ -87,14 +109,26 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn find(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        self.look_for(id, Detail::Numbers).await
+    }
+
+    /// The same with the payload of a job that hasn't ended.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn find_with_payload(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+        self.look_for(id, Detail::Payload).await
+    }
+
+    async fn look_for(&self, id: JobId, detail: Detail) -> Result<Option<JobView>, BucketError> {
         match self.redis_bucket.kind {
-            Kind::Stream => self.redis_bucket.find_in_stream(id).await,
+            Kind::Stream => self.redis_bucket.find_in_stream(id, detail).await,
             Kind::List => {
                 // An outcome is found at once, a job of a list only by looking through it.
                 if let Some(ended) = self.redis_bucket.outcome(id).await? {
                     return Ok(Some(ended.into()));
                 }
-                match self.redis_bucket.find_in_lists(id).await? {
+                match self.redis_bucket.find_in_lists(id, detail).await? {
                     None => Ok(self.redis_bucket.outcome(id).await?.map(JobView::from)),
                     found => Ok(found),
                 }
@@ -124,11 +158,12 @@ impl Bucket {
 }
 
 impl RedisBucket {
-    async fn find_in_stream(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+    async fn find_in_stream(&self, id: JobId, detail: Detail) -> Result<Option<JobView>, BucketError> {
         let keys = &self.keys;
         let keys = [keys.jobs(), keys.parked(), keys.attempts(), keys.outcomes(), keys.failed()];
         let mut call = SCRIPTS.of(Kind::Stream).on(&keys);
-        call.arg(id.to_string());
+        call.arg(id.to_string()).arg(detail.arg());
+        let call = if detail == Detail::Payload { call.with_large_reply() } else { call };
         let (_, mut reply) = self.read("find", &call, WaitFor::Reply).await?;
         if reply.is_empty() {
             Ok(None)
@@ -139,18 +174,22 @@ impl RedisBucket {
             let mut job = JobView::read(&mut reply)?;
             job.failed = FailedAttempt::read_all(&String::from_utf8_lossy(&reply.bytes()?));
             job.replay_of = reply.shown()?.parse().ok();
+            job.payload = JobPayload::of_reply(&mut reply)?;
             Ok(Some(job))
         }
     }
 
-    async fn find_in_lists(&self, id: JobId) -> Result<Option<JobView>, BucketError> {
+    async fn find_in_lists(&self, id: JobId, detail: Detail) -> Result<Option<JobView>, BucketError> {
         let id = id.to_string();
         // Replicas take while the lists are looked through: what was taken meanwhile is found the second time.
         let lists = [self.taken_lists().await?, vec![ListScan::of_jobs(&self.keys)], self.taken_lists().await?];
         for mut scan in lists.into_iter().flatten() {
-            while let Some(mut reply) = scan.next(self, &SCRIPTS, &[&id]).await? {
+            while let Some(mut reply) = scan.next(self, &SCRIPTS, &[&id, detail.arg()]).await? {
                 if !reply.is_empty() {
-                    return JobView::read(&mut reply.array()?).map(Some);
+                    let mut found = reply.array()?;
+                    let mut job = JobView::read(&mut found)?;
+                    job.payload = JobPayload::of_reply(&mut found)?;
+                    return Ok(Some(job));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Lists jobs by state: jobs in the bucket, oldest first; ended jobs, in the order of their ends.
+//! Lists jobs by state, caller and age: jobs in the bucket, oldest first; ended jobs, in the order of their ends.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use dripfeed_job::{JobId, JobState};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::find::JobView;
+use crate::inspect::job_filter::JobFilter;
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
@@ -19,27 +20,28 @@ static SCRIPTS: Scripts =
 const LIST: &str = "jobs";
 
 impl Bucket {
-    /// `state` None: all that is in the bucket, oldest first. A page ends early when the jobs that were read for it
-    /// have as many bytes as one script may read. A list bucket is looked through whole for each page.
+    /// Without a state: all that is in the bucket, oldest first. A page ends early when the jobs that were read for it
+    /// have as many bytes as one script may read, or many were read that don't match: it may be empty, and not the
+    /// last. A list bucket is looked through whole for each page.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
     pub async fn jobs(
         &self,
-        state: Option<JobState>,
+        filter: &JobFilter,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
-        if let Some(JobState::Ended(ending)) = state {
-            let page = self.outcomes(None, Some(ending), after, limit).await?;
+        if let Some(JobState::Ended(ending)) = filter.state {
+            let page = self.ended_jobs(None, Some(ending), filter, after, limit).await?;
             return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
         }
         let after = after
             .map(|cursor| cursor.position::<JobId>(LIST, self.redis_bucket.settings().name.as_str()))
             .transpose()?;
         match self.redis_bucket.kind {
-            Kind::Stream => self.redis_bucket.jobs_of_stream(state, after, limit).await,
-            Kind::List => self.redis_bucket.jobs_of_lists(state, after, limit).await,
+            Kind::Stream => self.redis_bucket.jobs_of_stream(filter, after, limit).await,
+            Kind::List => self.redis_bucket.jobs_of_lists(filter, after, limit).await,
         }
     }
 }
@@ -47,7 +49,7 @@ impl Bucket {
 impl RedisBucket {
     async fn jobs_of_stream(
         &self,
-        state: Option<JobState>,
+        filter: &JobFilter,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
@@ -56,7 +58,8 @@ impl RedisBucket {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.ranges()]);
-            call.arg(&last).arg(limit - items.len()).arg(state.map_or("", JobState::as_str)).arg(bytes);
+            call.arg(&last).arg(limit - items.len()).arg(filter.state.map_or("", JobState::as_str)).arg(bytes);
+            call.arg(filter.caller_arg()).arg(filter.age_arg());
             let (read, mut reply) = self.read("list", &call, WaitFor::Reply).await?;
             bytes += read;
             last = reply.text()?;
@@ -73,25 +76,26 @@ impl RedisBucket {
     /// The first of those that come after, in the order of their ids, which isn't that of the lists.
     async fn jobs_of_lists(
         &self,
-        state: Option<JobState>,
+        filter: &JobFilter,
         after: Option<JobId>,
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
         let mut scans = Vec::new();
-        if state.is_none_or(|state| state == JobState::Waiting) {
+        if filter.allows(JobState::Waiting) {
             scans.push(ListScan::of_jobs(&self.keys));
         }
-        if state.is_none_or(|state| state == JobState::InFlight) {
+        if filter.allows(JobState::InFlight) {
             scans.extend(self.taken_lists().await?);
         }
         let after = after.map_or_else(String::new, |id| id.to_string());
+        let (caller, age) = (filter.caller_arg(), filter.age_arg());
         let mut first = BTreeMap::new();
         let mut more = false;
         for mut scan in scans {
             loop {
                 let bound = first.last_key_value().filter(|_| first.len() == limit);
                 let bound = bound.map_or_else(String::new, |(id, _): (&JobId, &JobView)| id.to_string());
-                let Some(mut reply) = scan.next(self, &SCRIPTS, &[&after, &bound]).await? else { break };
+                let Some(mut reply) = scan.next(self, &SCRIPTS, &[&after, &bound, caller, &age]).await? else { break };
                 while !reply.is_empty() {
                     let job = JobView::read(&mut reply.array()?)?;
                     first.insert(job.id, job);

@@ -1,13 +1,11 @@
 //! Bulk cancel: cancels all matching jobs that aren't in flight.
 
-use std::time::Duration;
-
 use dripfeed_job::JobState;
-use dripfeed_job::duration::ms_up;
 use dripfeed_store::Call;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::inspect::job_filter::JobFilter;
 use crate::kind::list::ListScan;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::RedisBucket;
@@ -22,29 +20,13 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
     include_str!("../kind/list/cancel_many.lua"),
 );
 
-/// The filter of a bulk cancel: jobs must match all given members.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CancelFilter {
-    /// Only waiting and parked jobs can be cancelled.
-    pub state: Option<JobState>,
-    pub caller: Option<String>,
-    /// Since the admission.
-    pub older_than: Option<Duration>,
-}
-
-impl CancelFilter {
-    fn allows(&self, state: JobState) -> bool {
-        self.state.is_none_or(|wanted| wanted == state)
-    }
-}
-
 impl Bucket {
     /// Cancels what matches and waits or is parked, of all that was there when it began; returns how many. A job that
     /// was put into a list by somebody else stays: it has neither an id nor an age before a replica takes it.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
-    pub async fn cancel_many(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
+    pub async fn cancel_many(&self, filter: &JobFilter) -> Result<u64, BucketError> {
         match self.redis_bucket.kind {
             Kind::Stream => self.redis_bucket.cancel_in_stream(filter).await,
             Kind::List if filter.allows(JobState::Waiting) => self.redis_bucket.cancel_in_list(filter).await,
@@ -54,7 +36,7 @@ impl Bucket {
 }
 
 impl RedisBucket {
-    async fn cancel_in_stream(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
+    async fn cancel_in_stream(&self, filter: &JobFilter) -> Result<u64, BucketError> {
         let (mut cancelled, mut last) = (0, String::new());
         // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.
         for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
@@ -76,7 +58,7 @@ impl RedisBucket {
         Ok(cancelled)
     }
 
-    async fn cancel_in_list(&self, filter: &CancelFilter) -> Result<u64, BucketError> {
+    async fn cancel_in_list(&self, filter: &JobFilter) -> Result<u64, BucketError> {
         let (mut cancelled, mut last) = (0, String::new());
         let mut scan = ListScan::of_jobs(&self.keys);
         while let Some(at) = scan.at() {
@@ -91,10 +73,9 @@ impl RedisBucket {
     }
 
     /// With the arguments that both kinds have.
-    fn cancel_call(&self, filter: &CancelFilter, last: &str) -> Call<'static> {
+    fn cancel_call(&self, filter: &JobFilter, last: &str) -> Call<'static> {
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel(&OnOutcome::default()));
-        call.arg(self.settings().keep.packed()).arg(filter.caller.as_deref().unwrap_or_default());
-        call.arg(filter.older_than.map_or_else(String::new, |age| ms_up(age).to_string())).arg(last);
+        call.arg(self.settings().keep.packed()).arg(filter.caller_arg()).arg(filter.age_arg()).arg(last);
         call
     }
 }

@@ -15,6 +15,22 @@ pub(crate) struct Job {
     #[serde(default)]
     pub(crate) failed_attempts: Vec<FailedAttempt>,
     pub(crate) replay_of: Option<String>,
+    /// None: it wasn't asked for, the job has ended, or the visitor may not see it.
+    pub(crate) payload: Option<JobPayload>,
+}
+
+/// What is sent to the upstream, but for what the bucket adds.
+#[derive(Deserialize)]
+pub(crate) struct JobPayload {
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: Option<String>,
+    pub(crate) body_base64: Option<String>,
+    #[serde(default)]
+    pub(crate) truncated: bool,
+    pub(crate) method: Option<String>,
+    pub(crate) path: Option<String>,
+    /// None: the visitor may not see them.
+    pub(crate) headers: Option<Vec<Header>>,
 }
 
 #[derive(Deserialize)]
@@ -53,15 +69,28 @@ pub(crate) struct DeadLetter {
     pub(crate) accepted_at: String,
     pub(crate) died_at: String,
     pub(crate) caller: Option<String>,
-    pub(crate) content_type: Option<String>,
-    pub(crate) body: Option<String>,
-    pub(crate) body_base64: Option<String>,
-    pub(crate) method: Option<String>,
-    pub(crate) path: Option<String>,
-    /// None: the visitor may not see them.
-    pub(crate) headers: Option<Vec<Header>>,
+    #[serde(flatten)]
+    pub(crate) payload: JobPayload,
     pub(crate) replay_of: Option<String>,
     pub(crate) outcome: Outcome,
+}
+
+/// Dead letters by reason and status.
+#[derive(Deserialize)]
+pub(crate) struct LetterGroups {
+    pub(crate) items: Vec<LetterGroup>,
+    /// Letters in groups that aren't listed.
+    pub(crate) others: u64,
+    /// Letters that weren't counted come after it.
+    pub(crate) next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct LetterGroup {
+    pub(crate) reason: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) letters: u64,
+    pub(crate) last_died_at: String,
 }
 
 #[derive(Deserialize)]

@@ -9,28 +9,27 @@ use serde_json::Value;
 use crate::dashboard::Dashboard;
 use crate::model::job::Cancelled;
 use crate::pages::done::after;
+use crate::pages::jobs::jobs_query::JobsQuery;
 use crate::parts::action;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// The fields are those of the API's filter.
-pub(crate) fn form(visitor: &Visitor, name: &str, path: &str, state: &str) -> Markup {
+/// Of the jobs that the page shows: what is cancelled is seen before.
+pub(crate) fn form(visitor: &Visitor, name: &str, path: &str, wanted: &JobsQuery) -> Markup {
     let fields = html! {
-        p { "Permanently cancels the waiting and parked jobs that match all of these. Jobs in flight continue." }
-        label {
-            "state"
-            select name="state" {
-                @for (value, label) in [("", "waiting or parked"), ("waiting", "waiting"), ("parked", "parked")] {
-                    option value=(value) selected[value == state] { (label) }
-                }
-            }
+        p {
+            "Permanently cancels all waiting and parked jobs that match: " strong { (wanted.described()) }
+            ". Jobs in flight continue."
         }
-        label { "caller" input name="caller" placeholder="of any caller" autocomplete="off" spellcheck="false"; }
-        label { "older than" input name="older_than" placeholder="of any age, or such as 10m" autocomplete="off"; }
+        (wanted.fields())
     };
-    action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields)
+    html! {
+        @if wanted.can_be_cancelled() {
+            (action::confirmed_with(visitor, &format!("{path}/cancel"), "Cancel all that match…", name, &fields))
+        }
+    }
 }
 
 pub(crate) async fn cancel(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
@@ -43,5 +42,5 @@ async fn cancelled(page: &Dashboard, action: &Action, name: &str) -> Result<Stri
     let filter = Value::Object(action.members(&["state", "caller", "older_than"]));
     let body = page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/cancel"), Some(&filter)).await?;
     let Cancelled { cancelled } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
-    Ok(format!("{path}?done=purged&count={cancelled}"))
+    Ok(format!("{path}{}", JobsQuery::of_action(action).after("purged", cancelled)))
 }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
 use crate::model::List;
-use crate::model::job::DeadLetter;
+use crate::model::job::{DeadLetter, LetterGroups};
 use crate::model::replay::Replay;
 use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::Done;
@@ -30,11 +30,16 @@ pub(crate) async fn show(
             // The letters matter more than that replays can't be read.
             let replays = replays::read(&page, &visitor, &name).await.unwrap_or_default();
             let live = replays.iter().any(Replay::is_running).then(|| format!("/live{path}"));
+            // Counted once, not again with each page of the list.
+            let groups = match wanted.cursor {
+                None => dead_groups::read(&page, &visitor, &path, &wanted).await,
+                Some(_) => None,
+            };
             let body = html! {
                 (listing::heading(&name, &html! { "Dead letters" }, "/dead"))
-                (done.show())
+                (done.show_of(&wanted.described()))
                 (parts::replays::of(&visitor, &path, &replays))
-                (list(&visitor, &path, &wanted, &letters))
+                (list(&visitor, &path, &wanted, &letters, groups.as_ref()))
             };
             let title = format!("Dead letters of {name}");
             layout::show(&visitor, &Page { title: &title, section: "/", live: live.as_deref(), body })
@@ -43,8 +48,14 @@ pub(crate) async fn show(
     }
 }
 
-fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, letters: &List<DeadLetter>) -> Markup {
-    if letters.items.is_empty() {
+fn list(
+    visitor: &Visitor,
+    path: &str,
+    wanted: &DeadQuery,
+    letters: &List<DeadLetter>,
+    groups: Option<&LetterGroups>,
+) -> Markup {
+    if letters.items.is_empty() && letters.next.is_none() {
         return html! {
             section.state {
                 @if wanted.is_filtered() { p { "No dead letter matches. " a href=(path) { "Show all" } } }
@@ -62,8 +73,8 @@ fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, letters: &List<DeadLe
     let shown = numbers::counted(letters.items.len() as u64, "dead letter", "dead letters");
     let next = letters.next.as_deref().map(|cursor| wanted.page(Some(cursor)));
     html! {
-        @if wanted.is_filtered() { p { "Filtered. " a href=(path) { "Show all" } } }
-        (dead_groups::of_page(visitor, path, letters))
+        @if wanted.is_filtered() { p { "Filtered: " (wanted.described()) ". " a href=(path) { "Show all" } } }
+        @if let Some(groups) = groups { (dead_groups::list(visitor, path, wanted, groups)) }
         div.toolbar {
             @if visitor.may("operate") { (replay_form(visitor, path, wanted)) }
             a.button href={ (path) "/export" (wanted.page(None)) } download { "Export as NDJSON" }

@@ -1,51 +1,56 @@
 //! Dead letters of one reason and status, which can be replayed and deleted together.
 
-use std::collections::BTreeMap;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::Method;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
-use crate::model::List;
-use crate::model::job::{DeadLetter, Deleted};
+use crate::model::job::{Deleted, LetterGroup, LetterGroups};
 use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::after;
-use crate::parts::{action, numbers};
+use crate::parts::{action, listing, numbers, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// Letters of this page by status and reason, the most first.
-pub(crate) fn of_page(visitor: &Visitor, path: &str, letters: &List<DeadLetter>) -> Markup {
-    let mut groups = BTreeMap::<(Option<u16>, &str), u64>::new();
-    for DeadLetter { outcome, .. } in &letters.items {
-        *groups.entry((outcome.status, outcome.reason.as_deref().unwrap_or_default())).or_default() += 1;
-    }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+const MOST_SHOWN: &str = "50";
+
+/// Of all letters that match. None: they can't be counted now; the letters matter more.
+pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Option<LetterGroups> {
+    let [reason, exact_reason, status, caller] = wanted.pairs();
+    let query = listing::query(&[reason, exact_reason, status, caller, ("limit", Some(MOST_SHOWN))]);
+    page.api().get(visitor, &format!("/v1{path}/groups{query}")).await.ok()
+}
+
+/// By status and reason, the largest first.
+pub(crate) fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, groups: &LetterGroups) -> Markup {
+    let counted: u64 = groups.items.iter().map(|group| group.letters).sum::<u64>() + groups.others;
     html! {
         ul.groups {
-            @for ((status, reason), count) in &groups {
+            @for LetterGroup { reason, status, letters, last_died_at } in &groups.items {
                 @let status = status.map(|status| status.to_string());
-                @let group = DeadQuery::group(reason, status.as_deref());
+                @let group = wanted.group(reason, status.as_deref());
                 li {
                     a href={ (path) (group.page(None)) } {
                         strong { (status.as_deref().unwrap_or("no answer")) } " " (reason)
                     }
-                    span.count { (numbers::count(*count)) @if letters.next.is_some() { " of this page" } }
+                    span.count { (numbers::count(*letters)) span.faint { ", the last " (when::ago(last_died_at)) } }
                     @if visitor.may("operate") { (actions(visitor, path, &group)) }
                 }
             }
+            @if groups.others > 0 { li { span { "Others" } span.count { (numbers::count(groups.others)) } } }
+        }
+        @if groups.next.is_some() {
+            p.faint { "Counted: the oldest " (numbers::count(counted)) " dead letters. There are more." }
         }
     }
 }
 
 fn actions(visitor: &Visitor, path: &str, group: &DeadQuery) -> Markup {
     let fields = html! {
-        p { "Permanently deletes all letters with this reason and status, including those on other pages." }
+        p { "Permanently deletes all dead letters of this group: " (group.described()) "." }
         (group.fields())
     };
     html! {
@@ -65,10 +70,9 @@ pub(crate) async fn delete(State(page): State<Dashboard>, Path(name): Path<Strin
 async fn deleted(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
     action.confirms("delete")?;
     let path = format!("/buckets/{}/dead", escaped(name));
-    let wanted = |name| action.field(name).map(str::to_owned);
-    let [reason, exact_reason, status] = ["reason", "exact_reason", "status"].map(wanted);
-    let query = DeadQuery { reason, exact_reason, status, ..DeadQuery::default() }.page(None);
+    let group = DeadQuery::of_action(action);
+    let query = group.page(None);
     let body = page.api().call(&action.visitor, Method::DELETE, &format!("/v1{path}{query}"), None).await?;
     let Deleted { deleted } = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
-    Ok(format!("{path}?done=deleted&count={deleted}"))
+    Ok(format!("{path}{}", group.after("deleted", Some(deleted))))
 }

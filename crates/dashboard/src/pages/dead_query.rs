@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::parts::listing;
+use crate::web::form::Action;
 
 #[derive(Clone, Default, Deserialize)]
 pub(crate) struct DeadQuery {
@@ -30,14 +31,43 @@ impl DeadQuery {
         listing::query(&[reason, exact_reason, status, caller, ("cursor", cursor)])
     }
 
-    /// All letters of one reason and status.
-    pub(crate) fn group(reason: &str, status: Option<&str>) -> Self {
+    /// Of the page that comes after an action on these letters.
+    pub(crate) fn after(&self, done: &str, count: Option<u64>) -> String {
+        let [reason, exact_reason, status, caller] = self.pairs();
+        let count = count.map(|count| count.to_string());
+        listing::query(&[reason, exact_reason, status, caller, ("done", Some(done)), ("count", count.as_deref())])
+    }
+
+    /// Those of these letters that have one reason and status.
+    pub(crate) fn group(&self, reason: &str, status: Option<&str>) -> Self {
         Self {
             reason: Some(reason.to_owned()),
             exact_reason: Some("true".to_owned()),
-            status: status.map(str::to_owned),
-            ..Self::default()
+            status: status.map(str::to_owned).or_else(|| self.status.clone()),
+            caller: self.caller.clone(),
+            cursor: None,
         }
+    }
+
+    /// Of the fields of a form.
+    pub(crate) fn of_action(action: &Action) -> Self {
+        let wanted = |name| action.field(name).map(str::to_owned);
+        let [reason, exact_reason, status, caller] = ["reason", "exact_reason", "status", "caller"].map(wanted);
+        Self { reason, exact_reason, status, caller, cursor: None }
+    }
+
+    /// `status 410, the reason “gone”, of shop`. Empty: all letters.
+    pub(crate) fn described(&self) -> String {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let is_exact = self.exact_reason.as_deref() == Some("true");
+        let reason = given(&self.reason).map(|reason| {
+            let which = if is_exact { "the reason" } else { "a reason with" };
+            format!("{which} “{reason}”")
+        });
+        let status = given(&self.status).map(|status| format!("status {status}"));
+        let reason = reason.or_else(|| is_exact.then(|| "no reason".to_owned()));
+        let caller = given(&self.caller).map(|caller| format!("of {caller}"));
+        [status, reason, caller].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     pub(crate) fn is_filtered(&self) -> bool {

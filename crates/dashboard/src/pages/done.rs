@@ -19,17 +19,23 @@ pub(crate) struct Done {
 impl Done {
     /// Nothing that a link brings is shown, but numbers.
     pub(crate) fn show(&self) -> Markup {
+        self.show_of("")
+    }
+
+    /// As [`Done::show`], where the page shows the jobs or letters of a filter: to these it was done. Empty: to all.
+    pub(crate) fn show_of(&self, filter: &str) -> Markup {
         let count = self.count.unwrap_or(0);
+        let of = if filter.is_empty() { String::new() } else { format!(": {filter}") };
         let text = match self.done.as_deref() {
             Some("paused") => "Paused. Nothing is called until it is resumed.".to_owned(),
             Some("resumed") => "Resumed.".to_owned(),
             Some("changed") => "Changed. It applies at once, also to queued jobs.".to_owned(),
-            Some("purged") => format!("Cancelled {count} jobs. Jobs in flight continue."),
+            Some("purged") => format!("Cancelled {count} jobs{of}. Jobs in flight continue."),
             Some("cancelled") => "Cancelled.".to_owned(),
             Some("replayed") => format!("Replayed {count}: each is a new job now."),
-            Some("replaying") => "The replay has started. It continues when you leave this page.".to_owned(),
+            Some("replaying") => format!("The replay has started{of}. It continues when you leave this page."),
             Some("stopped") => "The replay has stopped. Letters that it hasn't replayed stay.".to_owned(),
-            Some("deleted") => format!("Deleted {count}."),
+            Some("deleted") => format!("Deleted {count}{of}."),
             _ => return html! {},
         };
         html! { p.done role="status" { span aria-hidden="true" { "✓ " } (text) } }

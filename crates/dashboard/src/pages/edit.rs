@@ -21,7 +21,7 @@ const LARGEST: usize = 512 * 1024;
 pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter: &DeadLetter) -> Markup {
     let may = ["operate", "inspect", "submit"].into_iter().all(|scope| visitor.may(scope));
     let can_be_edited = |body: &&str| may && body.len() <= LARGEST && redaction.of_text(body) == Shown::Whole;
-    let body = letter.body.as_deref().filter(can_be_edited);
+    let body = letter.payload.body.as_deref().filter(can_be_edited);
     html! {
         @if let Some(body) = body {
             details.confirm {
@@ -34,7 +34,7 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
                     } }
                     label {
                         "Content type"
-                        input name="content_type" value=(letter.content_type.as_deref().unwrap_or_default())
+                        input name="content_type" value=(letter.payload.content_type.as_deref().unwrap_or_default())
                             autocomplete="off" spellcheck="false";
                     }
                     // A form writes line breaks in its own way.

@@ -10,7 +10,7 @@ use crate::model::job::{FailedAttempt, Job, Outcome};
 use crate::pages::done::{Done, after};
 use crate::pages::jobs::label;
 use crate::parts::layout::{self, Page};
-use crate::parts::payload::{self, Payload};
+use crate::parts::payload::{self, Payload, request};
 use crate::parts::{action, card, listing, numbers, when};
 use crate::web::api::escaped;
 use crate::web::form::Action;
@@ -23,9 +23,13 @@ pub(crate) async fn show(
     Path((name, id)): Path<(String, String)>,
     Query(done): Query<Done>,
 ) -> Response {
-    let path = format!("/v1/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
+    // Only where it is shown: it may be large.
+    let payload = if visitor.may("inspect") { "?payload=true" } else { "" };
+    let path = format!("/v1/buckets/{}/jobs/{}{payload}", escaped(&name), escaped(&id));
     match page.api().get::<Job>(&visitor, &path).await {
         Ok(job) => {
+            let payload = job.payload.map(|payload| request::masked(page.redaction(), payload));
+            let job = Job { payload, ..job };
             let body = body(&page, &visitor, &name, &job, &done);
             layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: None, body })
         }
@@ -68,7 +72,10 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done)
             @let path = format!("/buckets/{name}/jobs/{}/cancel", job.id);
             div.actions { (action::button(visitor, &path, "Cancel the job")) }
         }
-        @if let Some(outcome) = &job.outcome { (answer(page, visitor, outcome)) }
+        @match &job.outcome {
+            Some(outcome) => (answer(page, visitor, outcome)),
+            None => (request::section(page.redaction(), visitor, name, job.payload.as_ref())),
+        }
     }
 }
 

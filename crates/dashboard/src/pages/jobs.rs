@@ -1,10 +1,12 @@
-//! `/buckets/{b}/jobs`: jobs by state.
+//! `/buckets/{b}/jobs`: jobs by state, caller, age and idempotency key.
+
+pub(crate) mod jobs_query;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
 
+use self::jobs_query::JobsQuery;
 use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::job::Job;
@@ -14,6 +16,7 @@ use crate::parts::layout::{self, Page};
 use crate::parts::{listing, numbers, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
+use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
 const STATES: [(&str, &str); 8] = [
@@ -27,17 +30,8 @@ const STATES: [(&str, &str); 8] = [
     ("cancelled", "cancelled"),
 ];
 
-#[derive(Default, Deserialize)]
-pub(crate) struct JobsQuery {
-    state: Option<String>,
-    cursor: Option<String>,
-    /// Shows that job instead,
-    id: Option<String>,
-    /// or the one that this idempotency key names.
-    key: Option<String>,
-    /// Whose key it is.
-    caller: Option<String>,
-}
+/// Parts of the list that are looked through for one page of it, while none has a job that matches.
+const MOST_PARTS: usize = 10;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -47,32 +41,26 @@ pub(crate) async fn show(
     Query(done): Query<Done>,
 ) -> Response {
     let path = format!("/buckets/{}/jobs", escaped(&name));
-    if let Some(id) = wanted.id.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
+    if let Some(id) = wanted.id() {
         return answer::see_other(&format!("{path}/{}", escaped(id)));
     }
-    let key = wanted.key.as_deref().map(str::trim).filter(|key| !key.is_empty());
-    let query = match key {
-        Some(_) => listing::query(&[("idempotency_key", key), ("caller", wanted.caller.as_deref())]),
-        None => listing::query(&[("state", wanted.state.as_deref()), ("cursor", wanted.cursor.as_deref())]),
-    };
-    match page.api().get::<List<Job>>(&visitor, &format!("/v1{path}{query}")).await {
-        Ok(List { items, .. }) if key.is_some() && !items.is_empty() => {
+    match read(&page, &visitor, &path, &wanted).await {
+        Ok(List { items, .. }) if wanted.key().is_some() && !items.is_empty() => {
             answer::see_other(&format!("{path}/{}", items[0].id))
         }
         Ok(jobs) => {
             let teach = teach::submit(&visitor, &name);
-            let state = wanted.state.as_deref().unwrap_or_default();
             let body = html! {
                 (listing::heading(&name, &html! { "Jobs" }, "/jobs"))
-                (done.show())
-                (find_forms(&visitor, &path))
-                @if key.is_some() { section.state { p { "No job has this idempotency key." } } }
+                (done.show_of(&wanted.described()))
+                (find_forms(&path, &wanted))
+                @if wanted.key().is_some() { section.state { p { "No job has this idempotency key." } } }
                 @else {
                     div.toolbar {
-                        (states(&path, state))
-                        @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, state)) }
+                        (states(&path, &wanted))
+                        @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, &wanted)) }
                     }
-                    (list(&path, state, &jobs, &teach))
+                    (list(&path, &wanted, &jobs, &teach))
                 }
             };
             layout::show(&visitor, &Page { title: &format!("Jobs of {name}"), section: "/", live: None, body })
@@ -81,23 +69,41 @@ pub(crate) async fn show(
     }
 }
 
-fn states(path: &str, state: &str) -> Markup {
+/// A page of the API may be empty and not the last: rare jobs may come after it.
+async fn read(page: &Dashboard, visitor: &Visitor, path: &str, wanted: &JobsQuery) -> Result<List<Job>, Failure> {
+    let mut query = wanted.of_api(None);
+    for _ in 1..MOST_PARTS {
+        let jobs: List<Job> = page.api().get(visitor, &format!("/v1{path}{query}")).await?;
+        match &jobs.next {
+            Some(next) if jobs.items.is_empty() => query = wanted.of_api(Some(next)),
+            _ => return Ok(jobs),
+        }
+    }
+    page.api().get(visitor, &format!("/v1{path}{query}")).await
+}
+
+fn states(path: &str, wanted: &JobsQuery) -> Markup {
     html! {
         nav.chips aria-label="State" {
             @for (value, label) in STATES {
-                @let query = listing::query(&[("state", Some(value))]);
-                a href={ (path) (query) } aria-current=[(value == state).then_some("page")] { (label) }
+                @let query = wanted.in_state(value);
+                a href={ (path) (query) } aria-current=[(value == wanted.state()).then_some("page")] { (label) }
             }
         }
     }
 }
 
-fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
+fn list(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Markup {
     let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
-    let next = jobs.next.as_deref().map(|next| listing::query(&[("state", Some(state)), ("cursor", Some(next))]));
+    let next = jobs.next.as_deref().map(|next| wanted.page(Some(next)));
     html! {
-        @if jobs.items.is_empty() {
+        @if jobs.items.is_empty() && next.is_some() {
+            section.state { p { "No job matches in the part of the list that was looked through." } }
+        } @else if jobs.items.is_empty() && wanted.is_narrowed() {
+            section.state { p { "No job matches: " (wanted.described()) ". " a href=(path) { "Show all" } } }
+        } @else if jobs.items.is_empty() {
             section.state {
+                @let state = wanted.state();
                 @let label = STATES.iter().find(|(value, _)| *value == state).map_or("there", |(_, label)| label);
                 p { "No job is " (label) @if state.is_empty() { " now" } ". Submit one:" }
                 (teach)
@@ -105,14 +111,16 @@ fn list(path: &str, state: &str, jobs: &List<Job>, teach: &Markup) -> Markup {
         } @else {
             div.scroll tabindex="0" role="region" aria-label="Jobs" { table {
                 (listing::head(&["id", "state", "accepted", "due", "#attempts", "caller", "end"]))
-                tbody { @for job in &jobs.items { (row(path, job)) } }
+                tbody { @for job in &jobs.items { (row(path, wanted, job)) } }
             } }
+        }
+        @if !jobs.items.is_empty() || next.is_some() {
             (listing::next(path, next.as_deref().unwrap_or_default(), &shown))
         }
     }
 }
 
-fn row(path: &str, job: &Job) -> Markup {
+fn row(path: &str, wanted: &JobsQuery, job: &Job) -> Markup {
     let outcome = job.outcome.as_ref();
     html! {
         tr {
@@ -121,7 +129,12 @@ fn row(path: &str, job: &Job) -> Markup {
             td { (when::ago(&job.accepted_at)) }
             td { @if let Some(due) = &job.due_at { (when::ago(due)) } }
             td.number { (job.attempts) }
-            td { (job.caller.as_deref().unwrap_or("–")) }
+            td {
+                @match &job.caller {
+                    Some(caller) => a href={ (path) (wanted.of_caller(caller)) } { (caller) },
+                    None => "–",
+                }
+            }
             td {
                 @if let Some(status) = outcome.and_then(|outcome| outcome.status) { (status) " " }
                 @if let Some(reason) = outcome.and_then(|outcome| outcome.reason.as_deref()) { span.faint { (reason) } }
@@ -145,7 +158,7 @@ pub(crate) fn label(state: &str) -> String {
     state.replace('_', " ")
 }
 
-fn find_forms(visitor: &Visitor, path: &str) -> Markup {
+fn find_forms(path: &str, wanted: &JobsQuery) -> Markup {
     html! {
         div.toolbar {
             form.find method="get" action=(path) {
@@ -155,12 +168,16 @@ fn find_forms(visitor: &Visitor, path: &str) -> Markup {
                 button type="submit" { "Show" }
             }
             form.find method="get" action=(path) {
+                input type="hidden" name="state" value=(wanted.state());
+                label for="caller" { "Caller" }
+                input.short #caller name="caller" placeholder="any" autocomplete="off" spellcheck="false"
+                    value=(wanted.caller().unwrap_or_default());
+                label for="older-than" { "Older than" }
+                input.short #older-than name="older_than" placeholder="10m" autocomplete="off"
+                    value=(wanted.older_than().unwrap_or_default());
                 label for="key" { "Idempotency key" }
-                input #key name="key" type="search" placeholder="order-17" autocomplete="off" spellcheck="false";
-                @if visitor.may("operate") {
-                    label for="key-caller" { "of caller" }
-                    input.short #key-caller name="caller" placeholder="you" autocomplete="off" spellcheck="false";
-                }
+                input #key name="key" type="search" placeholder="order-17" autocomplete="off" spellcheck="false"
+                    value=(wanted.key().unwrap_or_default());
                 button type="submit" { "Find" }
             }
         }

@@ -11,13 +11,12 @@ use crate::pages::done::after;
 use crate::pages::edit;
 use crate::pages::job::answer;
 use crate::parts::layout::{self, Page};
-use crate::parts::payload::{self, Payload};
-use crate::parts::{action, card, curl, listing, teach, when};
+use crate::parts::payload::request;
+use crate::parts::{action, card, listing, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
-use dripfeed_job::redaction::{MASK, Redaction};
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -27,7 +26,8 @@ pub(crate) async fn show(
     let path = format!("/buckets/{}/dead/{}", escaped(&name), escaped(&id));
     match page.api().get::<DeadLetter>(&visitor, &format!("/v1{path}")).await {
         Ok(letter) => {
-            let letter = masked(page.redaction(), letter);
+            let payload = request::masked(page.redaction(), letter.payload);
+            let letter = DeadLetter { payload, ..letter };
             // The letter matters more than that the bucket can't be read.
             let is_list = page.bucket(&visitor, &name).await.is_ok_and(|bucket| bucket.kind == "list");
             let body = body(&page, &visitor, &name, &path, &letter, is_list);
@@ -37,22 +37,7 @@ pub(crate) async fn show(
     }
 }
 
-/// Headers alone: of the payload it is to be seen that something is masked.
-fn masked(redaction: &Redaction, mut letter: DeadLetter) -> DeadLetter {
-    let headers = letter.headers.iter_mut().flatten();
-    for header in headers.filter(|header| redaction.masks_header(&header.name)) {
-        MASK.clone_into(&mut header.value);
-    }
-    letter
-}
-
 fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &DeadLetter, is_list: bool) -> Markup {
-    let payload = Payload {
-        text: letter.body.as_deref().or(letter.body_base64.as_deref()),
-        is_base64: letter.body_base64.is_some(),
-        content_type: letter.content_type.as_deref(),
-        truncated: false,
-    };
     html! {
         (listing::heading(name, &html! { "Dead letter " code { (letter.id) } }, "/dead"))
         p.note data-mood="bad" {
@@ -73,37 +58,8 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
             (card::number("caller", &html! { (letter.caller.as_deref().unwrap_or("none")) }))
             @if let Some(died) = &letter.replay_of { (card::number("edited from", &html! { code { (died) } })) }
         }
-        section.card {
-            h2 { "Payload" }
-            @if visitor.may("inspect") {
-                (payload::of(page.redaction(), &payload))
-                (request(letter))
-                @if let Some(command) = curl::of(page.redaction(), visitor, name, letter) {
-                    h3 { "Submit it as a new job" }
-                    (teach::command(&command))
-                }
-            } @else { (payload::hidden()) }
-        }
+        (request::section(page.redaction(), visitor, name, Some(&letter.payload)))
         (answer(page, visitor, &letter.outcome))
-    }
-}
-
-/// What of the call isn't the bucket's own.
-fn request(letter: &DeadLetter) -> Markup {
-    html! {
-        dl.numbers {
-            @if let Some(method) = &letter.method { (card::text("method", method)) }
-            @if let Some(path) = &letter.path { (card::text("path", path)) }
-        }
-        @if let Some(headers) = letter.headers.as_ref().filter(|headers| !headers.is_empty()) {
-            h3 { "Forwarded headers" }
-            div.scroll tabindex="0" role="region" aria-label="Forwarded headers" { table {
-                (listing::head(&["name", "value"]))
-                tbody { @for header in headers {
-                    tr { th scope="row" { code { (header.name) } } td { code { (header.value) } } }
-                } }
-            } }
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::live::{self, Watcher};
 use crate::model::List;
 use crate::model::bucket::Frame;
 use crate::model::replay::Replay;
+use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::after;
 use crate::parts::replays;
 use crate::web::api::escaped;
@@ -58,7 +59,7 @@ async fn started(page: &Dashboard, action: &Action, name: &str) -> Result<String
     let path = format!("/buckets/{}/dead", escaped(name));
     let filter = Value::Object(filter);
     page.api().call(&action.visitor, Method::POST, &format!("/v1{path}/replays"), Some(&filter)).await?;
-    Ok(format!("{path}?done=replaying"))
+    Ok(format!("{path}{}", DeadQuery::of_action(action).after("replaying", None)))
 }
 
 pub(crate) async fn cancel(

@@ -1,6 +1,7 @@
 //! A body as text, as a JSON tree, or as bytes.
 
 mod indent;
+pub(crate) mod request;
 mod tree;
 
 use base64::Engine as _;

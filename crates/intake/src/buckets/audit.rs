@@ -68,16 +68,19 @@ pub(crate) async fn record_changes(bucket: &Bucket, caller: &Caller, action: &st
     }
 }
 
-/// As [`record`], of what is done in parts: also when it failed, because what was done until then stays.
+/// As [`record`], of what is done in parts to all that match a filter: also when it failed, because what was done until
+/// then stays.
 pub(crate) async fn record_parts<T>(
     bucket: &Bucket,
     caller: &Caller,
     action: &str,
     done: &Result<T, BucketError>,
-    detail: impl FnOnce(&T) -> String,
+    count: impl FnOnce(&T) -> String,
+    filter: Option<&str>,
 ) {
     let failed = |_| "failed in its course; what was done until then stays".to_owned();
-    let detail = done.as_ref().map_or_else(failed, detail);
+    let count = done.as_ref().map_or_else(failed, count);
+    let detail = filter.map_or_else(|| count.clone(), |filter| format!("{count}: {filter}"));
     record(bucket, caller, action, &detail).await;
 }
 

@@ -33,7 +33,7 @@ pub(crate) async fn purge(
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
     let purged = bucket.purge().await;
-    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| format!("{purged} jobs")).await;
+    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| format!("{purged} jobs"), None).await;
     let purged = purged?;
     intake.metrics().cancelled(bucket.name(), purged);
     Ok(Json(Purged { purged }))

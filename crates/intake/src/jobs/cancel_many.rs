@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::CancelFilter;
+use dripfeed_bucket::JobFilter;
 use dripfeed_job::{JobState, duration};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -37,8 +37,9 @@ pub(crate) async fn cancel_many(
     let body = body::read(body, &intake).await?;
     let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
     let cancelled = bucket.cancel_many(&filter).await;
-    let detail = |cancelled: &u64| format!("{cancelled} jobs: {}", described(&filter));
-    audit::record_parts(&bucket, &caller, "cancel", &cancelled, detail).await;
+    let which = described(&filter);
+    let count = |cancelled: &u64| format!("{cancelled} jobs");
+    audit::record_parts(&bucket, &caller, "cancel", &cancelled, count, Some(&which)).await;
     let cancelled = cancelled?;
     intake.metrics().cancelled(bucket.name(), cancelled);
     Ok(Json(CancelSummary { cancelled }))
@@ -73,7 +74,7 @@ fn age<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D
 
 impl CancelRequest {
     /// A misspelt or forgotten filter must not cancel everything.
-    fn filter(self) -> Result<CancelFilter, Problem> {
+    fn filter(self) -> Result<JobFilter, Problem> {
         if self.caller.as_deref() == Some("") {
             return Err(Problem::bad_member("caller", "is empty; give a caller, or omit it"));
         }
@@ -81,8 +82,8 @@ impl CancelRequest {
             CancellableState::Waiting => JobState::Waiting,
             CancellableState::Parked => JobState::Parked,
         });
-        let filter = CancelFilter { state, caller: self.caller, older_than: self.older_than };
-        if filter == CancelFilter::default() {
+        let filter = JobFilter { state, caller: self.caller, older_than: self.older_than };
+        if filter == JobFilter::default() {
             let detail = "give at least one of state, caller and older_than; …/purge cancels all jobs";
             return Err(Problem::new(Code::BadMember, detail));
         }
@@ -91,7 +92,7 @@ impl CancelRequest {
 }
 
 /// For the audit log: `waiting, of shop, older than 10m`.
-fn described(filter: &CancelFilter) -> String {
+fn described(filter: &JobFilter) -> String {
     let state = filter.state.map(|state| state.to_string());
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));
     let age = filter.older_than.map(|age| format!("older than {}", duration::show(age)));

@@ -3,11 +3,8 @@
 use axum::Json;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use dripfeed_auth::{Operate, Read, Waiter};
-use dripfeed_bucket::{DeadFilter, DeadLetter};
+use dripfeed_bucket::{Cursor, DeadFilter, DeadLetter};
 use dripfeed_job::{BucketName, JobId};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -16,6 +13,7 @@ use utoipa::ToSchema;
 use crate::buckets::audit;
 use crate::intake::Intake;
 use crate::jobs::job::JobOutcome;
+use crate::jobs::payload::{self, Header};
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
@@ -67,6 +65,14 @@ impl DeadLettersQuery {
             died_since_ms: pagination::time_ms("since", self.since.as_deref())?,
             died_until_ms: pagination::time_ms("until", self.until.as_deref())?,
         })
+    }
+
+    /// Of which letters groups are made, from where on, and how many groups at most.
+    pub(super) fn filter_of_groups(&self) -> Result<(DeadFilter, Option<Cursor>, usize), Problem> {
+        if self.redacted.is_some() {
+            return Err(pagination::bad("redacted", "not supported here: groups have no payload"));
+        }
+        Ok((self.filter()?, pagination::cursor(self.cursor.as_deref())?, pagination::limit(self.limit.as_deref())?))
     }
 
     /// What the letters that are to be deleted have. One page of them, or none, is a mistake.
@@ -191,17 +197,16 @@ pub(crate) struct Letter {
     outcome: JobOutcome,
 }
 
-#[derive(Serialize, ToSchema)]
-struct Header {
-    name: String,
-    value: String,
-}
-
 impl Letter {
     fn of(bucket: &BucketName, letter: DeadLetter, sight: Sight) -> Self {
         let is_seen = sight == Sight::Payloads;
-        let (body, body_base64) = payload(&letter.body, sight);
-        let headers = letter.headers.into_iter().map(|(name, value)| Header { name, value });
+        let (body, body_base64) = match sight {
+            Sight::Numbers => (Some(None), None),
+            Sight::Payloads => {
+                let (text, base64) = payload::text_or_base64(&letter.body);
+                (text.map(Some), base64)
+            }
+        };
         Self {
             id: letter.id,
             bucket: bucket.clone(),
@@ -214,17 +219,8 @@ impl Letter {
             method: letter.method.filter(|_| is_seen),
             path: letter.path.filter(|_| is_seen),
             replay_of: letter.replay_of,
-            headers: is_seen.then(|| headers.collect()),
+            headers: is_seen.then(|| payload::headers(letter.headers)),
             outcome: JobOutcome::of(letter.outcome, letter.died_ms, sight),
         }
-    }
-}
-
-/// As text, or else as base64.
-fn payload(body: &Bytes, sight: Sight) -> (Option<Option<String>>, Option<String>) {
-    match std::str::from_utf8(body) {
-        _ if sight == Sight::Numbers => (Some(None), None),
-        Ok(text) => (Some(Some(text.to_owned())), None),
-        Err(_) => (None, Some(STANDARD.encode(body))),
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
+use crate::jobs::dead_filter::described;
 use crate::jobs::dead_letters::DeadLettersQuery;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -24,8 +25,11 @@ pub(crate) async fn delete_many(
     Params(query): Params<DeadLettersQuery>,
     _: Unused,
 ) -> Result<Json<DeletionSummary>, Problem> {
-    let deleted = bucket.delete_dead_many(&query.filter_of_deletion()?).await;
-    audit::record_parts(&bucket, &caller, "delete", &deleted, |deleted| format!("{deleted} dead letters")).await;
+    let filter = query.filter_of_deletion()?;
+    let deleted = bucket.delete_dead_many(&filter).await;
+    let which = described(&filter, None);
+    let count = |deleted: &u64| format!("{deleted} dead letters");
+    audit::record_parts(&bucket, &caller, "delete", &deleted, count, Some(&which)).await;
     Ok(Json(DeletionSummary { deleted: deleted? }))
 }
 

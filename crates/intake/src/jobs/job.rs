@@ -8,25 +8,35 @@ use dripfeed_bucket::{Bucket, JobView};
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{BucketName, JobId, JobState, Outcome, Priority};
 use http::HeaderMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::intake::Intake;
 use crate::jobs::failed_attempt::FailedJobAttempt;
+use crate::jobs::payload::Payload;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::client_ip::ClientIp;
-use crate::request::pagination::{NoParams, Params};
+use crate::request::pagination::{self, Params};
 use crate::request::sight::Sight;
 use crate::request::time;
 use crate::submit::sync_wait::{SyncWait, until_ended};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct JobQuery {
+    /// `true`: also the payload of a job that hasn't ended.
+    #[param(value_type = Option<bool>, default = false)]
+    payload: Option<String>,
+}
 
 /// Returns the state of a job, or its outcome.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs/{id}", tag = "jobs",
     operation_id = "get_job",
-    params(parameters::Bucket, parameters::Job, parameters::Wait),
+    params(parameters::Bucket, parameters::Job, JobQuery, parameters::Wait),
     responses(
         (status = 200, description = "The job", body = Job, headers(
             ("Preference-Applied" = String, description = "`wait=…`: the job has ended, or the time is over"),
@@ -37,31 +47,44 @@ use crate::submit::sync_wait::{SyncWait, until_ended};
 pub(crate) async fn job(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
-    _: Params<NoParams>,
+    Params(query): Params<JobQuery>,
     JobInPath(id): JobInPath,
     ClientIp(address): ClientIp,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
+    let wants_payload = pagination::parsed::<bool>("payload", query.payload.as_deref())?.unwrap_or(false);
+    let sight = Sight::of(&caller);
+    let reads_payload = wants_payload && sight == Sight::Payloads;
     let reader = Waiter::new(caller.id(), address);
-    let mut view = find(&intake, reader.clone(), &bucket, id).await?;
+    let mut view = find(&intake, reader.clone(), &bucket, id, reads_payload).await?;
     let mut applied = None;
     if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
         && until_ended(&intake, &bucket, id, wait, reader.clone()).await
     {
-        view = find(&intake, reader, &bucket, id).await?;
+        view = find(&intake, reader, &bucket, id, reads_payload).await?;
         applied = Some(wait.applied());
     }
-    let mut response = Json(Job::of(bucket.name(), view, Sight::of(&caller))).into_response();
+    let payload = wants_payload.then(|| view.payload.take().map(Payload::from));
+    let mut response = Json(Job { payload, ..Job::of(bucket.name(), view, sight) }).into_response();
     response.headers_mut().extend(applied);
     Ok(response)
 }
 
-async fn find(intake: &Intake, reader: Waiter, bucket: &Bucket, id: JobId) -> Result<JobView, Problem> {
-    let found = intake.in_turn(reader, bucket, |bucket| async move { bucket.find(id).await }).await?;
+async fn find(
+    intake: &Intake,
+    reader: Waiter,
+    bucket: &Bucket,
+    id: JobId,
+    reads_payload: bool,
+) -> Result<JobView, Problem> {
+    let find = |bucket: Bucket| async move {
+        if reads_payload { bucket.find_with_payload(id).await } else { bucket.find(id).await }
+    };
+    let found = intake.in_turn(reader, bucket, find).await?;
     found.ok_or_else(Problem::unknown_job)
 }
 
-/// A job, without its payload.
+/// A job, without its payload unless that is asked for.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Job {
     #[schema(value_type = String, example = "1700000000000-0")]
@@ -98,6 +121,11 @@ pub(crate) struct Job {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     replay_of: Option<JobId>,
+    /// Only with `payload=true`. Null once the job has ended, and for keys without the scope `inspect`; a dead letter
+    /// has its payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Payload>)]
+    payload: Option<Option<Payload>>,
 }
 
 impl Job {
@@ -115,6 +143,7 @@ impl Job {
             consumer: view.consumer,
             outcome: view.outcome.map(|(outcome, settled_ms)| JobOutcome::of(outcome, settled_ms, sight)),
             replay_of: view.replay_of,
+            payload: None,
             failed_attempts: view.failed.into_iter().map(|failed| FailedJobAttempt::of(failed, sight)).collect(),
         }
     }

@@ -1,11 +1,11 @@
-//! `GET …/jobs`: lists jobs by state, or finds one by its idempotency key.
+//! `GET …/jobs`: lists jobs by state, caller and age, or finds one by its idempotency key.
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use dripfeed_auth::{Caller, Read, Scope, Waiter};
-use dripfeed_bucket::{Bucket, Page};
-use dripfeed_job::JobState;
+use dripfeed_bucket::{Bucket, JobFilter, Page};
 use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{JobState, duration};
 use serde::Deserialize;
 
 use crate::intake::Intake;
@@ -28,8 +28,13 @@ pub(crate) struct JobsQuery {
     /// Only the job with this idempotency key, in any state.
     #[param(value_type = formats::IdempotencyKey, inline, required = false)]
     idempotency_key: Option<String>,
-    /// The caller of the idempotency key, by default the caller of this request. Another one needs the scope `operate`.
+    /// Only jobs of this caller. With an idempotency key: the caller whose key it is, by default the caller of this
+    /// request; another one needs the scope `operate`.
+    #[param(min_length = 1)]
     caller: Option<String>,
+    /// Only jobs that were accepted at least this long ago, such as `10m`.
+    #[param(value_type = formats::Duration, inline, required = false)]
+    older_than: Option<String>,
     #[param(ignore)]
     redacted: Option<String>,
     #[param(ignore)]
@@ -38,7 +43,9 @@ pub(crate) struct JobsQuery {
     cursor: Option<String>,
 }
 
-/// Lists jobs.
+/// Lists jobs that match all given parameters.
+///
+/// A page may have fewer jobs than `limit`, or none, and yet a `next`: it ends when enough jobs were read for it.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/jobs", tag = "jobs",
     operation_id = "list_jobs",
@@ -56,7 +63,7 @@ pub(crate) async fn jobs(
     Params(query): Params<JobsQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
-    let state = pagination::parsed::<JobState>("state", query.state.as_deref())?;
+    let filter = query.filter()?;
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
@@ -65,22 +72,35 @@ pub(crate) async fn jobs(
     })?;
     let reader = Waiter::new(caller.id(), address);
     let page = match key {
-        Some(key) if state.is_none() && after.is_none() => {
-            let owner = owner_of_key(&caller, query.caller)?;
+        Some(key) if filter.state.is_none() && filter.older_than.is_none() && after.is_none() => {
+            let owner = owner_of_key(&caller, filter.caller)?;
             let find = |bucket: Bucket| async move { bucket.find_by_key(owner.as_deref(), &key).await };
             let found = intake.in_turn(reader, &bucket, find).await?;
             Page { items: found.into_iter().collect(), next: None }
         }
-        Some(_) => return Err(pagination::bad("idempotency_key", "matches one job; omit state and cursor")),
-        None if query.caller.is_some() => {
-            return Err(pagination::bad("caller", "give the idempotency key, too"));
+        Some(_) => {
+            return Err(pagination::bad("idempotency_key", "matches one job; omit state, older_than and cursor"));
         }
         None => {
-            let list = |bucket: Bucket| async move { bucket.jobs(state, after.as_ref(), limit).await };
+            let list = |bucket: Bucket| async move { bucket.jobs(&filter, after.as_ref(), limit).await };
             intake.in_turn(reader, &bucket, list).await?
         }
     };
     Ok(pagination::masked_answer(&uri, page, mask, |view| Job::of(bucket.name(), view, Sight::of(&caller))))
+}
+
+impl JobsQuery {
+    fn filter(&self) -> Result<JobFilter, Problem> {
+        if self.caller.as_deref() == Some("") {
+            return Err(pagination::bad("caller", "is empty; give a caller, or omit it"));
+        }
+        let age = |text: &str| duration::parse(text).map_err(|error| error.to_string());
+        Ok(JobFilter {
+            state: pagination::parsed::<JobState>("state", self.state.as_deref())?,
+            caller: self.caller.clone(),
+            older_than: pagination::param("older_than", self.older_than.as_deref(), age)?,
+        })
+    }
 }
 
 /// The caller whose idempotency key it is: the one named, or this one.

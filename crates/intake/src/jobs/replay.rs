@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use crate::buckets::audit;
 use crate::intake::Intake;
+use crate::jobs::dead_filter::described;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, lacks};
@@ -121,8 +122,9 @@ pub(crate) async fn replay_many(
 ) -> Result<Json<ReplaySummary>, Problem> {
     let (filter, rate) = read(body, &intake).await?;
     let replayed = bucket.replay_many(&filter, rate).await;
-    let detail = |done: &ReplayedMany| format!("{} dead letters", done.replayed);
-    audit::record_parts(&bucket, &caller, "replay", &replayed, detail).await;
+    let which = described(&filter, rate);
+    let count = |done: &ReplayedMany| format!("{} dead letters", done.replayed);
+    audit::record_parts(&bucket, &caller, "replay", &replayed, count, Some(&which)).await;
     Ok(Json(replayed?.into()))
 }
 

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::buckets::audit;
 use crate::intake::Intake;
+use crate::jobs::dead_filter::described;
 use crate::jobs::replay::{self, ReplayRequest};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
@@ -51,6 +52,7 @@ pub(crate) async fn start(
         }
     }
     let many = || Problem::new(Code::ManyReplays, "wait until one of them has ended, or cancel one");
+    let what = described(&filter, rate);
     let id = bucket.start_replay(filter, rate, caller.id()).await?.ok_or_else(many)?;
     // Where this fails, what looks for abandoned replays begins with it.
     let carried_out = bucket.go_on_with_replays().await;
@@ -59,7 +61,7 @@ pub(crate) async fn start(
             background replay");
     }
     let started = find(&bucket, id).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}", started.total)).await;
+    audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}: {what}", started.total)).await;
     let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
 }

@@ -14,7 +14,7 @@ use crate::installation::keys::{audit as key_audit, delete as delete_key, list a
 use crate::installation::{key, redis};
 use crate::intake::Intake;
 use crate::jobs::{
-    cancel, cancel_many, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report,
+    cancel, cancel_many, dead_groups, dead_letters, delete_dead, job, list as jobs, outcomes, replay, replays, report,
 };
 use crate::probes;
 use crate::schedules::{define, delete, list as schedules, run, switch};
@@ -70,6 +70,7 @@ calls! {
     pause::resume,
     purge::purge,
     dead_letters::dead_letters, delete_dead::delete_many,
+    dead_groups::dead_groups,
     dead_letters::dead_letter, dead_letters::delete,
     replay::replay,
     replay::edit,

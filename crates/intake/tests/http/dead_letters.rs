@@ -1,3 +1,6 @@
+/// By reason and status.
+mod groups;
+
 use dripfeed_tests::service::until;
 use serde_json::json;
 
@@ -118,7 +121,7 @@ async fn all_dead_letters_that_match_are_deleted_and_no_others() {
     assert_eq!((&left["items"][0]["outcome"]["reason"], &left["items"][1]), (&json!("x"), &json!(null)));
     assert_eq!(stage.get("/v1/buckets/b").await.json()["dead"], 1);
     let trail = stage.get("/v1/buckets/b/audit").await.json();
-    assert_eq!(trail["items"][1]["detail"], "2 dead letters");
+    assert_eq!(trail["items"][1]["detail"], "2 dead letters: a reason with `gone`");
 }
 
 #[tokio::test]

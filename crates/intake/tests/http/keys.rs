@@ -12,7 +12,7 @@ use crate::stage::{Stage, ask, delivered, request, settings};
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
-fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
+pub fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
     let (buckets, services) = match bucket {
         Some(name) => (
             BucketSet::Named(BTreeSet::from([name.parse().unwrap()])),

@@ -107,7 +107,7 @@ async fn a_plain_push_is_a_job_and_what_is_no_job_is_buried_whole() {
         push(&store, text).await;
     }
     assert_eq!(bucket.census().await.unwrap().level, 5);
-    assert!(bucket.jobs(None, None, 10).await.unwrap().items.is_empty(), "they have no id yet");
+    assert!(bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items.is_empty(), "they have no id yet");
     let taken = take(&replica, 10).await;
     assert_eq!(bodies(&taken), foreign);
     let ids: HashSet<_> = taken.iter().map(|taken| taken.claim.id()).collect();

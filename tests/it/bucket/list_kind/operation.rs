@@ -83,7 +83,8 @@ async fn jobs_are_listed_by_id_page_by_page() {
     ] {
         let (mut listed, mut after) = (Vec::new(), None);
         loop {
-            let page = bucket.jobs(wanted, after.as_ref(), 30).await.unwrap();
+            let page =
+                bucket.jobs(&JobFilter { state: wanted, ..JobFilter::default() }, after.as_ref(), 30).await.unwrap();
             listed.extend(page.items.into_iter().map(|job| job.id));
             after = page.next;
             if after.is_none() {

@@ -92,7 +92,7 @@ impl<'r> History<'r> {
             }
             Step::CancelAllOf(caller) => {
                 let caller = CALLERS[*caller];
-                let filter = CancelFilter { caller: Some(caller.to_owned()), ..CancelFilter::default() };
+                let filter = JobFilter { caller: Some(caller.to_owned()), ..JobFilter::default() };
                 self.bucket.cancel_many(&filter).await.expect("Redis answers");
                 self.see_what_is_gone(|job| job.caller == caller).await;
             }

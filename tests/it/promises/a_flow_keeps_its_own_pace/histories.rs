@@ -82,7 +82,7 @@ impl<'r> History<'r> {
             }
             94..96 => {
                 let caller = Some(CALLERS[self.rng.usize(..CALLERS.len())].to_owned());
-                self.bucket.cancel_many(&CancelFilter { caller, ..CancelFilter::default() }).await.unwrap();
+                self.bucket.cancel_many(&JobFilter { caller, ..JobFilter::default() }).await.unwrap();
             }
             96 => drop(self.bucket.flows(10).await.unwrap()),
             97 => {

@@ -191,7 +191,7 @@ async fn who_waits_is_shown_by_priority() {
     assert!(ages[1] >= ages[0] && ages[1] >= ages[2], "the normal ones came first: {ages:?}");
     let replica = join(&bucket, "one").await;
     let taken = take(&replica, 1).await;
-    let views = bucket.jobs(None, None, 500).await.unwrap().items;
+    let views = bucket.jobs(&JobFilter::default(), None, 500).await.unwrap().items;
     assert_eq!(views.iter().filter(|view| view.priority == Some(High)).count(), 2);
     assert_eq!(bucket.find(taken[0].claim.id()).await.unwrap().unwrap().priority, Some(High));
 }

@@ -87,7 +87,7 @@ async fn a_take_leaves_room_for_all_that_is_in_flight() {
     let held = take(&replica, 10).await;
     assert_eq!(held.len() as u64, MOST / 2, "each end makes two");
     assert!(matches!(replica.take(10).await.expect("Redis answers"), Take::Idle(_)));
-    let waiting = from.jobs(None, None, 100).await.expect("Redis answers").items;
+    let waiting = from.jobs(&JobFilter::default(), None, 100).await.expect("Redis answers").items;
     let id = waiting.iter().map(|job| job.id).max().expect("a job waits");
     assert!(matches!(from.cancel(id).await, Err(BucketError::OutboxFull)), "nor is there room for its end");
     for taken in held {

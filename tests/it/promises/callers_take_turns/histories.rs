@@ -92,7 +92,7 @@ impl<'r> History<'r> {
             }
             95..98 => {
                 let caller = Some(CALLERS[self.rng.usize(..CALLERS.len())].to_owned());
-                self.bucket.cancel_many(&CancelFilter { caller, ..CancelFilter::default() }).await.unwrap();
+                self.bucket.cancel_many(&JobFilter { caller, ..JobFilter::default() }).await.unwrap();
             }
             98 => drop(self.bucket.flows(10).await.unwrap()),
             _ => drop(self.bucket.purge().await.unwrap()),

@@ -15,7 +15,7 @@ async fn states(bucket: &Bucket) -> BTreeMap<String, usize> {
     let mut states = BTreeMap::new();
     let mut cursor = None;
     loop {
-        let page = bucket.jobs(None, cursor.as_ref(), 100).await.unwrap();
+        let page = bucket.jobs(&JobFilter::default(), cursor.as_ref(), 100).await.unwrap();
         for job in page.items {
             assert_eq!(bucket.find(job.id).await.unwrap().unwrap().state, job.state);
             *states.entry(job.state.as_str().to_owned()).or_default() += 1;
@@ -30,7 +30,7 @@ async fn states(bucket: &Bucket) -> BTreeMap<String, usize> {
 async fn listed(bucket: &Bucket, state: JobState) -> usize {
     let (mut listed, mut cursor) = (0, None);
     loop {
-        let page = bucket.jobs(Some(state), cursor.as_ref(), 100).await.unwrap();
+        let page = bucket.jobs(&JobFilter::of_state(state), cursor.as_ref(), 100).await.unwrap();
         assert!(page.items.iter().all(|job| job.state == state));
         listed += page.items.len();
         cursor = page.next;
@@ -89,7 +89,7 @@ async fn a_job_is_cancelled_while_it_waits_for_its_turn() {
     let (bucket, replica, held) = mixed(&redis).await;
     assert_eq!(bucket.cancel(held[0].claim.id()).await.unwrap(), Cancel::InFlight);
     let mut cancelled = 0;
-    for job in bucket.jobs(Some(JobState::Waiting), None, 40).await.unwrap().items {
+    for job in bucket.jobs(&JobFilter::of_state(JobState::Waiting), None, 40).await.unwrap().items {
         assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Cancelled);
         cancelled += 1;
     }
@@ -103,8 +103,7 @@ async fn those_of_one_caller_are_cancelled_together() {
     let redis = TestRedis::start().await;
     let (bucket, replica, held) = mixed(&redis).await;
     let of_b = held.iter().filter(|taken| super::caller_of(taken) == "b").count();
-    let filter =
-        CancelFilter { caller: Some("b".to_owned()), state: Some(JobState::Waiting), ..CancelFilter::default() };
+    let filter = JobFilter { caller: Some("b".to_owned()), state: Some(JobState::Waiting), ..JobFilter::default() };
     assert_eq!(bucket.cancel_many(&filter).await.unwrap(), u64::try_from(100 - of_b).unwrap());
     let a = 100 - (5 - of_b);
     assert!(call(&replica, 10, a).await.iter().all(|(caller, _)| caller == "a"));

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 43] = [
+pub const SCRIPTS: [&str; 44] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -37,6 +37,7 @@ pub const SCRIPTS: [&str; 43] = [
     "find",
     "flows",
     "forget",
+    "group_dead",
     "list",
     "list_dead",
     "list_history",
@@ -60,7 +61,7 @@ pub const SCRIPTS: [&str; 43] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 38] = [
+const CALLS: [(&str, &str); 40] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -75,6 +76,8 @@ const CALLS: [(&str, &str); 38] = [
     ("list_history", "GET /v1/buckets/b/history"),
     ("purge", "POST /v1/buckets/other/purge"),
     ("apply_overrides", "PATCH /v1/buckets/other {\"capacity\": 7}"),
+    ("find", "GET /v1/buckets/b/jobs/{waiting}?payload=true"),
+    ("group_dead", "GET /v1/buckets/other/dead/groups"),
     ("list_dead", "GET /v1/buckets/other/dead"),
     ("XRANGE", "GET /v1/buckets/other/dead/{dead}"),
     ("HGET", "GET /v1/buckets/other/dead/{dead}"),

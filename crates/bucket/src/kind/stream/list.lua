@@ -1,17 +1,19 @@
 -- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes
 -- that a script may read; what is pending is known by its id before it is read.
 --
--- needs: constants, budget, kind/pending, kind/view, kind/waiting
+-- needs: constants, now, budget, kind/pending, kind/view, kind/waiting
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash), then ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all
---       4 bytes read for the page before
+--       4 bytes read for the page before  5 the caller, '' for all  6 ms since the admission at least, '' for all
 -- Result  { bytes read, the last id that was looked at or '' at the end, job… as in view.lua }
 local JOBS = KEYS[1]
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local last, most, state = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local before = tonumber(ARGV[4])
+local before, wanted, age_ms = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+-- An id without its second part stands for the last one of its millisecond.
+local newest = age_ms == '' and '+' or whole(math.max(0, now_ms - tonumber(age_ms)))
 bytes_read = before
--- In one call, so that a rare state doesn't keep Redis from others.
+-- In one call, so that a rare state or caller doesn't keep Redis from others.
 local LOOKED_AT = 200
 
 local jobs = {}
@@ -21,13 +23,14 @@ end
 
 local function show(id, entry, owner)
   local job = classify(keys, id, entry, owner)
-  if state == '' or job[2] == state then jobs[#jobs + 1] = job end
+  if state ~= '' and job[2] ~= state or wanted ~= '' and job[5] ~= wanted then return end
+  jobs[#jobs + 1] = job
 end
 
 -- True at the end.
 local function list_pending()
   local from = last == '' and '-' or '(' .. last
-  local pending = pending_jobs(JOBS, from, '+', LOOKED_AT, state == 'parked' and PARKED_OWNER or nil)
+  local pending = pending_jobs(JOBS, from, newest, LOOKED_AT, state == 'parked' and PARKED_OWNER or nil)
   for _, held in ipairs(pending) do
     local id, owner = held[1], held[2]
     if (owner == PARKED_OWNER) == (state == 'parked') then
@@ -47,7 +50,7 @@ end
 local function list_entries()
   for _ = 1, LOOKED_AT do
     if is_full() then return false end
-    local found = redis.call('XRANGE', JOBS, last ~= '' and '(' .. last or '-', '+', 'COUNT', 1)[1]
+    local found = redis.call('XRANGE', JOBS, last ~= '' and '(' .. last or '-', newest, 'COUNT', 1)[1]
     if not found then return true end
     last = found[1]
     count_read(found[2])
@@ -59,7 +62,7 @@ end
 -- True at the end.
 local function list_waiting()
   local shown, is_all = 0, nil
-  last, is_all = each_waiting(JOBS, keys.parked, last, '+', function()
+  last, is_all = each_waiting(JOBS, keys.parked, last, newest, function()
     return shown < LOOKED_AT and not is_full()
   end, function(id, entry)
     shown = shown + 1

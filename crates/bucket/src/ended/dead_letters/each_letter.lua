@@ -1,0 +1,42 @@
+-- Walks dead letters that match, oldest first. Redis reads entries whole, so one after the other, up to the bytes that
+-- a script may read.
+-- needs: now, budget, kind/entry
+
+-- Five arguments, where '' lets all pass: a text within the reason, the last status, the caller, the last ms at which
+-- they died, '1': the reason is that text.
+local function read_filter(first)
+  return {
+    reason = ARGV[first], status = ARGV[first + 1], caller = ARGV[first + 2], last_ms = tonumber(ARGV[first + 3]),
+    is_exact = ARGV[first + 4] == '1',
+  }
+end
+
+local function status_of(entry)
+  return string.match(field(entry, 'outcome') or '', '"status":(%d+)') or ''
+end
+
+local function matches(filter, entry)
+  local reason = field(entry, 'reason') or ''
+  if filter.is_exact and reason ~= filter.reason then return false end
+  if filter.reason ~= '' and not string.find(reason, filter.reason, 1, true) then return false end
+  if filter.status ~= '' and status_of(entry) ~= filter.status then return false end
+  return filter.caller == '' or caller_of(entry) == filter.caller
+end
+
+-- Calls look(letter) for those that match, as long as goes_on() says so. `from` is where to begin, as XRANGE writes it.
+-- Returns the last letter that was looked at, or '' at the end.
+local function each_letter(dead, from, filter, goes_on, look)
+  -- In one call, so that a rare letter doesn't keep Redis from others.
+  local LOOKED_AT = 200
+  local last = ''
+  for _ = 1, LOOKED_AT do
+    if not goes_on() or not may_read() then return last end
+    local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
+    local is_end = not letter or filter.last_ms and tonumber(string.match(letter[1], '^%d+')) > filter.last_ms
+    if is_end then return '' end
+    last, from = letter[1], '(' .. letter[1]
+    count_read(letter[2])
+    if matches(filter, letter[2]) then look(letter) end
+  end
+  return last
+end

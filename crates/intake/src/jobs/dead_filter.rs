@@ -1,0 +1,26 @@
+//! A filter of dead letters as text.
+
+use dripfeed_bucket::DeadFilter;
+use dripfeed_job::Rate;
+
+use crate::request::time;
+
+/// For the audit log: ``at 10/s, status 410, of shop, the reason `gone```.
+pub(crate) fn described(filter: &DeadFilter, rate: Option<Rate>) -> String {
+    let which = if filter.exact_reason { "the reason" } else { "a reason with" };
+    let reason = filter.reason.as_ref().map(|reason| format!("{which} `{reason}`"));
+    let parts = [
+        filter.status.map(|status| format!("status {status}")),
+        filter.caller.as_ref().map(|caller| format!("of {caller}")),
+        filter.died_since_ms.map(|ms| format!("since {}", time::show(ms))),
+        filter.died_until_ms.map(|ms| format!("until {}", time::show(ms))),
+        // Last, because the audit log cuts long texts.
+        reason.or_else(|| filter.exact_reason.then(|| "no reason".to_owned())),
+    ];
+    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        parts.push("all".to_owned());
+    }
+    parts.splice(0..0, rate.map(|rate| format!("at {rate}")));
+    parts.join(", ")
+}
