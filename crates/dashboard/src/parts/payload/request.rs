@@ -49,9 +49,11 @@ fn shown(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &JobPayloa
 /// What of the call isn't the bucket's own.
 fn call(job: &JobPayload) -> Markup {
     html! {
-        dl.numbers {
-            @if let Some(method) = &job.method { (card::text("method", method)) }
-            @if let Some(path) = &job.path { (card::text("path", path)) }
+        @if job.method.is_some() || job.path.is_some() {
+            dl.numbers {
+                @if let Some(method) = &job.method { (card::text("method", method)) }
+                @if let Some(path) = &job.path { (card::text("path", path)) }
+            }
         }
         @if let Some(headers) = job.headers.as_ref().filter(|headers| !headers.is_empty()) {
             h3 { "Forwarded headers" }
