@@ -17,7 +17,7 @@ fn scripted(mut answer: Value) -> Value {
     answer
 }
 
-fn list(item: Value) -> Value {
+fn list(item: &Value) -> Value {
     json!({ "items": [item], "next": null })
 }
 
@@ -36,7 +36,7 @@ fn payload() -> Value {
     })
 }
 
-fn job(outcome: Option<Value>) -> Value {
+fn job(outcome: Option<&Value>) -> Value {
     let failed = json!({
         "attempt": 1, "started_at": "x", "took_ms": 1, "replica": "x", "status": 500, "reason": "x", "body": "x",
         "content_type": "x", "truncated": false,
@@ -71,7 +71,7 @@ fn replay() -> Value {
 
 fn services() -> Value {
     let verdicts = json!({ SCRIPT: { "allowed": 1, "refused": 1, "shadow_refused": 0, "unchecked": 0 } });
-    list(json!({ "name": "x", "verdicts": verdicts }))
+    list(&json!({ "name": "x", "verdicts": verdicts }))
 }
 
 fn rules() -> Value {
@@ -82,12 +82,12 @@ fn rules() -> Value {
 #[test]
 fn every_text_of_the_api_is_text_on_every_page() {
     let answers = [
-        ("/v1/buckets/{bucket}/jobs", list(job(None))),
+        ("/v1/buckets/{bucket}/jobs", list(&job(None))),
         ("/v1/buckets/{bucket}/jobs/live", job(None)),
-        ("/v1/buckets/{bucket}/jobs/ended", job(Some(outcome()))),
-        ("/v1/buckets/{bucket}/dead", list(letter())),
+        ("/v1/buckets/{bucket}/jobs/ended", job(Some(&outcome()))),
+        ("/v1/buckets/{bucket}/dead", list(&letter())),
         ("/v1/buckets/{bucket}/dead/groups", groups()),
-        ("/v1/buckets/{bucket}/dead/replays", list(replay())),
+        ("/v1/buckets/{bucket}/dead/replays", list(&replay())),
         ("/v1/buckets/{bucket}/dead/one", letter()),
         ("/v1/services", services()),
         ("/v1/services/{service}/rules", rules()),
