@@ -1,6 +1,6 @@
 -- Finds a job: in the stream, or how it ended.
 --
--- needs: constants, now, budget, shown_fields, kind/pending, kind/view
+-- needs: now, budget, shown_fields, kind/pending, kind/view
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash)  4 outcomes (hash)  5 failed (hash)
 -- ARGV  1 id  2 '1': also its payload
 -- Result  { bytes read } | { bytes read, 'ended', its outcome } | { bytes read, id, state, failed attempts, due in ms
