@@ -169,8 +169,10 @@ async fn names(service: &Service) -> Names {
     names
 }
 
-/// Parts with a digit, as ids, slots, tokens and names of replicas have, are another each time.
+/// Parts with a digit, as ids, slots, tokens and names of replicas have, are another each time; so are hashes, which
+/// begin with `#` and may have no digit.
 fn constant(name: &str) -> String {
-    let parts = name.split(':').map(|part| if part.bytes().any(|byte| byte.is_ascii_digit()) { "…" } else { part });
+    let is_another = |part: &str| part.starts_with('#') || part.bytes().any(|byte| byte.is_ascii_digit());
+    let parts = name.split(':').map(|part| if is_another(part) { "…" } else { part });
     parts.collect::<Vec<_>>().join(":")
 }

@@ -39,8 +39,8 @@ pub(crate) struct Frame<'r> {
 /// What needs an operator.
 #[derive(Default, Serialize, ToSchema)]
 struct Attention<'r> {
-    /// Of all buckets: no replica for waiting jobs, jobs refused because the bucket is nearly full, or calls stopped
-    /// for dead letters or outcome jobs.
+    /// Of all buckets: no replica for waiting jobs, jobs refused because the bucket is nearly full, calls stopped for
+    /// dead letters or outcome jobs, or outcome jobs larger than their target bucket.
     problems: usize,
     /// Of all buckets: paused with waiting jobs, throttled for more than 5 minutes, nearly full, or with dead letters.
     warnings: usize,

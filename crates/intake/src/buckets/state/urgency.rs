@@ -10,7 +10,7 @@ const NEARLY_FULL_PERCENT: u64 = 90;
 /// What needs an operator in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Urgency {
-    /// Its jobs stand still, or are refused.
+    /// Its jobs or outcome jobs stand still, or are refused.
     pub(crate) problems: usize,
     /// They may be soon.
     pub(crate) warnings: usize,
@@ -22,6 +22,7 @@ impl BucketState {
         let refuses = is_nearly_full && rounded(self.refused_per_s) > 0.0;
         let problems = [
             matches!(self.pace.reason, "dead_full" | "outbox_full"),
+            self.outbox_oversized > 0,
             self.replicas.is_empty() && self.level > 0,
             refuses,
         ];
