@@ -4,7 +4,7 @@ mod cancel_many;
 mod failed_attempts;
 mod free_share;
 mod history;
-mod journey;
+mod lifecycle;
 mod list_kind;
 mod max_share;
 mod model_check;

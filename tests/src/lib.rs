@@ -6,7 +6,7 @@ pub mod buckets;
 pub mod callers;
 pub mod client;
 pub mod cluster;
-pub mod journeys;
+pub mod lifecycles;
 #[cfg(test)]
 mod lua;
 pub mod machine;

@@ -20,7 +20,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
 
-use crate::outage::LocalShortage;
+use crate::local_shortage::LocalShortage;
 use crate::upstream::connector::HttpClient;
 use crate::upstream::root_certs;
 

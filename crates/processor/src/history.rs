@@ -7,7 +7,7 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, CallStats};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::outage::OutageBackoff;
+use crate::logged_retry::LoggedRetry;
 
 const BETWEEN_SAMPLES: Duration = Duration::from_secs(1);
 /// While nothing is seen, one in this many seconds is enough for what others do to the bucket.
@@ -31,7 +31,7 @@ impl SeenCalls {
 pub(crate) async fn keep(bucket: &Bucket, seen: &SeenCalls) -> Infallible {
     let mut ticks = interval(BETWEEN_SAMPLES);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "write the history");
+    let mut retry = LoggedRetry::new(bucket.name().clone(), "write the history");
     let mut quiet = QUIET_TICKS;
     loop {
         ticks.tick().await;
@@ -42,8 +42,8 @@ pub(crate) async fn keep(bucket: &Bucket, seen: &SeenCalls) -> Infallible {
         }
         quiet = 0;
         match bucket.sample_history(&calls).await {
-            Ok(()) => outage.over(),
-            Err(error) => drop(outage.failed(&error)),
+            Ok(()) => retry.over(),
+            Err(error) => drop(retry.failed(&error)),
         }
     }
 }

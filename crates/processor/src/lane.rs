@@ -13,7 +13,7 @@ use crate::attempt;
 use crate::attempts::Attempts;
 use crate::consumer_name::ConsumerName;
 use crate::lane_context::LaneContext;
-use crate::outage::OutageBackoff;
+use crate::logged_retry::LoggedRetry;
 use crate::settings::ProcessorSettings;
 use crate::standby;
 use crate::upkeep;
@@ -137,16 +137,16 @@ impl Lane {
 
     /// None: stopped before it could join.
     async fn join(&self, standby: Option<Standby>) -> Option<Replica> {
-        let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "join the bucket");
+        let mut retry = LoggedRetry::new(self.bucket().name().clone(), "join the bucket");
         while !self.context.is_stopping() {
             match self.try_to_join(standby.as_ref()).await {
                 Ok(replica) => {
-                    outage.over();
+                    retry.over();
                     self.joined(&replica);
                     return Some(replica);
                 }
                 Err(BucketError::Gone) => self.gone().await,
-                Err(error) => self.rest(outage.failed(&error)).await,
+                Err(error) => self.rest(retry.failed(&error)).await,
             }
         }
         if let Some(standby) = standby {
@@ -188,7 +188,7 @@ impl Lane {
     }
 
     async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> TakesEnd {
-        let mut outage = OutageBackoff::none_yet(self.bucket().name().clone(), "claim jobs");
+        let mut retry = LoggedRetry::new(self.bucket().name().clone(), "claim jobs");
         let mut quiet_since = Instant::now();
         loop {
             self.slot(replica, attempts).await;
@@ -204,7 +204,7 @@ impl Lane {
             self.context.metrics().expired(replica.expired());
             match take {
                 Ok(Take::Jobs(jobs, idle)) => {
-                    outage.over();
+                    retry.over();
                     quiet_since = Instant::now();
                     for taken in jobs {
                         let (context, replica) = (Arc::clone(&self.context), replica.clone());
@@ -215,7 +215,7 @@ impl Lane {
                     }
                 }
                 Ok(Take::Idle(idle)) => {
-                    outage.over();
+                    retry.over();
                     if !attempts.is_empty() {
                         quiet_since = Instant::now();
                     } else if quiet_since.elapsed() >= self.settings.standby_after && self.has_no_jobs(replica).await {
@@ -225,7 +225,7 @@ impl Lane {
                 }
                 Ok(Take::Fenced) => return TakesEnd::Fenced,
                 Err(BucketError::Gone) => self.gone().await,
-                Err(error) => self.rest(outage.failed(&error)).await,
+                Err(error) => self.rest(retry.failed(&error)).await,
             }
         }
     }

@@ -7,8 +7,8 @@ use dripfeed_bucket::Bucket;
 use dripfeed_trace::Tracer;
 use tokio_util::sync::CancellationToken;
 
+use crate::local_shortage::ShortageBackoff;
 use crate::metrics::LaneMetrics;
-use crate::outage::ShortageBackoff;
 use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::{Connector, HttpClient};

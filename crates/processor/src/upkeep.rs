@@ -8,8 +8,8 @@ use dripfeed_bucket::{Bucket, Replica};
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::history;
+use crate::logged_retry::LoggedRetry;
 use crate::metrics::LaneMetrics;
-use crate::outage::OutageBackoff;
 
 /// Of a new member's first heartbeat: it began when it joined, and its first jobs come first.
 const FIRST_BEAT: Duration = Duration::from_millis(100);
@@ -31,17 +31,17 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     let mut ticks = interval_at(Instant::now() + FIRST_BEAT, replica.beat_interval());
     // After a pause the beats go on as before: catching up on those that were missed would say nothing to the others.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "send its heartbeat");
+    let mut retry = LoggedRetry::new(bucket.name().clone(), "send its heartbeat");
     loop {
         ticks.tick().await;
         match replica.beat().await {
             Ok(recovery) if recovery.fenced => return,
             Ok(recovery) => {
-                outage.over();
+                retry.over();
                 metrics.recovered(&recovery);
             }
             // The next beat is the next try.
-            Err(error) => drop(outage.failed(&error)),
+            Err(error) => drop(retry.failed(&error)),
         }
     }
 }
@@ -49,16 +49,16 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
 async fn forget_ended(bucket: &Bucket) -> Infallible {
     let mut ticks = interval(RETENTION);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut outage = OutageBackoff::none_yet(bucket.name().clone(), "delete expired records");
+    let mut retry = LoggedRetry::new(bucket.name().clone(), "delete expired records");
     let mut report = DroppedReport::default();
     loop {
         ticks.tick().await;
         match bucket.enforce_retention().await {
             Ok(retention) => {
-                outage.over();
+                retry.over();
                 report.report(bucket, retention.dead_dropped, Instant::now());
             }
-            Err(error) => drop(outage.failed(&error)),
+            Err(error) => drop(retry.failed(&error)),
         }
     }
 }

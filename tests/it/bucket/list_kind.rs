@@ -1,4 +1,4 @@
-//! A bucket of kind `list`: the journeys that a list can make, and what it refuses, over a real Redis.
+//! A bucket of kind `list`: what a job of a list can go through, and what it refuses, over a real Redis.
 
 /// What a list admits, refuses, and counts.
 mod admission;

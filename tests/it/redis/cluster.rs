@@ -10,7 +10,7 @@ use dripfeed_limit::{Limiter, Request, load};
 use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, join, submit};
 use dripfeed_tests::cluster::TestCluster;
-use dripfeed_tests::journeys::{go_all_ways, go_the_ways_of_a_stream, settings};
+use dripfeed_tests::lifecycles::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::command;
 use dripfeed_tests::redis_server::RunningRedis;
 use serde_json::json;

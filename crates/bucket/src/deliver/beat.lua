@@ -11,4 +11,4 @@ redis.call('HINCRBY', REPLICAS, consumer, 1)
 -- An earlier version noted no time when it joined.
 local joined = string.match(redis.call('HGET', MEMBERS, consumer) or '', '^%d+')
 if joined then redis.call('HSET', MEMBERS, consumer, joined .. ' ' .. whole(now_ms)) end
-return { 'alive', redis.call('HGETALL', REPLICAS), enrolled(JOBS) }
+return { 'alive', redis.call('HGETALL', REPLICAS), consumers_of(JOBS) }

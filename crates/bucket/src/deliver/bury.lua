@@ -18,7 +18,7 @@ local function letter_of(job, entry, outcome, reason, attempt)
 end
 
 local function bury(keys, letter)
-  withdraw(keys, { letter.job })
+  ack_and_delete(keys, { letter.job })
   -- Of a job that somebody deleted by hand nothing is left but how it ended.
   if letter.is_whole then
     drop_letters(keys, 1, letter.bytes)

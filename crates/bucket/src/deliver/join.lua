@@ -14,7 +14,7 @@ local incarnation = ARGV[5]
 
 if is_deleted(CONTROL, incarnation) then return { 'gone', 0 } end
 if only_first and redis.call('HLEN', REPLICAS) > 0 then return { 'others', 0 } end
-enroll(JOBS, consumer)
+add_consumer(JOBS, consumer)
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing
 -- was lost, and what was lost grants nothing.
 local first = is_first_life and redis.call('HLEN', REPLICAS) == 0

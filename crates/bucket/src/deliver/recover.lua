@@ -78,5 +78,5 @@ leave_flows(left, keys.notices)
 record_exits(keys)
 if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned, suspects } end
-dismiss(keys.jobs, consumer)
+remove_consumer(keys.jobs, consumer)
 return { 'gone', recovered, poisoned, suspects }

@@ -59,7 +59,7 @@ end
 -- What is completed leaves first and needs no memory: so it settles at maxmemory too.
 if completed > 0 then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
-  withdraw(keys, jobs)
+  ack_and_delete(keys, jobs)
   record_delivered(keys, jobs, { unpack(ARGV, RECORDS, CALLERS - 1) }, freed)
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end

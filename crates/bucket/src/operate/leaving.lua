@@ -13,7 +13,7 @@
 local REPLICAS = KEYS[3]
 
 local consumers = {}
-for _, consumer in ipairs(enrolled(KEYS[1])) do
+for _, consumer in ipairs(consumers_of(KEYS[1])) do
   if consumer ~= PARKED_OWNER then
     consumers[#consumers + 1] = consumer
     consumers[#consumers + 1] = redis.call('HGET', REPLICAS, consumer) or ''

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 
-use crate::stage::{HEAD_TIMEOUT, PATIENCE, Stage, refused};
+use crate::harness::{HEAD_TIMEOUT, Harness, PATIENCE, refused};
 
 fn asked() -> ShouldForwardsRequestRequest {
     ShouldForwardsRequestRequest { service: "shop".to_owned(), ..ShouldForwardsRequestRequest::default() }
@@ -17,13 +17,13 @@ fn asked() -> ShouldForwardsRequestRequest {
 async fn a_tls_port_serves_tls_only() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let identity = TlsIdentity::from_pem(&made.cert.pem(), &made.signing_key.serialize_pem()).unwrap();
-    let stage = Stage::with(Vec::new(), Some(Tls::new(identity))).await;
+    let harness = Harness::with(Vec::new(), Some(Tls::new(identity))).await;
     let trusted =
         ClientTlsConfig::new().ca_certificate(Certificate::from_pem(made.cert.pem())).domain_name("localhost");
-    let endpoint = Endpoint::from_shared(format!("https://{}", stage.address)).unwrap().tls_config(trusted).unwrap();
+    let endpoint = Endpoint::from_shared(format!("https://{}", harness.address)).unwrap().tls_config(trusted).unwrap();
     let mut client = RateLimiterClient::new(endpoint.connect().await.unwrap());
     refused(client.should_forward_request(asked()).await, Code::NotFound);
-    let clear = Endpoint::from_shared(format!("http://{}", stage.address)).unwrap();
+    let clear = Endpoint::from_shared(format!("http://{}", harness.address)).unwrap();
     let answered = match clear.connect().await {
         Ok(channel) => RateLimiterClient::new(channel).should_forward_request(asked()).await.is_ok(),
         Err(_) => false,
@@ -33,10 +33,10 @@ async fn a_tls_port_serves_tls_only() {
 
 #[tokio::test]
 async fn silent_connections_are_closed_and_idle_ones_stay() {
-    let stage = Stage::set().await;
-    let mut idle = stage.limiter().await;
-    let mut silent = TcpStream::connect(stage.address).await.unwrap();
-    let mut old = TcpStream::connect(stage.address).await.unwrap();
+    let harness = Harness::start().await;
+    let mut idle = harness.limiter().await;
+    let mut silent = TcpStream::connect(harness.address).await.unwrap();
+    let mut old = TcpStream::connect(harness.address).await.unwrap();
     old.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     for stream in [&mut silent, &mut old] {
         let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await;
@@ -49,21 +49,21 @@ async fn silent_connections_are_closed_and_idle_ones_stay() {
 
 #[tokio::test]
 async fn running_calls_finish_at_the_stop() {
-    let stage = Stage::set().await;
-    stage.register(json!({ "policies": [] })).await;
-    let mut client = stage.limiter().await;
+    let harness = Harness::start().await;
+    harness.register(json!({ "policies": [] })).await;
+    let mut client = harness.limiter().await;
     assert!(client.should_forward_request(asked()).await.unwrap().into_inner().should_forward);
-    stage.stop.cancel();
+    harness.stop.cancel();
     // A kept connection still gets a response.
     refused(client.should_forward_request(ShouldForwardsRequestRequest::default()).await, Code::InvalidArgument);
-    tokio::time::timeout(PATIENCE, stage.serving).await.expect("serve returns").unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, harness.serving).await.expect("serve returns").unwrap().unwrap();
     client.should_forward_request(asked()).await.unwrap_err();
 }
 
 #[tokio::test]
 async fn without_keys_an_unknown_host_name_is_refused() {
-    let stage = Stage::set().await;
-    let endpoint = Endpoint::from_shared(format!("http://{}", stage.address)).unwrap();
+    let harness = Harness::start().await;
+    let endpoint = Endpoint::from_shared(format!("http://{}", harness.address)).unwrap();
     let called = endpoint.clone().origin("http://evil.example".parse().unwrap()).connect().await.unwrap();
     let told = refused(RateLimiterClient::new(called).should_forward_request(asked()).await, Code::PermissionDenied);
     assert!(told.contains("intake.hosts"), "{told}");

@@ -8,7 +8,7 @@ use envoy_types::pb::google::protobuf::UInt64Value;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::stage::{Stage, decided, key, refused, with_key};
+use crate::harness::{Harness, decided, key, refused, with_key};
 
 fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
     let entry = |(key, value): &(&str, &str)| Entry { key: (*key).to_owned(), value: (*value).to_owned() };
@@ -19,8 +19,8 @@ fn request(descriptors: &[RateLimitDescriptor]) -> RateLimitRequest {
     RateLimitRequest { domain: "shop".to_owned(), descriptors: descriptors.to_vec(), hits_addend: 0 }
 }
 
-async fn ask(stage: &Stage, request: RateLimitRequest) -> RateLimitResponse {
-    let client = stage.envoy().await;
+async fn ask(harness: &Harness, request: RateLimitRequest) -> RateLimitResponse {
+    let client = harness.envoy().await;
     decided(|| {
         let (mut client, request) = (client.clone(), request.clone());
         async move { client.should_rate_limit(request).await }
@@ -40,19 +40,19 @@ fn by(part: &str, limit: u64) -> Value {
 
 #[tokio::test]
 async fn envoy_gets_the_decision_on_a_request() {
-    let stage = Stage::set().await;
-    stage.register(json!({ "policies": [by("caller", 2)] })).await;
+    let harness = Harness::start().await;
+    harness.register(json!({ "policies": [by("caller", 2)] })).await;
     let alice = || request(&[descriptor(&[("caller", "alice")])]);
-    let first = ask(&stage, alice()).await;
+    let first = ask(&harness, alice()).await;
     assert_eq!(first.overall_code(), Verdict::Ok);
     let [status] = first.statuses.try_into().unwrap();
     assert_eq!(left(&status), (true, 1));
     let limit = status.current_limit.as_ref().unwrap();
     assert_eq!((limit.name.as_str(), limit.requests_per_unit, limit.unit()), ("caller", 2, Unit::Hour));
     assert!((3_590..=3_600).contains(&status.duration_until_reset.unwrap().seconds), "{status:?}");
-    ask(&stage, alice()).await;
+    ask(&harness, alice()).await;
 
-    let refused = ask(&stage, alice()).await;
+    let refused = ask(&harness, alice()).await;
     assert_eq!((refused.overall_code(), left(&refused.statuses[0])), (Verdict::OverLimit, (false, 0)));
     assert_eq!(refused.raw_body, b"slow down");
     let field = |name: &str| {
@@ -67,55 +67,55 @@ async fn envoy_gets_the_decision_on_a_request() {
 
 #[tokio::test]
 async fn descriptors_are_decided_together() {
-    let stage = Stage::set().await;
-    stage.register(json!({ "policies": [by("caller", 5), by("header:plan", 1)] })).await;
+    let harness = Harness::start().await;
+    harness.register(json!({ "policies": [by("caller", 5), by("header:plan", 1)] })).await;
     let asked =
         || [descriptor(&[("caller", "alice"), ("plan", "gold")]), descriptor(&[("caller", "bob"), ("plan", "free")])];
-    let both = ask(&stage, request(&asked())).await;
+    let both = ask(&harness, request(&asked())).await;
     assert_eq!(both.overall_code(), Verdict::Ok);
     // The plan has the least remaining quota of both.
     assert_eq!(both.statuses.iter().map(left).collect::<Vec<_>>(), [(true, 0), (true, 0)]);
 
     let with_another = |descriptor| [self::descriptor(&[("caller", "alice"), ("plan", "other")]), descriptor];
     for _ in 0..3 {
-        let refused = ask(&stage, request(&with_another(descriptor(&[("caller", "bob"), ("plan", "free")])))).await;
+        let refused = ask(&harness, request(&with_another(descriptor(&[("caller", "bob"), ("plan", "free")])))).await;
         assert_eq!(refused.overall_code(), Verdict::OverLimit);
         let codes: Vec<Verdict> = refused.statuses.iter().map(DescriptorStatus::code).collect();
         assert_eq!(codes, [Verdict::Ok, Verdict::OverLimit]);
     }
-    let alice = ask(&stage, request(&[descriptor(&[("caller", "alice"), ("plan", "other")])])).await;
+    let alice = ask(&harness, request(&[descriptor(&[("caller", "alice"), ("plan", "other")])])).await;
     assert_eq!(alice.overall_code(), Verdict::Ok, "nothing was charged");
 }
 
 #[tokio::test]
 async fn entries_are_the_attributes_that_rules_count_by() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let endpoint = json!({
         "id": "endpoint", "match": { "methods": ["PUT"], "path": "/v1/{org}" }, "key": ["tenant", "endpoint"],
         "tiers": [{ "kind": "fixed", "limit": 9, "period": "90s", "align": "first" }]
     });
-    stage.register(json!({ "policies": [by("ip", 3), by("header:generic_key", 2), endpoint] })).await;
+    harness.register(json!({ "policies": [by("ip", 3), by("header:generic_key", 2), endpoint] })).await;
     let from = |ip: &str, kind: &str| descriptor(&[("remote_address", ip), ("generic_key", kind)]);
     let status = |answer: RateLimitResponse| answer.statuses.into_iter().next().unwrap();
-    assert_eq!(left(&status(ask(&stage, request(&[from("192.0.2.1", "slow")])).await)), (true, 1));
-    assert_eq!(left(&status(ask(&stage, request(&[from("192.0.2.1", "slow")])).await)), (true, 0));
-    let third = status(ask(&stage, request(&[from("192.0.2.1", "slow")])).await);
+    assert_eq!(left(&status(ask(&harness, request(&[from("192.0.2.1", "slow")])).await)), (true, 1));
+    assert_eq!(left(&status(ask(&harness, request(&[from("192.0.2.1", "slow")])).await)), (true, 0));
+    let third = status(ask(&harness, request(&[from("192.0.2.1", "slow")])).await);
     assert_eq!((left(&third), third.current_limit.unwrap().name.as_str()), ((false, 0), "header-generic_key"));
-    assert_eq!(left(&status(ask(&stage, request(&[from("192.0.2.1", "fast")])).await)), (true, 0), "of the address");
-    assert_eq!(left(&status(ask(&stage, request(&[from("2001:db8::1", "fast")])).await)), (true, 0), "of the key");
+    assert_eq!(left(&status(ask(&harness, request(&[from("192.0.2.1", "fast")])).await)), (true, 0), "of the address");
+    assert_eq!(left(&status(ask(&harness, request(&[from("2001:db8::1", "fast")])).await)), (true, 0), "of the key");
 
     let put = descriptor(&[("method", "PUT"), ("path", "/v1/acme"), ("generic_key", "a"), ("remote_address", "::1")]);
     let hits = |hits| RateLimitDescriptor { hits_addend: Some(UInt64Value { value: hits }), ..put.clone() };
-    assert_eq!(left(&status(ask(&stage, request(&[hits(0)])).await)), (true, 2), "0 asks without being charged");
+    assert_eq!(left(&status(ask(&harness, request(&[hits(0)])).await)), (true, 2), "0 asks without being charged");
     let two = RateLimitRequest { hits_addend: 2, ..request(std::slice::from_ref(&put)) };
-    assert_eq!(left(&status(ask(&stage, two).await)), (true, 0));
+    assert_eq!(left(&status(ask(&harness, two).await)), (true, 0));
 }
 
 #[tokio::test]
 async fn unsupported_fields_are_refused() {
-    let stage = Stage::set().await;
-    stage.register(json!({ "policies": [by("caller", 2)] })).await;
-    let mut client = stage.envoy().await;
+    let harness = Harness::start().await;
+    harness.register(json!({ "policies": [by("caller", 2)] })).await;
+    let mut client = harness.envoy().await;
     let limit = Some(RateLimitOverride { requests_per_unit: 1, unit: 1 });
     for (bad, place) in [
         (vec![], "descriptors"),
@@ -135,9 +135,9 @@ async fn unsupported_fields_are_refused() {
 
 #[tokio::test]
 async fn the_key_is_the_default_caller_of_envoy() {
-    let stage = Stage::with(vec![key("edge", &[Scope::Submit]), key("reader", &[Scope::Read])], None).await;
-    stage.register(json!({ "policies": [by("caller", 1)] })).await;
-    let mut client = stage.envoy().await;
+    let harness = Harness::with(vec![key("edge", &[Scope::Submit]), key("reader", &[Scope::Read])], None).await;
+    harness.register(json!({ "policies": [by("caller", 1)] })).await;
+    let mut client = harness.envoy().await;
     let asked = || request(&[descriptor(&[])]);
     refused(client.should_rate_limit(asked()).await, Code::Unauthenticated);
     refused(client.should_rate_limit(with_key("reader", asked())).await, Code::PermissionDenied);

@@ -5,7 +5,7 @@ use dripfeed_tests::buckets::{DELIVERED, job, join, settle, submit, take_one};
 use tonic::transport::Channel;
 use tonic::{Code, Streaming};
 
-use crate::stage::{PATIENCE, Stage, key, refused};
+use crate::harness::{Harness, PATIENCE, key, refused};
 
 /// As KEDA passes on the metadata of a trigger.
 fn trigger(metadata: &[(&str, &str)]) -> ScaledObjectRef {
@@ -13,8 +13,8 @@ fn trigger(metadata: &[(&str, &str)]) -> ScaledObjectRef {
     ScaledObjectRef { scaler_metadata }
 }
 
-async fn client(stage: &Stage) -> ExternalScalerClient<Channel> {
-    ExternalScalerClient::new(stage.channel().await)
+async fn client(harness: &Harness) -> ExternalScalerClient<Channel> {
+    ExternalScalerClient::new(harness.channel().await)
 }
 
 async fn next(stream: &mut Streaming<IsActiveResponse>) -> Option<bool> {
@@ -24,8 +24,8 @@ async fn next(stream: &mut Streaming<IsActiveResponse>) -> Option<bool> {
 
 #[tokio::test]
 async fn keda_is_told_as_many_processors_as_there_is_work_for() {
-    let stage = Stage::set().await;
-    let (mut client, bucket) = (client(&stage).await, stage.buckets.get("b").unwrap());
+    let harness = Harness::start().await;
+    let (mut client, bucket) = (client(&harness).await, harness.buckets.get("b").unwrap());
     let asked = trigger(&[("bucket", "b"), ("scalerAddress", "dripfeed-intake:7183")]);
     let spec = client.get_metric_spec(asked.clone()).await.unwrap().into_inner().metric_specs;
     assert_eq!((spec[0].metric_name.as_str(), spec[0].target_size), ("replicas", 1));
@@ -41,18 +41,18 @@ async fn keda_is_told_as_many_processors_as_there_is_work_for() {
 
 #[tokio::test]
 async fn a_bucket_that_was_created_elsewhere_a_moment_ago_is_found() {
-    let stage = Stage::set().await;
-    let mut client = client(&stage).await;
+    let harness = Harness::start().await;
+    let mut client = client(&harness).await;
     let asked = trigger(&[("bucket", "new")]);
     assert!(!client.is_active(asked.clone()).await.unwrap().into_inner().result);
-    submit(&stage.buckets.get("new").unwrap(), job("x")).await;
+    submit(&harness.buckets.get("new").unwrap(), job("x")).await;
     assert!(client.is_active(asked).await.unwrap().into_inner().result);
 }
 
 #[tokio::test]
 async fn a_stream_says_when_there_is_work_and_when_there_is_none() {
-    let stage = Stage::set().await;
-    let (mut client, bucket) = (client(&stage).await, stage.buckets.get("b").unwrap());
+    let harness = Harness::start().await;
+    let (mut client, bucket) = (client(&harness).await, harness.buckets.get("b").unwrap());
     let mut stream = client.stream_is_active(trigger(&[("bucket", "*")])).await.unwrap().into_inner();
     assert_eq!(next(&mut stream).await, Some(false));
     submit(&bucket, job("x")).await;
@@ -61,17 +61,18 @@ async fn a_stream_says_when_there_is_work_and_when_there_is_none() {
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     assert_eq!(next(&mut stream).await, Some(false));
     // And it doesn't keep the intake from ending.
-    stage.stop.cancel();
+    harness.stop.cancel();
     assert_eq!(next(&mut stream).await, None);
-    tokio::time::timeout(PATIENCE, stage.serving).await.expect("it ends").unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, harness.serving).await.expect("it ends").unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_trigger_needs_a_key_that_may_read_its_bucket() {
     let mut other = key("other", &[Scope::Read]);
     other.buckets = BucketSet::Named(["nope".parse().unwrap()].into());
-    let stage = Stage::with(vec![key("reader", &[Scope::Read]), key("sender", &[Scope::Submit]), other], None).await;
-    let mut client = client(&stage).await;
+    let harness =
+        Harness::with(vec![key("reader", &[Scope::Read]), key("sender", &[Scope::Submit]), other], None).await;
+    let mut client = client(&harness).await;
     for (metadata, code) in [
         (vec![("bucket", "b")], Code::Unauthenticated),
         (vec![("bucket", "b"), ("keyFromEnv", "wrong")], Code::Unauthenticated),
@@ -92,15 +93,15 @@ async fn a_trigger_needs_a_key_that_may_read_its_bucket() {
     // A key that is revoked ends the stream.
     let mut stream = client.stream_is_active(asked).await.unwrap().into_inner();
     assert_eq!(next(&mut stream).await, Some(false));
-    stage.keys.replace([key("another", &[Scope::Read])]);
+    harness.keys.replace([key("another", &[Scope::Read])]);
     let ended = tokio::time::timeout(PATIENCE, stream.message()).await.expect("an answer");
     assert_eq!(ended.unwrap_err().code(), Code::Unauthenticated);
 }
 
 #[tokio::test]
 async fn one_callers_streams_leave_room_for_those_of_others() {
-    let stage = Stage::with(vec![key("one", &[Scope::Read]), key("other", &[Scope::Read])], None).await;
-    let mut client = client(&stage).await;
+    let harness = Harness::with(vec![key("one", &[Scope::Read]), key("other", &[Scope::Read])], None).await;
+    let mut client = client(&harness).await;
     let [one, other] = ["one", "other"].map(|key| trigger(&[("bucket", "b"), ("keyFromEnv", key)]));
     let mut open = Vec::new();
     let full = loop {

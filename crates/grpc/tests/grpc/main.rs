@@ -8,11 +8,11 @@ mod connections;
 mod envoy;
 /// The generated code of the protos.
 mod generated;
+/// The Redis, the server and the clients of one test.
+mod harness;
 /// Triggers of KEDA.
 mod keda;
 /// Published clients, and our own fields.
 mod registering;
 /// Keys created over the API.
 mod run_time_keys;
-/// The Redis, the server and the clients of one test.
-mod stage;

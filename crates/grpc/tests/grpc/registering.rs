@@ -7,7 +7,7 @@ use dripfeed_grpc::proto::{
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::stage::{Stage, decided, key, refused, with_key};
+use crate::harness::{Harness, decided, key, refused, with_key};
 
 fn rule(service_id: i32, requests_per_unit: i32, unit: i32) -> RegisterServiceRequest {
     let rate = Some(Rate { requests_per_unit, unit });
@@ -33,8 +33,8 @@ fn of_shop(caller: &str) -> ShouldForwardsRequestRequest {
     ShouldForwardsRequestRequest { service: "shop".to_owned(), request: caller.to_owned(), ..Default::default() }
 }
 
-async fn ask(stage: &Stage, request: ShouldForwardsRequestRequest) -> ShouldForwardRequestResponse {
-    let client = stage.limiter().await;
+async fn ask(harness: &Harness, request: ShouldForwardsRequestRequest) -> ShouldForwardRequestResponse {
+    let client = harness.limiter().await;
     decided(|| {
         let (mut client, request) = (client.clone(), request.clone());
         async move { client.should_forward_request(request).await }
@@ -44,8 +44,8 @@ async fn ask(stage: &Stage, request: ShouldForwardsRequestRequest) -> ShouldForw
 
 #[tokio::test]
 async fn a_published_client_registers_a_service_and_checks() {
-    let stage = Stage::set().await;
-    let registered = stage.limiter().await.register_service(rule(1, 10, 1)).await.unwrap().into_inner();
+    let harness = Harness::start().await;
+    let registered = harness.limiter().await.register_service(rule(1, 10, 1)).await.unwrap().into_inner();
     assert_eq!((registered.status, registered.error.as_str()), (1, ""));
     let request = |text: &str| ShouldForwardsRequestRequest {
         service_id: 1,
@@ -55,19 +55,19 @@ async fn a_published_client_registers_a_service_and_checks() {
     let mut forwarded = 0;
     let mut last = ShouldForwardRequestResponse::default();
     for _ in 0..15 {
-        last = ask(&stage, request("{test_request}")).await;
+        last = ask(&harness, request("{test_request}")).await;
         forwarded += u32::from(last.should_forward);
     }
     assert_eq!(forwarded, 10);
     assert_eq!(last.message, "retry-with-exponential-backoff");
     assert!((1..=120_000).contains(&last.retry_after_ms.unwrap()), "{last:?}");
-    assert!(ask(&stage, request("another")).await.should_forward);
+    assert!(ask(&harness, request("another")).await.should_forward);
 }
 
 #[tokio::test]
 async fn an_invalid_registration_is_refused() {
-    let stage = Stage::set().await;
-    let mut client = stage.limiter().await;
+    let harness = Harness::start().await;
+    let mut client = harness.limiter().await;
     let told = refused(client.register_service(rule(1, 10, 8)).await, Code::InvalidArgument);
     assert!(told.starts_with("rule.rate.unit: 8 is not a valid unit"), "{told}");
     refused(client.register_service(rule(0, 10, 1)).await, Code::InvalidArgument);
@@ -75,7 +75,7 @@ async fn an_invalid_registration_is_refused() {
     let leases = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "concurrent", "limit": 1, "lease": "1s" }] }] });
     let told = refused(client.register_service(rules("shop", &leases)).await, Code::InvalidArgument);
     assert!(told.starts_with("rules: policies[0].tiers[0]: "), "{told}");
-    let kept = stage.services.rules(&"shop".parse().unwrap()).unwrap().unwrap();
+    let kept = harness.services.rules(&"shop".parse().unwrap()).unwrap().unwrap();
     assert_eq!(kept.document(), &limit(2));
     refused(client.register_service(rules("a/b", &limit(2))).await, Code::NotFound);
     let long = json!({ "policies": [], "x": "x".repeat(200 << 10) });
@@ -84,13 +84,13 @@ async fn an_invalid_registration_is_refused() {
 
 #[tokio::test]
 async fn a_check_has_the_same_input_and_result_as_over_http() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let tier = json!({ "kind": "fixed", "limit": 2, "period": "1h", "align": "first" });
     let policy = json!({
         "id": "put", "match": { "methods": ["PUT"], "path": "/v1/{org}" },
         "key": ["tenant", "header:x-region", "ip"], "tiers": [tier]
     });
-    let mut client = stage.limiter().await;
+    let mut client = harness.limiter().await;
     client.register_service(rules("shop", &json!({ "policies": [policy] }))).await.unwrap();
     let put = |org: &str, region: &str, ip: &str, cost| ShouldForwardsRequestRequest {
         method: "PUT".to_owned(),
@@ -100,7 +100,7 @@ async fn a_check_has_the_same_input_and_result_as_over_http() {
         cost,
         ..of_shop("")
     };
-    let first = ask(&stage, put("acme", "eu", "192.0.2.1", None)).await;
+    let first = ask(&harness, put("acme", "eu", "192.0.2.1", None)).await;
     assert!(first.should_forward && first.message.is_empty() && first.retry_after_ms.is_none());
     let [policy] = first.policies.try_into().unwrap();
     assert_eq!((policy.id.as_str(), policy.mode.as_str(), policy.allowed), ("put", "enforce", true));
@@ -108,11 +108,11 @@ async fn a_check_has_the_same_input_and_result_as_over_http() {
     assert_eq!((tier.kind.as_str(), tier.limit, tier.remaining), ("fixed", 2, 1));
     assert!((3_590_000..=3_600_000).contains(&tier.reset_ms), "{tier:?}");
     let left = |answer: ShouldForwardRequestResponse| answer.policies[0].tiers[0].remaining;
-    assert_eq!(left(ask(&stage, put("acme", "eu", "192.0.2.1", Some(0))).await), 1);
-    assert_eq!(left(ask(&stage, put("acme", "us", "192.0.2.1", Some(2))).await), 0);
-    assert_eq!(left(ask(&stage, put("acme", "eu", "192.0.2.2", None)).await), 1);
-    assert_eq!(left(ask(&stage, put("globex", "eu", "192.0.2.1", None)).await), 1);
-    assert!(!ask(&stage, put("acme", "eu", "192.0.2.1", Some(2))).await.should_forward);
+    assert_eq!(left(ask(&harness, put("acme", "eu", "192.0.2.1", Some(0))).await), 1);
+    assert_eq!(left(ask(&harness, put("acme", "us", "192.0.2.1", Some(2))).await), 0);
+    assert_eq!(left(ask(&harness, put("acme", "eu", "192.0.2.2", None)).await), 1);
+    assert_eq!(left(ask(&harness, put("globex", "eu", "192.0.2.1", None)).await), 1);
+    assert!(!ask(&harness, put("acme", "eu", "192.0.2.1", Some(2))).await.should_forward);
     refused(client.should_forward_request(put("acme", "eu", "here", None)).await, Code::InvalidArgument);
     refused(client.should_forward_request(put("acme", "a\nb", "", None)).await, Code::InvalidArgument);
     refused(client.should_forward_request(put("acme", "", "", Some(1 << 53))).await, Code::InvalidArgument);
@@ -123,8 +123,8 @@ async fn a_check_has_the_same_input_and_result_as_over_http() {
 #[tokio::test]
 async fn keys_and_scopes_are_the_same_as_over_http() {
     let keys = vec![key("asker", &[Scope::Submit]), key("other", &[Scope::Submit]), key("operator", &[Scope::Operate])];
-    let stage = Stage::with(keys, None).await;
-    let mut client = stage.limiter().await;
+    let harness = Harness::with(keys, None).await;
+    let mut client = harness.limiter().await;
     refused(client.register_service(rules("shop", &limit(1))).await, Code::Unauthenticated);
     refused(client.register_service(with_key("nobody", rules("shop", &limit(1)))).await, Code::Unauthenticated);
     refused(client.register_service(with_key("asker", rules("shop", &limit(1)))).await, Code::PermissionDenied);
@@ -146,13 +146,13 @@ async fn keys_and_scopes_are_the_same_as_over_http() {
 
 #[tokio::test]
 async fn while_redis_is_unavailable_a_closed_limit_fails_and_an_open_one_passes() {
-    let mut stage = Stage::set().await;
-    let mut client = stage.limiter().await;
+    let mut harness = Harness::start().await;
+    let mut client = harness.limiter().await;
     client.register_service(rules("shop", &limit(1))).await.unwrap();
     let mut open = limit(1);
     open["policies"][0]["on_store_error"] = json!("open");
     client.register_service(rules("open", &open)).await.unwrap();
-    stage.redis.kill().await.unwrap();
+    harness.redis.kill().await.unwrap();
     refused(client.should_forward_request(of_shop("alice")).await, Code::Unavailable);
     let asked = ShouldForwardsRequestRequest { service: "open".to_owned(), ..of_shop("alice") };
     for _ in 0..3 {
@@ -163,10 +163,10 @@ async fn while_redis_is_unavailable_a_closed_limit_fails_and_an_open_one_passes(
 
 #[tokio::test]
 async fn a_check_has_a_bounded_number_of_headers() {
-    let stage = Stage::set().await;
-    stage.register(limit(1)).await;
+    let harness = Harness::start().await;
+    harness.register(limit(1)).await;
     let headers = (0..129).map(|n| (format!("x-{n}"), String::new())).collect();
     let many = ShouldForwardsRequestRequest { headers, ..of_shop("alice") };
-    let told = refused(stage.limiter().await.should_forward_request(many).await, Code::InvalidArgument);
+    let told = refused(harness.limiter().await.should_forward_request(many).await, Code::InvalidArgument);
     assert!(told.starts_with("headers: more than 128"), "{told}");
 }

@@ -6,15 +6,15 @@ use dripfeed_store::{Durability, RedisSettings, Store};
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 use tonic::Code;
 
-use crate::stage::{PATIENCE, Stage, key, refused, with_key};
+use crate::harness::{Harness, PATIENCE, key, refused, with_key};
 
 fn platform() -> ApiKey {
     key("platform", &[Scope::Keys, Scope::Submit, Scope::Read])
 }
 
 /// The keys as another intake knows them.
-async fn elsewhere(stage: &Stage) -> ApiKeys {
-    let settings = RedisSettings::new(stage.redis.address(), "dripfeed", Durability::Everysec);
+async fn elsewhere(harness: &Harness) -> ApiKeys {
+    let settings = RedisSettings::new(harness.redis.address(), "dripfeed", Durability::Everysec);
     ApiKeys::new([platform()]).with_registry(Store::connect(&settings).await.unwrap())
 }
 
@@ -41,10 +41,10 @@ fn trigger(key: &str) -> ScaledObjectRef {
 
 #[tokio::test]
 async fn a_key_that_was_made_elsewhere_is_valid_at_every_service_until_it_is_revoked() {
-    let stage = Stage::with(vec![platform()], None).await;
-    let elsewhere = elsewhere(&stage).await;
-    let (mut envoy, mut limiter) = (stage.envoy().await, stage.limiter().await);
-    let mut scaler = ExternalScalerClient::new(stage.channel().await);
+    let harness = Harness::with(vec![platform()], None).await;
+    let elsewhere = elsewhere(&harness).await;
+    let (mut envoy, mut limiter) = (harness.envoy().await, harness.limiter().await);
+    let mut scaler = ExternalScalerClient::new(harness.channel().await);
     let asked = RateLimitRequest { domain: "shop".to_owned(), ..RateLimitRequest::default() };
     for id in ["for-envoy", "for-limiter", "for-scaler"] {
         refused(envoy.should_rate_limit(with_key(id, asked.clone())).await, Code::Unauthenticated);
@@ -60,7 +60,7 @@ async fn a_key_that_was_made_elsewhere_is_valid_at_every_service_until_it_is_rev
         revoke(&elsewhere, id).await;
     }
     // The next look of this intake.
-    stage.keys.follow().await.unwrap();
+    harness.keys.follow().await.unwrap();
     refused(envoy.should_rate_limit(with_key("for-envoy", asked)).await, Code::Unauthenticated);
     refused(limiter.should_forward_request(with_key("for-limiter", forwarding())).await, Code::Unauthenticated);
     let ended = tokio::time::timeout(PATIENCE, stream.message()).await.expect("an answer");

@@ -3,12 +3,12 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use serde_json::Value;
 
-use crate::stage::{Stage, delivered};
+use crate::harness::{Harness, delivered};
 
 #[tokio::test]
 async fn every_operation_of_the_contract_is_described() {
-    let stage = Stage::set().await;
-    let api = stage.get("/openapi.json").await.json();
+    let harness = Harness::start().await;
+    let api = harness.get("/openapi.json").await.json();
     assert_eq!(serde_json::to_value(dripfeed_intake::openapi()).unwrap(), api);
     let mut operations = BTreeSet::new();
     let mut ids = BTreeSet::new();
@@ -91,44 +91,44 @@ async fn every_reference_in_the_description_resolves() {
 
 #[tokio::test]
 async fn the_api_explorer_loads_nothing_from_other_origins() {
-    let stage = Stage::set().await;
-    assert_eq!(stage.get("/docs").await.header("location"), Some("/docs/"));
-    let page = stage.get("/docs/").await;
+    let harness = Harness::start().await;
+    assert_eq!(harness.get("/docs").await.header("location"), Some("/docs/"));
+    let page = harness.get("/docs/").await;
     assert_eq!(page.status, 200);
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self';"), "{policy}");
     let html = String::from_utf8(page.body.to_vec()).unwrap();
     assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
     for file in ["swagger-ui-bundle.js", "swagger-ui.css", "start.js"] {
-        assert_eq!(stage.get(&format!("/docs/{file}")).await.status, 200, "{file}");
+        assert_eq!(harness.get(&format!("/docs/{file}")).await.status, 200, "{file}");
     }
-    let index = stage.get("/").await;
+    let index = harness.get("/").await;
     assert_eq!((index.status.as_u16(), index.header("content-type")), (200, Some("text/html; charset=utf-8")));
 }
 
 #[tokio::test]
 async fn a_problems_type_is_a_page() {
-    let stage = Stage::set().await;
-    let page = stage.get("/problems/bucket_full").await;
+    let harness = Harness::start().await;
+    let page = harness.get("/problems/bucket_full").await;
     assert_eq!(page.status, 200);
     assert!(page.body.starts_with(b"bucket_full: "));
-    stage.get("/problems/nope").await.refuses(404, "not_found");
+    harness.get("/problems/nope").await.refuses(404, "not_found");
 }
 
 #[tokio::test]
 async fn metrics_show_submissions_and_bucket_states() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for _ in 0..10 {
-        stage.submit("x").await;
+        harness.submit("x").await;
     }
-    stage.ask("POST /v1/buckets/b/jobs", &[], "full").await.refuses(429, "bucket_full");
-    stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-x", "")], "bad").await.refuses(422, "bad_option");
-    stage.settle(delivered(200, "text/plain", b"")).await;
-    let answer = stage.get("/metrics").await;
+    harness.ask("POST /v1/buckets/b/jobs", &[], "full").await.refuses(429, "bucket_full");
+    harness.ask("POST /v1/buckets/b/jobs", &[("dripfeed-x", "")], "bad").await.refuses(422, "bad_option");
+    harness.settle(delivered(200, "text/plain", b"")).await;
+    let answer = harness.get("/metrics").await;
     assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     let wanted = [("accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")];
-    let openmetrics = stage.ask("GET /metrics", &wanted, "").await;
+    let openmetrics = harness.ask("GET /metrics", &wanted, "").await;
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(openmetrics.header("content-type"), Some(content_type));
     assert_eq!((answer.header("vary"), openmetrics.header("vary")), (Some("accept"), Some("accept")));
@@ -159,18 +159,18 @@ async fn metrics_show_submissions_and_bucket_states() {
 
 #[tokio::test]
 async fn concurrent_scrapes_read_the_buckets_once() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let calls = async || {
         let mut stats = redis::cmd("INFO");
         stats.arg("commandstats");
-        let stats: String = stage.store.command(&stats).await.unwrap();
+        let stats: String = harness.store.command(&stats).await.unwrap();
         let scripts = stats.lines().filter(|line| line.starts_with("cmdstat_eval"));
         let calls = scripts.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok());
         calls.sum::<u64>()
     };
-    stage.get("/v1/buckets").await;
+    harness.get("/v1/buckets").await;
     let before = calls().await;
-    join_all((0..100).map(|_| stage.get("/metrics"))).await;
+    join_all((0..100).map(|_| harness.get("/metrics"))).await;
     let counted = calls().await - before;
     // At most two buckets each time; on a machine that stood still a second may have passed between two scrapes.
     assert!((1..=20).contains(&counted), "{counted} scripts for 100 scrapes");
@@ -178,28 +178,28 @@ async fn concurrent_scrapes_read_the_buckets_once() {
 
 #[tokio::test]
 async fn during_the_drain_delay_an_intake_admits_and_is_not_ready() {
-    let stage = Stage::set().await;
-    assert_eq!(stage.get("/readyz").await.status, 200);
-    stage.health.leave();
-    stage.get("/readyz").await.refuses(503, "draining");
-    assert_eq!(stage.get("/livez").await.status, 200);
-    let admitted = stage.ask("POST /v1/buckets/b/jobs", &[], "x").await;
+    let harness = Harness::start().await;
+    assert_eq!(harness.get("/readyz").await.status, 200);
+    harness.health.leave();
+    harness.get("/readyz").await.refuses(503, "draining");
+    assert_eq!(harness.get("/livez").await.status, 200);
+    let admitted = harness.ask("POST /v1/buckets/b/jobs", &[], "x").await;
     assert_eq!((admitted.status.as_u16(), admitted.header("connection")), (202, None));
 }
 
 #[tokio::test]
 async fn a_stopping_intake_is_alive_and_not_ready() {
-    let stage = Stage::set().await;
-    assert_eq!(stage.get("/readyz").await.status, 200);
-    stage.health.drain();
-    let answer = stage.get("/readyz").await;
+    let harness = Harness::start().await;
+    assert_eq!(harness.get("/readyz").await.status, 200);
+    harness.health.drain();
+    let answer = harness.get("/readyz").await;
     answer.refuses(503, "draining");
     assert!(answer.header("retry-after").is_some());
-    assert_eq!(stage.get("/livez").await.status, 200);
-    let answer = stage.ask("POST /v1/buckets/b/jobs", &[], "x").await;
+    assert_eq!(harness.get("/livez").await.status, 200);
+    let answer = harness.ask("POST /v1/buckets/b/jobs", &[], "x").await;
     answer.refuses(503, "draining");
     assert_eq!(answer.header("connection"), Some("close"));
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 /// `make clients` generates them, apart from these tests.

@@ -5,15 +5,15 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tower::ServiceExt as _;
 
-use crate::stage::{PATIENCE, Stage, request, settings};
+use crate::harness::{Harness, PATIENCE, request, settings};
 
 /// A stream of frames, as a client reads it.
 struct Frames(BodyDataStream);
 
 impl Frames {
-    async fn open(stage: &Stage, path: &str, headers: &[(&str, &str)]) -> Self {
+    async fn open(harness: &Harness, path: &str, headers: &[(&str, &str)]) -> Self {
         let request = request(&format!("GET {path}"), headers, Body::empty());
-        let answer = stage.intake.router().oneshot(request).await.unwrap();
+        let answer = harness.intake.router().oneshot(request).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
         Self(answer.into_body().into_data_stream())
@@ -55,17 +55,17 @@ fn key(id: &str, bucket: &str) -> ApiKey {
 
 #[tokio::test]
 async fn frames_follow_what_happens() {
-    let stage = Stage::set().await;
-    let mut frames = Frames::open(&stage, "/v1/events?states=b", &[]).await;
+    let harness = Harness::start().await;
+    let mut frames = Frames::open(&harness, "/v1/events?states=b", &[]).await;
     let first = frames.next().await.unwrap();
     assert_eq!((first["summary"]["buckets"].as_u64(), first["summary"]["level"].as_u64()), (Some(2), Some(0)));
     assert_eq!(first["buckets"].as_array().unwrap().len(), 2);
-    assert_eq!(first["states"][0], stage.get("/v1/buckets/b").await.json());
+    assert_eq!(first["states"][0], harness.get("/v1/buckets/b").await.json());
     for row in first["buckets"].as_array().unwrap() {
         assert_eq!(row.as_array().unwrap().len(), first["columns"].as_array().unwrap().len());
     }
-    stage.submit("x").await;
-    stage.post("/v1/buckets/b/pause").await;
+    harness.submit("x").await;
+    harness.post("/v1/buckets/b/pause").await;
     let later = frames.until(|frame| frame["summary"]["paused"] == 1).await;
     assert_eq!((column(&later, "b", "level"), column(&later, "b", "reason")), (&1.into(), &"paused".into()));
     assert_eq!(later["states"].as_array().unwrap().len(), 1);
@@ -74,54 +74,54 @@ async fn frames_follow_what_happens() {
 #[tokio::test]
 async fn a_frame_has_only_buckets_that_the_key_may_read() {
     let keys = vec![key("tenant", "b"), key("stranger", "nope")];
-    let stage = Stage::with(vec![settings("b"), settings("other")], keys, &[]).await;
+    let harness = Harness::with(vec![settings("b"), settings("other")], keys, &[]).await;
     let path = "/v1/events?states=b,other";
-    let frame = Frames::open(&stage, path, &[("dripfeed-key", "tenant")]).await.next().await.unwrap();
+    let frame = Frames::open(&harness, path, &[("dripfeed-key", "tenant")]).await.next().await.unwrap();
     assert!(!frame.to_string().contains("other"), "{frame}");
     assert_eq!((frame["summary"]["buckets"].as_u64(), &frame["states"][0]["name"]), (Some(1), &"b".into()));
-    let frame = Frames::open(&stage, path, &[("dripfeed-key", "stranger")]).await.next().await.unwrap();
+    let frame = Frames::open(&harness, path, &[("dripfeed-key", "stranger")]).await.next().await.unwrap();
     assert_eq!((frame["summary"]["buckets"].as_u64(), frame["buckets"].as_array().unwrap().len()), (Some(0), 0));
 }
 
 #[tokio::test]
 async fn a_stream_ends_with_its_key_and_with_the_intake() {
-    let stage = Stage::with(vec![settings("b")], vec![key("a", "b"), key("z", "b")], &[]).await;
-    let mut of_a = Frames::open(&stage, "/v1/events", &[("dripfeed-key", "a")]).await;
-    let mut of_z = Frames::open(&stage, "/v1/events", &[("dripfeed-key", "z")]).await;
+    let harness = Harness::with(vec![settings("b")], vec![key("a", "b"), key("z", "b")], &[]).await;
+    let mut of_a = Frames::open(&harness, "/v1/events", &[("dripfeed-key", "a")]).await;
+    let mut of_z = Frames::open(&harness, "/v1/events", &[("dripfeed-key", "z")]).await;
     assert!(of_a.next().await.is_some() && of_z.next().await.is_some());
-    stage.keys.replace([key("z", "b")]);
+    harness.keys.replace([key("z", "b")]);
     assert_eq!(of_a.next().await, None);
     assert!(of_z.next().await.is_some());
-    stage.health.drain();
+    harness.health.drain();
     while of_z.next().await.is_some() {}
 }
 
 #[tokio::test]
 async fn streams_are_bounded_and_their_places_come_free() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let (first, second) =
-        (Frames::open(&stage, "/v1/events", &[]).await, Frames::open(&stage, "/v1/events", &[]).await);
-    let refused = stage.get("/v1/events").await;
+        (Frames::open(&harness, "/v1/events", &[]).await, Frames::open(&harness, "/v1/events", &[]).await);
+    let refused = harness.get("/v1/events").await;
     refused.refuses(429, "many_streams");
     assert!(refused.header("retry-after").is_some());
     drop(first);
-    Frames::open(&stage, "/v1/events", &[]).await.next().await.unwrap();
+    Frames::open(&harness, "/v1/events", &[]).await.next().await.unwrap();
     drop(second);
 }
 
 #[tokio::test]
 async fn a_stream_takes_the_scope_read() {
     let sender = ApiKey { scopes: vec![Scope::Submit], ..key("sender", "b") };
-    let stage = Stage::with(vec![settings("b")], vec![sender], &[]).await;
-    stage.ask("GET /v1/events", &[("dripfeed-key", "sender")], "").await.refuses(403, "forbidden");
+    let harness = Harness::with(vec![settings("b")], vec![sender], &[]).await;
+    harness.ask("GET /v1/events", &[("dripfeed-key", "sender")], "").await.refuses(403, "forbidden");
 }
 
 #[tokio::test]
 async fn streams_share_one_reading() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let mut streams = Vec::new();
     for _ in 0..2 {
-        streams.push(Frames::open(&stage, "/v1/events", &[]).await);
+        streams.push(Frames::open(&harness, "/v1/events", &[]).await);
     }
     let frames = futures::future::join_all(streams.iter_mut().map(Frames::next)).await;
     assert_eq!(frames[0].as_ref().unwrap()["at"], frames[1].as_ref().unwrap()["at"]);
@@ -130,8 +130,8 @@ async fn streams_share_one_reading() {
 #[tokio::test]
 async fn a_frame_of_a_thousand_buckets_is_small() {
     let buckets = (0..1000).map(|number| settings(&format!("bucket-{number:04}"))).collect();
-    let stage = Stage::with(buckets, Vec::new(), &[]).await;
-    let mut frames = Frames::open(&stage, "/v1/events", &[]).await;
+    let harness = Harness::with(buckets, Vec::new(), &[]).await;
+    let mut frames = Frames::open(&harness, "/v1/events", &[]).await;
     let frame = frames.until(|frame| frame["unavailable"].as_array().unwrap().is_empty()).await;
     let bytes = frame.to_string().len();
     assert!(bytes < 100_000, "{bytes}");
@@ -139,17 +139,17 @@ async fn a_frame_of_a_thousand_buckets_is_small() {
 
 #[tokio::test]
 async fn a_bucket_that_cannot_be_read_is_named() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let mut set = redis::cmd("SET");
     set.arg("dripfeed:{b}:tally").arg("not a hash");
-    stage.store.command::<()>(&set).await.unwrap();
-    let frame = Frames::open(&stage, "/v1/events", &[]).await.next().await.unwrap();
+    harness.store.command::<()>(&set).await.unwrap();
+    let frame = Frames::open(&harness, "/v1/events", &[]).await.next().await.unwrap();
     assert_eq!((&frame["unavailable"][0], frame["buckets"].as_array().unwrap().len()), (&"b".into(), 1));
 }
 
 #[tokio::test]
 async fn an_unknown_parameter_or_too_many_states_are_refused() {
-    let stage = Stage::set().await;
-    stage.get("/v1/events?state=b").await.refuses(422, "bad_query");
-    stage.get(&format!("/v1/events?states={}", "b,".repeat(65))).await.refuses(422, "bad_query");
+    let harness = Harness::start().await;
+    harness.get("/v1/events?state=b").await.refuses(422, "bad_query");
+    harness.get(&format!("/v1/events?states={}", "b,".repeat(65))).await.refuses(422, "bad_query");
 }

@@ -1,74 +1,74 @@
 use std::time::{Duration, Instant};
 
-use crate::stage::{PATIENCE, Stage, settings};
+use crate::harness::{Harness, PATIENCE, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 #[tokio::test]
 async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
-    let mut stage = Stage::set().await;
-    stage.submit("x").await;
-    stage.redis.kill().await.unwrap();
+    let mut harness = Harness::start().await;
+    harness.submit("x").await;
+    harness.redis.kill().await.unwrap();
     let begun = Instant::now();
-    let answer = stage.ask(JOBS, &[], "y").await;
+    let answer = harness.ask(JOBS, &[], "y").await;
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     let problem = answer.refuses(503, "store_unavailable");
     assert!(["not_stored", "unknown"].contains(&problem["outcome"].as_str().unwrap()), "{problem}");
     assert_eq!(answer.header("retry-after"), Some("1"));
-    let batch = stage.ask(BATCH, &[], "[{\"body\": 1}]").await;
+    let batch = harness.ask(BATCH, &[], "[{\"body\": 1}]").await;
     assert_eq!(batch.status, 503, "{batch:?}");
     assert_eq!(batch.json()["items"][0]["problem"]["code"], "store_unavailable");
     for path in ["/v1/buckets", "/v1/buckets/b", "/v1/buckets/b/jobs", "/v1/buckets/b/jobs/1-1", "/v1/buckets/b/report"]
     {
-        let problem = stage.get(path).await.refuses(503, "store_unavailable");
+        let problem = harness.get(path).await.refuses(503, "store_unavailable");
         assert_eq!(problem.get("outcome"), None, "a read stores nothing: {problem}");
     }
-    stage.get("/readyz").await.refuses(503, "store_unavailable");
-    assert_eq!(stage.get("/livez").await.status, 200);
-    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    harness.get("/readyz").await.refuses(503, "store_unavailable");
+    assert_eq!(harness.get("/livez").await.status, 200);
+    let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
     assert!(metrics.contains("dripfeed_redis_up 0"), "{metrics}");
     assert!(!metrics.contains("dripfeed_bucket_level{"), "a stale figure: {metrics}");
     // What Redis isn't needed for is answered as ever.
-    stage.get("/v1/buckets/nope").await.refuses(404, "unknown_bucket");
-    stage.ask("POST /v1/buckets/nope/jobs", &[], "x").await.refuses(404, "unknown_bucket");
-    stage.get("/v1/buckets/b/jobs/x").await.refuses(404, "unknown_job");
-    stage.ask(JOBS, &[("dripfeed-nope", "1")], "x").await.refuses(422, "bad_option");
+    harness.get("/v1/buckets/nope").await.refuses(404, "unknown_bucket");
+    harness.ask("POST /v1/buckets/nope/jobs", &[], "x").await.refuses(404, "unknown_bucket");
+    harness.get("/v1/buckets/b/jobs/x").await.refuses(404, "unknown_job");
+    harness.ask(JOBS, &[("dripfeed-nope", "1")], "x").await.refuses(422, "bad_option");
 
-    stage.redis.start_again().await.unwrap();
+    harness.redis.start_again().await.unwrap();
     let back = async {
-        while stage.get("/readyz").await.status != 200 {
+        while harness.get("/readyz").await.status != 200 {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, back).await.expect("ready again without help");
-    stage.submit("z").await;
+    harness.submit("z").await;
 }
 
 #[tokio::test]
 async fn a_redis_out_of_memory_is_reported_and_stores_nothing() {
-    let stage = Stage::with(vec![settings("b")], Vec::new(), &[]).await;
+    let harness = Harness::with(vec![settings("b")], Vec::new(), &[]).await;
     let mut limit = redis::cmd("CONFIG");
     limit.arg("SET").arg("maxmemory").arg("1");
-    stage.store.command::<()>(&limit).await.unwrap();
-    let problem = stage.ask(JOBS, &[], "x".repeat(1000)).await.refuses(507, "store_full");
+    harness.store.command::<()>(&limit).await.unwrap();
+    let problem = harness.ask(JOBS, &[], "x".repeat(1000)).await.refuses(507, "store_full");
     assert_eq!(problem["outcome"], "not_stored");
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn a_hanging_redis_blocks_nobody() {
-    let stage = Stage::set().await;
-    stage.submit("x").await;
-    stage.redis.pause().unwrap();
+    let harness = Harness::start().await;
+    harness.submit("x").await;
+    harness.redis.pause().unwrap();
     let begun = Instant::now();
-    let problem = stage.ask(JOBS, &[], "y").await.refuses(503, "store_unavailable");
+    let problem = harness.ask(JOBS, &[], "y").await.refuses(503, "store_unavailable");
     assert_eq!(problem["outcome"], "unknown");
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    let problem = stage.get("/v1/buckets/b").await.refuses(503, "store_unavailable");
+    let problem = harness.get("/v1/buckets/b").await.refuses(503, "store_unavailable");
     assert_eq!((problem.get("outcome"), &problem["detail"]), (None, &"Redis can't be queried; retry later".into()));
-    let proxied = stage.get("/v1/buckets/b/proxy/x").await.refuses(503, "store_unavailable");
+    let proxied = harness.get("/v1/buckets/b/proxy/x").await.refuses(503, "store_unavailable");
     assert!(proxied["outcome"].is_string(), "a proxied GET is a submission: {proxied}");
-    stage.get("/readyz").await.refuses(503, "store_unavailable");
-    stage.redis.resume().unwrap();
+    harness.get("/readyz").await.refuses(503, "store_unavailable");
+    harness.redis.resume().unwrap();
 }

@@ -5,25 +5,25 @@ use dripfeed_bucket::CallStats;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 #[tokio::test]
 async fn a_history_has_the_slots_in_which_something_happened() {
-    let stage = Stage::set().await;
-    let empty = stage.get("/v1/buckets/b/history").await.json();
+    let harness = Harness::start().await;
+    let empty = harness.get("/v1/buckets/b/history").await.json();
     assert_eq!((&empty["bucket"], &empty["window"], &empty["slots"]), (&json!("b"), &json!("5m"), &json!([])));
     let mut calls = CallStats::default();
     calls.waited(Duration::from_secs(2));
     calls.answered(Some(429), Duration::from_millis(100));
     calls.answered(None, Duration::from_millis(100));
     calls.retried();
-    stage.bucket("b").sample_history(&calls).await.unwrap();
-    stage.submit("x").await;
+    harness.bucket("b").sample_history(&calls).await.unwrap();
+    harness.submit("x").await;
     // A sample is enough for a second.
-    let slots = tokio::time::timeout(crate::stage::PATIENCE, async {
+    let slots = tokio::time::timeout(crate::harness::PATIENCE, async {
         loop {
-            stage.bucket("b").sample_history(&CallStats::default()).await.unwrap();
-            let hour = stage.get("/v1/buckets/b/history?window=1h").await.json();
+            harness.bucket("b").sample_history(&CallStats::default()).await.unwrap();
+            let hour = harness.get("/v1/buckets/b/history?window=1h").await.json();
             assert_eq!((&hour["window"], &hour["slot_ms"]), (&json!("1h"), &json!(60_000)));
             let slots = hour["slots"].as_array().unwrap().clone();
             if slots.iter().any(|slot| slot["accepted"] == 1) {
@@ -45,12 +45,12 @@ async fn a_history_has_the_slots_in_which_something_happened() {
 
 #[tokio::test]
 async fn a_history_takes_a_known_window_and_the_scope_read() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for query in ["window=2h", "window=", "window=5m&window=1h", "slots=5"] {
-        stage.get(&format!("/v1/buckets/b/history?{query}")).await.refuses(422, "bad_query");
+        harness.get(&format!("/v1/buckets/b/history?{query}")).await.refuses(422, "bad_query");
     }
-    stage.get("/v1/buckets/nope/history").await.refuses(404, "unknown_bucket");
-    stage.keys.replace([ApiKey {
+    harness.get("/v1/buckets/nope/history").await.refuses(404, "unknown_bucket");
+    harness.keys.replace([ApiKey {
         id: "tenant".to_owned(),
         sha256: Sha256::digest("secret").into(),
         scopes: vec![Scope::Submit],
@@ -58,6 +58,6 @@ async fn a_history_takes_a_known_window_and_the_scope_read() {
         services: ServiceSet::All,
         priority: dripfeed_job::Priority::Normal,
     }]);
-    let asked = stage.ask("GET /v1/buckets/b/history", &[("dripfeed-key", "secret")], "").await;
+    let asked = harness.ask("GET /v1/buckets/b/history", &[("dripfeed-key", "secret")], "").await;
     asked.refuses(403, "forbidden");
 }

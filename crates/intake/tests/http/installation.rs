@@ -6,15 +6,15 @@ use redis::InfoDict;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::{Stage, delivered, settings};
+use crate::harness::{Harness, delivered, settings};
 
 #[tokio::test]
 async fn a_key_shows_what_it_may_do() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let scopes = ["submit", "read", "inspect", "operate", "define"];
     let everyone = json!({"id": null, "scopes": scopes, "all_buckets": true, "priority": "high"});
-    assert_eq!(stage.get("/v1/key").await.json(), everyone);
-    stage.keys.replace([ApiKey {
+    assert_eq!(harness.get("/v1/key").await.json(), everyone);
+    harness.keys.replace([ApiKey {
         id: "tenant".to_owned(),
         sha256: Sha256::digest("secret").into(),
         scopes: vec![Scope::Read],
@@ -22,23 +22,23 @@ async fn a_key_shows_what_it_may_do() {
         services: ServiceSet::All,
         priority: dripfeed_job::Priority::Normal,
     }]);
-    let theirs = stage.ask("GET /v1/key", &[("dripfeed-key", "secret")], "").await.json();
+    let theirs = harness.ask("GET /v1/key", &[("dripfeed-key", "secret")], "").await.json();
     assert_eq!(theirs, json!({"id": "tenant", "scopes": ["read"], "all_buckets": false, "priority": "normal"}));
     // Redis serves the buckets of others, too.
-    stage.ask("GET /v1/redis", &[("dripfeed-key", "secret")], "").await.refuses(403, "forbidden");
+    harness.ask("GET /v1/redis", &[("dripfeed-key", "secret")], "").await.refuses(403, "forbidden");
 }
 
 #[tokio::test]
 async fn whoever_asks_redis_is_asked_once_a_second() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let asked = async || {
-        let stats: InfoDict = stage.store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+        let stats: InfoDict = harness.store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
         let stats: String = stats.get("cmdstat_info").unwrap_or_default();
         stats.trim_start_matches("calls=").split(',').next().and_then(|calls| calls.parse::<u64>().ok()).unwrap_or(0)
     };
     let before = asked().await;
     for _ in 0..200 {
-        stage.get("/v1/redis").await;
+        harness.get("/v1/redis").await;
     }
     let asked = asked().await - before - 1;
     // On a machine that stood still seconds may have passed.
@@ -47,8 +47,8 @@ async fn whoever_asks_redis_is_asked_once_a_second() {
 
 #[tokio::test]
 async fn redis_is_described_with_what_is_wrong() {
-    let stage = Stage::with(vec![settings("b")], Vec::new(), &["--maxmemory-policy", "allkeys-lru"]).await;
-    let redis = stage.get("/v1/redis").await.json();
+    let harness = Harness::with(vec![settings("b")], Vec::new(), &["--maxmemory-policy", "allkeys-lru"]).await;
+    let redis = harness.get("/v1/redis").await.json();
     let server = &redis["servers"][0];
     assert!(server["product"].as_str().unwrap().contains(' '), "{redis}");
     assert!(server["used_memory"].as_u64() > Some(0) && server["peak_memory"].as_u64() > Some(0), "{redis}");
@@ -63,36 +63,36 @@ async fn redis_is_described_with_what_is_wrong() {
 
 #[tokio::test]
 async fn the_doctor_names_what_does_not_hold() {
-    let stage = Stage::set().await;
-    stage.submit("x").await;
-    let sound = stage.get("/v1/buckets/b/doctor").await.json();
+    let harness = Harness::start().await;
+    harness.submit("x").await;
+    let sound = harness.get("/v1/buckets/b/doctor").await.json();
     assert_eq!(sound, json!({"findings": [], "unchecked": []}));
     let mut count = redis::cmd("HINCRBY");
     count.arg("dripfeed:{b}:tally").arg("bytes").arg(7);
-    stage.store.command::<i64>(&count).await.unwrap();
-    let broken = stage.get("/v1/buckets/b/doctor").await.json();
+    harness.store.command::<i64>(&count).await.unwrap();
+    let broken = harness.get("/v1/buckets/b/doctor").await.json();
     assert!(broken["findings"][0]["what"].as_str().unwrap().contains("bytes"), "{broken}");
     assert!(broken["findings"][0]["remedy"].is_string(), "{broken}");
-    stage.get("/v1/buckets/nope/doctor").await.refuses(404, "unknown_bucket");
+    harness.get("/v1/buckets/nope/doctor").await.refuses(404, "unknown_bucket");
 }
 
 #[tokio::test]
 async fn the_audit_trail_says_who_did_what() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let trail = async || {
-        let trail = stage.get("/v1/buckets/b/audit").await.json();
+        let trail = harness.get("/v1/buckets/b/audit").await.json();
         let entries = trail["items"].as_array().unwrap().clone();
         entries.iter().map(|entry| format!("{} {}", entry["action"], entry["detail"]).replace('"', "")).collect()
     };
     let nothing: Vec<String> = trail().await;
     assert!(nothing.is_empty(), "{nothing:?}");
-    let id = stage.submit("x").await;
-    stage.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": 5, "leak": {"rate": "7/s"}}"#).await;
-    stage.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": null}"#).await;
-    stage.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": "many"}"#).await.refuses(422, "bad_member");
-    stage.post("/v1/buckets/b/pause").await;
-    stage.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
-    stage.post("/v1/buckets/b/purge").await;
+    let id = harness.submit("x").await;
+    harness.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": 5, "leak": {"rate": "7/s"}}"#).await;
+    harness.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": null}"#).await;
+    harness.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": "many"}"#).await.refuses(422, "bad_member");
+    harness.post("/v1/buckets/b/pause").await;
+    harness.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
+    harness.post("/v1/buckets/b/purge").await;
     let expected = [
         "purge 0 jobs".to_owned(),
         format!("cancel {id}"),
@@ -103,7 +103,7 @@ async fn the_audit_trail_says_who_did_what() {
     let seen: Vec<String> = trail().await;
     assert_eq!(seen, expected);
     for _ in 0..120 {
-        stage.post("/v1/buckets/b/resume").await;
+        harness.post("/v1/buckets/b/resume").await;
     }
     let bounded: Vec<String> = trail().await;
     assert_eq!((bounded.len(), bounded[99].as_str()), (100, "resume "));
@@ -111,14 +111,14 @@ async fn the_audit_trail_says_who_did_what() {
 
 #[tokio::test]
 async fn services_are_listed_with_what_was_decided() {
-    let stage = Stage::set().await;
-    assert_eq!(stage.get("/v1/services").await.json(), json!({"items": [], "next": null}));
+    let harness = Harness::start().await;
+    assert_eq!(harness.get("/v1/services").await.json(), json!({"items": [], "next": null}));
     let rules = r#"{"policies":[{"id":"each","tiers":[{"kind":"gate","period":"1h"}]}]}"#;
-    stage.ask("PUT /v1/services/shop/rules", &[], rules).await;
+    harness.ask("PUT /v1/services/shop/rules", &[], rules).await;
     for _ in 0..3 {
-        stage.ask("POST /v1/services/shop/check", &[], "{}").await;
+        harness.ask("POST /v1/services/shop/check", &[], "{}").await;
     }
-    let listed = stage.get("/v1/services").await.json();
+    let listed = harness.get("/v1/services").await.json();
     let verdicts = json!({"allowed": 1, "refused": 2, "shadow_refused": 0, "unchecked": 0});
     assert_eq!(listed["items"], json!([{"name": "shop", "verdicts": {"each": verdicts}}]));
 }
@@ -134,9 +134,9 @@ async fn who_holds_room_and_which_limit_refused_is_known() {
         priority: dripfeed_job::Priority::Normal,
     });
     let max_share = Some("30%".parse().unwrap());
-    let stage = Stage::with(vec![BucketSettings { max_share, ..settings("b") }], keys.to_vec(), &[]).await;
+    let harness = Harness::with(vec![BucketSettings { max_share, ..settings("b") }], keys.to_vec(), &[]).await;
     let submit = async |key: &str, body: &str| {
-        let answer = stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-key", key)], body.to_owned()).await;
+        let answer = harness.ask("POST /v1/buckets/b/jobs", &[("dripfeed-key", key)], body.to_owned()).await;
         answer.status.as_u16()
     };
     submit("small", "x").await;
@@ -144,7 +144,7 @@ async fn who_holds_room_and_which_limit_refused_is_known() {
     let many = [submit("many", "x").await, submit("many", "x").await, submit("many", "x").await];
     assert_eq!((many, submit("many", "x").await), ([202; 3], 429));
     let ask = async |query: &str| {
-        stage.ask(&format!("GET /v1/buckets/b/holders{query}"), &[("dripfeed-key", "small")], "").await
+        harness.ask(&format!("GET /v1/buckets/b/holders{query}"), &[("dripfeed-key", "small")], "").await
     };
     let names = async |query: &str| {
         let items = ask(query).await.json()["items"].as_array().unwrap().clone();
@@ -160,7 +160,7 @@ async fn who_holds_room_and_which_limit_refused_is_known() {
         assert_eq!(ask(wrong).await.refuses(422, "bad_query")["member"], member);
     }
     for _ in 0..5 {
-        stage.settle(delivered(200, "text/plain", b"")).await;
+        harness.settle(delivered(200, "text/plain", b"")).await;
     }
     assert_eq!(ask("").await.json()["items"], json!([]));
 }

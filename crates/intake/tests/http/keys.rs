@@ -7,7 +7,7 @@ use futures::future::join_all;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::{Stage, ask, delivered, request, settings};
+use crate::harness::{Harness, ask, delivered, request, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
@@ -25,14 +25,14 @@ pub fn key(id: &str, scopes: &[Scope], bucket: Option<&str>) -> ApiKey {
     ApiKey { id: id.to_owned(), sha256, scopes: scopes.to_vec(), buckets, services, priority }
 }
 
-async fn stage() -> Stage {
+async fn harness() -> Harness {
     let keys = vec![
         key("sender", &[Scope::Submit], None),
         key("reader", &[Scope::Read], None),
         key("operator", &[Scope::Operate], None),
         key("tenant", &[Scope::Submit, Scope::Read, Scope::Operate], Some("b")),
     ];
-    Stage::with(vec![settings("b"), settings("other")], keys, &[]).await
+    Harness::with(vec![settings("b"), settings("other")], keys, &[]).await
 }
 
 fn bearer(id: &str) -> String {
@@ -41,24 +41,24 @@ fn bearer(id: &str) -> String {
 
 #[tokio::test]
 async fn without_a_valid_key_every_request_gets_the_same_401() {
-    let stage = stage().await;
+    let harness = harness().await;
     let hash: String = Sha256::digest("sender").iter().map(|byte| format!("{byte:02x}")).collect();
     let texts: BTreeSet<_> = [
-        stage.ask(JOBS, &[], "x").await,
-        stage.ask(JOBS, &[("authorization", "Bearer wrong")], "x").await,
-        stage.ask(JOBS, &[("authorization", "Basic sender")], "x").await,
-        stage.ask(JOBS, &[("authorization", "Bearer ")], "x").await,
-        stage.ask(JOBS, &[("authorization", "sender")], "x").await,
-        stage.ask(JOBS, &[("dripfeed-key", "")], "x").await,
-        stage.ask(JOBS, &[("dripfeed-key", "sender, sender")], "x").await,
+        harness.ask(JOBS, &[], "x").await,
+        harness.ask(JOBS, &[("authorization", "Bearer wrong")], "x").await,
+        harness.ask(JOBS, &[("authorization", "Basic sender")], "x").await,
+        harness.ask(JOBS, &[("authorization", "Bearer ")], "x").await,
+        harness.ask(JOBS, &[("authorization", "sender")], "x").await,
+        harness.ask(JOBS, &[("dripfeed-key", "")], "x").await,
+        harness.ask(JOBS, &[("dripfeed-key", "sender, sender")], "x").await,
         // Not the hash of a key either, which more people see.
-        stage.ask(JOBS, &[("dripfeed-key", &hash)], "x").await,
-        stage.ask(JOBS, &[("dripfeed-key", "wrong"), ("authorization", "Bearer sender")], "x").await,
-        stage.ask("POST /v1/buckets/b/jobs?key=sender&api_key=sender", &[], "x").await,
-        stage.ask("POST /v1/buckets/nope/jobs", &[], "x").await,
-        stage.ask("GET /v1/buckets", &[], "").await,
-        stage.ask("GET /v1/events", &[], "").await,
-        stage.ask("GET /v1/key", &[], "").await,
+        harness.ask(JOBS, &[("dripfeed-key", &hash)], "x").await,
+        harness.ask(JOBS, &[("dripfeed-key", "wrong"), ("authorization", "Bearer sender")], "x").await,
+        harness.ask("POST /v1/buckets/b/jobs?key=sender&api_key=sender", &[], "x").await,
+        harness.ask("POST /v1/buckets/nope/jobs", &[], "x").await,
+        harness.ask("GET /v1/buckets", &[], "").await,
+        harness.ask("GET /v1/events", &[], "").await,
+        harness.ask("GET /v1/key", &[], "").await,
     ]
     .iter()
     .map(|answer| {
@@ -67,15 +67,15 @@ async fn without_a_valid_key_every_request_gets_the_same_401() {
     })
     .collect();
     assert_eq!(texts.len(), 1);
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
     for open in ["/livez", "/readyz", "/openapi.json", "/"] {
-        assert_eq!(stage.get(open).await.status, 200, "{open}");
+        assert_eq!(harness.get(open).await.status, 200, "{open}");
     }
 }
 
 #[tokio::test]
 async fn every_operation_requires_its_scope() {
-    let stage = stage().await;
+    let harness = harness().await;
     for (line, scope) in [
         (JOBS, "sender"),
         ("POST /v1/buckets/b/jobs/batch", "sender"),
@@ -117,7 +117,7 @@ async fn every_operation_requires_its_scope() {
         ("DELETE /v1/services/b/rules", "operator"),
     ] {
         for id in ["sender", "reader", "operator"] {
-            let answer = stage.ask(line, &[("authorization", &bearer(id))], "{}").await;
+            let answer = harness.ask(line, &[("authorization", &bearer(id))], "{}").await;
             if id == scope {
                 assert!(!matches!(answer.status.as_u16(), 401 | 403), "{id} {line}: {answer:?}");
             } else {
@@ -134,18 +134,18 @@ async fn without_inspect_no_payload_and_no_answer_leaves() {
         key("reader", &[Scope::Read, Scope::Operate], None),
         key("inspector", &[Scope::Read, Scope::Inspect], None),
     ];
-    let stage = Stage::with(vec![settings("b")], keys, &[]).await;
+    let harness = Harness::with(vec![settings("b")], keys, &[]).await;
     let fields = [("dripfeed-key", "sender"), ("dripfeed-path", "/secret"), ("dripfeed-forward-x", "secret")];
-    let submit = async || stage.ask(JOBS, &fields, "a secret payload").await.json();
+    let submit = async || harness.ask(JOBS, &fields, "a secret payload").await.json();
     let delivered_job = submit().await["id"].as_str().unwrap().to_owned();
-    stage.settle(delivered(200, "text/plain", b"a secret answer")).await;
+    harness.settle(delivered(200, "text/plain", b"a secret answer")).await;
     let dead_job = submit().await["id"].as_str().unwrap().to_owned();
     let answer = dripfeed_job::outcome::AnswerBody::new(None, b"a secret answer", false);
     let failed = FailedCall { status: Some(500), reason: "no luck".to_owned(), answer: Some(answer.clone()) };
     let again = dripfeed_bucket::Settlement::Retry { after: std::time::Duration::ZERO };
-    stage.settle_with(again, Feedback { failed: Some(failed), ..Feedback::default() }).await;
+    harness.settle_with(again, Feedback { failed: Some(failed), ..Feedback::default() }).await;
     let reason = "gone".to_owned();
-    stage
+    harness
         .settle(dripfeed_bucket::Settlement::Bury { reason, status: Some(410), answer: Some(answer), called: true })
         .await;
     for path in [
@@ -159,7 +159,7 @@ async fn without_inspect_no_payload_and_no_answer_leaves() {
     ] {
         let line = format!("GET /v1/buckets/b/{path}");
         let ask = async |key| {
-            let answer = stage.ask(&line, &[("dripfeed-key", key)], "").await;
+            let answer = harness.ask(&line, &[("dripfeed-key", key)], "").await;
             assert_eq!(answer.status, 200, "{line}: {answer:?}");
             String::from_utf8(answer.body.to_vec()).unwrap()
         };
@@ -172,87 +172,87 @@ async fn without_inspect_no_payload_and_no_answer_leaves() {
 
 #[tokio::test]
 async fn a_key_has_no_access_to_other_buckets() {
-    let stage = stage().await;
+    let harness = harness().await;
     let tenant = bearer("tenant");
     let tenant = [("authorization", tenant.as_str())];
-    assert_eq!(stage.ask(JOBS, &tenant, "x").await.status, 202);
+    assert_eq!(harness.ask(JOBS, &tenant, "x").await.status, 202);
     // Whether a bucket exists isn't reported either.
     for other in ["other", "nope"] {
-        let answer = stage.ask(&format!("POST /v1/buckets/{other}/jobs"), &tenant, "x").await;
+        let answer = harness.ask(&format!("POST /v1/buckets/{other}/jobs"), &tenant, "x").await;
         answer.refuses(403, "forbidden");
-        let answer = stage.ask(&format!("POST /v1/services/{other}/check"), &tenant, "{}").await;
+        let answer = harness.ask(&format!("POST /v1/services/{other}/check"), &tenant, "{}").await;
         answer.refuses(403, "forbidden");
     }
     // Nor reported by the labels of the metrics.
-    stage.ask("GET /metrics", &tenant, "").await.refuses(403, "forbidden");
-    let list = stage.ask("GET /v1/buckets", &tenant, "").await.json();
+    harness.ask("GET /metrics", &tenant, "").await.refuses(403, "forbidden");
+    let list = harness.ask("GET /v1/buckets", &tenant, "").await.json();
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
-    let theirs = stage.ask("POST /v1/buckets/other/jobs", &[("dripfeed-key", "sender")], "x").await.json();
+    let theirs = harness.ask("POST /v1/buckets/other/jobs", &[("dripfeed-key", "sender")], "x").await.json();
     let id = theirs["id"].as_str().unwrap();
-    let answer = stage.ask(&format!("GET /v1/buckets/b/jobs/{id}"), &tenant, "").await;
+    let answer = harness.ask(&format!("GET /v1/buckets/b/jobs/{id}"), &tenant, "").await;
     answer.refuses(404, "unknown_job");
 }
 
 #[tokio::test]
 async fn with_keys_any_host_name_is_accepted() {
-    let stage = stage().await;
+    let harness = harness().await;
     let reader = [("host", "queue.example"), ("dripfeed-key", "reader")];
-    assert_eq!(stage.ask("GET /v1/buckets", &reader, "").await.status, 200);
-    stage.ask("GET /v1/buckets", &reader[..1], "").await.refuses(401, "unauthenticated");
+    assert_eq!(harness.ask("GET /v1/buckets", &reader, "").await.status, 200);
+    harness.ask("GET /v1/buckets", &reader[..1], "").await.refuses(401, "unauthenticated");
 }
 
 #[tokio::test]
 async fn the_key_names_the_caller_and_is_not_forwarded() {
-    let stage = stage().await;
+    let harness = harness().await;
     let sender = bearer("sender");
-    stage.ask("POST /v1/buckets/b/proxy/x", &[("authorization", &sender)], "x").await;
-    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    harness.ask("POST /v1/buckets/b/proxy/x", &[("authorization", &sender)], "x").await;
+    let job = harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!((job.caller.as_deref(), job.headers.is_empty()), (Some("sender"), true));
 
     let both = [("dripfeed-key", "sender"), ("authorization", "Bearer upstream")];
-    stage.ask("POST /v1/buckets/b/proxy/x", &both, "x").await;
-    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    harness.ask("POST /v1/buckets/b/proxy/x", &both, "x").await;
+    let job = harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!(job.headers.to_field(), r#"[["authorization","Bearer upstream"]]"#);
 }
 
 #[tokio::test]
 async fn a_revoked_key_is_refused_at_once() {
-    let stage = stage().await;
+    let harness = harness().await;
     let sender = [("dripfeed-key", "sender")];
-    assert_eq!(stage.ask(JOBS, &sender, "x").await.status, 202);
-    stage.keys.replace([key("reader", &[Scope::Read], None)]);
-    stage.ask(JOBS, &sender, "x").await.refuses(401, "unauthenticated");
-    stage.ask(&format!("{JOBS}?key=sender&dripfeed-key=sender"), &[], "x").await.refuses(401, "unauthenticated");
+    assert_eq!(harness.ask(JOBS, &sender, "x").await.status, 202);
+    harness.keys.replace([key("reader", &[Scope::Read], None)]);
+    harness.ask(JOBS, &sender, "x").await.refuses(401, "unauthenticated");
+    harness.ask(&format!("{JOBS}?key=sender&dripfeed-key=sender"), &[], "x").await.refuses(401, "unauthenticated");
 }
 
 #[tokio::test]
 async fn old_and_new_key_of_a_caller_are_valid_together() {
-    let stage = stage().await;
+    let harness = harness().await;
     let successor = ApiKey { id: "sender".to_owned(), ..key("new", &[Scope::Submit], None) };
-    stage.keys.replace([key("sender", &[Scope::Submit], None), successor.clone()]);
+    harness.keys.replace([key("sender", &[Scope::Submit], None), successor.clone()]);
     for secret in ["sender", "new"] {
-        stage.ask(JOBS, &[("dripfeed-key", secret)], "x").await;
-        assert_eq!(stage.settle(delivered(200, "text/plain", b"")).await.caller.as_deref(), Some("sender"));
+        harness.ask(JOBS, &[("dripfeed-key", secret)], "x").await;
+        assert_eq!(harness.settle(delivered(200, "text/plain", b"")).await.caller.as_deref(), Some("sender"));
     }
-    stage.keys.replace([successor]);
-    stage.ask(JOBS, &[("dripfeed-key", "sender")], "x").await.refuses(401, "unauthenticated");
-    assert_eq!(stage.ask(JOBS, &[("dripfeed-key", "new")], "x").await.status, 202);
+    harness.keys.replace([successor]);
+    harness.ask(JOBS, &[("dripfeed-key", "sender")], "x").await.refuses(401, "unauthenticated");
+    assert_eq!(harness.ask(JOBS, &[("dripfeed-key", "new")], "x").await.status, 202);
 }
 
 #[tokio::test]
 async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others() {
     let roomy = BucketSettings { capacity: 1_000_000, capacity_bytes: 1 << 30, ..settings("b") };
     let keys = ["flooder", "tenant"].map(|id| key(id, &[Scope::Submit], None));
-    let stage = Stage::with(vec![roomy], Vec::from(keys), &[]).await;
+    let harness = Harness::with(vec![roomy], Vec::from(keys), &[]).await;
     let flooder = [("authorization", &*bearer("flooder")), ("content-type", "application/json")];
     let tenant = [("authorization", &*bearer("tenant"))];
     let batch: Vec<_> = (0..200).map(|body| json!({ "body": body })).collect();
-    let front = stage.intake.front();
+    let front = harness.intake.front();
     // Of batches, no more than a hundred jobs of each are on their way.
     for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
-        let before = stage.length("b").await;
+        let before = harness.length("b").await;
         // Until all of them are read.
-        stage.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(300)).await.unwrap();
+        harness.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(300)).await.unwrap();
         let flood: Vec<_> =
             (0..many).map(|_| tokio::spawn(ask(front.clone(), request(line, &flooder, body.clone())))).collect();
         for _ in 0..many {
@@ -271,11 +271,11 @@ async fn idempotency_keys_of_others_are_for_operators() {
         key("till", &[Scope::Read], None),
         key("ops", &[Scope::Read, Scope::Operate], None),
     ];
-    let stage = Stage::with(vec![settings("b")], keys, &[]).await;
-    let receipt = stage.ask(JOBS, &[("dripfeed-key", "shop"), ("idempotency-key", "k")], "x").await.json();
+    let harness = Harness::with(vec![settings("b")], keys, &[]).await;
+    let receipt = harness.ask(JOBS, &[("dripfeed-key", "shop"), ("idempotency-key", "k")], "x").await.json();
     let find = async |key: &str, query: &str| {
         let line = format!("GET /v1/buckets/b/jobs?idempotency_key=k{query}");
-        stage.ask(&line, &[("dripfeed-key", key)], "").await
+        harness.ask(&line, &[("dripfeed-key", key)], "").await
     };
     for (key, query) in [("shop", ""), ("shop", "&caller=shop"), ("ops", "&caller=shop")] {
         assert_eq!(find(key, query).await.json()["items"][0]["id"], receipt["id"], "{key} {query}");

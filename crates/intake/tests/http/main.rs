@@ -10,6 +10,8 @@ mod describing;
 mod events;
 /// Failures of Redis.
 mod failing;
+/// The Redis, the buckets and the intake of one test.
+mod harness;
 /// A bucket over a window.
 mod history;
 /// The caller's key, Redis, and what the doctor finds.
@@ -36,7 +38,5 @@ mod scale;
 mod server;
 /// Rules of services, and rate-limit checks.
 mod services;
-/// The Redis, the buckets and the intake of one test.
-mod stage;
 /// Jobs come in.
 mod submit;

@@ -3,7 +3,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::stage::{PATIENCE, Stage, buried, delivered, request, settings};
+use crate::harness::{Harness, PATIENCE, buried, delivered, request, settings};
 
 /// Those that get no job.
 const IDLE: usize = 1200;
@@ -13,22 +13,22 @@ const FEW_BYTES: usize = 20_000;
 #[tokio::test]
 async fn of_many_buckets_those_without_jobs_are_left_out() {
     let idle = (0..IDLE).map(|number| settings(&format!("idle-{number}")));
-    let stage = Stage::with(idle.chain([settings("b"), settings("paused")]).collect(), Vec::new(), &[]).await;
-    stage.submit("a letter").await;
-    stage.settle(buried("a test", 400)).await;
-    assert_eq!(stage.post("/v1/buckets/paused/pause").await.status, 200);
+    let harness = Harness::with(idle.chain([settings("b"), settings("paused")]).collect(), Vec::new(), &[]).await;
+    harness.submit("a letter").await;
+    harness.settle(buried("a test", 400)).await;
+    assert_eq!(harness.post("/v1/buckets/paused/pause").await.status, 200);
 
-    let at_rest = scrape_until(&stage, |text| text.contains("dripfeed_redis_up 1")).await;
+    let at_rest = scrape_until(&harness, |text| text.contains("dripfeed_redis_up 1")).await;
     assert_eq!(
         series_of_buckets(&at_rest),
         [r#"dripfeed_dead_letters{bucket="b"} 1.0"#, r#"dripfeed_pace_reason{bucket="paused",reason="paused"} 1"#]
     );
     assert!(at_rest.len() < FEW_BYTES, "{} bytes", at_rest.len());
 
-    stage.submit("a job").await;
-    let before = scripts(&stage).await;
-    let busy = scrape_until(&stage, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 1"#)).await;
-    let ran = scripts(&stage).await - before;
+    harness.submit("a job").await;
+    let before = scripts(&harness).await;
+    let busy = scrape_until(&harness, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 1"#)).await;
+    let ran = scripts(&harness).await - before;
     assert!(ran < 50, "{ran} scripts, and one bucket has jobs");
     for line in [
         r#"dripfeed_bucket_capacity{bucket="b"} 10.0"#,
@@ -43,21 +43,21 @@ async fn of_many_buckets_those_without_jobs_are_left_out() {
     assert!(!busy.contains("idle-"), "{busy}");
     assert!(busy.len() < FEW_BYTES, "{} bytes", busy.len());
 
-    stage.settle(delivered(200, "text/plain", b"")).await;
-    let drained = scrape_until(&stage, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 0"#)).await;
+    harness.settle(delivered(200, "text/plain", b"")).await;
+    let drained = scrape_until(&harness, |text| text.contains(r#"dripfeed_bucket_level{bucket="b"} 0"#)).await;
     assert!(drained.contains(r#"dripfeed_bucket_oldest_age_seconds{bucket="b"} 0"#), "{drained}");
 }
 
 #[tokio::test]
 async fn a_frame_of_many_buckets_names_those_that_need_an_operator() {
     let idle = (0..IDLE).map(|number| settings(&format!("idle-{number}")));
-    let stage = Stage::with(idle.chain([settings("b"), settings("paused")]).collect(), Vec::new(), &[]).await;
-    stage.submit("no replica serves it").await;
+    let harness = Harness::with(idle.chain([settings("b"), settings("paused")]).collect(), Vec::new(), &[]).await;
+    harness.submit("no replica serves it").await;
     for bucket in ["paused", "idle-7"] {
-        assert_eq!(stage.ask(&format!("POST /v1/buckets/{bucket}/jobs"), &[], "x").await.status, 202);
+        assert_eq!(harness.ask(&format!("POST /v1/buckets/{bucket}/jobs"), &[], "x").await.status, 202);
     }
-    assert_eq!(stage.post("/v1/buckets/paused/pause").await.status, 200);
-    let frame = first_frame(&stage).await;
+    assert_eq!(harness.post("/v1/buckets/paused/pause").await.status, 200);
+    let frame = first_frame(&harness).await;
     assert_eq!(frame["buckets"], json!([]));
     let attention = &frame["attention"];
     assert_eq!((&attention["problems"], &attention["warnings"]), (&json!(3), &json!(1)));
@@ -66,9 +66,9 @@ async fn a_frame_of_many_buckets_names_those_that_need_an_operator() {
 }
 
 /// Of a new stream.
-async fn first_frame(stage: &Stage) -> Value {
+async fn first_frame(harness: &Harness) -> Value {
     let mut body =
-        stage.intake.front().oneshot(request("GET /v1/events", &[], Body::empty())).await.unwrap().into_body();
+        harness.intake.front().oneshot(request("GET /v1/events", &[], Body::empty())).await.unwrap().into_body();
     let mut text = String::new();
     while !text.ends_with("\n\n") {
         let piece = body.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -77,10 +77,10 @@ async fn first_frame(stage: &Stage) -> Value {
     serde_json::from_str(text.split("data: ").nth(1).unwrap()).unwrap()
 }
 
-async fn scrape_until(stage: &Stage, is_expected: impl Fn(&str) -> bool) -> String {
+async fn scrape_until(harness: &Harness, is_expected: impl Fn(&str) -> bool) -> String {
     let scrapes = async {
         loop {
-            let text = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+            let text = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
             if is_expected(&text) {
                 return text;
             }
@@ -97,10 +97,10 @@ fn series_of_buckets(text: &str) -> Vec<&str> {
 }
 
 /// That Redis has run.
-async fn scripts(stage: &Stage) -> u64 {
+async fn scripts(harness: &Harness) -> u64 {
     let mut stats = redis::cmd("INFO");
     stats.arg("commandstats");
-    let stats: String = stage.store.command(&stats).await.unwrap();
+    let stats: String = harness.store.command(&stats).await.unwrap();
     let scripts = stats.lines().filter(|line| line.starts_with("cmdstat_eval"));
     scripts.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok()).sum()
 }

@@ -5,15 +5,15 @@ use dripfeed_intake::Front;
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
-use crate::stage::{Stage, ask, request};
+use crate::harness::{Harness, ask, request};
 
 /// It takes 4 MiB, which an intake saves that is asked for submissions and by monitors alone.
 #[tokio::test]
 async fn the_router_of_the_whole_api_is_made_for_the_first_request_that_needs_it() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let made = Arc::new(AtomicBool::new(false));
-    let (intake, is_made) = (stage.intake.clone(), Arc::clone(&made));
-    let front = Front::new(stage.intake.clone(), move || {
+    let (intake, is_made) = (harness.intake.clone(), Arc::clone(&made));
+    let front = Front::new(harness.intake.clone(), move || {
         is_made.store(true, Ordering::Relaxed);
         intake.router()
     });
@@ -29,15 +29,15 @@ async fn the_router_of_the_whole_api_is_made_for_the_first_request_that_needs_it
 
 #[tokio::test]
 async fn monitors_are_answered_as_by_the_router_of_the_whole_api() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for draining in [false, true] {
         if draining {
-            stage.health.drain();
+            harness.health.drain();
         }
         for line in ["GET /livez", "GET /readyz", "GET /metrics", "HEAD /readyz", "PUT /livez", "POST /metrics?x"] {
             for host in ["127.0.0.1", "evil.example"] {
-                let by_front = ask(stage.intake.front(), request(line, &[("host", host)], "")).await;
-                let by_router = stage.intake.router().oneshot(request(line, &[("host", host)], "")).await.unwrap();
+                let by_front = ask(harness.intake.front(), request(line, &[("host", host)], "")).await;
+                let by_router = harness.intake.router().oneshot(request(line, &[("host", host)], "")).await.unwrap();
                 let case = format!("{line} {host}: {by_front:?}");
                 assert_eq!(by_front.status, by_router.status(), "{case}");
                 assert_eq!(&by_front.headers, by_router.headers(), "{case}");

@@ -1,12 +1,12 @@
+use crate::harness::{Harness, intake_settings};
 use crate::server::{Server, last, refused};
-use crate::stage::{Stage, intake_settings};
 
 #[tokio::test]
 async fn an_invalid_bucket_name_is_not_found_without_querying_redis() {
-    let mut stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let mut harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     // Asked, it would be a 503.
-    stage.redis.kill().await.unwrap();
+    harness.redis.kill().await.unwrap();
     let long = "x".repeat(10_000);
     for name in [
         "nope",

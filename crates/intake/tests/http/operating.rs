@@ -4,39 +4,39 @@ use dripfeed_intake::openapi;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::stage::{PATIENCE, Stage, delivered, request};
+use crate::harness::{Harness, PATIENCE, delivered, request};
 
 const PATCH: &str = "PATCH /v1/buckets/b";
 
 #[tokio::test]
 async fn a_bucket_is_paused_and_resumed() {
-    let stage = Stage::set().await;
-    let paused = stage.post("/v1/buckets/b/pause").await;
+    let harness = Harness::start().await;
+    let paused = harness.post("/v1/buckets/b/pause").await;
     assert_eq!((paused.status.as_u16(), &paused.json()["paused"]), (200, &json!(true)));
-    assert_eq!(stage.get("/v1/buckets/b").await.json()["pace"]["reason"], "paused");
-    assert_eq!(stage.post("/v1/buckets/b/resume").await.json()["paused"], false);
+    assert_eq!(harness.get("/v1/buckets/b").await.json()["pace"]["reason"], "paused");
+    assert_eq!(harness.post("/v1/buckets/b/resume").await.json()["paused"], false);
 }
 
 #[tokio::test]
 async fn a_purge_cancels_waiting_jobs() {
-    let stage = Stage::set().await;
-    let ids = [stage.submit("x").await, stage.submit("y").await];
-    let purged = stage.post("/v1/buckets/b/purge").await;
+    let harness = Harness::start().await;
+    let ids = [harness.submit("x").await, harness.submit("y").await];
+    let purged = harness.post("/v1/buckets/b/purge").await;
     assert_eq!((purged.status.as_u16(), purged.json()), (200, json!({"purged": 2})));
     for id in ids {
-        assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "cancelled");
+        assert_eq!(harness.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "cancelled");
     }
 }
 
 #[tokio::test]
 async fn a_filter_that_an_operation_does_not_have_is_refused() {
-    let stage = Stage::set().await;
-    let id = stage.submit("x").await;
+    let harness = Harness::start().await;
+    let id = harness.submit("x").await;
     for operation in ["purge", "pause", "resume"] {
-        let problem = stage.post(&format!("/v1/buckets/b/{operation}?state=parked")).await.refuses(422, "bad_query");
+        let problem = harness.post(&format!("/v1/buckets/b/{operation}?state=parked")).await.refuses(422, "bad_query");
         assert!(problem["detail"].as_str().unwrap().contains("`state`"), "{problem}");
     }
-    assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "waiting");
+    assert_eq!(harness.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["state"], "waiting");
 }
 
 /// Submissions and checks are called by programs that others configure, who may add something to an address.
@@ -49,7 +49,7 @@ const WHOLE_LISTS: [&str; 5] =
 
 #[tokio::test]
 async fn no_operation_ignores_a_query_parameter() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let api = serde_json::to_value(openapi()).unwrap();
     for (path, methods) in api["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
@@ -63,7 +63,7 @@ async fn no_operation_ignores_a_query_parameter() {
             let named = [("{bucket}", "b"), ("{service}", "s"), ("{id}", "1-1"), ("{path}", "x")];
             let named = named.iter().fold(path.clone(), |path, (name, value)| path.replace(name, value));
             let line = format!("{} {named}?surely_unknown=1", method.to_uppercase());
-            let answer = stage.ask(&line, &[], "").await;
+            let answer = harness.ask(&line, &[], "").await;
             // Of what isn't on here, nothing is read.
             assert!([422, 403].contains(&answer.status.as_u16()), "{line}: {answer:?}");
             if answer.status == 422 {
@@ -75,24 +75,25 @@ async fn no_operation_ignores_a_query_parameter() {
 
 #[tokio::test]
 async fn an_operation_ends_and_is_noted_though_its_caller_leaves() {
-    let stage = Stage::set().await;
-    let mut answering = Box::pin(stage.intake.front().oneshot(request("POST /v1/buckets/b/pause", &[], Body::empty())));
+    let harness = Harness::start().await;
+    let mut answering =
+        Box::pin(harness.intake.front().oneshot(request("POST /v1/buckets/b/pause", &[], Body::empty())));
     assert!(futures::poll!(answering.as_mut()).is_pending(), "Redis was asked");
     drop(answering);
     let noted = async {
-        while stage.get("/v1/buckets/b/audit").await.json()["items"][0]["action"] != "pause" {
+        while harness.get("/v1/buckets/b/audit").await.json()["items"][0]["action"] != "pause" {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, noted).await.expect("it is noted");
-    assert_eq!(stage.get("/v1/buckets/b").await.json()["paused"], true);
+    assert_eq!(harness.get("/v1/buckets/b").await.json()["paused"], true);
 }
 
 #[tokio::test]
 async fn a_bulk_cancel_takes_a_filter_and_cancels_what_matches() {
-    let stage = Stage::set().await;
-    let cancel = async |filter: &str| stage.ask("POST /v1/buckets/b/jobs/cancel", &[], filter.to_owned()).await;
-    let ids = [stage.submit("x").await, stage.submit("y").await];
+    let harness = Harness::start().await;
+    let cancel = async |filter: &str| harness.ask("POST /v1/buckets/b/jobs/cancel", &[], filter.to_owned()).await;
+    let ids = [harness.submit("x").await, harness.submit("y").await];
     for nothing in ["{}", r#"{"state": null, "caller": null, "older_than": null}"#] {
         let problem = cancel(nothing).await.refuses(422, "bad_member");
         assert!(problem["detail"].as_str().unwrap().contains("at least one of"), "{problem}");
@@ -112,24 +113,24 @@ async fn a_bulk_cancel_takes_a_filter_and_cancels_what_matches() {
     let all = cancel(r#"{"state": "waiting", "older_than": "0s"}"#).await;
     assert_eq!((all.status.as_u16(), all.json()), (200, json!({"cancelled": 2})));
     for id in ids {
-        assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["outcome"]["reason"], "bulk cancel");
+        assert_eq!(harness.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["outcome"]["reason"], "bulk cancel");
     }
-    let trail = stage.get("/v1/buckets/b/audit").await.json();
+    let trail = harness.get("/v1/buckets/b/audit").await.json();
     let last = &trail["items"][0];
     assert_eq!((&last["action"], &last["detail"]), (&json!("cancel"), &json!("2 jobs: waiting, older than 0s")));
 }
 
 #[tokio::test]
 async fn only_waiting_and_parked_jobs_can_be_cancelled() {
-    let stage = Stage::set().await;
-    let cancel = async |id: &str| stage.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
-    let waiting = stage.submit("x").await;
+    let harness = Harness::start().await;
+    let cancel = async |id: &str| harness.ask(&format!("DELETE /v1/buckets/b/jobs/{id}"), &[], "").await;
+    let waiting = harness.submit("x").await;
     for _ in 0..2 {
         assert_eq!(cancel(&waiting).await.status, 204);
     }
-    let called = stage.submit("y").await;
-    let replica = stage.replica().await;
-    let taken = stage.take(&replica).await;
+    let called = harness.submit("y").await;
+    let replica = harness.replica().await;
+    let taken = harness.take(&replica).await;
     cancel(&called).await.refuses(409, "in_flight");
     replica.settle(taken.claim, delivered(200, "text/plain", b"")).await.unwrap();
     cancel(&called).await.refuses(409, "job_ended");
@@ -139,96 +140,96 @@ async fn only_waiting_and_parked_jobs_can_be_cancelled() {
 
 #[tokio::test]
 async fn cancelled_jobs_are_counted() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let cancelled = async || {
-        let page = stage.get("/metrics").await;
+        let page = harness.get("/metrics").await;
         let page = String::from_utf8(page.body.to_vec()).unwrap();
         let counter = "dripfeed_jobs_settled_total{bucket=\"b\",outcome=\"cancelled\"} ";
         page.lines().find_map(|line| line.strip_prefix(counter)).map(str::to_owned)
     };
-    let job = stage.submit("x").await;
+    let job = harness.submit("x").await;
     assert_eq!(cancelled().await, None);
     for _ in 0..2 {
-        stage.ask(&format!("DELETE /v1/buckets/b/jobs/{job}"), &[], "").await;
+        harness.ask(&format!("DELETE /v1/buckets/b/jobs/{job}"), &[], "").await;
     }
     assert_eq!(cancelled().await.as_deref(), Some("1"));
     for operation in ["POST /v1/buckets/b/jobs/cancel", "POST /v1/buckets/b/purge"] {
-        stage.submit("x").await;
-        stage.submit("y").await;
-        stage.ask(operation, &[], r#"{"state": "waiting"}"#).await;
+        harness.submit("x").await;
+        harness.submit("y").await;
+        harness.ask(operation, &[], r#"{"state": "waiting"}"#).await;
     }
     assert_eq!(cancelled().await.as_deref(), Some("5"));
 }
 
 #[tokio::test]
 async fn settings_change_at_once_and_are_restored() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let patch = r#"{"capacity": 1, "capacity_bytes": "1MiB", "leak": {"burst": 5}, "pace": {"target": "10/s"}}"#;
-    let bucket = stage.ask(PATCH, &[], patch).await;
+    let bucket = harness.ask(PATCH, &[], patch).await;
     assert_eq!(bucket.status, 200, "{bucket:?}");
     let bucket = bucket.json();
     assert_eq!((&bucket["capacity"], &bucket["pace"]["target"]), (&json!(1), &json!("10/s")));
     assert_eq!(bucket["changes"]["capacity"], 1);
     assert_eq!(bucket["changes"]["leak"]["burst"], 5);
-    stage.submit("x").await;
-    stage.ask("POST /v1/buckets/b/jobs", &[], "y").await.refuses(429, "bucket_full");
+    harness.submit("x").await;
+    harness.ask("POST /v1/buckets/b/jobs", &[], "y").await.refuses(429, "bucket_full");
 
     let back = r#"{"capacity": null, "capacity_bytes": null, "leak": {"rate": null, "burst": null}}"#;
-    let bucket = stage.ask(PATCH, &[], back).await.json();
+    let bucket = harness.ask(PATCH, &[], back).await.json();
     assert_eq!((&bucket["capacity"], &bucket["pace"]["target"]), (&json!(10), &Value::Null));
     assert_eq!(bucket["changes"], json!({}));
-    stage.submit("y").await;
+    harness.submit("y").await;
 }
 
 #[tokio::test]
 async fn pace_tiers_change_at_once_and_are_shown() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let day = json!([{ "kind": "fixed", "limit": 10000, "period": "1d" }]);
     let patch = json!({ "leak": { "rate": "10/s", "tiers": day } }).to_string();
-    let bucket = stage.ask(PATCH, &[], patch).await.json();
+    let bucket = harness.ask(PATCH, &[], patch).await.json();
     assert_eq!(bucket["pace"]["target"], "10/s, fixed 10000/24h");
     assert_eq!(bucket["changes"]["leak"]["tiers"], day);
-    let back = stage.ask(PATCH, &[], r#"{"leak": {"tiers": null}}"#).await.json();
+    let back = harness.ask(PATCH, &[], r#"{"leak": {"tiers": null}}"#).await.json();
     assert_eq!((&back["pace"]["target"], &back["changes"]["leak"]), (&json!("10/s"), &json!({"rate": "10/s"})));
 }
 
 #[tokio::test]
 async fn an_invalid_change_has_no_effect() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for patch in [
         r#"{"capacity": 0}"#,
         r#"{"capacity": 5, "leek": {}}"#,
         r#"{"capacity": 5, "leak": {"rate": "1/366d", "burst": 1000000000}}"#,
         "[]",
     ] {
-        let problem = stage.ask(PATCH, &[], patch).await;
+        let problem = harness.ask(PATCH, &[], patch).await;
         problem.refuses(422, "bad_member");
     }
-    let problem = stage.ask(PATCH, &[], r#"{"capacity": "5"}"#).await.refuses(422, "bad_member");
+    let problem = harness.ask(PATCH, &[], r#"{"capacity": "5"}"#).await.refuses(422, "bad_member");
     assert_eq!(problem["detail"], "invalid type: string \"5\", expected a whole number, 0 or more");
-    stage.ask(PATCH, &[], "capacity=5").await.refuses(400, "bad_json");
-    stage.ask(PATCH, &[], "").await.refuses(400, "bad_json");
-    stage.ask(PATCH, &[], vec![b' '; 70_000]).await.refuses(413, "body_too_large");
-    assert_eq!(stage.get("/v1/buckets/b").await.json()["changes"], json!({}));
+    harness.ask(PATCH, &[], "capacity=5").await.refuses(400, "bad_json");
+    harness.ask(PATCH, &[], "").await.refuses(400, "bad_json");
+    harness.ask(PATCH, &[], vec![b' '; 70_000]).await.refuses(413, "body_too_large");
+    assert_eq!(harness.get("/v1/buckets/b").await.json()["changes"], json!({}));
 }
 
 #[tokio::test]
 async fn the_audit_log_has_what_each_setting_was_and_is() {
-    let stage = Stage::set().await;
-    let latest = async || stage.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
-    stage.ask(PATCH, &[], r#"{"capacity": 7, "leak": {"rate": "10/s"}, "fair": {"weights": {"shop": 4}}}"#).await;
+    let harness = Harness::start().await;
+    let latest = async || harness.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
+    harness.ask(PATCH, &[], r#"{"capacity": 7, "leak": {"rate": "10/s"}, "fair": {"weights": {"shop": 4}}}"#).await;
     let change = "capacity: 10 → 7, fair.weights: {} → {\"shop\":4}, leak.rate: none → 10/s";
     assert_eq!(latest().await, change);
-    stage.ask(PATCH, &[], r#"{"capacity": null, "leak": {"rate": "5/s"}}"#).await;
+    harness.ask(PATCH, &[], r#"{"capacity": null, "leak": {"rate": "5/s"}}"#).await;
     assert_eq!(latest().await, "capacity: 7 → 10 (as configured), leak.rate: 10/s → 5/s");
 }
 
 #[tokio::test]
 async fn each_run_time_setting_is_listed_with_its_value_and_the_configured_one() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for setting in &RUN_TIME_SETTINGS {
         let listed = async || {
-            let list = stage.get("/v1/buckets/b/settings").await.json();
+            let list = harness.get("/v1/buckets/b/settings").await.json();
             let items = list["items"].as_array().expect("a list").clone();
             assert_eq!(items.len(), RUN_TIME_SETTINGS.len());
             items.into_iter().find(|item| item["name"] == setting.name).expect("the setting is listed")
@@ -238,7 +239,7 @@ async fn each_run_time_setting_is_listed_with_its_value_and_the_configured_one()
         let mut patch = json!({});
         let example = serde_json::from_str(setting.example).unwrap_or_else(|_| json!(setting.example));
         setting.put(&mut patch, example);
-        let bucket = stage.ask(PATCH, &[], patch.to_string()).await;
+        let bucket = harness.ask(PATCH, &[], patch.to_string()).await;
         assert_eq!(bucket.status, 200, "{bucket:?}");
         let after = listed().await;
         let changed = bucket.json()["changes"].pointer(&format!("/{}", setting.name.replace('.', "/"))).cloned();

@@ -7,7 +7,7 @@ use dripfeed_job::duration;
 use jsonschema::{Validator, validator_for};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::harness::Harness;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -59,7 +59,7 @@ const DURATIONS: [&[&str]; 2] = [
 
 #[tokio::test]
 async fn the_schema_of_a_change_accepts_what_the_intake_accepts() {
-    let (stage, published) = (Stage::set().await, Published::new());
+    let (harness, published) = (Harness::start().await, Published::new());
     let schema = published.component("Patch");
     let rates = |at: fn(&str) -> Value| RATES.map(|texts| texts.iter().map(|text| at(text)).collect::<Vec<_>>());
     let [mut accepted, mut refused] = rates(|rate| json!({"leak": {"rate": rate, "burst": 1}}));
@@ -107,18 +107,18 @@ async fn the_schema_of_a_change_accepts_what_the_intake_accepts() {
     );
     for change in accepted {
         assert!(schema.is_valid(&change), "the description refuses {change}");
-        let answer = stage.ask("PATCH /v1/buckets/b", &[JSON], change.to_string()).await;
+        let answer = harness.ask("PATCH /v1/buckets/b", &[JSON], change.to_string()).await;
         assert_eq!(answer.status, 200, "{change}: {answer:?}");
     }
     for change in refused {
         assert!(!schema.is_valid(&change), "the description allows {change}");
-        stage.ask("PATCH /v1/buckets/b", &[JSON], change.to_string()).await.refuses(422, "bad_member");
+        harness.ask("PATCH /v1/buckets/b", &[JSON], change.to_string()).await.refuses(422, "bad_member");
     }
 }
 
 #[tokio::test]
 async fn the_schema_of_an_option_accepts_what_the_intake_accepts() {
-    let (stage, published) = (Stage::set().await, Published::new());
+    let (harness, published) = (Harness::start().await, Published::new());
     let in_batch = published.component("BatchItem");
     let jobs = "/v1/buckets/{bucket}/jobs";
     for (member, header) in
@@ -134,11 +134,11 @@ async fn the_schema_of_an_option_accepts_what_the_intake_accepts() {
                 let item = json!({"body": 1, "options": {member: text}});
                 assert_eq!(in_batch.is_valid(&item), status == 202, "{item}");
                 assert_eq!(in_header.is_valid(&json!(text)), status == 202, "{header}: {text}");
-                let answer = stage.ask("POST /v1/buckets/b/jobs/batch", &[JSON], format!("[{item}]")).await;
+                let answer = harness.ask("POST /v1/buckets/b/jobs/batch", &[JSON], format!("[{item}]")).await;
                 assert_eq!(answer.json()["items"][0]["status"], status, "{item}: {answer:?}");
-                let answer = stage.ask("POST /v1/buckets/b/jobs", &[(header, text)], "").await;
+                let answer = harness.ask("POST /v1/buckets/b/jobs", &[(header, text)], "").await;
                 assert_eq!(answer.status, status, "{header}: {text}: {answer:?}");
-                stage.post("/v1/buckets/b/purge").await;
+                harness.post("/v1/buckets/b/purge").await;
             }
         }
     }
@@ -147,17 +147,18 @@ async fn the_schema_of_an_option_accepts_what_the_intake_accepts() {
     {
         let item = json!({"body": 1, "options": {"idempotency_key": key}});
         assert_eq!(in_batch.is_valid(&item), status == 202, "{item}");
-        let answer = stage.ask("POST /v1/buckets/b/jobs/batch", &[JSON], format!("[{item}]")).await;
+        let answer = harness.ask("POST /v1/buckets/b/jobs/batch", &[JSON], format!("[{item}]")).await;
         assert_eq!(answer.json()["items"][0]["status"], status, "{item}: {answer:?}");
     }
 }
 
 #[tokio::test]
 async fn the_schema_of_a_window_accepts_what_the_intake_accepts() {
-    let (stage, published) = (Stage::set().await, Published::new());
+    let (harness, published) = (Harness::start().await, Published::new());
     let window = published.parameter("/v1/buckets/{bucket}/report", "get", "window");
     let [accepted, refused] = DURATIONS;
-    let ask = async |text: &str| stage.get(&format!("/v1/buckets/b/report?window={}", text.replace(' ', "%20"))).await;
+    let ask =
+        async |text: &str| harness.get(&format!("/v1/buckets/b/report?window={}", text.replace(' ', "%20"))).await;
     for text in accepted.iter().filter(|text| **text != "500ms") {
         assert!(window.is_valid(&json!(text)), "{text}");
         assert_eq!(ask(text).await.status, 200, "{text}");

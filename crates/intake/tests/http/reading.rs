@@ -7,27 +7,27 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, buried, delivered};
+use crate::harness::{Harness, buried, delivered};
 
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
 #[tokio::test]
 async fn a_job_shows_its_state() {
-    let stage = Stage::set().await;
-    let waiting = stage.submit("x").await;
-    let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
+    let harness = Harness::start().await;
+    let waiting = harness.submit("x").await;
+    let job = harness.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
     assert!(job["accepted_at"].as_str().unwrap().ends_with('Z'));
     let expected = json!({"id": waiting, "bucket": "b", "state": "waiting", "attempts": 0,
         "accepted_at": job["accepted_at"], "due_at": null, "caller": null, "priority": "normal", "outcome": null});
     assert_eq!(job, expected);
 
-    let replica = stage.replica().await;
-    let taken = stage.take(&replica).await;
-    let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
+    let replica = harness.replica().await;
+    let taken = harness.take(&replica).await;
+    let job = harness.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
     assert_eq!((&job["state"], &job["attempts"], &job["consumer"]), (&json!("in_flight"), &json!(1), &json!("east")));
 
     replica.settle(taken.claim, delivered(201, "text/plain", b"done")).await.unwrap();
-    let job = stage.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
+    let job = harness.get(&format!("/v1/buckets/b/jobs/{waiting}")).await.json();
     assert_eq!(job["state"], "delivered");
     let outcome = &job["outcome"];
     assert!(outcome["settled_at"].as_str().unwrap().ends_with('Z'));
@@ -38,24 +38,24 @@ async fn a_job_shows_its_state() {
 
 #[tokio::test]
 async fn an_invalid_job_id_is_not_found() {
-    let stage = Stage::set().await;
-    let id = stage.submit("x").await;
+    let harness = Harness::start().await;
+    let id = harness.submit("x").await;
     for id in ["1-1", "x", "01-0", "%00", "18446744073709551616-0"] {
-        stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.refuses(404, "unknown_job");
+        harness.get(&format!("/v1/buckets/b/jobs/{id}")).await.refuses(404, "unknown_job");
     }
-    stage.get(&format!("/v1/buckets/other/jobs/{id}")).await.refuses(404, "unknown_job");
+    harness.get(&format!("/v1/buckets/other/jobs/{id}")).await.refuses(404, "unknown_job");
 }
 
 #[tokio::test]
 async fn a_list_is_paginated() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for n in 0..5 {
-        stage.submit(&n.to_string()).await;
+        harness.submit(&n.to_string()).await;
     }
     let mut seen = BTreeSet::new();
     let mut path = "/v1/buckets/b/jobs?state=waiting&limit=2".to_owned();
     loop {
-        let page = stage.get(&path).await;
+        let page = harness.get(&path).await;
         assert_eq!(page.status, 200, "{page:?}");
         let list = page.json();
         let items = list["items"].as_array().unwrap();
@@ -69,19 +69,19 @@ async fn a_list_is_paginated() {
         assert_eq!(page.header("link").unwrap(), format!("<{path}>; rel=\"next\""));
     }
     assert_eq!(seen.len(), 5);
-    assert_eq!(stage.get("/v1/buckets/b/jobs?state=parked").await.json(), json!({"items": [], "next": null}));
+    assert_eq!(harness.get("/v1/buckets/b/jobs?state=parked").await.json(), json!({"items": [], "next": null}));
 }
 
 #[tokio::test]
 async fn an_invalid_query_is_refused() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for n in 0..3 {
-        stage.submit(&n.to_string()).await;
+        harness.submit(&n.to_string()).await;
     }
-    let list = stage.get("/v1/buckets/b/jobs?limit=1").await.json();
+    let list = harness.get("/v1/buckets/b/jobs?limit=1").await.json();
     let next = list["next"].as_str().unwrap();
-    stage.get(&format!("/v1/buckets/other/jobs?cursor={next}")).await.refuses(422, "bad_query");
-    stage.get(&format!("/v1/buckets/b/dead?cursor={next}")).await.refuses(422, "bad_query");
+    harness.get(&format!("/v1/buckets/other/jobs?cursor={next}")).await.refuses(422, "bad_query");
+    harness.get(&format!("/v1/buckets/b/dead?cursor={next}")).await.refuses(422, "bad_query");
     for query in [
         "jobs?limit=-1",
         "jobs?limit=0",
@@ -100,9 +100,9 @@ async fn an_invalid_query_is_refused() {
         "report?window=0s",
         "report?window=9999d",
     ] {
-        stage.get(&format!("/v1/buckets/b/{query}")).await.refuses(422, "bad_query");
+        harness.get(&format!("/v1/buckets/b/{query}")).await.refuses(422, "bad_query");
     }
-    let problem = stage.get("/v1/buckets/b/jobs?stat=waiting").await.refuses(422, "bad_query");
+    let problem = harness.get("/v1/buckets/b/jobs?stat=waiting").await.refuses(422, "bad_query");
     assert!(
         problem["detail"].as_str().unwrap().starts_with("stat: unknown field `stat`, expected one of"),
         "{problem}"
@@ -111,12 +111,12 @@ async fn an_invalid_query_is_refused() {
 
 #[tokio::test]
 async fn a_bucket_shows_its_level_and_rate() {
-    let stage = Stage::set().await;
-    stage.submit("x").await;
-    stage.submit_with(&[("dripfeed-delay", "1h")], "y").await;
-    let replica = stage.replica().await;
-    stage.take(&replica).await;
-    let bucket = stage.get("/v1/buckets/b").await.json();
+    let harness = Harness::start().await;
+    harness.submit("x").await;
+    harness.submit_with(&[("dripfeed-delay", "1h")], "y").await;
+    let replica = harness.replica().await;
+    harness.take(&replica).await;
+    let bucket = harness.get("/v1/buckets/b").await.json();
     let members = [
         "name",
         "kind",
@@ -148,74 +148,74 @@ async fn a_bucket_shows_its_level_and_rate() {
     assert!(replica["since"].is_string() && replica["heartbeat_age_ms"].is_u64(), "{replica}");
     assert_eq!(bucket["totals"]["accepted"], 2);
 
-    let all = stage.get("/v1/buckets").await.json();
+    let all = harness.get("/v1/buckets").await.json();
     let names: Vec<_> = all["items"].as_array().unwrap().iter().map(|bucket| bucket["name"].clone()).collect();
     assert_eq!(names, ["b", "other"]);
     assert_eq!(all["items"][1]["oldest_age_ms"], Value::Null);
     assert_eq!(all["next"], Value::Null);
-    stage.get("/v1/buckets/nope").await.refuses(404, "unknown_bucket");
+    harness.get("/v1/buckets/nope").await.refuses(404, "unknown_bucket");
 }
 
 #[tokio::test]
 async fn a_bucket_that_cant_be_read_hides_no_other() {
-    let stage = Stage::set().await;
-    stage.submit("x").await;
+    let harness = Harness::start().await;
+    harness.submit("x").await;
     // Its slot moves, or somebody broke it: to the intake it is a refusal of Redis.
     let mut breaking = redis::cmd("SET");
     breaking.arg("dripfeed:{other}:tally").arg("broken");
-    stage.store.command::<()>(&breaking).await.unwrap();
-    let all = stage.get("/v1/buckets").await;
+    harness.store.command::<()>(&breaking).await.unwrap();
+    let all = harness.get("/v1/buckets").await;
     assert_eq!(all.status, 200, "{all:?}");
     let items = &all.json()["items"];
     assert_eq!((&items[0]["name"], &items[0]["level"]), (&json!("b"), &json!(1)));
     assert_eq!((&items[1]["name"], &items[1]["kind"]), (&json!("other"), &json!("stream")));
     assert_eq!((&items[1]["error"]["code"], items[1].get("level")), (&json!("store_unavailable"), None));
     assert_eq!(items[1]["error"].get("outcome"), None, "{items}");
-    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
     assert!(metrics.contains(r#"dripfeed_bucket_level{bucket="b"} 1"#), "{metrics}");
     assert!(!metrics.contains(r#"dripfeed_bucket_level{bucket="other"}"#), "{metrics}");
 
     let mut second = redis::cmd("SET");
     second.arg("dripfeed:{b}:tally").arg("broken");
-    stage.store.command::<()>(&second).await.unwrap();
-    stage.get("/v1/buckets").await.refuses(503, "store_unavailable");
+    harness.store.command::<()>(&second).await.unwrap();
+    harness.get("/v1/buckets").await.refuses(503, "store_unavailable");
 }
 
 #[tokio::test]
 async fn outcomes_are_listed_and_reported() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let items = "[{\"body\": 1}, {\"body\": 2}, {\"body\": 3}]";
-    stage.ask(BATCH, &[("content-type", "application/json")], items).await;
-    stage.settle(delivered(200, "text/plain", b"")).await;
-    stage.settle(buried("the upstream answered 404", 404)).await;
-    let waiting = stage.get("/v1/buckets/b/jobs").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
-    stage.ask(&format!("DELETE /v1/buckets/b/jobs/{waiting}"), &[], "").await;
+    harness.ask(BATCH, &[("content-type", "application/json")], items).await;
+    harness.settle(delivered(200, "text/plain", b"")).await;
+    harness.settle(buried("the upstream answered 404", 404)).await;
+    let waiting = harness.get("/v1/buckets/b/jobs").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    harness.ask(&format!("DELETE /v1/buckets/b/jobs/{waiting}"), &[], "").await;
 
-    let all = stage.get("/v1/buckets/b/outcomes?since=2020-01-01T00:00:00Z").await.json();
+    let all = harness.get("/v1/buckets/b/outcomes?since=2020-01-01T00:00:00Z").await.json();
     let results: Vec<_> = all["items"].as_array().unwrap().iter().map(|job| job["outcome"]["result"].clone()).collect();
     assert_eq!(results, ["delivered", "dead", "cancelled"]);
-    let dead = stage.get("/v1/buckets/b/outcomes?outcome=dead").await.json();
+    let dead = harness.get("/v1/buckets/b/outcomes?outcome=dead").await.json();
     assert_eq!(dead["items"][0]["outcome"]["reason"], "the upstream answered 404");
     assert_eq!(dead["items"].as_array().unwrap().len(), 1);
-    assert_eq!(stage.get("/v1/buckets/b/outcomes?since=2100-01-01T00:00:00Z").await.json()["items"], json!([]));
+    assert_eq!(harness.get("/v1/buckets/b/outcomes?since=2100-01-01T00:00:00Z").await.json()["items"], json!([]));
 
-    let report = stage.get("/v1/buckets/b/report?window=1h").await.json();
+    let report = harness.get("/v1/buckets/b/report?window=1h").await.json();
     assert_eq!(report["counts"], json!({"delivered": 1, "dead": 1, "expired": 0, "cancelled": 1}));
     assert_eq!((&report["window_ms"], &report["attempts"]), (&json!(3_600_000), &json!(2)));
     assert!(report["latency_ms"]["p99"].is_u64());
-    let empty = stage.get("/v1/buckets/other/report").await.json();
+    let empty = harness.get("/v1/buckets/other/report").await.json();
     assert_eq!(empty["latency_ms"], Value::Null);
 }
 
 #[tokio::test]
 async fn a_job_is_found_by_its_idempotency_key() {
-    let stage = Stage::set().await;
-    let id = stage.submit_with(&[("idempotency-key", "order 17")], "x").await;
-    let find = async |query: &str| stage.get(&format!("/v1/buckets/b/jobs?{query}")).await;
+    let harness = Harness::start().await;
+    let id = harness.submit_with(&[("idempotency-key", "order 17")], "x").await;
+    let find = async |query: &str| harness.get(&format!("/v1/buckets/b/jobs?{query}")).await;
     let found = find("idempotency_key=order%2017").await.json();
     let items = found["items"].as_array().unwrap();
     assert_eq!((items.len(), &items[0]["id"], &found["next"]), (1, &json!(id), &json!(null)));
-    stage.settle(delivered(200, "text/plain", b"")).await;
+    harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!(find("idempotency_key=order%2017").await.json()["items"][0]["state"], "delivered");
     for none in ["idempotency_key=order", "idempotency_key=order%2017&caller=shop"] {
         assert_eq!(find(none).await.json(), json!({"items": [], "next": null}), "{none}");

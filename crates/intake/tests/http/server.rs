@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{PATIENCE, Stage};
+use crate::harness::{Harness, PATIENCE};
 
 /// An intake that listens.
 pub struct Server {
@@ -27,15 +27,15 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start(stage: &Stage, settings: IntakeSettings) -> Self {
-        Self::start_with(stage, settings, None).await
+    pub async fn start(harness: &Harness, settings: IntakeSettings) -> Self {
+        Self::start_with(harness, settings, None).await
     }
 
-    pub async fn start_with(stage: &Stage, settings: IntakeSettings, tls: Option<Tls>) -> Self {
+    pub async fn start_with(harness: &Harness, settings: IntakeSettings, tls: Option<Tls>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let (intake, _) = stage.intake(settings).await;
+        let (intake, _) = harness.intake(settings).await;
         let serving = tokio::spawn({
             let stop = stop.clone();
             async move { intake.serve(Listener::new(listener, tls), stop).await }

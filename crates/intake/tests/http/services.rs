@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use sfv::{List, Parser};
 use sha2::{Digest as _, Sha256};
 
-use crate::stage::{Answer, PATIENCE, Stage, ask, intake_settings, request, settings};
+use crate::harness::{Answer, Harness, PATIENCE, ask, intake_settings, request, settings};
 
 const RULES: &str = "PUT /v1/services/shop/rules";
 
-async fn put(stage: &Stage, rules: &Value) -> Answer {
-    stage.ask(RULES, &[], rules.to_string()).await
+async fn put(harness: &Harness, rules: &Value) -> Answer {
+    harness.ask(RULES, &[], rules.to_string()).await
 }
 
 /// Rules with one policy per caller.
@@ -33,8 +33,8 @@ async fn check_at(front: Front, headers: &[(&str, &str)], body: &Value) -> Answe
     }
 }
 
-async fn check(stage: &Stage, body: Value) -> Answer {
-    check_at(stage.intake.front(), &[], &body).await
+async fn check(harness: &Harness, body: Value) -> Answer {
+    check_at(harness.intake.front(), &[], &body).await
 }
 
 fn remaining(answer: &Answer) -> u64 {
@@ -43,97 +43,97 @@ fn remaining(answer: &Answer) -> u64 {
 
 #[tokio::test]
 async fn rules_are_registered_read_and_deleted() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let path = "/v1/services/shop/rules";
-    stage.get(path).await.refuses(404, "unknown_service");
-    stage.ask("POST /v1/services/shop/check", &[], "{}").await.refuses(404, "unknown_service");
-    let answer = put(&stage, &limit(2)).await;
+    harness.get(path).await.refuses(404, "unknown_service");
+    harness.ask("POST /v1/services/shop/check", &[], "{}").await.refuses(404, "unknown_service");
+    let answer = put(&harness, &limit(2)).await;
     assert_eq!((answer.status.as_u16(), answer.json()), (200, limit(2)));
-    assert_eq!(stage.get(path).await.json(), limit(2));
-    assert_eq!(check(&stage, json!({})).await.status, 200);
-    assert_eq!(stage.ask("DELETE /v1/services/shop/rules", &[], "").await.status, 204);
-    stage.ask("DELETE /v1/services/shop/rules", &[], "").await.refuses(404, "unknown_service");
-    stage.get(path).await.refuses(404, "unknown_service");
-    stage.ask("POST /v1/services/shop/check", &[], "{}").await.refuses(404, "unknown_service");
+    assert_eq!(harness.get(path).await.json(), limit(2));
+    assert_eq!(check(&harness, json!({})).await.status, 200);
+    assert_eq!(harness.ask("DELETE /v1/services/shop/rules", &[], "").await.status, 204);
+    harness.ask("DELETE /v1/services/shop/rules", &[], "").await.refuses(404, "unknown_service");
+    harness.get(path).await.refuses(404, "unknown_service");
+    harness.ask("POST /v1/services/shop/check", &[], "{}").await.refuses(404, "unknown_service");
 }
 
 #[tokio::test]
 async fn published_service_levels_are_accepted_as_rules() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let yaml = "slas:\n  - id: put-product\n    enabled: true\n    match:\n      methods: [PUT]\n      \
                 pathPattern: /v1/organizations/{orgId}/product/{id}\n    tiers:\n      - period: 3600\n        \
                 threshold: 2\n";
     for media_type in ["application/yaml", "application/x-yaml; charset=utf-8", "text/yaml"] {
-        let answer = stage.ask(RULES, &[("content-type", media_type)], yaml).await;
+        let answer = harness.ask(RULES, &[("content-type", media_type)], yaml).await;
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    let rules = stage.get("/v1/services/shop/rules").await.json();
+    let rules = harness.get("/v1/services/shop/rules").await.json();
     assert_eq!(rules["policies"][0]["tiers"], json!([{ "kind": "fixed", "limit": 2, "period": "3600s" }]));
     let call = |org: &str| json!({ "method": "PUT", "path": format!("/v1/organizations/{org}/product/7") });
-    assert_eq!(check(&stage, call("a")).await.status, 200);
-    assert_eq!(check(&stage, call("a")).await.status, 200);
-    assert_eq!(check(&stage, call("a")).await.status, 429);
-    assert_eq!(check(&stage, call("b")).await.status, 200, "each tenant has its own");
-    assert_eq!(check(&stage, json!({ "method": "GET", "path": "/" })).await.json()["policies"], json!([]));
+    assert_eq!(check(&harness, call("a")).await.status, 200);
+    assert_eq!(check(&harness, call("a")).await.status, 200);
+    assert_eq!(check(&harness, call("a")).await.status, 429);
+    assert_eq!(check(&harness, call("b")).await.status, 200, "each tenant has its own");
+    assert_eq!(check(&harness, json!({ "method": "GET", "path": "/" })).await.json()["policies"], json!([]));
     // What GET reported can be put again.
-    assert_eq!(put(&stage, &rules).await.json(), rules);
+    assert_eq!(put(&harness, &rules).await.json(), rules);
 }
 
 #[tokio::test]
 async fn rules_are_accepted_as_a_whole_or_not_at_all() {
-    let stage = Stage::set().await;
-    put(&stage, &limit(2)).await;
+    let harness = Harness::start().await;
+    put(&harness, &limit(2)).await;
     let good = limit(5)["policies"][0].clone();
     let bad = json!({ "policies": [good, {
         "id": "b", "key": ["caller", "user"],
         "tiers": [{ "kind": "gate", "period": "1s" }, { "kind": "concurrent", "limit": 1, "lease": "0s" }]
     }, { "id": "c", "tiers": [{ "kind": "fixed", "limit": "10", "period": "1s" }] }] });
-    let problem = put(&stage, &bad).await.refuses(422, "bad_member");
+    let problem = put(&harness, &bad).await.refuses(422, "bad_member");
     let places: Vec<&str> =
         problem["faults"].as_array().unwrap().iter().map(|fault| fault["place"].as_str().unwrap()).collect();
     assert_eq!(places, ["policies[1].key[1]", "policies[1].tiers[1]", "policies[2].tiers[0].limit"]);
     assert_eq!(problem["member"], places[0]);
     let leases = json!({ "policies": [{ "id": "c", "tiers": [{ "kind": "concurrent", "limit": 1, "lease": "1s" }] }] });
-    assert_eq!(put(&stage, &leases).await.refuses(422, "bad_member")["member"], "policies[0].tiers[0]");
-    put(&stage, &json!([])).await.refuses(422, "bad_member");
-    put(&stage, &json!({})).await.refuses(422, "bad_member");
-    put(&stage, &json!({ "policies": [], "more": 1 })).await.refuses(422, "bad_member");
+    assert_eq!(put(&harness, &leases).await.refuses(422, "bad_member")["member"], "policies[0].tiers[0]");
+    put(&harness, &json!([])).await.refuses(422, "bad_member");
+    put(&harness, &json!({})).await.refuses(422, "bad_member");
+    put(&harness, &json!({ "policies": [], "more": 1 })).await.refuses(422, "bad_member");
     let twice = r#"{"policies": [{"id": "a", "key": {"by": 1, "by": 2}}]}"#;
-    stage.ask(RULES, &[], twice).await.refuses(422, "bad_member");
-    let problem = stage.ask(RULES, &[], r#"{"policies": [], "policies": []}"#).await.refuses(422, "bad_member");
+    harness.ask(RULES, &[], twice).await.refuses(422, "bad_member");
+    let problem = harness.ask(RULES, &[], r#"{"policies": [], "policies": []}"#).await.refuses(422, "bad_member");
     assert_eq!(problem["detail"], "duplicate field `policies`");
-    assert_eq!(stage.ask(RULES, &[], "{\"policies\": [").await.refuses(400, "bad_json")["line"], 1);
+    assert_eq!(harness.ask(RULES, &[], "{\"policies\": [").await.refuses(400, "bad_json")["line"], 1);
     let yaml = [("content-type", "application/yaml")];
-    stage.ask(RULES, &yaml, "policies: [").await.refuses(400, "bad_yaml");
-    stage.ask(RULES, &yaml, &b"\xff"[..]).await.refuses(400, "bad_yaml");
+    harness.ask(RULES, &yaml, "policies: [").await.refuses(400, "bad_yaml");
+    harness.ask(RULES, &yaml, &b"\xff"[..]).await.refuses(400, "bad_yaml");
     let bomb = (0..9).fold("a0: &a0 [x]\n".to_owned(), |bomb, n| {
         let many = vec![format!("*a{n}"); 9].join(", ");
         bomb + &format!("a{}: &a{} [{many}]\n", n + 1, n + 1)
     });
-    stage.ask(RULES, &yaml, bomb).await.refuses(400, "bad_yaml");
+    harness.ask(RULES, &yaml, bomb).await.refuses(400, "bad_yaml");
     let (tiers, message) = (json!([{ "kind": "gate", "period": "1s" }]), "x".repeat(64 << 10));
     let long = json!({ "policies": [{ "id": "a", "tiers": tiers, "message": message }] });
-    assert!([413].contains(&put(&stage, &long).await.status.as_u16()));
-    assert_eq!(stage.get("/v1/services/shop/rules").await.json(), limit(2));
+    assert!([413].contains(&put(&harness, &long).await.status.as_u16()));
+    assert_eq!(harness.get("/v1/services/shop/rules").await.json(), limit(2));
 }
 
 #[tokio::test]
 async fn a_check_shows_remaining_quota_and_retry_after() {
-    let stage = Stage::set().await;
-    put(&stage, &limit(2)).await;
+    let harness = Harness::start().await;
+    put(&harness, &limit(2)).await;
     let alice = || json!({ "method": "GET", "path": "/v1/x?q", "caller": "alice" });
-    let first = check(&stage, alice()).await;
+    let first = check(&harness, alice()).await;
     let tier = &first.json()["policies"][0]["tiers"][0];
     assert_eq!((&tier["kind"], &tier["limit"], &tier["remaining"]), (&json!("fixed"), &json!(2), &json!(1)));
     assert!((3_590_000..=3_600_000).contains(&tier["reset_ms"].as_u64().unwrap()), "{tier}");
     assert_eq!(first.json()["retry_after_ms"], Value::Null);
     assert!(first.header("ratelimit").unwrap().starts_with("\"each\";r=1;t="), "{first:?}");
     assert_eq!(first.header("ratelimit-policy"), Some("\"each\";q=2;w=3600"));
-    let peek = check(&stage, json!({ "caller": "alice", "cost": 0 })).await;
+    let peek = check(&harness, json!({ "caller": "alice", "cost": 0 })).await;
     assert_eq!(remaining(&peek), 1);
-    assert_eq!(check(&stage, alice()).await.status, 200);
+    assert_eq!(check(&harness, alice()).await.status, 200);
 
-    let refused = check(&stage, alice()).await;
+    let refused = check(&harness, alice()).await;
     assert_eq!(refused.status, 429);
     assert_eq!(refused.header("content-type"), Some("application/json"));
     let body = refused.json();
@@ -144,36 +144,36 @@ async fn a_check_shows_remaining_quota_and_retry_after() {
     for field in ["ratelimit", "ratelimit-policy"] {
         Parser::new(refused.header(field).unwrap().as_bytes()).parse::<List>().unwrap();
     }
-    assert_eq!(check(&stage, json!({ "caller": "bob", "cost": 2 })).await.status, 200);
-    assert_eq!(check(&stage, json!({ "caller": "carol", "cost": 3 })).await.status, 429);
+    assert_eq!(check(&harness, json!({ "caller": "bob", "cost": 2 })).await.status, 200);
+    assert_eq!(check(&harness, json!({ "caller": "carol", "cost": 3 })).await.status, 429);
 
-    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
     let refused = r#"dripfeed_limit_decisions_total{service="shop",policy="each",verdict="refused"} 2"#;
     assert!(metrics.contains(refused), "{metrics}");
 }
 
 #[tokio::test]
 async fn a_refused_check_is_not_charged() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let all = json!({ "id": "all", "tiers": [{ "kind": "fixed", "limit": 100, "period": "1h" }] });
     let each = json!({ "id": "each", "key": ["header:x-region"], "tiers": [
         { "kind": "fixed", "limit": 100, "period": "1h" }, { "kind": "log", "limit": 1, "period": "1h" },
     ] });
-    put(&stage, &json!({ "policies": [all, each] })).await;
+    put(&harness, &json!({ "policies": [all, each] })).await;
     let from = |region: &str| json!({ "headers": { "X-Region": region } });
-    assert_eq!(remaining(&check(&stage, from("eu")).await), 99);
+    assert_eq!(remaining(&check(&harness, from("eu")).await), 99);
     for _ in 0..5 {
-        assert_eq!(check(&stage, from("eu")).await.status, 429);
+        assert_eq!(check(&harness, from("eu")).await.status, 429);
     }
-    let other = check(&stage, from("us")).await;
+    let other = check(&harness, from("us")).await;
     assert_eq!(remaining(&other), 98);
     assert_eq!(other.json()["policies"][1]["tiers"][0]["remaining"], 99);
 }
 
 #[tokio::test]
 async fn an_invalid_check_is_refused_with_its_place() {
-    let stage = Stage::set().await;
-    put(&stage, &limit(2)).await;
+    let harness = Harness::start().await;
+    put(&harness, &limit(2)).await;
     for (body, member) in [
         (json!({ "method": 1 }), "method"),
         (json!({ "cost": -1 }), "cost"),
@@ -184,32 +184,33 @@ async fn an_invalid_check_is_refused_with_its_place() {
         (json!({ "headers": { "a": 1 } }), "headers.a"),
         (json!({ "body": {} }), "body"),
     ] {
-        let problem = stage.ask("POST /v1/services/shop/check", &[], body.to_string()).await.refuses(422, "bad_member");
+        let problem =
+            harness.ask("POST /v1/services/shop/check", &[], body.to_string()).await.refuses(422, "bad_member");
         assert_eq!(problem["member"], member, "{problem}");
     }
-    stage.ask("POST /v1/services/shop/check", &[], "{").await.refuses(400, "bad_json");
+    harness.ask("POST /v1/services/shop/check", &[], "{").await.refuses(400, "bad_json");
 }
 
 #[tokio::test]
 async fn a_changed_limit_applies_at_once_and_keeps_its_consumption() {
-    let stage = Stage::set().await;
-    put(&stage, &limit(3)).await;
+    let harness = Harness::start().await;
+    put(&harness, &limit(3)).await;
     let alice = || json!({ "caller": "alice" });
-    assert_eq!(remaining(&check(&stage, json!({ "caller": "alice", "cost": 3 })).await), 0);
-    assert_eq!(check(&stage, alice()).await.status, 429);
-    put(&stage, &limit(5)).await;
-    assert_eq!(remaining(&check(&stage, alice()).await), 1);
-    put(&stage, &limit(2)).await;
-    assert_eq!(check(&stage, alice()).await.status, 429);
-    assert_eq!(remaining(&check(&stage, json!({ "caller": "bob" })).await), 1);
-    put(&stage, &limit(5)).await;
-    assert_eq!(remaining(&check(&stage, alice()).await), 0);
+    assert_eq!(remaining(&check(&harness, json!({ "caller": "alice", "cost": 3 })).await), 0);
+    assert_eq!(check(&harness, alice()).await.status, 429);
+    put(&harness, &limit(5)).await;
+    assert_eq!(remaining(&check(&harness, alice()).await), 1);
+    put(&harness, &limit(2)).await;
+    assert_eq!(check(&harness, alice()).await.status, 429);
+    assert_eq!(remaining(&check(&harness, json!({ "caller": "bob" })).await), 1);
+    put(&harness, &limit(5)).await;
+    assert_eq!(remaining(&check(&harness, alice()).await), 0);
 }
 
 #[tokio::test]
 async fn a_change_reaches_other_intakes_within_a_second() {
-    let stage = Stage::set().await;
-    let (other, _) = stage.intake(intake_settings()).await;
+    let harness = Harness::start().await;
+    let (other, _) = harness.intake(intake_settings()).await;
     let other = other.front();
     let seen = async |expected: Option<Value>| {
         let begun = Instant::now();
@@ -222,15 +223,15 @@ async fn a_change_reaches_other_intakes_within_a_second() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    put(&stage, &limit(2)).await;
+    put(&harness, &limit(2)).await;
     seen(Some(limit(2))).await;
     // Both count together.
     assert_eq!(remaining(&check_at(other.clone(), &[], &json!({ "caller": "alice" })).await), 1);
-    assert_eq!(remaining(&check(&stage, json!({ "caller": "alice" })).await), 0);
-    put(&stage, &limit(3)).await;
+    assert_eq!(remaining(&check(&harness, json!({ "caller": "alice" })).await), 0);
+    put(&harness, &limit(3)).await;
     seen(Some(limit(3))).await;
     assert_eq!(check_at(other.clone(), &[], &json!({ "caller": "alice" })).await.status, 200);
-    stage.ask("DELETE /v1/services/shop/rules", &[], "").await;
+    harness.ask("DELETE /v1/services/shop/rules", &[], "").await;
     seen(None).await;
 }
 
@@ -238,11 +239,11 @@ async fn a_change_reaches_other_intakes_within_a_second() {
 #[tokio::test]
 async fn a_sliding_window_weighs_the_previous_window_as_published() {
     const PERIOD_MS: u64 = 4000;
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let tier = json!({ "kind": "sliding", "limit": 40, "period": "4s" });
-    put(&stage, &json!({ "policies": [{ "id": "window", "tiers": [tier] }] })).await;
+    put(&harness, &json!({ "policies": [{ "id": "window", "tiers": [tier] }] })).await;
     let now_ms = async || {
-        let (seconds, micros): (u64, u64) = stage.store.command(&redis::cmd("TIME")).await.unwrap();
+        let (seconds, micros): (u64, u64) = harness.store.command(&redis::cmd("TIME")).await.unwrap();
         seconds * 1000 + micros / 1000
     };
     let reach = async |ms: u64| {
@@ -254,7 +255,7 @@ async fn a_sliding_window_weighs_the_previous_window_as_published() {
     let mut window = now_ms().await / PERIOD_MS + 1;
     loop {
         reach(window * PERIOD_MS).await;
-        let filled = check(&stage, json!({ "cost": 40 })).await;
+        let filled = check(&harness, json!({ "cost": 40 })).await;
         if now_ms().await / PERIOD_MS == window && filled.status == 200 {
             break;
         }
@@ -263,32 +264,32 @@ async fn a_sliding_window_weighs_the_previous_window_as_published() {
     let next = (window + 1) * PERIOD_MS;
     reach(next + PERIOD_MS / 4).await;
     let begun = now_ms().await;
-    let answer = check(&stage, json!({ "cost": 5 })).await;
+    let answer = check(&harness, json!({ "cost": 5 })).await;
     let ended = now_ms().await;
     assert_eq!(answer.status, 200, "{answer:?}");
     // 40 · (W − e)/W weighed and rounded up, and 5 of this window.
     let left = |now: u64| 40 - 5 - (40 * (next + PERIOD_MS - now)).div_ceil(PERIOD_MS);
     assert!(begun >= next + PERIOD_MS / 4 && left(next + PERIOD_MS / 4) == 5);
     assert!((left(begun)..=left(ended) + 1).contains(&remaining(&answer)), "{answer:?} between {begun} and {ended}");
-    assert_eq!(check(&stage, json!({ "cost": 36 })).await.status, 429, "36 don't pass within this window");
+    assert_eq!(check(&harness, json!({ "cost": 36 })).await.status, 429, "36 don't pass within this window");
 }
 
 #[tokio::test]
 async fn an_invalid_service_name_is_not_found_without_querying_redis() {
-    let mut stage = Stage::set().await;
-    stage.redis.kill().await.unwrap();
+    let mut harness = Harness::start().await;
+    harness.redis.kill().await.unwrap();
     for name in ["-b", ".", "b%2Fb", "%7Bb%7D", "b:limit", "%FF", "b%00", "\u{432}", &"x".repeat(65)] {
         let path = http::uri::PathAndQuery::try_from(format!("/v1/services/{name}/rules"));
         let Ok(path) = path else { continue };
         for line in [format!("GET {path}"), format!("PUT {path}"), format!("DELETE {path}")] {
-            stage.ask(&line, &[], limit(1).to_string()).await.refuses(404, "unknown_service");
+            harness.ask(&line, &[], limit(1).to_string()).await.refuses(404, "unknown_service");
         }
     }
 }
 
 #[tokio::test]
 async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
-    let mut stage = Stage::set().await;
+    let mut harness = Harness::start().await;
     let policy = |method: &str, on_store_error: &str| {
         json!({
             "id": method, "match": { "methods": [method] }, "on_store_error": on_store_error,
@@ -296,10 +297,10 @@ async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
         })
     };
     let rules = json!({ "policies": [policy("GET", "closed"), policy("PUT", "open"), policy("POST", "local")] });
-    put(&stage, &rules).await;
-    stage.redis.kill().await.unwrap();
+    put(&harness, &rules).await;
+    harness.redis.kill().await.unwrap();
     let ask = async |method: &str| {
-        stage.ask("POST /v1/services/shop/check", &[], json!({ "method": method }).to_string()).await
+        harness.ask("POST /v1/services/shop/check", &[], json!({ "method": method }).to_string()).await
     };
     let closed = ask("GET").await;
     closed.refuses(503, "store_unavailable");
@@ -311,10 +312,10 @@ async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
         .map(|answer| answer.status.as_u16())
         .into();
     assert_eq!(local, [200, 200, 200, 429]);
-    assert_eq!(stage.get("/v1/services/shop/rules").await.json(), rules);
-    put(&stage, &limit(1)).await.refuses(503, "store_unavailable");
-    stage.ask("DELETE /v1/services/shop/rules", &[], "").await.refuses(503, "store_unavailable");
-    let metrics = String::from_utf8(stage.get("/metrics").await.body.to_vec()).unwrap();
+    assert_eq!(harness.get("/v1/services/shop/rules").await.json(), rules);
+    put(&harness, &limit(1)).await.refuses(503, "store_unavailable");
+    harness.ask("DELETE /v1/services/shop/rules", &[], "").await.refuses(503, "store_unavailable");
+    let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
     let unchecked = r#"dripfeed_limit_decisions_total{service="shop",policy="PUT",verdict="unchecked"} 5"#;
     assert!(metrics.contains(unchecked), "{metrics}");
 }
@@ -330,18 +331,18 @@ async fn the_key_is_the_default_caller_of_a_check() {
         services: services.clone(),
         priority: dripfeed_job::Priority::Normal,
     };
-    let stage = Stage::with(vec![settings("b")], vec![key("east"), key("west")], &[]).await;
-    let put = stage.ask(RULES, &[("dripfeed-key", "east")], limit(1).to_string()).await;
+    let harness = Harness::with(vec![settings("b")], vec![key("east"), key("west")], &[]).await;
+    let put = harness.ask(RULES, &[("dripfeed-key", "east")], limit(1).to_string()).await;
     assert_eq!(put.status, 200, "{put:?}");
     let check = async |key: &str, body: Value| {
         let headers = [("authorization", &*format!("Bearer {key}"))];
-        check_at(stage.intake.front(), &headers, &body).await.status.as_u16()
+        check_at(harness.intake.front(), &headers, &body).await.status.as_u16()
     };
     assert_eq!(check("east", json!({})).await, 200);
     assert_eq!(check("east", json!({})).await, 429);
     assert_eq!(check("west", json!({})).await, 200);
     assert_eq!(check("west", json!({ "caller": "alice" })).await, 200);
     assert_eq!(check("east", json!({ "caller": "alice" })).await, 429, "a caller is the same through any gateway");
-    let others = stage.ask("POST /v1/services/mail/check", &[("dripfeed-key", "east")], "{}").await;
+    let others = harness.ask("POST /v1/services/mail/check", &[("dripfeed-key", "east")], "{}").await;
     others.refuses(403, "forbidden");
 }

@@ -26,7 +26,7 @@ use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::outage::shortage_of_files;
+use crate::local_shortage::shortage_of_files;
 use crate::upstream::Upstream;
 use crate::upstream::shared_clients::{Reach, SharedClients};
 use crate::upstream::ssrf::is_public;

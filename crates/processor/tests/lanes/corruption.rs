@@ -2,17 +2,17 @@ use dripfeed_bucket::{Bucket, BucketSettings, DeadFilter, Kind};
 use dripfeed_job::{Ending, JobId};
 use redis::{FromRedisValue, Value};
 
-use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
 
 const JOBS: &str = "dripfeed:{feed}:jobs";
 
-async fn run<T: FromRedisValue>(stage: &Stage, words: &[&[u8]]) -> T {
+async fn run<T: FromRedisValue>(harness: &Harness, words: &[&[u8]]) -> T {
     let mut command = redis::Cmd::new();
     words.iter().for_each(|word| {
         command.arg(*word);
     });
-    stage.store.command(&command).await.unwrap()
+    harness.store.command(&command).await.unwrap()
 }
 
 async fn buried_as_corrupt(bucket: &Bucket, id: JobId) {
@@ -24,16 +24,16 @@ async fn buried_as_corrupt(bucket: &Bucket, id: JobId) {
 
 #[tokio::test]
 async fn an_entry_whose_body_is_not_the_one_that_was_admitted_is_never_sent() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let whole = admitted(&bucket, job("meat")).await;
-    let entries: Vec<(String, Vec<(String, String)>)> = run(&stage, &[b"XRANGE", JOBS.as_bytes(), b"-", b"+"]).await;
+    let entries: Vec<(String, Vec<(String, String)>)> = run(&harness, &[b"XRANGE", JOBS.as_bytes(), b"-", b"+"]).await;
     let mut words: Vec<&[u8]> = vec![b"XADD", JOBS.as_bytes(), b"*"];
     for (name, value) in &entries[0].1 {
         words.push(name.as_bytes());
         words.push(if name == "body" { b"poison" } else { value.as_bytes() });
     }
-    let changed: String = run(&stage, &words).await;
+    let changed: String = run(&harness, &words).await;
 
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let call = feed.call().await;
@@ -56,12 +56,12 @@ async fn an_entry_whose_body_is_not_the_one_that_was_admitted_is_never_sent() {
 
 #[tokio::test]
 async fn an_element_whose_body_is_not_the_one_that_was_admitted_is_never_sent() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(BucketSettings { kind: Kind::List, ..settings("feed") });
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(BucketSettings { kind: Kind::List, ..settings("feed") });
     let (changed, whole) = (admitted(&bucket, job("meat")).await, admitted(&bucket, job("fish")).await);
-    let element: String = run(&stage, &[b"LINDEX", JOBS.as_bytes(), b"-1"]).await;
+    let element: String = run(&harness, &[b"LINDEX", JOBS.as_bytes(), b"-1"]).await;
     let poisoned = element.replacen("meat", "poison", 1);
-    run::<Value>(&stage, &[b"LSET", JOBS.as_bytes(), b"-1", poisoned.as_bytes()]).await;
+    run::<Value>(&harness, &[b"LSET", JOBS.as_bytes(), b"-1", poisoned.as_bytes()]).await;
 
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let call = feed.call().await;
@@ -75,12 +75,12 @@ async fn an_element_whose_body_is_not_the_one_that_was_admitted_is_never_sent() 
 
 #[tokio::test]
 async fn an_element_that_has_lost_its_id_is_not_taken_for_anybodys_text() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(BucketSettings { kind: Kind::List, ..settings("feed") });
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(BucketSettings { kind: Kind::List, ..settings("feed") });
     admitted(&bucket, job("meat")).await;
-    let element: String = run(&stage, &[b"LINDEX", JOBS.as_bytes(), b"-1"]).await;
+    let element: String = run(&harness, &[b"LINDEX", JOBS.as_bytes(), b"-1"]).await;
     let headless = element.replacen("id", "ID", 1);
-    run::<Value>(&stage, &[b"LSET", JOBS.as_bytes(), b"-1", headless.as_bytes()]).await;
+    run::<Value>(&harness, &[b"LSET", JOBS.as_bytes(), b"-1", headless.as_bytes()]).await;
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let letter = loop {
         let letters = bucket.dead_letters(&DeadFilter::default(), None, 1).await.unwrap();
@@ -97,11 +97,11 @@ async fn an_element_that_has_lost_its_id_is_not_taken_for_anybodys_text() {
 
 #[tokio::test]
 async fn a_replayed_job_is_still_the_one_that_was_admitted() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
     let work_of = |bucket: &Bucket, feed: &Feed| Work::begin(vec![(bucket.clone(), feed.upstream())]);
     for kind in [Kind::Stream, Kind::List] {
         let name = format!("{kind:?}").to_lowercase();
-        let bucket = stage.bucket(BucketSettings { kind, ..settings(&name) });
+        let bucket = harness.bucket(BucketSettings { kind, ..settings(&name) });
         let work = work_of(&bucket, &feed);
         let id = admitted(&bucket, job("meat")).await;
         feed.call().await.answer(http::StatusCode::NOT_FOUND);

@@ -3,15 +3,15 @@ use std::time::Duration;
 use dripfeed_job::{Ending, JobState};
 use tokio::time::Instant;
 
-use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
 
 #[tokio::test]
 async fn a_stop_lets_calls_under_way_end_and_takes_no_more() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
     let mut narrow = settings("feed");
     narrow.leak.concurrency = 1;
-    let bucket = stage.bucket(narrow);
+    let bucket = harness.bucket(narrow);
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let (begun, later) = (admitted(&bucket, job("begun")).await, admitted(&bucket, job("later")).await);
     let call = feed.call().await;
@@ -26,8 +26,8 @@ async fn a_stop_lets_calls_under_way_end_and_takes_no_more() {
 
 #[tokio::test]
 async fn what_the_drain_leaves_is_given_back_and_costs_no_attempt() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::with(vec![(bucket.clone(), feed.upstream())], Duration::from_millis(100));
     let id = admitted(&bucket, job("slow")).await;
     let hanging = feed.call().await;
@@ -48,14 +48,14 @@ async fn what_the_drain_leaves_is_given_back_and_costs_no_attempt() {
 
 #[tokio::test]
 async fn a_stop_is_bounded_also_while_redis_stands_still() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::with(vec![(bucket.clone(), feed.upstream())], Duration::from_millis(100));
     admitted(&bucket, job("slow")).await;
     let _hanging = feed.call().await;
-    stage.redis.pause().unwrap();
+    harness.redis.pause().unwrap();
     let begun = Instant::now();
     work.ended().await;
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    stage.redis.resume().unwrap();
+    harness.redis.resume().unwrap();
 }

@@ -4,19 +4,19 @@ use dripfeed_job::{Ending, Submission};
 use dripfeed_trace::Tracer;
 use http::StatusCode;
 
-use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
 
 #[tokio::test]
 async fn a_call_that_ended_while_redis_was_away_is_settled_and_not_made_again() {
-    let (mut stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (mut harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let before = admitted(&bucket, job("before")).await;
     let call = feed.call().await;
-    stage.redis.kill().await.unwrap();
+    harness.redis.kill().await.unwrap();
     call.answer((StatusCode::OK, "eaten"));
-    stage.redis_comes_back().await;
+    harness.redis_comes_back().await;
     assert_eq!(outcome(&bucket, before).await.outcome.attempts, 1);
     assert!(feed.has_no_call());
 
@@ -28,8 +28,8 @@ async fn a_call_that_ended_while_redis_was_away_is_settled_and_not_made_again() 
 
 #[tokio::test]
 async fn a_replica_that_was_declared_dead_joins_anew_under_another_name() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let first = admitted(&bucket, job("first")).await;
     let held = feed.call().await;
@@ -37,7 +37,7 @@ async fn a_replica_that_was_declared_dead_joins_anew_under_another_name() {
     let before = replicas().await;
     let mut forget = redis::cmd("HDEL");
     forget.arg("dripfeed:{feed}:replicas").arg(&before[0].consumer);
-    stage.store.command::<u64>(&forget).await.unwrap();
+    harness.store.command::<u64>(&forget).await.unwrap();
 
     // The new one finds what the old one left, and calls again: at least once is the promise.
     let again = feed.call().await;
@@ -55,12 +55,12 @@ async fn a_replica_that_was_declared_dead_joins_anew_under_another_name() {
 
 #[tokio::test]
 async fn lanes_begin_when_redis_comes() {
-    let (mut stage, mut feed) = (Stage::set().await, Feed::open().await);
-    stage.redis.kill().await.unwrap();
-    let bucket = stage.bucket(settings("feed"));
+    let (mut harness, mut feed) = (Harness::start().await, Feed::open().await);
+    harness.redis.kill().await.unwrap();
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
-    assert!(stage.store.ping().await.is_err());
-    stage.redis_comes_back().await;
+    assert!(harness.store.ping().await.is_err());
+    harness.redis_comes_back().await;
     let id = admitted(&bucket, job("meat")).await;
     feed.call().await.ok();
     assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
@@ -69,10 +69,10 @@ async fn lanes_begin_when_redis_comes() {
 
 #[tokio::test]
 async fn jobs_that_were_taken_while_nobody_heard_the_answer_are_called() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
     let mut paced = settings("feed");
     paced.leak.rate = Some("20/s".parse().unwrap());
-    let bucket = stage.bucket(paced);
+    let bucket = harness.bucket(paced);
     let mut jobs = Vec::new();
     for _ in 0..5 {
         jobs.push(admitted(&bucket, job("meat")).await);
@@ -81,11 +81,11 @@ async fn jobs_that_were_taken_while_nobody_heard_the_answer_are_called() {
     let under_way = feed.call().await;
 
     // What is asked of a Redis that stands still is done when it goes on, also for a caller that has given up waiting.
-    stage.redis.pause().unwrap();
+    harness.redis.pause().unwrap();
     for _ in 0..3 {
-        assert!(stage.store.ping().await.is_err());
+        assert!(harness.store.ping().await.is_err());
     }
-    stage.redis.resume().unwrap();
+    harness.redis.resume().unwrap();
 
     for call in feed.calls(4).await {
         assert_eq!(call.header("dripfeed-attempt"), "1");
@@ -102,8 +102,8 @@ async fn jobs_that_were_taken_while_nobody_heard_the_answer_are_called() {
 /// It stays with a replica that lives, so nobody declares it dead.
 #[tokio::test]
 async fn a_job_whose_task_panics_is_requeued_by_the_replica_that_holds_it() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let panics = AtomicUsize::new(2);
     let tracer = Tracer::new(1.0, move |span| {
         let left = panics.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));

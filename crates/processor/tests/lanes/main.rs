@@ -8,16 +8,16 @@ mod corruption;
 mod drain;
 /// Redis gone, a replica declared dead.
 mod faults;
-/// A job's journey, in each of its turns.
-mod journey;
+/// The Redis, the buckets and the processor of one test.
+mod harness;
+/// The states of a job, one after the other.
+mod lifecycle;
 /// Settings that change under running lanes.
 mod reload;
 /// Whether the wait that a refusal reports is honest.
 mod retry_after;
 /// Calls that an upstream can verify.
 mod signing;
-/// The Redis, the buckets and the processor of one test.
-mod stage;
 /// Buckets in which nothing is to be done.
 mod standby;
 /// An upstream that a test answers by hand.

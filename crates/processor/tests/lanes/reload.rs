@@ -2,20 +2,20 @@ use dripfeed_job::{Ending, JobState};
 
 use dripfeed_tests::buckets::changed;
 
-use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
 
 #[tokio::test]
 async fn a_changed_upstream_gets_the_next_call_and_the_old_one_ends_where_it_began() {
-    let (stage, mut old, mut new) = (Stage::set().await, Feed::open().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut old, mut new) = (Harness::start().await, Feed::open().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), old.upstream())]);
     let first = admitted(&bucket, job("first")).await;
     let under_way = old.call().await;
 
     let mut patient = settings("feed");
     patient.retry.attempts = 9;
-    work.processor.reconcile(vec![(stage.bucket(patient), new.upstream())]);
+    work.processor.reconcile(vec![(harness.bucket(patient), new.upstream())]);
     assert_eq!(bucket.settings().retry.attempts, 9);
     let second = admitted(&bucket, job("second")).await;
     new.call().await.ok();
@@ -29,8 +29,8 @@ async fn a_changed_upstream_gets_the_next_call_and_the_old_one_ends_where_it_beg
 
 #[tokio::test]
 async fn a_removed_bucket_is_drained_and_a_new_one_begins() {
-    let (stage, mut removed, mut added) = (Stage::set().await, Feed::open().await, Feed::open().await);
-    let (one, other) = (stage.bucket(settings("one")), stage.bucket(settings("other")));
+    let (harness, mut removed, mut added) = (Harness::start().await, Feed::open().await, Feed::open().await);
+    let (one, other) = (harness.bucket(settings("one")), harness.bucket(settings("other")));
     let work = Work::begin(vec![(one.clone(), removed.upstream())]);
     let first = admitted(&one, job("first")).await;
     let under_way = removed.call().await;
@@ -51,10 +51,10 @@ async fn a_removed_bucket_is_drained_and_a_new_one_begins() {
 
 #[tokio::test]
 async fn more_slots_are_used_at_once_also_when_all_are_taken() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
     let mut narrow = settings("feed");
     narrow.leak.concurrency = 1;
-    let bucket = stage.bucket(narrow);
+    let bucket = harness.bucket(narrow);
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     for body in ["a", "b", "c"] {
         admitted(&bucket, job(body)).await;

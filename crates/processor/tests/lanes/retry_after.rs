@@ -4,7 +4,7 @@ use dripfeed_bucket::{Admission, Bucket, Refused};
 use dripfeed_job::{Start, Submission};
 use tokio::time::sleep;
 
-use crate::stage::{Stage, Work, admitted, job, settings};
+use crate::harness::{Harness, Work, admitted, job, settings};
 use crate::upstream::Feed;
 
 async fn fill(bucket: &Bucket) -> Refused {
@@ -27,12 +27,12 @@ async fn begin_to_leak(bucket: &Bucket) {
 /// alone, gets in.
 #[tokio::test]
 async fn who_waits_as_long_as_told_and_is_alone_gets_in() {
-    let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());
+    let (harness, upstream) = (Harness::start().await, Feed::open().await.that_is_content());
     for (number, rate) in ["2/s", "5/s", "20/s"].into_iter().enumerate() {
         let mut paced = settings(&format!("feed{number}"));
         paced.capacity = 3;
         paced.leak.rate = Some(rate.parse().unwrap());
-        let bucket = stage.bucket(paced);
+        let bucket = harness.bucket(paced);
         let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
         begin_to_leak(&bucket).await;
         for turn in 0..4 {
@@ -51,11 +51,11 @@ async fn who_waits_as_long_as_told_and_is_alone_gets_in() {
 /// The exact milliseconds of the problem are enough as well.
 #[tokio::test]
 async fn the_milliseconds_told_are_enough() {
-    let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());
+    let (harness, upstream) = (Harness::start().await, Feed::open().await.that_is_content());
     let mut paced = settings("feed");
     paced.capacity = 2;
     paced.leak.rate = Some("4/s".parse().unwrap());
-    let bucket = stage.bucket(paced);
+    let bucket = harness.bucket(paced);
     let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
     begin_to_leak(&bucket).await;
     for turn in 0..8 {
@@ -70,10 +70,10 @@ async fn the_milliseconds_told_are_enough() {
 /// In a bucket that is full of parked jobs there is room when the first of them is due.
 #[tokio::test]
 async fn parked_jobs_leave_no_room_before_they_are_due() {
-    let (stage, upstream) = (Stage::set().await, Feed::open().await.that_is_content());
+    let (harness, upstream) = (Harness::start().await, Feed::open().await.that_is_content());
     let mut small = settings("feed");
     small.capacity = 2;
-    let bucket = stage.bucket(small);
+    let bucket = harness.bucket(small);
     let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
     for hours in [5, 3] {
         admitted(&bucket, Submission { start: Start::After(Duration::from_hours(hours)), ..job("meat") }).await;

@@ -2,7 +2,7 @@ use dripfeed_job::Ending;
 use http::StatusCode;
 use standardwebhooks::Webhook;
 
-use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
 
 const OLD: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3";
@@ -10,8 +10,8 @@ const NEW: &str = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4";
 
 #[tokio::test]
 async fn each_attempt_is_signed_anew_under_one_id_with_both_secrets() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream_that_is_signed_for(&[NEW, OLD]))]);
     let id = admitted(&bucket, job("meat")).await;
     for answer in [StatusCode::BAD_GATEWAY, StatusCode::OK] {

@@ -1,15 +1,15 @@
 -- List kind: those who take jobs, the fields of the hash `takers`, and what they hold.
 -- needs: budget, kind/entry, kind/held, kind/jobs
 
-local function enroll(_, consumer)
+local function add_consumer(_, consumer)
   redis.call('HSETNX', TAKERS, consumer, 0)
 end
 
-local function enrolled(_)
+local function consumers_of(_)
   return redis.call('HKEYS', TAKERS)
 end
 
-local function dismiss(_, consumer)
+local function remove_consumer(_, consumer)
   redis.call('HDEL', TAKERS, consumer)
 end
 

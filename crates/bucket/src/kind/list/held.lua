@@ -17,7 +17,7 @@ local function check_held()
   redis.call('HLEN', TAKERS)
 end
 
-local function withdraw(_, elements)
+local function ack_and_delete(_, elements)
   for _, element in ipairs(elements) do redis.call('LREM', TAKEN, -1, element) end
   redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
 end

@@ -9,12 +9,12 @@ local function make_group(jobs)
   end
 end
 
-local function enroll(jobs, consumer)
+local function add_consumer(jobs, consumer)
   make_group(jobs)
   redis.call('XGROUP', 'CREATECONSUMER', jobs, GROUP, consumer)
 end
 
-local function enrolled(jobs)
+local function consumers_of(jobs)
   local names = {}
   local consumers = redis.pcall('XINFO', 'CONSUMERS', jobs, GROUP)
   for _, info in ipairs(consumers.err and {} or consumers) do
@@ -26,7 +26,7 @@ local function enrolled(jobs)
 end
 
 -- Only for one that holds nothing: what it had would stay behind, delivered to nobody for ever.
-local function dismiss(jobs, consumer)
+local function remove_consumer(jobs, consumer)
   redis.pcall('XGROUP', 'DELCONSUMER', jobs, GROUP, consumer)
 end
 

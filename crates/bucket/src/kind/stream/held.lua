@@ -30,7 +30,7 @@ end
 
 -- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no
 -- memory.
-local function withdraw(keys, ids)
+local function ack_and_delete(keys, ids)
   redis.call('XACK', keys.jobs, GROUP, unpack(ids))
   redis.call('XDEL', keys.jobs, unpack(ids))
   if has_kept.any == false then return end

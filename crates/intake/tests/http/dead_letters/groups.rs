@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, buried};
+use crate::harness::{Harness, buried};
 
 /// The groups without their times, and the letters of others.
-async fn groups(stage: &Stage, query: &str) -> (Vec<Value>, u64) {
-    let answer = stage.get(&format!("/v1/buckets/b/dead/groups{query}")).await;
+async fn groups(harness: &Harness, query: &str) -> (Vec<Value>, u64) {
+    let answer = harness.get(&format!("/v1/buckets/b/dead/groups{query}")).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let answer = answer.json();
     assert_eq!(answer["next"], json!(null));
@@ -12,47 +12,47 @@ async fn groups(stage: &Stage, query: &str) -> (Vec<Value>, u64) {
     (answer["items"].as_array().unwrap().iter().map(without_times).collect(), answer["others"].as_u64().unwrap())
 }
 
-async fn bury(stage: &Stage, reason: &str, status: u16) {
-    stage.submit("x").await;
-    stage.settle(buried(reason, status)).await;
+async fn bury(harness: &Harness, reason: &str, status: u16) {
+    harness.submit("x").await;
+    harness.settle(buried(reason, status)).await;
 }
 
 #[tokio::test]
 async fn all_dead_letters_are_grouped_by_reason_and_status() {
-    let stage = Stage::set().await;
-    assert_eq!(groups(&stage, "").await, (Vec::new(), 0));
+    let harness = Harness::start().await;
+    assert_eq!(groups(&harness, "").await, (Vec::new(), 0));
     for (reason, status) in [("gone", 410), ("x", 404), ("gone", 410), ("gone for ever", 410), ("gone", 404)] {
-        bury(&stage, reason, status).await;
+        bury(&harness, reason, status).await;
     }
     let expected =
         [json!([410, "gone", 2]), json!([404, "gone", 1]), json!([404, "x", 1]), json!([410, "gone for ever", 1])];
-    assert_eq!(groups(&stage, "").await, (expected.to_vec(), 0));
-    assert_eq!(groups(&stage, "?status=404").await, (expected[1..3].to_vec(), 0));
-    assert_eq!(groups(&stage, "?reason=gone&exact_reason=true&status=410").await, (expected[..1].to_vec(), 0));
-    assert_eq!(groups(&stage, "?caller=nobody").await, (Vec::new(), 0));
-    let first = stage.get("/v1/buckets/b/dead/groups?limit=1").await.json();
+    assert_eq!(groups(&harness, "").await, (expected.to_vec(), 0));
+    assert_eq!(groups(&harness, "?status=404").await, (expected[1..3].to_vec(), 0));
+    assert_eq!(groups(&harness, "?reason=gone&exact_reason=true&status=410").await, (expected[..1].to_vec(), 0));
+    assert_eq!(groups(&harness, "?caller=nobody").await, (Vec::new(), 0));
+    let first = harness.get("/v1/buckets/b/dead/groups?limit=1").await.json();
     assert_eq!((&first["items"][1], &first["others"]), (&json!(null), &json!(3)));
     let group = &first["items"][0];
     assert!(group["first_died_at"].as_str() <= group["last_died_at"].as_str(), "{group}");
     for wrong in ["?limit=0", "?reasn=x", "?status=9", "?cursor=x"] {
-        stage.get(&format!("/v1/buckets/b/dead/groups{wrong}")).await.refuses(422, "bad_query");
+        harness.get(&format!("/v1/buckets/b/dead/groups{wrong}")).await.refuses(422, "bad_query");
     }
 }
 
 #[tokio::test]
 async fn the_audit_log_names_the_filter_of_what_was_done_with_many() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for reason in ["gone", "gone", "late"] {
-        bury(&stage, reason, 410).await;
+        bury(&harness, reason, 410).await;
     }
-    let detail = async || stage.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
+    let detail = async || harness.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
     let filter = r#"{"reason": "late", "exact_reason": true, "status": 410, "rate": "1000/s"}"#;
-    stage.ask("POST /v1/buckets/b/dead/replay", &[], filter).await;
+    harness.ask("POST /v1/buckets/b/dead/replay", &[], filter).await;
     assert_eq!(detail().await, "1 dead letters: at 1000/s, status 410, the reason `late`");
-    let started = stage.ask("POST /v1/buckets/b/dead/replays", &[], r#"{"caller": "nobody"}"#).await.json();
+    let started = harness.ask("POST /v1/buckets/b/dead/replays", &[], r#"{"caller": "nobody"}"#).await.json();
     assert_eq!(detail().await, format!("0 dead letters, as {}: of nobody", started["id"].as_str().unwrap()));
-    stage.ask("DELETE /v1/buckets/b/dead?reason=gon&since=2020-01-01T00:00:00Z", &[], "").await;
+    harness.ask("DELETE /v1/buckets/b/dead?reason=gon&since=2020-01-01T00:00:00Z", &[], "").await;
     assert_eq!(detail().await, "2 dead letters: since 2020-01-01T00:00:00.000Z, a reason with `gon`");
-    stage.ask("POST /v1/buckets/b/dead/replay", &[], "").await;
+    harness.ask("POST /v1/buckets/b/dead/replay", &[], "").await;
     assert_eq!(detail().await, "0 dead letters: all");
 }

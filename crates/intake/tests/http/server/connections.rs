@@ -4,15 +4,15 @@ use dripfeed_intake::IntakeSettings;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use crate::harness::{Harness, PATIENCE, delivered, intake_settings};
 use crate::server::{Server, head};
-use crate::stage::{PATIENCE, Stage, delivered, intake_settings};
 
 const SHORT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn a_connection_serves_many_requests() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     let mut connection = server.connect().await;
     for _ in 0..3 {
         connection.send(&format!("{}x", head("Content-Length: 1\r\n"))).await;
@@ -20,13 +20,13 @@ async fn a_connection_serves_many_requests() {
     }
     connection.send(&format!("{}1\r\nx\r\n0\r\n\r\n", head("Transfer-Encoding: chunked\r\n"))).await;
     assert!(connection.answer().await.starts_with("HTTP/1.1 202 Accepted\r\n"));
-    assert_eq!(stage.length("b").await, 4);
+    assert_eq!(harness.length("b").await, 4);
 }
 
 #[tokio::test]
 async fn a_head_that_times_out_closes_the_connection() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, IntakeSettings { head_timeout: SHORT, ..intake_settings() }).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, IntakeSettings { head_timeout: SHORT, ..intake_settings() }).await;
     let begun = Instant::now();
     let (mut silent, mut dripping) = (server.connect().await, server.connect().await);
     let drip = async {
@@ -46,20 +46,20 @@ async fn a_head_that_times_out_closes_the_connection() {
 
 #[tokio::test]
 async fn a_body_that_times_out_is_refused() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, IntakeSettings { body_timeout: SHORT, ..intake_settings() }).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, IntakeSettings { body_timeout: SHORT, ..intake_settings() }).await;
     let mut connection = server.connect().await;
     connection.send(&format!("{}x", head("Content-Length: 2\r\n"))).await;
     let answer = connection.rest().await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert!(answer.contains("\"body_timeout\""), "{answer}");
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn a_declared_length_over_the_limit_is_refused_before_the_body() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     for fields in ["Content-Length: 1000000000\r\n", "Content-Length: 1000000000\r\nExpect: 100-continue\r\n"] {
         let mut connection = server.connect().await;
         connection.send(&head(fields)).await;
@@ -70,8 +70,8 @@ async fn a_declared_length_over_the_limit_is_refused_before_the_body() {
 
 #[tokio::test]
 async fn an_oversized_head_is_refused() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     let many = |count: usize| (0..count).map(|n| format!("x-{n}: y\r\n")).collect::<String>();
     for fields in [many(150), format!("x: {}\r\n", "y".repeat(40_000))] {
         let mut connection = server.connect().await;
@@ -87,8 +87,8 @@ async fn an_oversized_head_is_refused() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_in_the_backlog() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, IntakeSettings { max_connections: 1, ..intake_settings() }).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, IntakeSettings { max_connections: 1, ..intake_settings() }).await;
     let mut first = server.connect().await;
     first.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
     first.answer().await;
@@ -102,8 +102,8 @@ async fn connections_beyond_the_limit_wait_in_the_backlog() {
 
 #[tokio::test]
 async fn a_stop_finishes_running_requests_and_refuses_new_ones() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     let (mut running, mut kept) = (server.connect().await, server.connect().await);
     running.send(&format!("{}x", head("Content-Length: 2\r\n"))).await;
     kept.send("GET /readyz HTTP/1.1\r\nHost: intake\r\n\r\n").await;
@@ -122,13 +122,13 @@ async fn a_stop_finishes_running_requests_and_refuses_new_ones() {
     let answer = running.rest().await;
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
     server.ended().await;
-    assert_eq!(stage.settle(delivered(200, "text/plain", b"")).await.body, "xy");
+    assert_eq!(harness.settle(delivered(200, "text/plain", b"")).await.body, "xy");
 }
 
 #[tokio::test]
 async fn a_stop_closes_idle_connections_and_then_requests_past_the_drain() {
-    let stage = Stage::set().await;
-    let idle = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let idle = Server::start(&harness, intake_settings()).await;
     let mut connection = idle.connect().await;
     connection.send("GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n").await;
     connection.answer().await;
@@ -137,7 +137,7 @@ async fn a_stop_closes_idle_connections_and_then_requests_past_the_drain() {
     idle.ended().await;
     assert!(begun.elapsed() < PATIENCE / 2);
 
-    let busy = Server::start(&stage, IntakeSettings { drain: SHORT, ..intake_settings() }).await;
+    let busy = Server::start(&harness, IntakeSettings { drain: SHORT, ..intake_settings() }).await;
     let mut connection = busy.connect().await;
     connection.send(&format!("{}x", head("Content-Length: 2\r\n"))).await;
     // The request has begun when the next connection is served: they are accepted in order.
@@ -145,5 +145,5 @@ async fn a_stop_closes_idle_connections_and_then_requests_past_the_drain() {
     busy.stop.cancel();
     busy.ended().await;
     assert_eq!(connection.rest().await, "");
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }

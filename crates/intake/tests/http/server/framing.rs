@@ -3,8 +3,8 @@ use std::time::Duration;
 use dripfeed_intake::IntakeSettings;
 use tokio::io::AsyncWriteExt as _;
 
+use crate::harness::{Harness, buried, intake_settings};
 use crate::server::{Server, head, refused};
-use crate::stage::{Stage, buried, intake_settings};
 
 /// The request smuggled behind another one.
 fn hidden() -> String {
@@ -13,8 +13,8 @@ fn hidden() -> String {
 
 /// Sends each request on a separate connection with another one behind it. Only a refusal may come back.
 async fn are_refused(requests: impl IntoIterator<Item = String>) {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     for request in requests {
         let mut connection = server.connect().await;
         connection.send(request.clone() + &hidden()).await;
@@ -22,7 +22,7 @@ async fn are_refused(requests: impl IntoIterator<Item = String>) {
         assert!(answers.starts_with("HTTP/1.1 400 "), "{request:?}: {answers}");
         assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{request:?}: {answers}");
     }
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
@@ -106,8 +106,8 @@ async fn ambiguous_chunks_end_their_connection() {
 
 #[tokio::test]
 async fn pipelined_requests_are_served_up_to_an_invalid_one() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     let sound = [
         head("Content-Length: 1\r\n") + "x",
         head("Transfer-Encoding: chunked\r\n") + "1;a=b\r\ny\r\n0\r\nX-Trailer: t\r\n\r\n",
@@ -127,13 +127,13 @@ async fn pipelined_requests_are_served_up_to_an_invalid_one() {
         let statuses: Vec<&str> = answers.match_indices("HTTP/1.1 ").map(|(at, _)| &answers[at + 9..at + 12]).collect();
         assert_eq!(statuses, ["202", "202", "202", "400"], "{answers}");
     }
-    assert_eq!(stage.length("b").await, 6);
+    assert_eq!(harness.length("b").await, 6);
 }
 
 #[tokio::test]
 async fn bytes_after_an_unread_body_are_no_request() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     for line in ["GET /livez", "POST /v1/buckets/nope/jobs", "GET /v1/buckets/b", "GET /nothing", "PUT /livez"] {
         for body in [
             format!("Transfer-Encoding: chunked\r\n\r\nnope\r\n{}", hidden()),
@@ -147,18 +147,18 @@ async fn bytes_after_an_unread_body_are_no_request() {
             assert_eq!(answers.matches("HTTP/1.1").count(), 1, "{line} {body:?}: {answers}");
         }
     }
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn an_operation_without_a_body_has_no_effect_when_its_body_is_invalid() {
-    let stage = Stage::set().await;
-    let dead = stage.submit("x").await;
-    stage.settle(buried("no luck", 404)).await;
-    let waiting = stage.submit("x").await;
+    let harness = Harness::start().await;
+    let dead = harness.submit("x").await;
+    harness.settle(buried("no luck", 404)).await;
+    let waiting = harness.submit("x").await;
     let short = IntakeSettings { body_timeout: Duration::from_millis(200), ..intake_settings() };
-    let server = Server::start(&stage, short).await;
-    assert_eq!(stage.ask("PUT /v1/services/s/rules", &[], r#"{"policies": []}"#).await.status, 200);
+    let server = Server::start(&harness, short).await;
+    assert_eq!(harness.ask("PUT /v1/services/s/rules", &[], r#"{"policies": []}"#).await.status, 200);
     for line in [
         "DELETE /v1/services/s/rules".to_owned(),
         "POST /v1/buckets/b/pause".to_owned(),
@@ -177,8 +177,8 @@ async fn an_operation_without_a_body_has_no_effect_when_its_body_is_invalid() {
             refused(&server.ask(format!("{line} HTTP/1.1\r\nHost: intake\r\n{body}")).await, status, code);
         }
     }
-    assert_eq!(stage.get("/v1/services/s/rules").await.status, 200);
-    let bucket = stage.get("/v1/buckets/b").await.json();
+    assert_eq!(harness.get("/v1/services/s/rules").await.status, 200);
+    let bucket = harness.get("/v1/buckets/b").await.json();
     assert_eq!((&bucket["paused"], &bucket["waiting"], &bucket["dead"]), (&false.into(), &1.into(), &1.into()));
     let whole = "POST /v1/buckets/b/pause HTTP/1.1\r\nHost: intake\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
     assert!(server.ask(whole).await.starts_with("HTTP/1.1 200 "));

@@ -4,8 +4,8 @@ use dripfeed_intake::IntakeSettings;
 use futures::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use crate::harness::{Harness, PATIENCE, intake_settings, settings};
 use crate::server::{Connection, Server, head, last, refused};
-use crate::stage::{PATIENCE, Stage, intake_settings, settings};
 
 /// Both ends of each are open files of this process, which are often limited to 4096.
 const CROWD: usize = 1000;
@@ -39,10 +39,10 @@ fn p99(mut took: Vec<Duration>) -> Duration {
 async fn idle_and_slow_connections_delay_nobody() {
     let mut roomy = settings("b");
     roomy.capacity = 10_000;
-    let stage = Stage::with(vec![roomy], Vec::new(), &[]).await;
+    let harness = Harness::with(vec![roomy], Vec::new(), &[]).await;
     let limits = IntakeSettings { max_connections: 2 * CROWD, ..intake_settings() };
-    let server = Server::start(&stage, limits).await;
-    let alone = Server::start(&stage, intake_settings()).await;
+    let server = Server::start(&harness, limits).await;
+    let alone = Server::start(&harness, intake_settings()).await;
     let (mut caller, mut caller_alone) = (server.connect().await, alone.connect().await);
     let silent = crowd(&server, CROWD).await;
     let mut slow = crowd(&server, SLOW).await;
@@ -67,11 +67,11 @@ async fn idle_and_slow_connections_delay_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_are_closed() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let short = Duration::from_millis(500);
     let limits =
         IntakeSettings { max_connections: CROWD, head_timeout: short, body_timeout: short, ..intake_settings() };
-    let server = Server::start(&stage, limits).await;
+    let server = Server::start(&harness, limits).await;
     let begun = Instant::now();
     let mut silent = crowd(&server, CROWD).await;
     // It takes all the room there is, and gives it back.
@@ -85,8 +85,8 @@ async fn idle_connections_are_closed() {
 
 #[tokio::test]
 async fn an_endless_body_is_refused_and_the_sender_sees_the_response() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     for (fields, part) in [
         ("Transfer-Encoding: chunked\r\n", format!("1000\r\n{}\r\n", "x".repeat(0x1000))),
         ("Content-Length: 1000000000\r\n", "x".repeat(0x1000)),
@@ -100,13 +100,13 @@ async fn an_endless_body_is_refused_and_the_sender_sees_the_response() {
         tokio::time::timeout(PATIENCE, both).await.expect("the sender is let go").1.unwrap();
         refused(&answer, 413, "body_too_large");
     }
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn incomplete_bodies_use_bounded_memory() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, IntakeSettings { max_bodies: 140_000, ..intake_settings() }).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, IntakeSettings { max_bodies: 140_000, ..intake_settings() }).await;
     let mut slow = server.connect().await;
     slow.send(head("Content-Length: 60000\r\n") + &"x".repeat(59_999)).await;
     let large = last("POST /v1/buckets/b/jobs", "", &"y".repeat(20_000));
@@ -129,9 +129,9 @@ async fn incomplete_bodies_use_bounded_memory() {
 
 #[tokio::test]
 async fn a_client_that_reads_no_response_is_disconnected() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let short = IntakeSettings { body_timeout: Duration::from_millis(300), max_connections: 1, ..intake_settings() };
-    let server = Server::start(&stage, short).await;
+    let server = Server::start(&harness, short).await;
     let mut deaf = server.connect().await;
     // More than what lies between us holds.
     let requests = "GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: intake\r\n\r\n".repeat(20);

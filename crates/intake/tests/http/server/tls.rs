@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::harness::{Harness, PATIENCE, intake_settings};
 use crate::server::{Server, head};
-use crate::stage::{PATIENCE, Stage, intake_settings};
 
 /// A self-signed certificate for `localhost`.
 fn certified() -> (CertificateDer<'static>, TlsIdentity) {
@@ -43,9 +43,9 @@ fn last(body: &str) -> String {
 
 #[tokio::test]
 async fn a_tls_port_serves_tls_only() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let (certificate, identity) = certified();
-    let server = Server::start_with(&stage, intake_settings(), Some(Tls::new(identity))).await;
+    let server = Server::start_with(&harness, intake_settings(), Some(Tls::new(identity))).await;
     let mut stream = connect(&server, &certificate).await.unwrap();
     let large = "x".repeat(50_000);
     let answer = ask(&mut stream, &last(&large)).await;
@@ -56,15 +56,15 @@ async fn a_tls_port_serves_tls_only() {
     assert!(!clear.rest().await.contains("HTTP"), "answered in clear text");
     let (other, _) = certified();
     assert!(connect(&server, &other).await.is_err(), "shown without being trusted");
-    assert_eq!(stage.length("b").await, 1);
+    assert_eq!(harness.length("b").await, 1);
 }
 
 #[tokio::test]
 async fn a_new_certificate_applies_to_new_connections() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let ((first, identity), (second, successor)) = (certified(), certified());
     let tls = Tls::new(identity);
-    let server = Server::start_with(&stage, intake_settings(), Some(tls.clone())).await;
+    let server = Server::start_with(&harness, intake_settings(), Some(tls.clone())).await;
     let mut before = connect(&server, &first).await.unwrap();
     tls.replace(successor);
     let mut after = connect(&server, &second).await.unwrap();
@@ -76,25 +76,25 @@ async fn a_new_certificate_applies_to_new_connections() {
 
 #[tokio::test]
 async fn framing_is_checked_within_tls() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let (certificate, identity) = certified();
-    let server = Server::start_with(&stage, intake_settings(), Some(Tls::new(identity))).await;
+    let server = Server::start_with(&harness, intake_settings(), Some(Tls::new(identity))).await;
     let mut stream = connect(&server, &certificate).await.unwrap();
     let hidden = head("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n" + &last("x");
     let answers = ask(&mut stream, &hidden).await;
     assert!(answers.starts_with("HTTP/1.1 400 ") && answers.matches("HTTP/1.1").count() == 1, "{answers}");
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn a_client_without_a_handshake_is_disconnected() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let (_, identity) = certified();
     let short = IntakeSettings { head_timeout: Duration::from_millis(200), ..intake_settings() };
-    let server = Server::start_with(&stage, short, Some(Tls::new(identity.clone()))).await;
+    let server = Server::start_with(&harness, short, Some(Tls::new(identity.clone()))).await;
     assert_eq!(server.connect().await.rest().await, "");
     // And a stop waits for none.
-    let server = Server::start_with(&stage, intake_settings(), Some(Tls::new(identity))).await;
+    let server = Server::start_with(&harness, intake_settings(), Some(Tls::new(identity))).await;
     let mut silent = server.connect().await;
     server.stop.cancel();
     assert_eq!(silent.rest().await, "");

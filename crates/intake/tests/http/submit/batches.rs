@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::stage::{Stage, delivered};
+use crate::harness::{Harness, delivered};
 
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 const NDJSON: (&str, &str) = ("content-type", "application/x-ndjson");
@@ -8,13 +8,13 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 
 #[tokio::test]
 async fn each_item_is_admitted_or_refused_independently_in_order() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let lines = r#"{"body": {"n":  1}}
 {"body": 2, "options": {"dealy": "1s"}}
 {"body_base64": "/w==", "content_type": "image/x"}
 {"boddy": 4}
 "#;
-    let answer = stage.ask(BATCH, &[NDJSON], lines).await;
+    let answer = harness.ask(BATCH, &[NDJSON], lines).await;
     assert_eq!(answer.status, 207, "{answer:?}");
     let judged = answer.json();
     assert_eq!((&judged["accepted"], &judged["refused"]), (&json!(2), &json!(2)));
@@ -24,48 +24,48 @@ async fn each_item_is_admitted_or_refused_independently_in_order() {
     assert_eq!(judged["items"][1]["problem"]["item"], 1);
     assert_eq!(judged["items"][3]["problem"]["code"], "bad_item");
     assert_eq!(answer.header("ratelimit"), Some("\"bucket\";r=8"));
-    let first = stage.settle(delivered(200, "text/plain", b"")).await;
+    let first = harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!(first.id.to_string(), judged["items"][0]["id"].as_str().unwrap());
     assert_eq!((first.body.as_ref(), first.content_type.as_deref()), (&br#"{"n":  1}"#[..], Some("application/json")));
-    let second = stage.settle(delivered(200, "text/plain", b"")).await;
+    let second = harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!((second.body.as_ref(), second.content_type.as_deref()), (&[255][..], Some("image/x")));
 }
 
 #[tokio::test]
 async fn a_batch_may_be_an_array() {
-    let stage = Stage::set().await;
-    let answer = stage.ask(BATCH, &[JSON], r#"[{"body": 1}, {"body": 2}]"#).await;
+    let harness = Harness::start().await;
+    let answer = harness.ask(BATCH, &[JSON], r#"[{"body": 1}, {"body": 2}]"#).await;
     assert_eq!(answer.status, 202, "{answer:?}");
     assert_eq!(answer.json()["accepted"], 2);
-    let untyped = stage.ask(BATCH, &[], "[{\"body\": 3}]").await;
+    let untyped = harness.ask(BATCH, &[], "[{\"body\": 3}]").await;
     assert_eq!(untyped.status, 202);
-    assert_eq!(stage.length("b").await, 3);
+    assert_eq!(harness.length("b").await, 3);
 }
 
 #[tokio::test]
 async fn malformed_json_refuses_the_whole_batch() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let deep = format!("[{{\"body\": {}{}}}]", "[".repeat(10_000), "]".repeat(10_000));
     for body in
         ["{", "[{\"body\": 1}, {\"body\":", "[{\"body\": NaN}]", "[{\"body\": \"\\ud800\"}]", deep.as_str(), "", "[]"]
     {
-        stage.ask(BATCH, &[JSON], body.to_owned()).await.refuses(400, "bad_batch");
+        harness.ask(BATCH, &[JSON], body.to_owned()).await.refuses(400, "bad_batch");
     }
-    let problem = stage.ask(BATCH, &[JSON], "{\"body\": 1}\n{\"body\": 2}\n").await.refuses(400, "bad_batch");
+    let problem = harness.ask(BATCH, &[JSON], "{\"body\": 1}\n{\"body\": 2}\n").await.refuses(400, "bad_batch");
     assert!(problem["detail"].as_str().unwrap().contains("application/x-ndjson"), "{problem}");
-    let problem = stage.ask(BATCH, &[NDJSON], "{\"body\": 1}\n{\"body\": }\n").await.refuses(400, "bad_batch");
+    let problem = harness.ask(BATCH, &[NDJSON], "{\"body\": 1}\n{\"body\": }\n").await.refuses(400, "bad_batch");
     assert_eq!((&problem["item"], &problem["line"]), (&json!(1), &json!(2)));
     let many = "{\"body\": 1}\n".repeat(101);
-    stage.ask(BATCH, &[NDJSON], many).await.refuses(413, "body_too_large");
-    stage.ask(BATCH, &[JSON, ("content-encoding", "gzip")], "[]").await.refuses(415, "bad_media_type");
-    let problem = stage.ask(BATCH, &[JSON, ("dripfeed-delay", "1s")], "[{\"body\": 1}]").await;
+    harness.ask(BATCH, &[NDJSON], many).await.refuses(413, "body_too_large");
+    harness.ask(BATCH, &[JSON, ("content-encoding", "gzip")], "[]").await.refuses(415, "bad_media_type");
+    let problem = harness.ask(BATCH, &[JSON, ("dripfeed-delay", "1s")], "[{\"body\": 1}]").await;
     problem.refuses(422, "bad_option");
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn an_unknown_member_of_an_item_is_refused_with_its_place() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for (item, code, place) in [
         (r#"{"body": 1, "boddy": 2}"#, "bad_item", "column"),
         (r#"{"body": 1, "options": {"dealy": "1s"}}"#, "bad_option", "options"),
@@ -73,43 +73,43 @@ async fn an_unknown_member_of_an_item_is_refused_with_its_place() {
         (r#"{"options": {}}"#, "bad_item", "member"),
         ("null", "bad_item", "column"),
     ] {
-        let answer = stage.ask(BATCH, &[JSON], format!("[{item}]")).await;
+        let answer = harness.ask(BATCH, &[JSON], format!("[{item}]")).await;
         assert_eq!(answer.status, 422, "{item}: {answer:?}");
         let problem = answer.json()["items"][0]["problem"].clone();
         assert_eq!((&problem["code"], &problem["item"]), (&json!(code), &json!(0)), "{item}: {problem}");
         assert!(problem.get(place).is_some(), "{item}: {problem}");
     }
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn when_no_item_is_admitted_the_status_names_the_cause() {
-    let stage = Stage::set().await;
-    let bad = stage.ask(BATCH, &[JSON], "[{\"boddy\": 1}, 2]").await;
+    let harness = Harness::start().await;
+    let bad = harness.ask(BATCH, &[JSON], "[{\"boddy\": 1}, 2]").await;
     assert_eq!(bad.status, 422);
     assert_eq!(bad.json()["refused"], 2);
     let lines = "{\"body\": 1}\n".repeat(15);
-    let mixed = stage.ask(BATCH, &[NDJSON], lines.clone()).await;
+    let mixed = harness.ask(BATCH, &[NDJSON], lines.clone()).await;
     assert_eq!(mixed.status, 207);
     assert_eq!(mixed.json()["accepted"], 10);
     assert!(mixed.header("retry-after").is_some());
-    let full = stage.ask(BATCH, &[NDJSON], lines).await;
+    let full = harness.ask(BATCH, &[NDJSON], lines).await;
     assert_eq!(full.status, 429);
     assert_eq!((&full.json()["accepted"], &full.json()["refused"]), (&json!(0), &json!(15)));
     assert!(full.header("retry-after").is_some());
     assert_eq!(full.json()["items"][0]["problem"]["code"], "bucket_full");
-    assert_eq!(stage.length("b").await, 10);
+    assert_eq!(harness.length("b").await, 10);
 }
 
 #[tokio::test]
 async fn items_share_idempotency_keys_with_single_submissions() {
-    let stage = Stage::set().await;
-    let id = stage.submit_with(&[("idempotency-key", "k")], "1").await;
+    let harness = Harness::start().await;
+    let id = harness.submit_with(&[("idempotency-key", "k")], "1").await;
     let items = r#"[{"body": 1, "options": {"idempotency_key": "k"}},
         {"body": 2, "options": {"idempotency_key": "k"}}, {"body": 3, "options": {"idempotency_key": ""}}]"#;
-    let judged = stage.ask(BATCH, &[JSON], items).await.json();
+    let judged = harness.ask(BATCH, &[JSON], items).await.json();
     assert_eq!(judged["items"][0], json!({"status": 202, "id": id}));
     assert_eq!(judged["items"][1]["problem"]["code"], "idempotency_conflict");
     assert_eq!(judged["items"][2]["problem"]["code"], "bad_idempotency_key");
-    assert_eq!(stage.length("b").await, 1);
+    assert_eq!(harness.length("b").await, 1);
 }

@@ -1,26 +1,26 @@
 use dripfeed_bucket::{BucketSettings, Fair, FairBy, Kind};
 use serde_json::json;
 
-use crate::stage::{Stage, settings};
+use crate::harness::{Harness, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
-async fn stage() -> Stage {
+async fn harness() -> Harness {
     let fair = Fair { by: FairBy::Group, ..Fair::default() };
     let list = BucketSettings { kind: Kind::List, ..settings("list") };
-    Stage::with(vec![BucketSettings { fair, ..settings("b") }, settings("other"), list], Vec::new(), &[]).await
+    Harness::with(vec![BucketSettings { fair, ..settings("b") }, settings("other"), list], Vec::new(), &[]).await
 }
 
 #[tokio::test]
 async fn a_job_waits_for_the_turns_of_its_group() {
-    let stage = stage().await;
-    let id = stage.submit_with(&[("dripfeed-group", "tenant-17")], "x").await;
-    assert_eq!(stage.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["group"], "tenant-17");
+    let harness = harness().await;
+    let id = harness.submit_with(&[("dripfeed-group", "tenant-17")], "x").await;
+    assert_eq!(harness.get(&format!("/v1/buckets/b/jobs/{id}")).await.json()["group"], "tenant-17");
     let items = json!([{"body": 1, "options": {"group": "tenant-18"}}, {"body": 2}]).to_string();
-    let judged = stage.ask(BATCH, &[("content-type", "application/json")], items).await;
+    let judged = harness.ask(BATCH, &[("content-type", "application/json")], items).await;
     assert_eq!(judged.status, 202, "{judged:?}");
-    let flows = stage.get("/v1/buckets/b/flows").await.json();
+    let flows = harness.get("/v1/buckets/b/flows").await.json();
     assert_eq!(flows["by"], "group");
     let nobody = json!({"caller": null, "priority": "normal", "waiting": 1, "weight": 1, "place": 3});
     let item = |group: &str, place: u64| {
@@ -33,14 +33,14 @@ async fn a_job_waits_for_the_turns_of_its_group() {
 
 #[tokio::test]
 async fn a_group_that_would_be_ignored_is_refused() {
-    let stage = stage().await;
+    let harness = harness().await;
     for wrong in ["", "a b", &"x".repeat(65)] {
-        stage.ask(JOBS, &[("dripfeed-group", wrong)], "x").await.refuses(422, "bad_option");
+        harness.ask(JOBS, &[("dripfeed-group", wrong)], "x").await.refuses(422, "bad_option");
     }
     for (bucket, expected) in [("other", "submit without a group"), ("list", "doesn't support fair queuing by group")] {
         let line = JOBS.replace("/b/", &format!("/{bucket}/"));
-        let problem = stage.ask(&line, &[("dripfeed-group", "eu")], "x").await.refuses(422, "unsupported");
+        let problem = harness.ask(&line, &[("dripfeed-group", "eu")], "x").await.refuses(422, "unsupported");
         assert!(problem["detail"].as_str().unwrap().contains(expected), "{problem}");
-        assert_eq!(stage.length(bucket).await, 0);
+        assert_eq!(harness.length(bucket).await, 0);
     }
 }

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
+use crate::harness::{Harness, delivered, intake_settings};
 use crate::server::{Server, last, refused};
-use crate::stage::{Stage, delivered, intake_settings};
 
 /// The option by its member in a batch, and an invalid value.
 fn unusable() -> Vec<(&'static str, String)> {
@@ -64,15 +64,15 @@ fn header_of(member: &str) -> String {
 }
 
 /// Submits one item with these options.
-async fn batch(stage: &Stage, options: Value) -> Value {
+async fn batch(harness: &Harness, options: Value) -> Value {
     let item = json!([{"body": 1, "options": options}]).to_string();
-    stage.ask("POST /v1/buckets/b/jobs/batch", &[("content-type", "application/json")], item).await.json()["items"][0]
+    harness.ask("POST /v1/buckets/b/jobs/batch", &[("content-type", "application/json")], item).await.json()["items"][0]
         .clone()
 }
 
 #[tokio::test]
 async fn invalid_options_are_refused_in_every_form() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for (member, value) in unusable() {
         let header = header_of(member);
         let lines: &[&str] = match member {
@@ -80,10 +80,10 @@ async fn invalid_options_are_refused_in_every_form() {
             _ => &["POST /v1/buckets/b/jobs", "POST /v1/buckets/b/proxy/x"],
         };
         for line in lines {
-            let problem = stage.ask(line, &[(&header, &value)], "x").await.refuses(422, "bad_option");
+            let problem = harness.ask(line, &[(&header, &value)], "x").await.refuses(422, "bad_option");
             assert_eq!(problem["options"][0]["name"], header.to_lowercase(), "{value}");
         }
-        let item = batch(&stage, Value::Object(Map::from_iter([(member.to_owned(), value.clone().into())]))).await;
+        let item = batch(&harness, Value::Object(Map::from_iter([(member.to_owned(), value.clone().into())]))).await;
         assert_eq!(
             (&item["status"], &item["problem"]["code"]),
             (&422.into(), &"bad_option".into()),
@@ -92,25 +92,25 @@ async fn invalid_options_are_refused_in_every_form() {
         assert_eq!(item["problem"]["options"][0]["name"], member, "{value}");
     }
     for retries in [json!(-1), json!(101), json!(1_000_000_000), json!(1.5), json!("1"), json!(null)] {
-        assert_eq!(batch(&stage, json!({"retries": retries})).await["status"], 422, "{retries}");
-        let refused = stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-retries", &retries.to_string())], "x").await;
+        assert_eq!(batch(&harness, json!({"retries": retries})).await["status"], 422, "{retries}");
+        let refused = harness.ask("POST /v1/buckets/b/jobs", &[("dripfeed-retries", &retries.to_string())], "x").await;
         refused.refuses(422, "bad_option");
     }
-    stage.ask("POST /v1/buckets/b/jobs", &[("dripfeed-unheard-of", "x")], "x").await.refuses(422, "bad_option");
+    harness.ask("POST /v1/buckets/b/jobs", &[("dripfeed-unheard-of", "x")], "x").await.refuses(422, "bad_option");
     let twice = [("dripfeed-delay", "1s"), ("dripfeed-delay", "1s")];
-    stage.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
+    harness.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
     for name in ["content-type", "content-encoding"] {
         let twice = [(name, "application/gzip"), (name, "gzip")];
-        stage.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
+        harness.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
     }
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn a_refusal_says_what_is_wrong_with_each_option() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let options = [("dripfeed-delay", "10"), ("dripfeed-retries", "many")];
-    let problem = stage.ask("POST /v1/buckets/b/jobs", &options, "x").await.refuses(422, "bad_option");
+    let problem = harness.ask("POST /v1/buckets/b/jobs", &options, "x").await.refuses(422, "bad_option");
     let detail = problem["detail"].as_str().unwrap();
     for part in ["dripfeed-delay: `10` is not a duration", "dripfeed-retries: `many` is not a whole number from 0"] {
         assert!(detail.contains(part), "{detail}");
@@ -119,26 +119,26 @@ async fn a_refusal_says_what_is_wrong_with_each_option() {
 
 #[tokio::test]
 async fn an_option_that_would_be_ignored_is_refused() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let starts = [("dripfeed-delay", "10s"), ("dripfeed-not-before", "2020-01-01T00:00:00Z")];
     for both in [starts, [starts[1], starts[0]]] {
-        stage.ask("POST /v1/buckets/b/jobs", &both, "x").await.refuses(422, "bad_option");
+        harness.ask("POST /v1/buckets/b/jobs", &both, "x").await.refuses(422, "bad_option");
     }
     let both = json!({"delay": "10s", "not_before": "2020-01-01T00:00:00Z"});
-    assert_eq!(batch(&stage, both).await["problem"]["code"], "bad_option");
+    assert_eq!(batch(&harness, both).await["problem"]["code"], "bad_option");
     // Names of headers are the same in any case: a single submission has no way to give one twice either.
-    let twice = batch(&stage, json!({"forward": {"X-Tenant": "a", "x-tenant": "b"}})).await;
+    let twice = batch(&harness, json!({"forward": {"X-Tenant": "a", "x-tenant": "b"}})).await;
     assert_eq!(twice["problem"]["options"], json!([{"name": "forward.x-tenant", "reason": "given more than once"}]));
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn connection_headers_are_not_forwarded() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for name in REFUSED_HEADERS {
         let header = format!("Dripfeed-Forward-{name}");
-        stage.ask("POST /v1/buckets/b/jobs", &[(&header, "x")], "x").await.refuses(422, "bad_option");
-        let item = batch(&stage, json!({"forward": {name: "x"}})).await;
+        harness.ask("POST /v1/buckets/b/jobs", &[(&header, "x")], "x").await.refuses(422, "bad_option");
+        let item = batch(&harness, json!({"forward": {name: "x"}})).await;
         assert_eq!(item["problem"]["options"][0]["name"], format!("forward.{name}"), "{item}");
     }
     // Names and values that no header has: only a batch can spell them.
@@ -152,7 +152,7 @@ async fn connection_headers_are_not_forwarded() {
         ("x", "a\0b"),
         ("x", "\u{7f}"),
     ] {
-        let item = batch(&stage, json!({"forward": {name: value}})).await;
+        let item = batch(&harness, json!({"forward": {name: value}})).await;
         assert_eq!(
             (&item["status"], &item["problem"]["code"]),
             (&422.into(), &"bad_option".into()),
@@ -161,21 +161,21 @@ async fn connection_headers_are_not_forwarded() {
     }
     let names: Vec<String> = (0..65).map(|n| format!("dripfeed-forward-x-{n}")).collect();
     let headers: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "v")).collect();
-    stage.ask("POST /v1/buckets/b/jobs", &headers, "x").await.refuses(422, "bad_option");
+    harness.ask("POST /v1/buckets/b/jobs", &headers, "x").await.refuses(422, "bad_option");
     let many: Map<String, Value> = (0..65).map(|n| (format!("x-{n}"), "v".into())).collect();
-    assert_eq!(batch(&stage, json!({"forward": many})).await["status"], 422);
-    assert_eq!(batch(&stage, json!({"forward": {"x": "y".repeat(17 * 1024)}})).await["status"], 422);
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(batch(&harness, json!({"forward": many})).await["status"], 422);
+    assert_eq!(batch(&harness, json!({"forward": {"x": "y".repeat(17 * 1024)}})).await["status"], 422);
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn an_invalid_idempotency_key_is_a_bad_request_in_every_form() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for key in ["", "\"\"", &"x".repeat(256), "a\tb"] {
         for line in ["POST /v1/buckets/b/jobs", "POST /v1/buckets/b/proxy/x"] {
-            stage.ask(line, &[("idempotency-key", key)], "x").await.refuses(400, "bad_idempotency_key");
+            harness.ask(line, &[("idempotency-key", key)], "x").await.refuses(400, "bad_idempotency_key");
         }
-        let item = batch(&stage, json!({"idempotency_key": key})).await;
+        let item = batch(&harness, json!({"idempotency_key": key})).await;
         assert_eq!(
             (&item["status"], &item["problem"]["code"]),
             (&400.into(), &"bad_idempotency_key".into()),
@@ -183,17 +183,17 @@ async fn an_invalid_idempotency_key_is_a_bad_request_in_every_form() {
         );
     }
     for key in ["a\0b", "a\r\nb", "\u{85}"] {
-        assert_eq!(batch(&stage, json!({"idempotency_key": key})).await["status"], 400, "{key:?}");
+        assert_eq!(batch(&harness, json!({"idempotency_key": key})).await["status"], 400, "{key:?}");
     }
     let twice = [("idempotency-key", "a"), ("idempotency-key", "b")];
-    stage.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(400, "bad_idempotency_key");
-    assert_eq!(stage.length("b").await, 0);
+    harness.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(400, "bad_idempotency_key");
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn a_proxied_path_reaches_no_other_host() {
-    let stage = Stage::set().await;
-    let server = Server::start(&stage, intake_settings()).await;
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
     for rest in [
         "/..",
         "/../x",
@@ -216,11 +216,11 @@ async fn a_proxied_path_reaches_no_other_host() {
     refused(&server.ask(last("GET http://elsewhere/v1/buckets/b/proxy/x", "", "")).await, 421, "unknown_host");
     let answer = server.ask(last("GET http://intake/v1/buckets/b/proxy/x", "", "")).await;
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
-    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    let job = harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!((job.path.unwrap().as_str(), job.headers.is_empty()), ("/x", true));
     for line in ["CONNECT elsewhere:443", "OPTIONS *", "GET elsewhere"] {
         let answer = server.ask(last(line, "", "")).await;
         assert!(answer.starts_with("HTTP/1.1 4"), "{line}: {answer}");
     }
-    assert_eq!(stage.length("b").await, 0);
+    assert_eq!(harness.length("b").await, 0);
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 
-use crate::stage::{Stage, ask, intake_settings, request};
+use crate::harness::{Harness, ask, intake_settings, request};
 
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -27,20 +27,20 @@ fn members(many: usize, value: &str) -> String {
     members
 }
 
-async fn problem_of_item(stage: &Stage, item: String) -> Value {
-    let answer = stage.ask(BATCH, &[JSON], format!("[{item}]")).await;
+async fn problem_of_item(harness: &Harness, item: String) -> Value {
+    let answer = harness.ask(BATCH, &[JSON], format!("[{item}]")).await;
     assert_eq!(answer.status, 422, "{answer:?}");
     answer.json()["items"][0]["problem"].clone()
 }
 
 #[tokio::test]
 async fn an_item_has_a_bounded_number_of_options_and_forwarded_headers() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let options = |many| format!(r#"{{"body":1,"options":{{{}}}}}"#, members(many, "1"));
-    let within = problem_of_item(&stage, options(64)).await;
+    let within = problem_of_item(&harness, options(64)).await;
     assert_eq!((&within["code"], within["options"].as_array().unwrap().len()), (&json!("bad_option"), 64));
     for many in [65, 5_000] {
-        let beyond = problem_of_item(&stage, options(many)).await;
+        let beyond = problem_of_item(&harness, options(many)).await;
         assert_eq!(beyond["code"], "bad_item");
         assert!(beyond["detail"].as_str().unwrap().contains("more than 64 members"), "{beyond}");
         // Where reading stopped: it didn't go on to the end.
@@ -48,7 +48,7 @@ async fn an_item_has_a_bounded_number_of_options_and_forwarded_headers() {
     }
     let forward = |many| format!(r#"{{"body":1,"options":{{"forward":{{{}}}}}}}"#, members(many, "\"v\""));
     for many in [65, 5_000] {
-        let beyond = problem_of_item(&stage, forward(many)).await;
+        let beyond = problem_of_item(&harness, forward(many)).await;
         assert_eq!((&beyond["code"], beyond["options"].as_array().unwrap().len()), (&json!("bad_option"), 1));
         assert!(beyond["options"][0]["reason"].as_str().unwrap().contains("more than 64 members"), "{beyond}");
     }
@@ -56,7 +56,7 @@ async fn an_item_has_a_bounded_number_of_options_and_forwarded_headers() {
 
 #[tokio::test]
 async fn refused_input_is_repeated_shortened() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let long = "x".repeat(20_000);
     for item in [
         format!(r#"{{"body":1,"options":{{"{long}":1}}}}"#),
@@ -65,30 +65,30 @@ async fn refused_input_is_repeated_shortened() {
         format!(r#"{{"body":1,"options":{{"method":"{long}"}}}}"#),
         format!(r#"{{"body":1,"{long}":1}}"#),
     ] {
-        let problem = problem_of_item(&stage, item).await.to_string();
+        let problem = problem_of_item(&harness, item).await.to_string();
         assert!(problem.len() < 3_000, "{} bytes: {problem}", problem.len());
     }
 }
 
 #[tokio::test]
 async fn a_check_has_a_bounded_number_of_headers() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"gate","period":"1s"}]}]}"#;
-    assert_eq!(stage.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
+    assert_eq!(harness.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
     for many in [129, 5_000] {
         let body = format!(r#"{{"headers":{{{}}}}}"#, members(many, "\"v\""));
-        let problem = stage.ask("POST /v1/services/s/check", &[JSON], body).await.refuses(422, "bad_member");
+        let problem = harness.ask("POST /v1/services/s/check", &[JSON], body).await.refuses(422, "bad_member");
         assert!(problem["detail"].as_str().unwrap().contains("128"), "{problem}");
     }
 }
 
 #[tokio::test]
 async fn a_check_is_no_larger_than_the_head_of_a_request() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"bucket","rate":"100/s"}]}]}"#;
-    assert_eq!(stage.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
+    assert_eq!(harness.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
     let text = |bytes: usize| "x".repeat(bytes);
-    let check = async |check: Value| stage.ask("POST /v1/services/s/check", &[JSON], check.to_string()).await;
+    let check = async |check: Value| harness.ask("POST /v1/services/s/check", &[JSON], check.to_string()).await;
     let parts = |bytes| json!({"path": text(bytes), "caller": text(bytes), "headers": {"a": text(bytes - 1)}});
     assert_eq!(check(parts(32 * 1024 / 3)).await.status, 200);
     for larger in [
@@ -106,7 +106,7 @@ async fn a_check_is_no_larger_than_the_head_of_a_request() {
 
 #[tokio::test]
 async fn rules_have_a_bounded_number_of_parts() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let policy = |more: Value| {
         let mut policy = json!({"id": "a", "tiers": [{"kind": "gate", "period": "1s"}]});
         policy.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -127,19 +127,19 @@ async fn rules_have_a_bounded_number_of_parts() {
             assert!(faults[0]["reason"].as_str().unwrap().contains(bound), "{problem}");
         };
         let body = json!({"policies": policies}).to_string();
-        one_fault(stage.ask("PUT /v1/services/s/rules", &[JSON], body).await.refuses(422, "bad_member"), place);
+        one_fault(harness.ask("PUT /v1/services/s/rules", &[JSON], body).await.refuses(422, "bad_member"), place);
         let body = json!({"limits": policies}).to_string();
-        let refused = stage.ask("PATCH /v1/buckets/b", &[JSON], body).await.refuses(422, "bad_member");
+        let refused = harness.ask("PATCH /v1/buckets/b", &[JSON], body).await.refuses(422, "bad_member");
         one_fault(refused, &place.replacen("policies", "limits", 1));
     }
     let tiers = json!({"leak": {"tiers": vec![json!({"kind": "none"}); 3_000]}}).to_string();
-    let problem = stage.ask("PATCH /v1/buckets/b", &[JSON], tiers).await.refuses(422, "bad_member");
+    let problem = harness.ask("PATCH /v1/buckets/b", &[JSON], tiers).await.refuses(422, "bad_member");
     assert_eq!(problem["member"], "leak.tiers");
 }
 
 #[tokio::test]
 async fn deep_nesting_is_refused_everywhere() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
     for (line, kind, body) in [
         ("PUT /v1/services/s/rules", JSON, format!(r#"{{"policies":{deep}}}"#)),
@@ -149,7 +149,7 @@ async fn deep_nesting_is_refused_everywhere() {
         ("POST /v1/buckets/b/dead/replay", JSON, format!(r#"{{"reason":{deep}}}"#)),
         (BATCH, JSON, format!(r#"[{{"options":{deep}}}]"#)),
     ] {
-        let answer = stage.ask(line, &[kind], body).await;
+        let answer = harness.ask(line, &[kind], body).await;
         assert!(answer.status.is_client_error(), "{line}: {answer:?}");
     }
 }
@@ -170,12 +170,12 @@ fn hold_parsers() -> (Vec<Sender<()>>, Vec<JoinHandle<()>>) {
 fn the_intake_answers_others_while_a_large_request_is_parsed() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let stage = Stage::set().await;
+        let harness = Harness::start().await;
         let by_field = json!({"id": "each", "key": ["field:/a"], "tiers": [{"kind": "bucket", "rate": "100/s"}]});
-        stage.bucket("other").limit_by(&BucketLimits::read("limits", vec![by_field]).unwrap());
+        harness.bucket("other").limit_by(&BucketLimits::read("limits", vec![by_field]).unwrap());
         let rules = r#"{"policies":[{"id":"a","tiers":[{"kind":"bucket","rate":"100/s"}]}]}"#;
-        assert_eq!(stage.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
-        let (intake, _) = stage.intake(IntakeSettings { max_body: 1 << 20, ..intake_settings() }).await;
+        assert_eq!(harness.ask("PUT /v1/services/s/rules", &[JSON], rules).await.status, 200);
+        let (intake, _) = harness.intake(IntakeSettings { max_body: 1 << 20, ..intake_settings() }).await;
         let padding = " ".repeat(70_000);
         for (line, kind, body, status) in [
             (BATCH, JSON, r#"[{"body":1}]"#, 202),

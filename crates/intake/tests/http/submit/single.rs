@@ -4,14 +4,14 @@ use futures::stream;
 use http::Method;
 use serde_json::json;
 
-use crate::stage::{Stage, delivered, settings};
+use crate::harness::{Harness, delivered, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 
 #[tokio::test]
 async fn a_receipt_describes_the_admitted_job() {
-    let stage = Stage::set().await;
-    let answer = stage.ask(JOBS, &[("content-type", "text/plain")], "hello").await;
+    let harness = Harness::start().await;
+    let answer = harness.ask(JOBS, &[("content-type", "text/plain")], "hello").await;
     assert_eq!(answer.status, 202);
     let receipt = answer.json();
     let id = receipt["id"].as_str().unwrap();
@@ -26,7 +26,7 @@ async fn a_receipt_describes_the_admitted_job() {
 
 #[tokio::test]
 async fn body_and_content_headers_are_forwarded_unchanged() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let body: Vec<u8> = (0..=255).collect();
     let headers = [
         ("content-type", "application/x-thing"),
@@ -38,8 +38,8 @@ async fn body_and_content_headers_are_forwarded_unchanged() {
         ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
         ("x-not-forwarded", "1"),
     ];
-    stage.ask(JOBS, &headers, body.clone()).await;
-    let job = stage.settle(delivered(200, "text/plain", b"")).await;
+    harness.ask(JOBS, &headers, body.clone()).await;
+    let job = harness.settle(delivered(200, "text/plain", b"")).await;
     assert_eq!(job.body, body);
     assert_eq!(job.content_type.as_deref(), Some("application/x-thing"));
     assert_eq!(job.headers.to_field(), r#"[["x-tenant","t"],["content-encoding","br"]]"#);
@@ -52,87 +52,87 @@ async fn body_and_content_headers_are_forwarded_unchanged() {
 
 #[tokio::test]
 async fn one_job_per_idempotency_key() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let key = [("idempotency-key", "order-1")];
-    let answers = join_all((0..100).map(|_| stage.ask(JOBS, &key, "same"))).await;
+    let answers = join_all((0..100).map(|_| harness.ask(JOBS, &key, "same"))).await;
     let ids: Vec<_> = answers.iter().map(|answer| answer.json()["id"].clone()).collect();
     assert!(answers.iter().all(|answer| answer.status == 202));
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     let replayed = answers.iter().filter(|answer| answer.header("idempotent-replayed") == Some("true")).count();
     assert_eq!(replayed, 99);
-    assert_eq!(stage.length("b").await, 1);
+    assert_eq!(harness.length("b").await, 1);
 
-    stage.ask(JOBS, &key, "other").await.refuses(409, "idempotency_conflict");
+    harness.ask(JOBS, &key, "other").await.refuses(409, "idempotency_conflict");
     for bad in ["", &"x".repeat(256), "a\tb"] {
-        stage.ask(JOBS, &[("idempotency-key", bad)], "x").await.refuses(400, "bad_idempotency_key");
+        harness.ask(JOBS, &[("idempotency-key", bad)], "x").await.refuses(400, "bad_idempotency_key");
     }
-    assert_eq!(stage.length("b").await, 1);
+    assert_eq!(harness.length("b").await, 1);
 }
 
 #[tokio::test]
 async fn a_full_bucket_sends_retry_after() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     for n in 0..10 {
-        stage.submit(&n.to_string()).await;
+        harness.submit(&n.to_string()).await;
     }
-    let answer = stage.ask(JOBS, &[], "one too many").await;
+    let answer = harness.ask(JOBS, &[], "one too many").await;
     let problem = answer.refuses(429, "bucket_full");
     assert_eq!((&problem["level"], &problem["capacity"]), (&10.into(), &10.into()));
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!(seconds >= 1);
     assert!(problem["retry_after_ms"].as_u64().unwrap() <= seconds * 1000);
     assert_eq!(answer.header("ratelimit").unwrap(), format!("\"bucket\";r=0;t={seconds}"));
-    assert_eq!(stage.length("b").await, 10);
+    assert_eq!(harness.length("b").await, 10);
 
-    stage.settle(delivered(200, "text/plain", b"")).await;
-    stage.submit("there is room").await;
+    harness.settle(delivered(200, "text/plain", b"")).await;
+    harness.submit("there is room").await;
 }
 
 #[tokio::test]
 async fn a_job_that_would_expire_before_delivery_is_refused() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let headers = [("dripfeed-delay", "10s"), ("dripfeed-expires-in", "5s")];
-    stage.ask(JOBS, &headers, "late").await.refuses(429, "deadline_unreachable");
-    assert_eq!(stage.length("b").await, 0);
+    harness.ask(JOBS, &headers, "late").await.refuses(429, "deadline_unreachable");
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn a_job_larger_than_the_bucket_is_refused() {
     let mut small = settings("b");
     small.capacity_bytes = 1000;
-    let stage = Stage::with(vec![small], Vec::new(), &[]).await;
-    stage.ask(JOBS, &[], "x".repeat(2000)).await.refuses(413, "body_too_large");
-    assert_eq!(stage.length("b").await, 0);
+    let harness = Harness::with(vec![small], Vec::new(), &[]).await;
+    harness.ask(JOBS, &[], "x".repeat(2000)).await.refuses(413, "body_too_large");
+    assert_eq!(harness.length("b").await, 0);
 }
 
 #[tokio::test]
 async fn an_oversized_body_is_refused_in_every_form() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let most = 64 * 1024;
-    let fits = stage.ask(JOBS, &[], vec![0; most]).await;
+    let fits = harness.ask(JOBS, &[], vec![0; most]).await;
     assert_eq!(fits.status, 202);
-    stage.ask(JOBS, &[], vec![0; most + 1]).await.refuses(413, "body_too_large");
+    harness.ask(JOBS, &[], vec![0; most + 1]).await.refuses(413, "body_too_large");
     let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![0; 1000]));
-    let answer = stage.ask(JOBS, &[], Body::from_stream(endless)).await;
+    let answer = harness.ask(JOBS, &[], Body::from_stream(endless)).await;
     answer.refuses(413, "body_too_large");
     assert_eq!(answer.header("connection"), Some("close"));
-    assert_eq!(stage.length("b").await, 1);
+    assert_eq!(harness.length("b").await, 1);
 }
 
 #[tokio::test]
 async fn a_paused_bucket_admits() {
-    let stage = Stage::set().await;
-    stage.post("/v1/buckets/b/pause").await;
-    stage.submit("x").await;
+    let harness = Harness::start().await;
+    harness.post("/v1/buckets/b/pause").await;
+    harness.submit("x").await;
 }
 
 #[tokio::test]
 async fn an_unknown_route_is_not_found() {
-    let stage = Stage::set().await;
-    stage.post("/v1/buckets/b/c/jobs").await.refuses(404, "not_found");
-    stage.post("/v2/buckets").await.refuses(404, "not_found");
-    let answer = stage.ask("PUT /v1/buckets/b/jobs", &[], "x").await;
+    let harness = Harness::start().await;
+    harness.post("/v1/buckets/b/c/jobs").await.refuses(404, "not_found");
+    harness.post("/v2/buckets").await.refuses(404, "not_found");
+    let answer = harness.ask("PUT /v1/buckets/b/jobs", &[], "x").await;
     answer.refuses(405, "method_not_allowed");
     assert_eq!(answer.header("allow"), Some("POST,GET,HEAD"));
-    stage.get("/v1/buckets/b/pause").await.refuses(405, "method_not_allowed");
+    harness.get("/v1/buckets/b/pause").await.refuses(405, "method_not_allowed");
 }

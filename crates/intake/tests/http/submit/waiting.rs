@@ -3,15 +3,16 @@ use std::time::Duration;
 use dripfeed_bucket::Settlement;
 use dripfeed_job::outcome::AnswerBody;
 
-use crate::stage::{Stage, buried, delivered};
+use crate::harness::{Harness, buried, delivered};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 const WAIT: (&str, &str) = ("prefer", "wait=10");
 
 #[tokio::test]
 async fn a_waiting_caller_gets_the_upstreams_response() {
-    let stage = Stage::set().await;
-    let (answer, job) = tokio::join!(stage.ask(JOBS, &[WAIT], "x"), stage.settle(delivered(201, "text/csv", b"a,b")));
+    let harness = Harness::start().await;
+    let (answer, job) =
+        tokio::join!(harness.ask(JOBS, &[WAIT], "x"), harness.settle(delivered(201, "text/csv", b"a,b")));
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.body, "a,b");
     let id = job.id.to_string();
@@ -28,81 +29,81 @@ async fn a_waiting_caller_gets_the_upstreams_response() {
 
 #[tokio::test]
 async fn a_waiting_caller_learns_how_the_response_is_compressed() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let compressed = AnswerBody::new(None, b"\x1f\x8b", false).encoded(Some("gzip"));
     let settled = Settlement::Complete { status: 200, answer: Some(compressed) };
-    let (answer, job) = tokio::join!(stage.ask(JOBS, &[WAIT], "x"), stage.settle(settled));
+    let (answer, job) = tokio::join!(harness.ask(JOBS, &[WAIT], "x"), harness.settle(settled));
     assert_eq!((answer.status.as_u16(), answer.header("content-encoding")), (200, Some("gzip")));
-    let job = stage.get(&format!("/v1/buckets/b/jobs/{}", job.id)).await.json();
+    let job = harness.get(&format!("/v1/buckets/b/jobs/{}", job.id)).await.json();
     assert_eq!(job["outcome"]["content_encoding"], "gzip");
 }
 
 #[tokio::test]
 async fn a_wait_that_times_out_returns_a_receipt() {
-    let stage = Stage::set().await;
-    let answer = stage.ask(JOBS, &[("prefer", "wait=1")], "x").await;
+    let harness = Harness::start().await;
+    let answer = harness.ask(JOBS, &[("prefer", "wait=1")], "x").await;
     assert_eq!(answer.status, 202);
     assert_eq!(answer.header("preference-applied"), Some("wait=1"));
     assert_eq!(answer.json()["level"], 1);
-    let (answer, _) = tokio::join!(stage.ask(JOBS, &[WAIT], "y"), async {
-        stage.settle(delivered(200, "text/plain", b"")).await;
-        stage.settle(buried("the upstream answered 404", 404)).await
+    let (answer, _) = tokio::join!(harness.ask(JOBS, &[WAIT], "y"), async {
+        harness.settle(delivered(200, "text/plain", b"")).await;
+        harness.settle(buried("the upstream answered 404", 404)).await
     });
     assert_eq!(answer.status, 202, "a dead job has no answer to hand through");
 }
 
 #[tokio::test]
 async fn a_caller_over_the_wait_limit_gets_a_receipt_at_once() {
-    let stage = Stage::set().await;
-    let waiting = futures::future::join(stage.ask(JOBS, &[WAIT], "1"), stage.ask(JOBS, &[WAIT], "2"));
+    let harness = Harness::start().await;
+    let waiting = futures::future::join(harness.ask(JOBS, &[WAIT], "1"), harness.ask(JOBS, &[WAIT], "2"));
     let (_, third) = tokio::join!(
         async {
             let (one, two) = waiting.await;
             assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 200));
         },
         async {
-            while stage.registered("b").await < 2 {}
-            let third = stage.ask(JOBS, &[WAIT], "3").await;
+            while harness.registered("b").await < 2 {}
+            let third = harness.ask(JOBS, &[WAIT], "3").await;
             for _ in 0..3 {
-                stage.settle(delivered(200, "text/plain", b"x")).await;
+                harness.settle(delivered(200, "text/plain", b"x")).await;
             }
             third
         }
     );
     assert_eq!((third.status.as_u16(), third.header("preference-applied")), (202, None));
-    let (answer, _) = tokio::join!(stage.ask(JOBS, &[WAIT], "4"), stage.settle(delivered(201, "text/plain", b"y")));
+    let (answer, _) = tokio::join!(harness.ask(JOBS, &[WAIT], "4"), harness.settle(delivered(201, "text/plain", b"y")));
     assert_eq!(answer.status, 200, "there is room again");
 }
 
 #[tokio::test]
 async fn the_end_of_a_job_is_waited_for_also_later() {
-    let stage = Stage::set().await;
-    let id = stage.ask(JOBS, &[], "x").await.json()["id"].as_str().unwrap().to_owned();
+    let harness = Harness::start().await;
+    let id = harness.ask(JOBS, &[], "x").await.json()["id"].as_str().unwrap().to_owned();
     let job = format!("GET /v1/buckets/b/jobs/{id}");
     let (answer, _) =
-        tokio::join!(stage.ask(&job, &[WAIT], ""), stage.settle(buried("the upstream answered 404", 404)));
+        tokio::join!(harness.ask(&job, &[WAIT], ""), harness.settle(buried("the upstream answered 404", 404)));
     assert_eq!((answer.status.as_u16(), &answer.json()["state"]), (200, &"dead".into()), "{answer:?}");
     // Unless it had ended before.
     let applied = answer.header("preference-applied");
     assert!(matches!(applied, None | Some("wait=10")), "{applied:?}");
 
-    let id = stage.ask(JOBS, &[], "y").await.json()["id"].as_str().unwrap().to_owned();
+    let id = harness.ask(JOBS, &[], "y").await.json()["id"].as_str().unwrap().to_owned();
     let job = format!("GET /v1/buckets/b/jobs/{id}");
-    let answer = stage.ask(&job, &[("prefer", "wait=1")], "").await;
+    let answer = harness.ask(&job, &[("prefer", "wait=1")], "").await;
     assert_eq!((answer.header("preference-applied"), &answer.json()["state"]), (Some("wait=1"), &"waiting".into()));
-    let answer = stage.ask("GET /v1/buckets/b/jobs/1-0", &[WAIT], "").await;
+    let answer = harness.ask("GET /v1/buckets/b/jobs/1-0", &[WAIT], "").await;
     assert_eq!(answer.status, 404);
 }
 
 #[tokio::test]
 async fn a_stop_ends_waits() {
-    let stage = Stage::set().await;
+    let harness = Harness::start().await;
     let begun = tokio::time::Instant::now();
     let answer = tokio::select! {
-        answer = stage.ask(JOBS, &[("prefer", "wait=60")], "x") => answer,
+        answer = harness.ask(JOBS, &[("prefer", "wait=60")], "x") => answer,
         () = async {
-            while stage.length("b").await == 0 {}
-            stage.health.drain();
+            while harness.length("b").await == 0 {}
+            harness.health.drain();
             std::future::pending::<()>().await;
         } => unreachable!(),
     };

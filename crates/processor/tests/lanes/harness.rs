@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::upstream::PATIENCE;
 
 /// Gone with the test.
-pub struct Stage {
+pub struct Harness {
     pub redis: PrivateServer,
     pub store: Store,
     _folder: TempDir,
 }
 
-impl Stage {
-    pub async fn set() -> Self {
+impl Harness {
+    pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
         let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);

@@ -3,13 +3,13 @@ use std::time::Duration;
 use dripfeed_job::{Ending, Submission};
 use http::StatusCode;
 
-use crate::stage::{Stage, Work, admitted, job, outcome, settings};
+use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
 
 #[tokio::test]
 async fn a_job_reaches_its_upstream_as_it_was_sent_and_its_answer_is_recorded() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let mut submission = Submission {
         content_type: Some("text/plain".to_owned()),
@@ -43,8 +43,8 @@ async fn a_job_reaches_its_upstream_as_it_was_sent_and_its_answer_is_recorded() 
 
 #[tokio::test]
 async fn a_failed_attempt_is_made_again_and_the_last_buries_the_job() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let id = admitted(&bucket, job("meat")).await;
     for attempt in ["1", "2", "3"] {
@@ -61,8 +61,8 @@ async fn a_failed_attempt_is_made_again_and_the_last_buries_the_job() {
 
 #[tokio::test]
 async fn being_throttled_costs_no_attempt_and_holds_the_whole_bucket() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let first = admitted(&bucket, job("first")).await;
     feed.call().await.answer((StatusCode::TOO_MANY_REQUESTS, [("Retry-After", "1")]));
@@ -84,8 +84,8 @@ async fn being_throttled_costs_no_attempt_and_holds_the_whole_bucket() {
 
 #[tokio::test]
 async fn what_can_not_get_better_is_dead_at_once() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     for answer in [StatusCode::NOT_FOUND, StatusCode::FOUND] {
         let id = admitted(&bucket, job("meat")).await;
@@ -98,11 +98,11 @@ async fn what_can_not_get_better_is_dead_at_once() {
 
 #[tokio::test]
 async fn entries_added_by_hand_are_jobs_and_those_that_are_none_are_buried() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
-    let no_job = stage.add_by_hand("feed", "colour", "orange").await;
-    let plain = stage.add_by_hand("feed", "body", "meat").await;
-    let recipe = stage.add_by_hand("feed", "request_details", "fish").await;
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
+    let no_job = harness.add_by_hand("feed", "colour", "orange").await;
+    let plain = harness.add_by_hand("feed", "body", "meat").await;
+    let recipe = harness.add_by_hand("feed", "request_details", "fish").await;
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
     let mut bodies = Vec::new();
     for call in feed.calls(2).await {
@@ -122,8 +122,8 @@ async fn entries_added_by_hand_are_jobs_and_those_that_are_none_are_buried() {
 
 #[tokio::test]
 async fn a_job_past_its_deadline_is_not_called_and_counts_as_expired() {
-    let (stage, mut feed) = (Stage::set().await, Feed::open().await);
-    let bucket = stage.bucket(settings("feed"));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
     let short = Submission { expires_in: Some(Duration::from_millis(1)), ..job("short") };
     let id = admitted(&bucket, short).await;
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -139,10 +139,10 @@ async fn a_job_past_its_deadline_is_not_called_and_counts_as_expired() {
 
 #[tokio::test]
 async fn a_lane_that_is_stuck_stops_no_other() {
-    let (stage, mut stuck, mut free) = (Stage::set().await, Feed::open().await, Feed::open().await);
+    let (harness, mut stuck, mut free) = (Harness::start().await, Feed::open().await, Feed::open().await);
     let mut narrow = settings("stuck");
     narrow.leak.concurrency = 1;
-    let (one, other) = (stage.bucket(narrow), stage.bucket(settings("free")));
+    let (one, other) = (harness.bucket(narrow), harness.bucket(settings("free")));
     let work = Work::begin(vec![(one.clone(), stuck.upstream()), (other.clone(), free.upstream())]);
     let waiting = [admitted(&one, job("a")).await, admitted(&one, job("b")).await];
     let held = stuck.call().await;

@@ -45,7 +45,7 @@ impl NewBuckets for CreatedElsewhere {
 }
 
 /// Removed with the test.
-pub struct Stage {
+pub struct Harness {
     pub redis: PrivateServer,
     pub services: Services,
     /// One bucket, `b`. Another one, `new`, was created elsewhere.
@@ -57,8 +57,8 @@ pub struct Stage {
     _folder: TempDir,
 }
 
-impl Stage {
-    pub async fn set() -> Self {
+impl Harness {
+    pub async fn start() -> Self {
         Self::with(Vec::new(), None).await
     }
 

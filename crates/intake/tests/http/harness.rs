@@ -25,7 +25,7 @@ use tower::ServiceExt as _;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Removed with the test.
-pub struct Stage {
+pub struct Harness {
     pub redis: PrivateServer,
     pub store: Store,
     pub buckets: Arc<Buckets>,
@@ -79,9 +79,9 @@ pub fn request(line: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> R
     headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).body(body.into()).unwrap()
 }
 
-impl Stage {
+impl Harness {
     /// Buckets `b`, of capacity 10, and `other`; no keys.
-    pub async fn set() -> Self {
+    pub async fn start() -> Self {
         Self::with(vec![settings("b"), settings("other")], Vec::new(), &[]).await
     }
 

@@ -1,4 +1,4 @@
-//! One job's journey through a bucket, in each of its turns, over a real Redis.
+//! The states of one job, one after the other, over a real Redis.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

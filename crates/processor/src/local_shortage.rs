@@ -1,7 +1,5 @@
-//! Retries with backoff while Redis, or this machine, refuses; logged once at the beginning and once at the end.
-//!
-//! This machine may lack open files, ports, or memory for sockets. Then no call was made, and the upstream isn't the
-//! cause, so it doesn't count as an attempt.
+//! This machine lacks open files, ports, or memory for sockets. Then no call was made, and the upstream isn't the cause,
+//! so it doesn't count as an attempt.
 
 use std::error::Error;
 use std::fs::File;
@@ -9,56 +7,12 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use dripfeed_job::BucketName;
 use nix::errno::Errno;
 use thiserror::Error;
 use tokio::time::Instant;
 
-/// Short enough to be at work within seconds of Redis being back.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-
-/// What one loop has seen of an outage.
-pub(crate) struct OutageBackoff {
-    bucket: BucketName,
-    doing: &'static str,
-    begun: Option<(Instant, ExponentialBackoff)>,
-}
-
-impl OutageBackoff {
-    /// None yet. `doing` completes the sentence "this replica can't …".
-    pub(crate) const fn none_yet(bucket: BucketName, doing: &'static str) -> Self {
-        Self { bucket, doing, begun: None }
-    }
-
-    /// Notes a failure, and shows how long to wait before the next try.
-    pub(crate) fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
-        let (_, waits) = self.begun.get_or_insert_with(|| {
-            let (bucket, doing) = (&self.bucket, self.doing);
-            tracing::warn!(%bucket, error, "this replica can't {doing}; retrying");
-            (Instant::now(), waits())
-        });
-        waits.next().unwrap_or(LONGEST_WAIT)
-    }
-
-    /// Notes a success.
-    pub(crate) fn over(&mut self) {
-        if let Some((begun, _)) = self.begun.take() {
-            let seconds = begun.elapsed().as_secs_f64();
-            tracing::info!(bucket = %self.bucket, seconds, "this replica can {} again", self.doing);
-        }
-    }
-}
-
-fn waits() -> ExponentialBackoff {
-    ExponentialBuilder::new()
-        .with_min_delay(FIRST_WAIT)
-        .with_max_delay(LONGEST_WAIT)
-        .with_jitter()
-        .without_max_times()
-        .build()
-}
+use crate::logged_retry::LoggedRetry;
 
 /// A shortage that wasn't met for so long is over: while it lasts, some calls succeed and others don't.
 const OVER_AFTER: Duration = Duration::from_secs(5);
@@ -96,7 +50,7 @@ pub(crate) fn shortage_of_files() -> Option<io::Error> {
 pub(crate) struct ShortageBackoff(Mutex<ShortageState>);
 
 struct ShortageState {
-    outage: OutageBackoff,
+    retry: LoggedRetry,
     last: Option<Instant>,
     /// Until then nothing is taken.
     until: Option<Instant>,
@@ -104,8 +58,8 @@ struct ShortageState {
 
 impl ShortageBackoff {
     pub(crate) const fn none_yet(bucket: BucketName) -> Self {
-        let outage = OutageBackoff::none_yet(bucket, "open connections to the upstream");
-        Self(Mutex::new(ShortageState { outage, last: None, until: None }))
+        let retry = LoggedRetry::new(bucket, "open connections to the upstream");
+        Self(Mutex::new(ShortageState { retry, last: None, until: None }))
     }
 
     /// Of calls that fail together, the first counts.
@@ -113,7 +67,7 @@ impl ShortageBackoff {
         let (mut met, now) = (self.state(), Instant::now());
         met.last = Some(now);
         if met.until.is_none_or(|until| until <= now) {
-            met.until = Some(now + met.outage.failed(shortage));
+            met.until = Some(now + met.retry.failed(shortage));
         }
     }
 
@@ -121,7 +75,7 @@ impl ShortageBackoff {
     pub(crate) fn passed(&self) {
         let mut met = self.state();
         if met.last.is_some_and(|last| last.elapsed() >= OVER_AFTER) {
-            met.outage.over();
+            met.retry.over();
             (met.last, met.until) = (None, None);
         }
     }
