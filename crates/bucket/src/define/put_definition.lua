@@ -24,7 +24,7 @@ if grown > 0 and bytes > most_bytes then return { 'many_bytes' } end
 if text_grown > 0 and text_bytes > most_text then return { 'many_definitions' } end
 
 forget_deleted(CHANGED, STATE, DELETED)
--- For a day a deleted bucket keeps its audit log, and what stops processes that don't know of it yet: only so many may.
+-- For a day a deleted bucket keeps its audit log, and what stops processes that don't know of it yet: this is bounded.
 local is_new = not old and not redis.call('ZSCORE', DELETED, bucket)
 if is_new and redis.call('ZCARD', DELETED) >= MOST_REMEMBERED then return { 'many_deleted' } end
 
