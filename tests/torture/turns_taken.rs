@@ -29,8 +29,8 @@ enum Fault {
 
 const FAULTS: [Fault; 4] = [Fault::KillProcessor, Fault::StepClock, Fault::DeleteIndex, Fault::KillProcessor];
 
-/// Ten groups have a backlog of all priorities before the first call. Meanwhile processors die, Redis' clock is stepped, and the index of
-/// whose turn it is is deleted by hand.
+/// Ten groups have a backlog of all priorities before the first call. Meanwhile processors die, Redis' clock is
+/// stepped, and the index of whose turn it is is deleted by hand.
 pub async fn run(order: Order) -> Report {
     let clock = WallClock::new();
     let mut setup = order.setup();

@@ -1,5 +1,5 @@
-//! This machine lacks open files, ports, or memory for sockets. Then no call was made, and the upstream isn't the cause,
-//! so it doesn't count as an attempt.
+//! This machine lacks open files, ports, or memory for sockets. Then no call was made, and the upstream isn't the
+//! cause, so it doesn't count as an attempt.
 
 use std::error::Error;
 use std::fs::File;
