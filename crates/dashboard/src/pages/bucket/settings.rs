@@ -24,8 +24,10 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
             @if visitor.may("operate") {
                 p.faint { "Fill in the settings to change. A preview is shown before anything changes." }
                 (fields(visitor, bucket, &settings))
-                @for setting in settings.iter().filter(|setting| setting.is_document()) {
-                    (document(visitor, bucket, setting))
+                div.actions.documents {
+                    @for setting in settings.iter().filter(|setting| setting.is_document()) {
+                        (document(visitor, bucket, setting))
+                    }
                 }
                 (changed(visitor, bucket, &settings))
             } @else {
