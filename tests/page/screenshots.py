@@ -42,6 +42,7 @@ RULES = {"policies": [{"id": "each", "key": ["caller"], "tiers": [{"kind": "buck
 def pages(stage, job, letter):
     yield "buckets", "/"
     yield "bucket", "/buckets/demo"
+    yield "audit", "/audit"
     yield "bucket-empty", "/buckets/empty"
     yield "bucket-throttled", "/buckets/throttled"
     yield "change", "/buckets/demo/change?leak.rate=10/s&capacity=20"
