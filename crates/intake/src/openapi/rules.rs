@@ -113,7 +113,7 @@ pub(crate) struct Policy {
     message: Option<String>,
     /// Maximum number of counters for values from requests: headers, fields, addresses, path variables. Beyond that,
     /// values share counters.
-    #[schema(minimum = 1, maximum = 16_777_216, default = 262_144)]
+    #[schema(nullable = false, minimum = 1, maximum = 16_777_216, default = 262_144)]
     max_scopes: Option<u64>,
 }
 

@@ -169,6 +169,79 @@ async fn the_schema_of_a_window_accepts_what_the_intake_accepts() {
     }
 }
 
+/// A policy with these members besides, or instead of, its own.
+fn policy(members: &Value) -> Value {
+    let mut policy = json!({"id": "a", "tiers": [{"kind": "bucket", "rate": "10/s", "burst": 20}]});
+    let of_policy = policy.as_object_mut().unwrap();
+    of_policy.extend(members.as_object().unwrap().clone());
+    json!({ "policies": [policy] })
+}
+
+#[tokio::test]
+async fn the_schema_of_rules_accepts_what_the_intake_accepts() {
+    let (harness, published) = (Harness::start().await, Published::new());
+    let schema = published.component("Rules");
+    let put = async |rules: &Value| harness.ask("PUT /v1/services/shop/rules", &[JSON], rules.to_string()).await;
+    let tier = |tier: Value| json!({ "tiers": [tier] });
+    for members in [
+        json!({}),
+        json!({"enabled": false}),
+        json!({"mode": "shadow"}),
+        json!({"mode": "off"}),
+        json!({"key": ["caller", "tenant", "endpoint", "ip", "header:x-shop"]}),
+        json!({"match": {"path": "/v1/{org}/**"}, "key": ["path:org"]}),
+        json!({"match": {"methods": ["PUT", "POST"]}}),
+        json!({"cost": 2}),
+        json!({"cost": {"header": "x-cost"}}),
+        json!({"cost": null, "sync": null, "message": null, "match": {"path": null}}),
+        json!({"consistency": "leased"}),
+        json!({"consistency": "async", "sync": "1s"}),
+        json!({"on_store_error": "local"}),
+        json!({"message": "retry-with-exponential-backoff", "max_scopes": 1000}),
+        tier(json!({"kind": "bucket", "limit": 10, "period": "1m 30s"})),
+        tier(json!({"kind": "gate", "period": "PT1S", "limit": null, "burst": null, "align": null})),
+        tier(json!({"kind": "fixed", "rate": "10000/day", "align": "first"})),
+        tier(json!({"kind": "fixed", "limit": 10, "period": "month", "align": "calendar(Europe/Berlin)"})),
+        tier(json!({"kind": "sliding", "limit": 10, "period": "1m"})),
+        tier(json!({"kind": "log", "limit": 10, "period": "1m", "min_gap": "10ms", "count_denied": true})),
+    ] {
+        let rules = policy(&members);
+        assert!(schema.is_valid(&rules), "the description refuses {rules}");
+        let answer = put(&rules).await;
+        assert!(answer.status.is_success(), "{rules}: {answer:?}");
+    }
+    for members in [
+        json!({"name": "a"}),
+        json!({"id": "a b"}),
+        json!({"id": ""}),
+        json!({"enabled": "yes"}),
+        json!({"mode": "maybe"}),
+        json!({"key": ["nobody"]}),
+        json!({"key": "caller"}),
+        json!({"match": {"methods": ["P T"]}}),
+        json!({"match": {"path": "v1"}}),
+        json!({"match": {"host": "a"}}),
+        json!({"cost": -1}),
+        json!({"cost": {"field": "/n"}}),
+        json!({"consistency": "eventual"}),
+        json!({"on_store_error": "maybe"}),
+        json!({"max_scopes": 0}),
+        json!({"max_scopes": null}),
+        json!({"tiers": []}),
+        json!({"tiers": null}),
+        tier(json!({"kind": "leaky", "rate": "1/s"})),
+        tier(json!({"rate": "1/s"})),
+        tier(json!({"kind": "bucket", "limit": 0, "period": "1s"})),
+        tier(json!({"kind": "bucket", "rate": "1/s", "burst": 0})),
+        tier(json!({"kind": "bucket", "rate": "1/s", "weight": 1})),
+    ] {
+        let rules = policy(&members);
+        assert!(!schema.is_valid(&rules), "the description allows {rules}");
+        let answer = put(&rules).await;
+        assert_eq!(answer.status, 422, "{rules}: {answer:?}");
+    }
+}
+
 /// Each value below `schema` that is an example of it.
 fn examples<'v>(value: &'v Value, found: &mut Vec<(&'v Value, &'v Value)>) {
     match value {
