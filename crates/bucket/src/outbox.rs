@@ -6,3 +6,4 @@ pub(crate) mod hand_over;
 mod outcome_job;
 mod oversized;
 mod page;
+mod rare_line;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dripfeed_job::BucketName;
 use dripfeed_store::Bell;
@@ -13,6 +13,7 @@ use super::blocked::Blocked;
 use super::outcome_job::OutcomeJob;
 use super::oversized::Oversized;
 use super::page::{NextOutcomes, PAGE};
+use super::rare_line::RareLine;
 use crate::admission::admission_request::Origin;
 use crate::admission::{Admission, RefusalReason};
 use crate::bucket::{Bucket, Buckets};
@@ -26,8 +27,6 @@ const TOGETHER: usize = 32 << 10;
 const LEAST_WAIT: Duration = Duration::from_millis(200);
 /// A message is sent when the first comes; one that was lost delays by that.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two lines about a bucket that isn't configured.
-const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 /// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +51,8 @@ pub struct OutcomeCourier {
     news: Bell,
     /// How many are submitted together.
     at_once: usize,
-    /// When the log last had a line about a bucket that isn't there.
-    warned: Option<Instant>,
+    /// About a bucket that isn't there.
+    warning: RareLine,
     oversized: Oversized,
 }
 
@@ -67,7 +66,7 @@ impl OutcomeCourier {
             after: String::new(),
             news,
             at_once: 1,
-            warned: None,
+            warning: RareLine::default(),
             oversized: Oversized::default(),
         }
     }
@@ -150,8 +149,7 @@ impl OutcomeCourier {
     }
 
     fn warn_of_missing(&mut self, to: &BucketName) {
-        if self.warned.is_none_or(|warned| warned.elapsed() >= BETWEEN_LINES) {
-            self.warned = Some(Instant::now());
+        if self.warning.is_due() {
             let bucket = self.from.name();
             tracing::warn!(
                 %bucket, %to,

@@ -1,19 +1,15 @@
 //! Outcome jobs that are larger than `capacity_bytes` of their target bucket. They wait until that is raised, and are
 //! counted in each pass over the outbox, for metrics, the API and the doctor.
 
-use std::time::{Duration, Instant};
-
 use dripfeed_job::BucketName;
 use dripfeed_store::Script;
 
+use super::rare_line::RareLine;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
 
 static NOTE: Script = Script::new("note_oversized", SHARED, include_str!("note_oversized.lua"));
-
-/// Between two lines of the log.
-const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 #[derive(Default)]
 pub(super) struct Oversized {
@@ -21,16 +17,15 @@ pub(super) struct Oversized {
     found: u64,
     /// What Redis has; None: another process may have written it.
     noted: Option<u64>,
-    warned: Option<Instant>,
+    warning: RareLine,
 }
 
 impl Oversized {
     pub(super) fn add(&mut self, from: &BucketName, found: &[BucketName]) {
         self.found += found.len() as u64;
         if let Some(to) = found.first()
-            && self.warned.is_none_or(|warned| warned.elapsed() >= BETWEEN_LINES)
+            && self.warning.is_due()
         {
-            self.warned = Some(Instant::now());
             tracing::warn!(
                 bucket = %from, %to,
                 "outcome jobs are larger than the capacity_bytes of their target bucket and wait in the outbox; raise \

@@ -65,8 +65,8 @@ async fn without_keys_an_unknown_host_name_is_refused() {
     let harness = Harness::start().await;
     let endpoint = Endpoint::from_shared(format!("http://{}", harness.address)).unwrap();
     let called = endpoint.clone().origin("http://evil.example".parse().unwrap()).connect().await.unwrap();
-    let told = refused(RateLimiterClient::new(called).should_forward_request(asked()).await, Code::PermissionDenied);
-    assert!(told.contains("intake.hosts"), "{told}");
+    let detail = refused(RateLimiterClient::new(called).should_forward_request(asked()).await, Code::PermissionDenied);
+    assert!(detail.contains("intake.hosts"), "{detail}");
     let ours = endpoint.origin("http://localhost".parse().unwrap()).connect().await.unwrap();
     refused(RateLimiterClient::new(ours).should_forward_request(asked()).await, Code::NotFound);
 }

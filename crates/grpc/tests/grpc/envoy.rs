@@ -126,8 +126,8 @@ async fn unsupported_fields_are_refused() {
         (vec![descriptor(&[("remote_address", "here")])], "descriptors[0].entries[0]"),
         (vec![descriptor(&[("a", "b"); 129])], "descriptors[0].entries"),
     ] {
-        let told = refused(client.should_rate_limit(request(&bad)).await, Code::InvalidArgument);
-        assert!(told.starts_with(&format!("{place}: ")), "{told}");
+        let detail = refused(client.should_rate_limit(request(&bad)).await, Code::InvalidArgument);
+        assert!(detail.starts_with(&format!("{place}: ")), "{detail}");
     }
     let unknown = RateLimitRequest { domain: "mail".to_owned(), ..request(&[descriptor(&[])]) };
     refused(client.should_rate_limit(unknown).await, Code::NotFound);

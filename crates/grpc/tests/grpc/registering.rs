@@ -68,13 +68,13 @@ async fn a_published_client_registers_a_service_and_checks() {
 async fn an_invalid_registration_is_refused() {
     let harness = Harness::start().await;
     let mut client = harness.limiter().await;
-    let told = refused(client.register_service(rule(1, 10, 8)).await, Code::InvalidArgument);
-    assert!(told.starts_with("rule.rate.unit: 8 is not a valid unit"), "{told}");
+    let detail = refused(client.register_service(rule(1, 10, 8)).await, Code::InvalidArgument);
+    assert!(detail.starts_with("rule.rate.unit: 8 is not a valid unit"), "{detail}");
     refused(client.register_service(rule(0, 10, 1)).await, Code::InvalidArgument);
     client.register_service(rules("shop", &limit(2))).await.unwrap();
     let leases = json!({ "policies": [{ "id": "a", "tiers": [{ "kind": "concurrent", "limit": 1, "lease": "1s" }] }] });
-    let told = refused(client.register_service(rules("shop", &leases)).await, Code::InvalidArgument);
-    assert!(told.starts_with("rules: policies[0].tiers[0]: "), "{told}");
+    let detail = refused(client.register_service(rules("shop", &leases)).await, Code::InvalidArgument);
+    assert!(detail.starts_with("rules: policies[0].tiers[0]: "), "{detail}");
     let kept = harness.services.rules(&"shop".parse().unwrap()).unwrap().unwrap();
     assert_eq!(kept.document(), &limit(2));
     refused(client.register_service(rules("a/b", &limit(2))).await, Code::NotFound);
@@ -167,6 +167,6 @@ async fn a_check_has_a_bounded_number_of_headers() {
     harness.register(limit(1)).await;
     let headers = (0..129).map(|n| (format!("x-{n}"), String::new())).collect();
     let many = ShouldForwardsRequestRequest { headers, ..of_shop("alice") };
-    let told = refused(harness.limiter().await.should_forward_request(many).await, Code::InvalidArgument);
-    assert!(told.starts_with("headers: more than 128"), "{told}");
+    let detail = refused(harness.limiter().await.should_forward_request(many).await, Code::InvalidArgument);
+    assert!(detail.starts_with("headers: more than 128"), "{detail}");
 }

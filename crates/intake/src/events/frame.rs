@@ -84,8 +84,11 @@ impl<'r> Frame<'r> {
                 continue;
             };
             frame.summary.add(state);
-            if frame.attention.count(state) && !all {
-                urgent.push(state);
+            let Urgency { problems, warnings } = state.urgency();
+            frame.attention.problems += problems;
+            frame.attention.warnings += warnings;
+            if !all && problems + warnings > 0 {
+                urgent.push((problems, state));
             }
             let is_wanted = wanted.iter().any(|wanted| wanted == name.as_str());
             if all || is_wanted {
@@ -96,24 +99,14 @@ impl<'r> Frame<'r> {
             }
         }
         // By name among those with as many problems.
-        urgent.sort_by_key(|state| Reverse(state.urgency().problems));
-        frame.attention.buckets = urgent.into_iter().take(MOST_URGENT).map(Row).collect();
+        urgent.sort_by_key(|(problems, _)| Reverse(*problems));
+        frame.attention.buckets = urgent.into_iter().take(MOST_URGENT).map(|(_, state)| Row(state)).collect();
         frame
     }
 
     /// As a server-sent event.
     pub(super) fn event(&self) -> Result<String, serde_json::Error> {
         Ok(format!("event: frame\ndata: {}\n\n", serde_json::to_string(self)?))
-    }
-}
-
-impl Attention<'_> {
-    /// Whether it needs an operator.
-    fn count(&mut self, state: &BucketState) -> bool {
-        let Urgency { problems, warnings } = state.urgency();
-        self.problems += problems;
-        self.warnings += warnings;
-        problems + warnings > 0
     }
 }
 

@@ -9,15 +9,17 @@ use super::{faults, most_lines};
 
 pub const SCRIPTS: [&str; 3] = ["handed_over", "next_outcomes", "note_oversized"];
 
+/// Whose bucket `work` has outcome jobs for `events`.
+async fn service(upstream: &Upstream) -> Service {
+    let work = "[buckets.work]\non_outcome = { bucket = \"events\", outcomes = [\"delivered\"] }";
+    let events = "[buckets.events]\nupstream = \"http://127.0.0.1:1/\"";
+    Service::new(&format!("{work}\nupstream = \"{}\"\n{events}\n", upstream.url())).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_outcome_is_handed_over_once_whatever_redis_answers() {
     let upstream = Upstream::willing().await;
-    let service = Service::new(&format!(
-        "[buckets.work]\nupstream = \"{}\"\non_outcome = {{ bucket = \"events\", outcomes = [\"delivered\"] }}\n\
-         [buckets.events]\nupstream = \"http://127.0.0.1:1/\"\n",
-        upstream.url()
-    ))
-    .await;
+    let service = service(&upstream).await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
     let fast = [&url, "redis.response_timeout=300ms", "processor.buckets=[\"work\"]"];
@@ -45,12 +47,7 @@ async fn each_outcome_is_handed_over_once_whatever_redis_answers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outcome_jobs_that_never_fit_are_counted_whatever_redis_answers() {
     let upstream = Upstream::willing().await;
-    let service = Service::new(&format!(
-        "[buckets.work]\nupstream = \"{}\"\non_outcome = {{ bucket = \"events\", outcomes = [\"delivered\"] }}\n\
-         [buckets.events]\nupstream = \"http://127.0.0.1:1/\"\n",
-        upstream.url()
-    ))
-    .await;
+    let service = service(&upstream).await;
     // No configuration may have so little.
     let events = buckets::open(&service.redis, buckets::settings("events")).await;
     events.apply_overrides(&buckets::changed("capacity_bytes", "64B")).await.expect("a change");
