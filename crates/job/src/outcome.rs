@@ -88,8 +88,8 @@ impl Outcome {
             Self { result, reason: None, status: Some(status), attempts, caller, answer: None }
                 if caller.as_deref().is_none_or(is_a_word) =>
             {
-                let caller = caller.iter().map(|caller| format!(" {caller}")).collect::<String>();
-                format!("{result} {status} {attempts}{caller}")
+                let (before, caller) = caller.as_ref().map_or(("", ""), |caller| (" ", caller));
+                format!("{result} {status} {attempts}{before}{caller}")
             }
             // Strings and numbers always serialize.
             _ => serde_json::to_string(self).unwrap_or_default(),

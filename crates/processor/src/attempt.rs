@@ -5,6 +5,7 @@ mod spans;
 
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use dripfeed_bucket::{BucketSettings, ClaimedJob, FailedCall, Feedback, Permit, Replica, Settlement};
 use dripfeed_job::{Job, Retry, Verdict};
@@ -18,21 +19,27 @@ use crate::call::{self, CallBounds, CallResult};
 use crate::lane_context::LaneContext;
 
 /// Takes one job to the end of this attempt.
-pub(crate) async fn run(context: &LaneContext, replica: &Replica, taken: ClaimedJob) {
+pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, taken: ClaimedJob) -> impl Future<Output = ()> + Send {
+    // Taken apart before the future begins, which would hold the whole beside its parts.
     let ClaimedJob { claim, permit, job } = taken;
-    let mut span = job.as_ref().ok().and_then(|job| spans::begin(context, &claim, job));
-    let trace = span.as_ref().map(ActiveSpan::context);
-    context.metrics().taken(claim.id(), trace.map(|context| context.trace));
-    let (settlement, feedback) = match job {
-        Ok(job) => {
-            let (begun, failures) = (Instant::now(), claim.failures());
-            let ended = unbroken(attempt(context, &job, failures, permit, span.as_mut())).await;
-            ended.unwrap_or_else(|| judged(context, CallResult::panicked(), &job, failures, begun, span.as_mut()))
-        }
-        Err(unreadable) => (uncalled(&unreadable), Feedback::default()),
-    };
-    drop(span);
-    settle::settle(context, replica, claim, settlement, feedback, trace).await;
+    async move {
+        let context = &*context;
+        let mut span = job.as_ref().ok().and_then(|job| spans::begin(context, &claim, job)).map(Box::new);
+        let trace = span.as_ref().map(|span| span.context());
+        context.metrics().taken(claim.id(), trace.map(|context| context.trace));
+        let (settlement, feedback) = match &job {
+            Ok(job) => {
+                let (begun, failures) = (Instant::now(), claim.failures());
+                let ended = unbroken(attempt(context, job, failures, permit, span.as_deref_mut())).await;
+                ended.unwrap_or_else(|| {
+                    judged(context, CallResult::panicked(), job, failures, begun, span.as_deref_mut())
+                })
+            }
+            Err(unreadable) => (uncalled(unreadable), Feedback::default()),
+        };
+        drop((span, job));
+        settle::settle(context, &replica, claim, settlement, feedback, trace).await;
+    }
 }
 
 async fn attempt(
@@ -138,8 +145,8 @@ fn last_of(retry: &Retry, why: &str) -> String {
 
 /// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone. None:
 /// it panicked.
-async fn unbroken<T>(attempt: impl Future<Output = T>) -> Option<T> {
-    AssertUnwindSafe(attempt).catch_unwind().await.ok()
+fn unbroken<T>(attempt: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+    AssertUnwindSafe(attempt).catch_unwind().map(Result::ok)
 }
 
 /// For what can't be sent at all.

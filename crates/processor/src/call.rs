@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
+use futures::FutureExt as _;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
@@ -52,26 +53,22 @@ pub(crate) struct CallResult {
 ///
 /// # Errors
 /// When this machine couldn't make the call: then nothing was sent.
-pub(crate) async fn call(
+pub(crate) fn call(
     client: &HttpClient,
     request: Request<Full<Bytes>>,
     bounds: CallBounds,
-) -> Result<CallResult, LocalShortage> {
+) -> impl Future<Output = Result<CallResult, LocalShortage>> + Send {
     // Dropping the exchange closes its connection: an upstream that is late, or drips, holds nothing of ours.
-    match timeout(bounds.time, exchange(client, request, bounds)).await {
+    timeout(bounds.time, exchange(client.request(request), bounds)).map(move |ended| match ended {
         Ok(Ok(called)) => Ok(called),
         Ok(Err(NoAnswer::Unmade(shortage))) => Err(shortage),
         Ok(Err(missed)) => Ok(CallResult::missed(&missed)),
         Err(_) => Ok(CallResult::missed(&NoAnswer::Late(bounds.time))),
-    }
+    })
 }
 
-async fn exchange(
-    client: &HttpClient,
-    request: Request<Full<Bytes>>,
-    bounds: CallBounds,
-) -> Result<CallResult, NoAnswer> {
-    let (head, body) = client.request(request).await?.into_parts();
+async fn exchange(sent: legacy::ResponseFuture, bounds: CallBounds) -> Result<CallResult, NoAnswer> {
+    let (head, body) = sent.await?.into_parts();
     let body = read(body, bounds).await?;
     Ok(CallResult::answered(&head, &body))
 }

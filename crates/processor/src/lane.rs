@@ -208,7 +208,7 @@ impl Lane {
                     quiet_since = Instant::now();
                     for taken in jobs {
                         let (context, replica) = (Arc::clone(&self.context), replica.clone());
-                        attempts.spawn(async move { attempt::run(&context, &replica, taken).await });
+                        attempts.spawn(attempt::run(context, replica, taken));
                     }
                     if let Some(idle) = idle {
                         self.wait(replica, &idle).await;

@@ -57,7 +57,7 @@ pub(crate) async fn until_needed(
             () = context.stopping() => return None,
         }
         announcements.skip();
-        if context.bucket().level().await.is_ok_and(|level| level > 0) {
+        if Box::pin(context.bucket().level()).await.is_ok_and(|level| level > 0) {
             return None;
         }
     }

@@ -4,9 +4,10 @@ mod fragment;
 mod parts;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use redis::{Cmd, ToRedisArgs};
+use redis::{Cmd, RedisWrite as _, ToRedisArgs};
 
 pub use fragment::{Fragment, Fragments};
 use parts::{BrokenNeeds, ScriptParts};
@@ -102,6 +103,12 @@ impl Call<'_> {
     /// Adds the next `ARGV`: text, a number, or bytes by reference (`&body[..]`).
     pub fn arg(&mut self, arg: impl ToRedisArgs) -> &mut Self {
         self.cmd.arg(arg);
+        self
+    }
+
+    /// Adds the next `ARGV` as it is shown, without a text in between.
+    pub fn shown(&mut self, arg: impl fmt::Display) -> &mut Self {
+        self.cmd.write_arg_fmt(arg);
         self
     }
 

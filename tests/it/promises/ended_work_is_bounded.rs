@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, BucketSettings, Cancel, ClaimedJob, Closed, Opened, Replica, Take, WhenDeadFull};
+use dripfeed_bucket::{
+    Bucket, BucketSettings, Cancel, ClaimedJob, Closed, Opened, Replica, Settlement, Take, WhenDeadFull,
+};
+use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Ending, JobId};
 use dripfeed_tests::buckets::{self, buried, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
@@ -58,6 +61,25 @@ async fn as_many_outcomes_are_forgotten_as_are_added() {
         deliver_many(&replica, 2000).await;
         assert_eq!(outcomes(&redis).await.0, 100);
     }
+    // One at a time, of those that ended together.
+    for _ in 0..5 {
+        submit_many(&bucket, 1, "x").await;
+        deliver_many(&replica, 1).await;
+        assert_eq!(outcomes(&redis).await.0, 100);
+    }
+    // Those with long answers as well.
+    let answer = AnswerBody::new(None, &[b'x'; 10_000], false);
+    for _ in 0..2 {
+        submit_many(&bucket, 50, "x").await;
+        let (taken, answer) = (take(&replica, 50).await, Some(answer.clone()));
+        let delivered = Settlement::Complete { status: 200, answer };
+        join_all(taken.into_iter().map(|taken| settle(&replica, taken, delivered.clone()))).await;
+        assert_eq!(outcomes(&redis).await.0, 100);
+    }
+    submit_many(&bucket, 100, "x").await;
+    deliver_many(&replica, 100).await;
+    let (count, bytes) = outcomes(&redis).await;
+    assert!(count == 100 && bytes < 10_000, "{count} outcomes of {bytes} bytes");
 }
 
 #[tokio::test]

@@ -220,27 +220,30 @@ impl Replica {
     ///
     /// # Errors
     /// As [`Replica::settle`].
-    pub async fn settle_with(
+    pub fn settle_with(
         &self,
         claim: Claim,
         settlement: Settlement,
         feedback: Feedback,
-    ) -> Result<Settled, BucketError> {
+    ) -> impl Future<Output = Result<Settled, BucketError>> + Send {
+        // Boxed before the future begins, which is as small as that then.
         let again = settlement.due_again();
-        let mut ended = EndedAttempt::new(claim, settlement, feedback);
+        let mut ended = Box::new(EndedAttempt::new(claim, settlement, feedback));
         let mut pause = FIRST_PAUSE_ALONE;
-        loop {
-            match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
-                Ok(settled) => {
-                    if let Some(after) = again {
-                        self.0.retries.add(after);
+        async move {
+            loop {
+                match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
+                    Ok(settled) => {
+                        if let Some(after) = again {
+                            self.0.retries.add(after);
+                        }
+                        return Ok(settled);
                     }
-                    return Ok(settled);
+                    Err(alone) => ended = alone,
                 }
-                Err(alone) => ended = *alone,
+                tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+                pause = (pause * 2).min(LONGEST_PAUSE_ALONE);
             }
-            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE_ALONE);
         }
     }
 

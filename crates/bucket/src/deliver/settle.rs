@@ -41,11 +41,12 @@ pub enum Settled {
 }
 
 /// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
-pub(crate) type Settlements = Batches<EndedAttempt, Result<Settled, Box<EndedAttempt>>>;
+/// (Boxed, as it is moved from hand to hand.)
+pub(crate) type Settlements = Batches<Box<EndedAttempt>, Result<Settled, Box<EndedAttempt>>>;
 
 pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
-    Batches::new(LIMITS, weigh, move |batch: Vec<EndedAttempt>| {
+    Batches::new(LIMITS, weigh, move |batch: Vec<Box<EndedAttempt>>| {
         let (redis_bucket, consumer, numbers) = (redis_bucket.clone(), consumer.clone(), numbers.clone());
         async move { redis_bucket.settle_in_parts(&consumer, &numbers, batch).await }
     })
@@ -53,7 +54,7 @@ pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlem
 
 /// What the script reads, sends or writes of it: a buried job is read whole, an element is sent, and what is kept of
 /// failed attempts is read and written again.
-fn weigh(ended: &EndedAttempt) -> usize {
+fn weigh(ended: &Box<EndedAttempt>) -> usize {
     let is_read = ended.claim.element.is_some() || matches!(ended.settlement, Settlement::Bury { .. });
     let failed = usize::try_from(ended.claim.failures.min(Keep::MOST_FAILED_ATTEMPTS)).unwrap_or(usize::MAX);
     let job = if is_read { ended.claim.size } else { 0 } + failed.saturating_mul(FAILED_BYTES);
@@ -72,7 +73,7 @@ impl RedisBucket {
         &self,
         consumer: &str,
         numbers: &AtomicU64,
-        batch: Vec<EndedAttempt>,
+        batch: Vec<Box<EndedAttempt>>,
     ) -> Vec<Result<Settled, Box<EndedAttempt>>> {
         let mut answers = Vec::with_capacity(batch.len());
         // The next is the last.
@@ -93,7 +94,7 @@ impl RedisBucket {
                 let rest = part.split_off(part.len() / 2);
                 parts.extend([rest, part]);
             } else {
-                answers.extend(part.into_iter().map(|ended| Err(Box::new(ended))));
+                answers.extend(part.into_iter().map(Err));
             }
         }
         answers
@@ -101,7 +102,7 @@ impl RedisBucket {
 
     /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
     /// error when the script failed time and again: it checks before it writes, so nothing was changed.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[EndedAttempt]) -> Result<Settled, StoreError> {
+    async fn settle(&self, consumer: &str, number: u64, batch: &[Box<EndedAttempt>]) -> Result<Settled, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
         let mut reported = false;
@@ -136,7 +137,7 @@ impl RedisBucket {
         }
     }
 
-    fn settle_call(&self, consumer: &str, number: u64, batch: &[EndedAttempt]) -> Call<'static> {
+    fn settle_call(&self, consumer: &str, number: u64, batch: &[Box<EndedAttempt>]) -> Call<'static> {
         let effective = self.effective_settings();
         let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![

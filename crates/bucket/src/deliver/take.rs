@@ -221,7 +221,7 @@ fn read(
             let (expired, redis_us, wait) = (reply.count()?, reply.count()?, reply.text()?);
             let wait = wait.parse().ok().map(Duration::from_micros);
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
-            let mut jobs = Vec::new();
+            let mut jobs = Vec::with_capacity(reply.len());
             while !reply.is_empty() {
                 jobs.push(read_job(&mut reply.array()?, kind, grant, redis_us / 1000, open_claims)?);
             }

@@ -184,8 +184,13 @@ impl Reply {
         }
     }
 
+    /// How many members are left.
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.members.len() == 0
+        self.len() == 0
     }
 
     /// An answer that begins with a word the Rust side doesn't know.

@@ -10,16 +10,17 @@ use super::spans;
 use crate::lane_context::LaneContext;
 
 /// `attempted` is the span of the attempt, where it has one.
-pub(super) async fn settle(
-    context: &LaneContext,
-    replica: &Replica,
+pub(super) fn settle<'a>(
+    context: &'a LaneContext,
+    replica: &'a Replica,
     claim: Claim,
     settlement: Settlement,
     feedback: Feedback,
     attempted: Option<TraceContext>,
-) {
+) -> impl Future<Output = ()> + Send {
     let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
-    let mut span = attempted.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement));
+    let mut span =
+        attempted.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement)).map(Box::new);
     let trace = attempted.map(|attempt| attempt.trace);
     let trace_id = trace.map(tracing::field::display);
     let is_retry = matches!(settlement, Settlement::Retry { .. });
@@ -45,27 +46,31 @@ pub(super) async fn settle(
         }
         Settlement::Requeue => None,
     };
-    match replica.settle_with(claim, settlement, feedback).await {
-        Ok(Settled::Recorded) => {
-            if let Some(ending) = ending {
-                context.metrics().ended(job, ending, trace);
+    // What the future needs of them is in here.
+    let recorded = replica.settle_with(claim, settlement, feedback);
+    async move {
+        match recorded.await {
+            Ok(Settled::Recorded) => {
+                if let Some(ending) = ending {
+                    context.metrics().ended(job, ending, trace);
+                }
+                if is_retry {
+                    context.metrics().retried();
+                }
             }
-            if is_retry {
-                context.metrics().retried();
+            Ok(Settled::Fenced) => {
+                fail(span.as_deref_mut(), "another replica has claimed the job");
+                // The lane reports it once for all of them.
+                tracing::debug!(%bucket, %job, trace_id, "this replica was declared dead; the job was requeued");
             }
-        }
-        Ok(Settled::Fenced) => {
-            fail(span.as_mut(), "another replica has claimed the job");
-            // The lane reports it once for all of them.
-            tracing::debug!(%bucket, %job, trace_id, "this replica was declared dead; the job was requeued");
-        }
-        Err(error) => {
-            fail(span.as_mut(), &error.to_string());
-            let error = &error as &dyn Error;
-            tracing::error!(
-                %bucket, %job, error, trace_id,
-                "could not record the result of an attempt; the job will be requeued"
-            );
+            Err(error) => {
+                fail(span.as_deref_mut(), &error.to_string());
+                let error = &error as &dyn Error;
+                tracing::error!(
+                    %bucket, %job, error, trace_id,
+                    "could not record the result of an attempt; the job will be requeued"
+                );
+            }
         }
     }
 }

@@ -22,6 +22,9 @@ const JOB_ID: HeaderName = HeaderName::from_static("dripfeed-job-id");
 const BUCKET: HeaderName = HeaderName::from_static("dripfeed-bucket");
 const ATTEMPT: HeaderName = HeaderName::from_static("dripfeed-attempt");
 
+/// As many as most requests have, which need no more room then: ours, and a few of the caller and the upstream.
+const COMMON_HEADERS: usize = 12;
+
 /// What no request can carry. Jobs that came through the intake never have it; an entry added by hand may.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("the job's {0} is not valid in a request")]
@@ -59,7 +62,7 @@ pub(crate) fn build(
 
 /// What the job brings, then what the upstream is configured with, then our own: the later wins.
 fn headers(job: &Job, attempt: u32, bucket: &BucketName, upstream: &Upstream) -> Result<HeaderMap, Unsendable> {
-    let mut headers = HeaderMap::with_capacity(16);
+    let mut headers = HeaderMap::with_capacity(COMMON_HEADERS);
     for (name, value) in job.headers.iter() {
         headers.append(name.clone(), value.clone());
     }
