@@ -14,7 +14,6 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper_util::client::legacy;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use thiserror::Error;
@@ -22,7 +21,7 @@ use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
 
 use crate::local_shortage::LocalShortage;
-use crate::upstream::connector::HttpClient;
+use crate::upstream::http_client::{HttpClient, RequestError};
 use crate::upstream::root_certs;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -59,7 +58,7 @@ pub(crate) fn call(
     bounds: CallBounds,
 ) -> impl Future<Output = Result<CallResult, LocalShortage>> + Send {
     // Dropping the exchange closes its connection: an upstream that is late, or drips, holds nothing of ours.
-    timeout(bounds.time, exchange(client.request(request), bounds)).map(move |ended| match ended {
+    timeout(bounds.time, exchange(client, request, bounds)).map(move |ended| match ended {
         Ok(Ok(called)) => Ok(called),
         Ok(Err(NoAnswer::Unmade(shortage))) => Err(shortage),
         Ok(Err(missed)) => Ok(CallResult::missed(&missed)),
@@ -67,9 +66,17 @@ pub(crate) fn call(
     })
 }
 
-async fn exchange(sent: legacy::ResponseFuture, bounds: CallBounds) -> Result<CallResult, NoAnswer> {
-    let (head, body) = sent.await?.into_parts();
-    let body = read(body, bounds).await?;
+async fn exchange(
+    client: &HttpClient,
+    request: Request<Full<Bytes>>,
+    bounds: CallBounds,
+) -> Result<CallResult, NoAnswer> {
+    let (answer, connection) = client.request(request).await?;
+    let (head, body) = answer.into_parts();
+    let (body, is_whole) = read(body, bounds).await?;
+    if is_whole {
+        connection.keep();
+    }
     Ok(CallResult::answered(&head, &body))
 }
 
@@ -79,7 +86,8 @@ struct ReadBody {
     truncated: bool,
 }
 
-async fn read(mut body: Incoming, bounds: CallBounds) -> Result<ReadBody, hyper::Error> {
+/// And whether that was all that came: an answer that is left unread closes its connection.
+async fn read(mut body: Incoming, bounds: CallBounds) -> Result<(ReadBody, bool), hyper::Error> {
     let most_kept = usize::try_from(bounds.kept.min(bounds.read)).unwrap_or(usize::MAX);
     let mut kept = Vec::new();
     let mut seen = 0;
@@ -89,12 +97,11 @@ async fn read(mut body: Incoming, bounds: CallBounds) -> Result<ReadBody, hyper:
         kept.extend_from_slice(&data[..room.min(data.len())]);
         seen += data.len() as u64;
         if seen > bounds.read {
-            // Leaving a body unread closes its connection.
-            break;
+            return Ok((ReadBody { kept, truncated: true }, false));
         }
     }
     let truncated = seen > kept.len() as u64;
-    Ok(ReadBody { kept, truncated })
+    Ok((ReadBody { kept, truncated }, true))
 }
 
 impl CallResult {
@@ -190,24 +197,20 @@ impl NoAnswer {
     }
 }
 
-impl From<legacy::Error> for NoAnswer {
-    fn from(error: legacy::Error) -> Self {
-        if error.is_connect() {
-            if causes(&error).any(|cause| cause.is::<Elapsed>()) {
-                return Self::Unconnected;
-            }
-            if let Some(shortage) = LocalShortage::behind(&error) {
-                return Self::Unmade(shortage);
-            }
-            let why = told(&error);
-            return Self::Unreached(match root_certs::remedy(&error) {
-                Some(remedy) => format!("{why}; {remedy}"),
-                None => why,
-            });
-        }
-        match causes(&error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
-            Some(error) if error.is_parse() => Self::Garbled(error.to_string()),
-            _ => Self::Cut(told(&error)),
+impl From<RequestError> for NoAnswer {
+    fn from(error: RequestError) -> Self {
+        let why = told(&error);
+        match error {
+            RequestError::Unconnected(_) if causes(&error).any(|cause| cause.is::<Elapsed>()) => Self::Unconnected,
+            RequestError::Unconnected(_) => match LocalShortage::behind(&error) {
+                Some(shortage) => Self::Unmade(shortage),
+                None => Self::Unreached(match root_certs::remedy(&error) {
+                    Some(remedy) => format!("{why}; {remedy}"),
+                    None => why,
+                }),
+            },
+            RequestError::Unanswered(error) if error.is_parse() => Self::Garbled(error.to_string()),
+            RequestError::Unanswered(_) => Self::Cut(why),
         }
     }
 }
@@ -224,7 +227,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 }
 
 /// What lies below the client's own words, which say only where it failed.
-fn told(error: &legacy::Error) -> String {
+fn told(error: &RequestError) -> String {
     let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
     words.dedup();
     words.join(": ")

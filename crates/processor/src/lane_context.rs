@@ -11,7 +11,8 @@ use crate::local_shortage::ShortageBackoff;
 use crate::metrics::LaneMetrics;
 use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
-use crate::upstream::connector::{Connector, HttpClient};
+use crate::upstream::connector::Connector;
+use crate::upstream::http_client::HttpClient;
 
 pub(crate) struct LaneContext {
     bucket: Bucket,

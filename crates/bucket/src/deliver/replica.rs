@@ -228,7 +228,7 @@ impl Replica {
     ) -> impl Future<Output = Result<Settled, BucketError>> + Send {
         // Boxed before the future begins, which is as small as that then.
         let again = settlement.due_again();
-        let mut ended = Box::new(EndedAttempt::new(claim, settlement, feedback));
+        let mut ended = EndedAttempt::boxed(claim, settlement, feedback);
         let mut pause = FIRST_PAUSE_ALONE;
         async move {
             loop {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use dripfeed_store::{Call, StoreError};
 
 use self::arguments::{complete, job, mean_us, packed_calls, packed_ends, verb};
-pub(crate) use self::ended_attempt::EndedAttempt;
+pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
 pub use self::ended_attempt::{FailedCall, Feedback, Settlement};
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
@@ -41,12 +41,11 @@ pub enum Settled {
 }
 
 /// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
-/// (Boxed, as it is moved from hand to hand.)
-pub(crate) type Settlements = Batches<Box<EndedAttempt>, Result<Settled, Box<EndedAttempt>>>;
+pub(crate) type Settlements = Batches<BoxedAttempt, Result<Settled, BoxedAttempt>>;
 
 pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
     let numbers = Arc::new(AtomicU64::new(0));
-    Batches::new(LIMITS, weigh, move |batch: Vec<Box<EndedAttempt>>| {
+    Batches::new(LIMITS, weigh, move |batch: Vec<BoxedAttempt>| {
         let (redis_bucket, consumer, numbers) = (redis_bucket.clone(), consumer.clone(), numbers.clone());
         async move { redis_bucket.settle_in_parts(&consumer, &numbers, batch).await }
     })
@@ -54,7 +53,7 @@ pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlem
 
 /// What the script reads, sends or writes of it: a buried job is read whole, an element is sent, and what is kept of
 /// failed attempts is read and written again.
-fn weigh(ended: &Box<EndedAttempt>) -> usize {
+fn weigh(ended: &BoxedAttempt) -> usize {
     let is_read = ended.claim.element.is_some() || matches!(ended.settlement, Settlement::Bury { .. });
     let failed = usize::try_from(ended.claim.failures.min(Keep::MOST_FAILED_ATTEMPTS)).unwrap_or(usize::MAX);
     let job = if is_read { ended.claim.size } else { 0 } + failed.saturating_mul(FAILED_BYTES);
@@ -73,8 +72,8 @@ impl RedisBucket {
         &self,
         consumer: &str,
         numbers: &AtomicU64,
-        batch: Vec<Box<EndedAttempt>>,
-    ) -> Vec<Result<Settled, Box<EndedAttempt>>> {
+        batch: Vec<BoxedAttempt>,
+    ) -> Vec<Result<Settled, BoxedAttempt>> {
         let mut answers = Vec::with_capacity(batch.len());
         // The next is the last.
         let mut parts = vec![batch];
@@ -102,7 +101,7 @@ impl RedisBucket {
 
     /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
     /// error when the script failed time and again: it checks before it writes, so nothing was changed.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[Box<EndedAttempt>]) -> Result<Settled, StoreError> {
+    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Settled, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
         let mut reported = false;
@@ -137,7 +136,7 @@ impl RedisBucket {
         }
     }
 
-    fn settle_call(&self, consumer: &str, number: u64, batch: &[Box<EndedAttempt>]) -> Call<'static> {
+    fn settle_call(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Call<'static> {
         let effective = self.effective_settings();
         let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![

@@ -1,8 +1,10 @@
-//! HTTP clients of upstreams. Upstreams with the same trusted authorities and address rules share a client, and with it
-//! the connections to each host. Headers, timeouts and signatures belong to calls, not to connections.
+//! HTTP clients of upstreams. Upstreams of one origin with the same trusted authorities and address rules share a
+//! client, and with it the connections. Headers, timeouts and signatures belong to calls, not to connections.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
+
+use http::uri::{Authority, Scheme};
 
 use crate::upstream::Upstream;
 use crate::upstream::root_certs::RootCerts;
@@ -26,30 +28,45 @@ impl Reach {
     }
 }
 
-/// Those that are in use. Few: an installation knows few authorities.
-pub(super) struct SharedClients<C>(Arc<Mutex<Known<C>>>);
+/// Where connections of a client lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) reach: Reach,
+    scheme: Option<Scheme>,
+    authority: Option<Authority>,
+}
 
-type Known<C> = Vec<(Reach, Weak<C>)>;
+impl Origin {
+    pub(super) fn of(upstream: &Upstream) -> Self {
+        let (scheme, authority) = (upstream.url().scheme().cloned(), upstream.url().authority().cloned());
+        Self { reach: Reach::of(upstream), scheme, authority }
+    }
+}
 
-impl<C> SharedClients<C> {
+/// What several upstreams use, by what they have in common; as long as one uses it.
+pub(super) struct Shared<K, T>(Arc<Mutex<Known<K, T>>>);
+
+type Known<K, T> = Vec<(K, Weak<T>)>;
+
+impl<K: PartialEq, T> Shared<K, T> {
     pub(super) fn none_yet() -> Self {
         Self(Arc::default())
     }
 
-    pub(super) fn get(&self, reach: Reach, make: impl FnOnce(&Reach) -> C) -> Arc<C> {
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|(_, client)| client.strong_count() > 0);
-        let known = clients.iter().find(|(known, _)| *known == reach).and_then(|(_, client)| client.upgrade());
+    pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> T) -> Arc<T> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, one)| one.strong_count() > 0);
+        let known = all.iter().find(|(known, _)| *known == key).and_then(|(_, one)| one.upgrade());
         known.unwrap_or_else(|| {
-            let client = Arc::new(make(&reach));
-            clients.push((reach, Arc::downgrade(&client)));
-            client
+            let one = Arc::new(make(&key));
+            all.push((key, Arc::downgrade(&one)));
+            one
         })
     }
 }
 
-/// The same clients.
-impl<C> Clone for SharedClients<C> {
+/// The same ones.
+impl<K, T> Clone for Shared<K, T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -62,18 +79,20 @@ mod tests {
     use crate::upstream::tests::settings;
     use crate::upstream::{Upstream, UpstreamSettings};
 
-    fn reach(settings: UpstreamSettings) -> Reach {
-        Reach::of(&Upstream::new(settings).unwrap())
+    fn origin(settings: UpstreamSettings) -> Origin {
+        Origin::of(&Upstream::new(settings).unwrap())
     }
 
     #[test]
-    fn upstreams_share_a_client_when_they_trust_and_may_reach_the_same() {
-        let (clients, long) = (SharedClients::none_yet(), Duration::from_secs(77));
-        let client = |settings| clients.get(reach(settings), |_| ());
+    fn upstreams_share_a_client_when_they_are_one_origin_and_trust_and_may_reach_the_same() {
+        let (clients, long) = (Shared::none_yet(), Duration::from_secs(77));
+        let client = |settings| clients.get(origin(settings), |_| ());
         let one = client(settings("http://127.0.0.1:1/"));
-        let alike = UpstreamSettings { timeout: long, max_answer: 7, ..settings("http://127.0.0.1:2/") };
+        let alike = UpstreamSettings { timeout: long, max_answer: 7, ..settings("http://127.0.0.1:1/other") };
         assert!(Arc::ptr_eq(&one, &client(alike)));
         for stranger in [
+            settings("http://127.0.0.1:2/"),
+            settings("https://127.0.0.1:1/"),
             UpstreamSettings { allow_private: false, ..settings("https://api.example/feed") },
             UpstreamSettings { connect_timeout: long, ..settings("http://127.0.0.1:1/") },
         ] {
@@ -83,8 +102,8 @@ mod tests {
 
     #[test]
     fn a_client_that_nobody_uses_is_dropped() {
-        let clients = SharedClients::none_yet();
-        let client = Arc::downgrade(&clients.get(reach(settings("http://127.0.0.1:1/")), |_| ()));
+        let clients = Shared::none_yet();
+        let client = Arc::downgrade(&clients.get(origin(settings("http://127.0.0.1:1/")), |_| ()));
         assert_eq!(client.strong_count(), 0);
     }
 }

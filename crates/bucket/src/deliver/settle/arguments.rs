@@ -7,12 +7,12 @@ use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Chain, Ending, Outcome};
 use dripfeed_store::Call;
 
-use super::ended_attempt::{EndedAttempt, Settlement};
+use super::ended_attempt::{BoxedAttempt, EndedAttempt, Settlement};
 use crate::deliver::take::Claim;
 use crate::settings::{BucketSettings, Leak};
 
 /// How the upstream took each call, and when its job was taken.
-pub(super) fn packed_calls(batch: &[Box<EndedAttempt>]) -> String {
+pub(super) fn packed_calls(batch: &[BoxedAttempt]) -> String {
     let called = batch.iter().filter(|ended| ended.was_called());
     called.map(|ended| format!("{} {} ", ended.reaction(), ended.claim.taken_ms)).collect()
 }
@@ -26,7 +26,7 @@ pub(super) fn job(call: &mut Call<'_>, claim: &Claim) {
 }
 
 /// The completed jobs of a batch: their bytes, in all and by caller, and the record of each.
-pub(super) fn complete(call: &mut Call<'_>, batch: &[Box<EndedAttempt>]) {
+pub(super) fn complete(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
     let completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
     let (mut freed, mut callers) = (0, BTreeMap::<_, (u64, u64)>::new());
     // What somebody else has added counts no bytes, and is no caller's.
@@ -62,7 +62,7 @@ fn record(
 }
 
 /// What is kept and which ends go elsewhere; where some do, also what each job says about that.
-pub(super) fn packed_ends(settings: &BucketSettings, batch: &[Box<EndedAttempt>]) -> String {
+pub(super) fn packed_ends(settings: &BucketSettings, batch: &[BoxedAttempt]) -> String {
     let mut packed = settings.packed_ends();
     if !settings.on_outcome.is_empty() {
         for claim in batch.iter().map(|ended| &ended.claim).filter(|claim| claim.chain != Chain::default()) {
@@ -102,7 +102,7 @@ pub(super) fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, faile
 }
 
 /// Of the attempts in which the upstream was called, in µs; 0 when none exists.
-pub(super) fn mean_us(batch: &[Box<EndedAttempt>]) -> u64 {
+pub(super) fn mean_us(batch: &[BoxedAttempt]) -> u64 {
     let called = || batch.iter().filter(|ended| ended.was_called());
     let calls = called().count() as u128;
     let sum: u128 = called().map(|ended| ended.lasted.as_micros()).sum();

@@ -73,10 +73,13 @@ pub(crate) struct EndedAttempt {
     pub(super) lasted: Duration,
 }
 
+/// As it is moved from queue to batch and on.
+pub(crate) type BoxedAttempt = Box<EndedAttempt>;
+
 impl EndedAttempt {
-    pub(crate) fn new(claim: Claim, settlement: Settlement, feedback: Feedback) -> Self {
+    pub(crate) fn boxed(claim: Claim, settlement: Settlement, feedback: Feedback) -> BoxedAttempt {
         let lasted = claim.taken_at.elapsed();
-        Self { claim, settlement, feedback, lasted }
+        Box::new(Self { claim, settlement, feedback, lasted })
     }
 
     /// How the upstream took the call, in the words of the script.

@@ -1,9 +1,14 @@
 //! How a connection to an upstream is made, and used again.
 
+use http::header::HOST;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
 use super::*;
+
+const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
 #[tokio::test]
 async fn a_tls_upstream_that_does_not_speak_tls_is_not_reached() {
     let server = Server::start(|mut stream| async move {
@@ -48,7 +53,7 @@ async fn connecting_has_its_own_time_limit() {
 
 #[tokio::test]
 async fn an_upstream_that_closes_a_quiet_connection_costs_no_attempt() {
-    let server = Server::saying("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    let server = Server::saying(EMPTY).await;
     let client = client(settings(&server.url));
     for calls in 1..=20 {
         assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
@@ -62,7 +67,7 @@ async fn a_connection_serves_many_calls() {
     let server = Server::start(|mut stream| async move {
         for _ in 0..3 {
             read_head(&mut stream).await;
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+            let _ = stream.write_all(EMPTY).await;
         }
     })
     .await;
@@ -71,4 +76,59 @@ async fn a_connection_serves_many_calls() {
         assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
     }
     assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_request_has_its_path_and_its_host() {
+    let (heads, mut seen) = mpsc::channel(2);
+    let server = Server::start(move |mut stream| {
+        let heads = heads.clone();
+        async move {
+            heads.send(read_head(&mut stream).await).await.unwrap();
+            let _ = stream.write_all(EMPTY).await;
+        }
+    })
+    .await;
+    let client = client(settings(&server.url));
+    let url = format!("{}a/b?c=d", server.url);
+    let host = server.url.trim_start_matches("http://").trim_end_matches('/');
+    call_with(&client, &url, BOUNDS).await;
+    let head = seen.recv().await.unwrap();
+    assert!(head.starts_with("POST /a/b?c=d HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains(&format!("host: {host}\r\n")), "{head}");
+    // One that is configured wins.
+    let request = Request::post(&server.url).header(HOST, "other.example").body(Full::default()).unwrap();
+    call(&client, request, BOUNDS).await.unwrap();
+    let head = seen.recv().await.unwrap();
+    assert!(head.starts_with("POST / HTTP/1.1\r\n") && head.contains("host: other.example\r\n"), "{head}");
+}
+
+#[tokio::test]
+async fn a_quiet_connection_is_closed() {
+    let server = Server::start(|mut stream| async move {
+        read_head(&mut stream).await;
+        let _ = stream.write_all(EMPTY).await;
+        let _ = stream.read(&mut [0]).await;
+    })
+    .await;
+    let client = client(settings(&server.url));
+    assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    assert!(timeout(Duration::from_mins(1), server.until_done()).await.is_ok(), "it is kept");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_connection_whose_request_is_still_being_sent() {
+    let server = Server::start(|mut stream| async move {
+        read_head(&mut stream).await;
+        let _ = stream.write_all(EMPTY).await;
+        // Of a body nothing is read.
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let client = client(settings(&server.url));
+    let large = Full::new(Bytes::from(vec![b'x'; 32 << 20]));
+    let request = Request::post(&server.url).body(large).unwrap();
+    assert_eq!(status(&call(&client, request, BOUNDS).await.unwrap()), 200);
+    assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    assert_eq!(server.connections(), 2);
 }

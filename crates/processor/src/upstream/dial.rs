@@ -1,0 +1,133 @@
+//! Makes connections to upstreams, to no address that isn't allowed.
+//!
+//! Redirects, proxies from the environment and decompression aren't supported. TLS is rustls with ring.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+use std::{io, vec};
+
+use http::Uri;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower::timeout::Timeout;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service as _, ServiceExt as _};
+
+use crate::local_shortage::shortage_of_files;
+use crate::upstream::Upstream;
+use crate::upstream::shared_clients::Reach;
+use crate::upstream::ssrf::is_public;
+
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Makes connections that trust, and may reach, the same.
+pub(super) struct Dial(BoxCloneSyncService<Uri, Connection, BoxError>);
+
+impl Dial {
+    pub(super) fn new(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reach) -> Self {
+        let allow_private = reach.allow_private;
+        let names = tower::service_fn(move |name| resolve(name, allow_private));
+        let mut tcp = HttpConnector::new_with_resolver(names);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        let tls = match reach.root_certs.roots() {
+            None => tls.with_webpki_roots(),
+            Some(roots) => tls.with_root_certificates(roots),
+        };
+        let tls = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.with_no_client_auth())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        Self(BoxCloneSyncService::new(Timeout::new(tls, reach.connect_timeout)))
+    }
+
+    /// To the host and port of a URL.
+    pub(super) async fn connect(&self, url: Uri) -> Result<Connection, BoxError> {
+        self.0.clone().oneshot(url).await
+    }
+}
+
+impl Upstream {
+    /// Whether its name currently resolves to a private address that isn't allowed. Each connection checks again,
+    /// because DNS may change.
+    pub async fn has_private_address(&self) -> bool {
+        let name = self.url().host().and_then(|host| host.parse::<Name>().ok());
+        let Some(name) = name.filter(|_| !self.allow_private()) else { return false };
+        match timeout(self.connect_timeout(), look_up(&name)).await {
+            Ok(Ok(found)) => found.iter().any(|at| !is_public(at.ip())),
+            _ => false,
+        }
+    }
+}
+
+/// The addresses of a name, less those that are not to be called. What is left is what is connected to: the name isn't
+/// looked up again in between.
+async fn resolve(name: Name, allow_private: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
+    let found = look_up(&name).await?;
+    let called: Vec<_> = found.iter().copied().filter(|at| allow_private || is_public(at.ip())).collect();
+    if called.is_empty() && !found.is_empty() {
+        return Err(io::Error::other(PrivateName(name.to_string())));
+    }
+    Ok(called.into_iter())
+}
+
+/// A name that can't be looked up for want of files looks like one that doesn't exist. When there are files again by
+/// the time this is looked at, the name is looked up once more.
+async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
+    for _ in 0..2 {
+        if let Ok(found) = GaiResolver::new().call(name.clone()).await {
+            return Ok(found.collect());
+        }
+        if let Some(shortage) = shortage_of_files() {
+            return Err(shortage);
+        }
+    }
+    Ok(GaiResolver::new().call(name.clone()).await?.collect())
+}
+
+#[derive(Debug, Error)]
+#[error("{0} has only private addresses, and `allow_private` is false")]
+struct PrivateName(String);
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_not_connected_to() {
+        let name: Name = "localhost".parse().unwrap();
+        let refused = resolve(name.clone(), false).await.unwrap_err();
+        assert!(refused.to_string().contains("only private addresses"), "{refused}");
+        assert!(resolve(name, true).await.unwrap().count() > 0);
+    }
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_known_before_it_is_called() {
+        use crate::upstream::UpstreamSettings;
+        use crate::upstream::tests::settings;
+        for (url, allow_private, is_private) in [
+            ("http://localhost:1/", false, true),
+            ("http://localhost:1/", true, false),
+            ("http://name.invalid/", false, false),
+        ] {
+            let upstream = Upstream::new(UpstreamSettings { allow_private, ..settings(url) }).unwrap();
+            assert_eq!(upstream.has_private_address().await, is_private, "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_number_that_only_the_resolver_takes_for_an_address_is_checked_as_well() {
+        assert!(resolve("127.1".parse().unwrap(), false).await.is_err());
+    }
+}
