@@ -15,7 +15,8 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use thiserror::Error;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
 use crate::upstream::dial::Dial;
@@ -37,8 +38,6 @@ pub(crate) enum RequestError {
     Unanswered(#[from] hyper::Error),
 }
 
-type Requests = SendRequest<Full<Bytes>>;
-
 /// Of one scheme, host and port.
 pub(crate) struct HttpClient {
     dial: Arc<Dial>,
@@ -48,10 +47,16 @@ pub(crate) struct HttpClient {
     kept: Arc<KeptConnections>,
 }
 
-/// The connection of a call, until its answer has been read.
+/// The connection of a call, until its answer has been read. Closed when dropped, also where the upstream has not read
+/// the request.
 pub(crate) struct UsedConnection {
-    requests: Requests,
+    connection: Connection,
     kept: Arc<KeptConnections>,
+}
+
+struct Connection {
+    requests: SendRequest<Full<Bytes>>,
+    task: AbortOnDropHandle<()>,
 }
 
 impl HttpClient {
@@ -70,10 +75,9 @@ impl HttpClient {
         let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
-        while let Some(requests) = self.kept.take() {
-            let mut used = UsedConnection { requests, kept: Arc::clone(&self.kept) };
-            match used.requests.try_send_request(request).await {
-                Ok(answer) => return Ok((answer, used)),
+        while let Some(mut connection) = self.kept.take() {
+            match connection.requests.try_send_request(request).await {
+                Ok(answer) => return Ok((answer, self.used(connection))),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(error.into_error().into()),
@@ -81,35 +85,50 @@ impl HttpClient {
             }
         }
         // Apart, as it is rare: so each call takes less memory.
-        let mut used = UsedConnection { requests: Box::pin(self.connect()).await?, kept: Arc::clone(&self.kept) };
-        let answer = used.requests.send_request(request).await?;
-        Ok((answer, used))
+        let mut connection = Box::pin(self.connect()).await?;
+        let answer = connection.requests.send_request(request).await?;
+        Ok((answer, self.used(connection)))
     }
 
-    async fn connect(&self) -> Result<Requests, RequestError> {
+    fn used(&self, connection: Connection) -> UsedConnection {
+        UsedConnection { connection, kept: Arc::clone(&self.kept) }
+    }
+
+    async fn connect(&self) -> Result<Connection, RequestError> {
         let connection = self.dial.connect(self.url.clone()).await.map_err(RequestError::Unconnected)?;
         let (requests, connection) = http1::Builder::new().max_buf_size(READ_BUFFER).handshake(connection).await?;
         // Its end is seen by who sends a request.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(requests)
+        let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
+        Ok(Connection { requests, task })
     }
 }
 
 impl UsedConnection {
     /// For the next call, once the whole answer has been read.
     pub(crate) fn keep(self) {
-        let Self { mut requests, kept } = self;
-        if requests.is_ready() {
-            return kept.put(requests);
+        let Self { mut connection, kept } = self;
+        if connection.requests.is_ready() {
+            return kept.put(connection);
         }
-        if !requests.is_closed() {
-            // The request is still being sent.
+        if !connection.requests.is_closed() {
+            // The request is still being sent. An upstream that never reads it holds nothing for long.
             tokio::spawn(async move {
-                if requests.ready().await.is_ok() {
-                    kept.put(requests);
+                if let Ok(Ok(())) = timeout(IDLE_TIMEOUT, connection.requests.ready()).await {
+                    kept.put(connection);
                 }
             });
         }
+    }
+}
+
+impl Connection {
+    fn is_quiet_too_long(&self, since: Instant) -> bool {
+        self.requests.is_closed() || since.elapsed() >= IDLE_TIMEOUT
+    }
+
+    /// One that nothing is under way on, as its protocol closes it.
+    fn close(self) {
+        self.task.detach();
     }
 }
 
@@ -131,28 +150,29 @@ struct KeptConnections(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    connections: Vec<(Requests, Instant)>,
+    connections: Vec<(Connection, Instant)>,
     /// Whether a task closes those that are quiet.
     is_watched: bool,
 }
 
 impl KeptConnections {
-    fn take(&self) -> Option<Requests> {
+    fn take(&self) -> Option<Connection> {
         let mut kept = self.locked();
-        while let Some((requests, since)) = kept.connections.pop() {
-            if requests.is_ready() && since.elapsed() < IDLE_TIMEOUT {
-                return Some(requests);
+        while let Some((connection, since)) = kept.connections.pop() {
+            if connection.requests.is_ready() && !connection.is_quiet_too_long(since) {
+                return Some(connection);
             }
+            connection.close();
         }
         None
     }
 
-    fn put(self: &Arc<Self>, requests: Requests) {
+    fn put(self: &Arc<Self>, connection: Connection) {
         let mut kept = self.locked();
         if kept.connections.len() >= MOST_IDLE {
-            return;
+            return connection.close();
         }
-        kept.connections.push((requests, Instant::now()));
+        kept.connections.push((connection, Instant::now()));
         if !kept.is_watched {
             kept.is_watched = true;
             tokio::spawn(close_quiet(Arc::downgrade(self)));
@@ -162,7 +182,8 @@ impl KeptConnections {
     /// Whether some are left.
     fn close_quiet(&self) -> bool {
         let mut kept = self.locked();
-        kept.connections.retain(|(requests, since)| !requests.is_closed() && since.elapsed() < IDLE_TIMEOUT);
+        let quiet = kept.connections.extract_if(.., |(connection, since)| connection.is_quiet_too_long(*since));
+        quiet.for_each(|(connection, _)| connection.close());
         kept.is_watched = !kept.connections.is_empty();
         kept.is_watched
     }

@@ -116,19 +116,46 @@ async fn a_quiet_connection_is_closed() {
     assert!(timeout(Duration::from_mins(1), server.until_done()).await.is_ok(), "it is kept");
 }
 
-#[tokio::test]
-async fn nobody_waits_for_a_connection_whose_request_is_still_being_sent() {
-    let server = Server::start(|mut stream| async move {
+/// Answers the head of a request, and reads nothing of its body.
+async fn unread(answer: &'static [u8]) -> Server {
+    Server::start(move |mut stream| async move {
         read_head(&mut stream).await;
-        let _ = stream.write_all(EMPTY).await;
-        // Of a body nothing is read.
+        let _ = stream.write_all(answer).await;
         std::future::pending::<()>().await;
     })
-    .await;
+    .await
+}
+
+/// A request that no socket buffers whole, and what ends when nobody has it any more.
+fn large_request(url: &str) -> (Request<Full<Bytes>>, mpsc::Receiver<()>) {
+    struct Held(Vec<u8>, #[expect(dead_code, reason = "dropped with it")] mpsc::Sender<()>);
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    let (holder, gone) = mpsc::channel(1);
+    let body = Bytes::from_owner(Held(vec![b'x'; 32 << 20], holder));
+    (Request::post(url).body(Full::new(body)).unwrap(), gone)
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_connection_whose_request_is_still_being_sent() {
+    let server = unread(EMPTY).await;
     let client = client(settings(&server.url));
-    let large = Full::new(Bytes::from(vec![b'x'; 32 << 20]));
-    let request = Request::post(&server.url).body(large).unwrap();
+    let (request, mut gone) = large_request(&server.url);
     assert_eq!(status(&call(&client, request, BOUNDS).await.unwrap()), 200);
     assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
     assert_eq!(server.connections(), 2);
+    assert!(timeout(Duration::from_mins(1), gone.recv()).await.is_ok(), "the request is kept for an upstream");
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_read_is_given_up_with_its_answer() {
+    let server = unread(b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\nand no more").await;
+    let client = client(settings(&server.url));
+    let (request, mut gone) = large_request(&server.url);
+    let called = call(&client, request, CallBounds { time: SOON, ..BOUNDS }).await.unwrap();
+    assert_eq!(called.class, "timeout");
+    assert!(timeout(Duration::from_mins(1), gone.recv()).await.is_ok(), "the request is kept for an upstream");
 }
