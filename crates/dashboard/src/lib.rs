@@ -14,7 +14,7 @@ pub mod frame {
     pub use crate::live::redis_turn::RedisTurn;
     pub use crate::model::bucket::{Bucket, Frame, Pace, Replica, Row, Summary, Totals};
     pub use crate::model::redis::Redis;
-    pub use crate::parts::attention::{Notice, of_bucket, of_redis, of_unavailable, sort};
+    pub use crate::parts::attention::{Notice, counts, of_bucket, of_redis, of_unavailable, sort, title};
     pub use crate::parts::leak::{State, Why, empties};
     pub use crate::parts::numbers;
 }

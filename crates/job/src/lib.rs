@@ -25,6 +25,7 @@ pub use chain::{Chain, OutcomeTargets};
 pub use group::Group;
 pub use names::{BadBucketName, BucketName, JobId};
 pub use outcome::answer::{UpstreamAnswer, Verdict};
+pub use outcome::last_status::LastStatus;
 pub use outcome::retry::Retry;
 pub use outcome::state::JobState;
 pub use outcome::{Ending, Outcome, rate_limit, retry_after};

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod failed_attempt;
+pub mod last_status;
 pub mod outcome_job;
 pub mod rate_limit;
 pub mod retry;

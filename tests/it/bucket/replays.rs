@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dripfeed_bucket::*;
-use dripfeed_job::{JobId, Rate, Submission};
+use dripfeed_job::{JobId, LastStatus, Rate, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
@@ -66,6 +66,25 @@ async fn every_letter_that_matches_becomes_a_job_and_is_counted() {
         assert_eq!(letters(&bucket).await, others);
         let census = bucket.census().await.unwrap();
         assert_eq!((census.level, census.dead_replayed), (300, 300));
+    }
+}
+
+#[tokio::test]
+async fn letters_that_got_no_answer_are_replayed_without_those_that_got_one() {
+    let redis = TestRedis::start().await;
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 1000)).await;
+        die(&bucket, 2, "shop").await;
+        let replica = join(&bucket, "undertaker").await;
+        let answered = submit(&bucket, buckets::job("x")).await.id;
+        let reason = "no luck with \"status\":410".to_owned();
+        let refused = Settlement::Bury { reason, status: Some(410), answer: None, called: true };
+        settle(&replica, take_one(&replica).await, refused).await;
+        let unanswered = DeadFilter { status: Some(LastStatus::NoAnswer), ..NO_FILTER };
+        let id = start(&bucket, unanswered.clone(), None).await;
+        let replay = ended(&bucket, id).await;
+        assert_eq!((replay.filter, replay.total, replay.done), (unanswered, 2, 2));
+        assert_eq!(letters(&bucket).await, BTreeSet::from([answered]));
     }
 }
 

@@ -1,4 +1,4 @@
-use dripfeed_bucket::{Bucket, DeadFilter};
+use dripfeed_bucket::{Bucket, DeadFilter, Settlement};
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
 use dripfeed_tests::service::{Service, until};
 
@@ -8,11 +8,15 @@ const BUCKET: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 const GROUP: &str = "reason=gone&exact_reason=true&status=";
 
 async fn die(service: &Service, reasons: &[&str]) -> Bucket {
+    die_as(service, reasons.iter().map(|reason| buried(reason))).await
+}
+
+async fn die_as(service: &Service, ends: impl IntoIterator<Item = Settlement>) -> Bucket {
     let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));
     let replica = join(&bucket, "undertaker").await;
-    for reason in reasons {
+    for end in ends {
         submit(&bucket, buckets::job("x")).await;
-        settle(&replica, take_one(&replica).await, buried(reason)).await;
+        settle(&replica, take_one(&replica).await, end).await;
     }
     replica.leave().await.expect("Redis answers");
     bucket
@@ -36,6 +40,35 @@ async fn a_group_of_dead_letters_is_deleted_whole_and_nothing_else() {
     assert_eq!(deleted.headers["location"], next);
     assert!(reader.text(next).await.contains("Deleted 120: the reason “gone”."));
     assert!(reader.text("/buckets/b/dead").await.contains("gone for ever"));
+}
+
+#[tokio::test]
+async fn a_group_that_got_no_answer_is_deleted_and_replayed_without_those_of_its_reason_that_got_one() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    let refused = Settlement::Bury { reason: "gone".to_owned(), status: Some(410), answer: None, called: true };
+    let bucket = die_as(&service, [buried("gone"), refused.clone(), buried("gone")]).await;
+    let page = reader.text("/buckets/b/dead").await;
+    assert!(page.contains("of this group: no answer, the reason “gone”.") && page.contains("status=none"), "{page}");
+    let token = reader.token("/buckets/b/dead").await;
+    let group = format!("{token}reason=gone&exact_reason=true&status=none");
+    let deleted = reader.post("/buckets/b/dead/delete", &format!("{group}&confirm=delete")).await;
+    let next = "/buckets/b/dead?reason=gone&exact_reason=true&status=none&done=deleted&count=2";
+    assert_eq!(deleted.headers["location"], next);
+    assert!(reader.text(next).await.contains("Deleted 2: no answer, the reason “gone”."));
+
+    die_as(&service, [buried("gone")]).await;
+    let replayed = reader.post("/buckets/b/dead/replay", &group).await;
+    assert_eq!(
+        replayed.headers["location"],
+        "/buckets/b/dead?reason=gone&exact_reason=true&status=none&done=replaying"
+    );
+    until("it is replayed", async || reader.text("/buckets/b/dead").await.contains("1 of 1")).await;
+    assert!(reader.text("/buckets/b/dead").await.contains("gone, no answer"));
+    assert_eq!(reader.post("/buckets/b/dead/replay", &format!("{token}status=x")).await.status, 422);
+    let census = bucket.census().await.expect("Redis answers");
+    assert_eq!((census.dead, census.level), (1, 1));
 }
 
 #[tokio::test]

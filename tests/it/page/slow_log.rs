@@ -32,6 +32,24 @@ async fn slow_scripts_are_named_without_their_arguments() {
     drop(processor);
 }
 
+/// Redis cuts the source of a script in its log.
+#[tokio::test]
+async fn a_script_that_redis_did_not_know_is_named_too() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    set(&service, &["CONFIG", "SET", "slowlog-log-slower-than", "30"]).await;
+    until("its first run is named", async || {
+        set(&service, &["SCRIPT", "FLUSH"]).await;
+        intake.client().submit("b", SECRET).await.expect("an answer");
+        let state = reader.get("/v1/redis").await;
+        assert!(!String::from_utf8_lossy(&state.body).contains(SECRET), "{state:?}");
+        let commands = state.json()["servers"][0]["slow_commands"].as_array().expect("a list").clone();
+        commands.iter().any(|slow| slow["command"] == "eval" && slow["script"] == "admit")
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_redis_that_refuses_its_slow_log_is_shown_with_the_remedy() {
     let service = Service::new(BUCKET).await;

@@ -3,7 +3,7 @@
 pub(crate) mod dead_groups;
 
 use bytes::Bytes;
-use dripfeed_job::{JobId, Outcome};
+use dripfeed_job::{JobId, LastStatus, Outcome};
 use dripfeed_store::Call;
 use redis::Value;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct DeadFilter {
     /// or is equal to it.
     pub exact_reason: bool,
     /// Only letters with this last status.
-    pub status: Option<u16>,
+    pub status: Option<LastStatus>,
     pub caller: Option<String>,
     pub died_since_ms: Option<u64>,
     pub died_until_ms: Option<u64>,

@@ -31,6 +31,11 @@ pub struct Bucket {
     pub paused: bool,
     pub replicas: Vec<Replica>,
     pub totals: Totals,
+    /// Names of what needs an operator; an intake of an earlier version doesn't send these.
+    #[serde(default)]
+    pub problems: Vec<String>,
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Settings changed at run time, as in PATCH.
     pub changes: Value,
 }
@@ -136,6 +141,10 @@ pub struct Row {
     pub outbox_oversized: u64,
     pub paused: bool,
     pub replicas: u64,
+    #[serde(default)]
+    pub problems: Vec<String>,
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 impl Frame {
@@ -146,12 +155,14 @@ impl Frame {
     }
 
     /// Rows of buckets that need an operator: of the most urgent ones, where there are many buckets.
-    pub(crate) fn urgent(&self) -> Vec<Row> {
+    #[must_use]
+    pub fn urgent(&self) -> Vec<Row> {
         self.rows_of(&self.attention.buckets)
     }
 
     /// The problems and the warnings of all buckets.
-    pub(crate) fn notices(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn notices(&self) -> (u64, u64) {
         (self.attention.problems, self.attention.warnings)
     }
 
@@ -206,6 +217,8 @@ impl Bucket {
             outbox_oversized: self.outbox_oversized,
             paused: self.paused,
             replicas: self.replicas.len() as u64,
+            problems: self.problems.clone(),
+            warnings: self.warnings.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A background replay.
 
+use dripfeed_job::LastStatus;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -19,7 +20,7 @@ pub(crate) struct Replay {
 #[derive(Deserialize)]
 pub(crate) struct Filter {
     pub(crate) reason: Option<String>,
-    pub(crate) status: Option<u16>,
+    pub(crate) status: Option<LastStatus>,
     pub(crate) caller: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use dripfeed_job::LastStatus;
 use http::Method;
 use maud::{Markup, html};
 
@@ -30,11 +31,11 @@ pub(crate) fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, groups: &L
     html! {
         ul.groups {
             @for LetterGroup { reason, status, letters, last_died_at } in &groups.items {
-                @let status = status.map(|status| status.to_string());
-                @let group = wanted.group(reason, status.as_deref());
+                @let status = status.map_or(LastStatus::NoAnswer, LastStatus::Code);
+                @let group = wanted.group(reason, status);
                 li {
                     a href={ (path) (group.page(None)) } {
-                        strong { (status.as_deref().unwrap_or("no answer")) } " " (reason)
+                        strong { (status.described()) } " " (reason)
                     }
                     span.count { (numbers::count(*letters)) span.faint { ", the last " (when::ago(last_died_at)) } }
                     @if visitor.may("operate") { (actions(visitor, path, &group)) }

@@ -1,5 +1,6 @@
 //! The filter of dead letters to show, replay, delete or export.
 
+use dripfeed_job::LastStatus;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -39,11 +40,11 @@ impl DeadQuery {
     }
 
     /// Those of these letters that have one reason and status.
-    pub(crate) fn group(&self, reason: &str, status: Option<&str>) -> Self {
+    pub(crate) fn group(&self, reason: &str, status: LastStatus) -> Self {
         Self {
             reason: Some(reason.to_owned()),
             exact_reason: Some("true".to_owned()),
-            status: status.map(str::to_owned).or_else(|| self.status.clone()),
+            status: Some(status.to_string()),
             caller: self.caller.clone(),
             cursor: None,
         }
@@ -64,7 +65,8 @@ impl DeadQuery {
             let which = if is_exact { "the reason" } else { "a reason with" };
             format!("{which} “{reason}”")
         });
-        let status = given(&self.status).map(|status| format!("status {status}"));
+        let status = given(&self.status)
+            .map(|text| text.parse().map_or_else(|_| format!("status {text}"), LastStatus::described));
         let reason = reason.or_else(|| is_exact.then(|| "no reason".to_owned()));
         let caller = given(&self.caller).map(|caller| format!("of {caller}"));
         [status, reason, caller].into_iter().flatten().collect::<Vec<_>>().join(", ")

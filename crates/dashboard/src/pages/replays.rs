@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use dripfeed_job::LastStatus;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -50,8 +51,10 @@ pub(crate) async fn start(State(page): State<Dashboard>, Path(name): Path<String
 
 async fn started(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
     let mut filter = action.members(&["reason", "caller", "rate"]);
-    if let Some(status) = action.field("status").and_then(|status| status.parse::<u16>().ok()) {
-        filter.insert("status".to_owned(), json!(status));
+    if let Some(status) = action.field("status") {
+        // The API refuses what is no status: without it, letters of every status would be replayed.
+        let wanted = status.parse::<LastStatus>().map_or_else(|_| json!(status), |status| json!(status));
+        filter.insert("status".to_owned(), wanted);
     }
     if action.field("exact_reason") == Some("true") {
         filter.insert("exact_reason".to_owned(), json!(true));

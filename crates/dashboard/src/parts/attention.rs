@@ -6,9 +6,7 @@ use crate::model::bucket::Row;
 use crate::model::redis::Redis;
 use crate::parts::numbers;
 
-/// A throttle that is longer than this is worth a look.
-const LONG_HOLD_MS: u64 = 5 * 60_000;
-const NEARLY_FULL_PERCENT: u64 = 90;
+const ROOM: &str = "raise leak.rate or capacity, or slow its callers down";
 /// More than a person reads, and each frame may have them all.
 const MOST_SHOWN: usize = 20;
 
@@ -24,61 +22,51 @@ pub struct Notice {
     pub what_to_do: String,
 }
 
-impl Notice {
-    fn of(bucket: &Row, mood: &'static str, what: &str, what_to_do: &str) -> Self {
-        let link = format!("/buckets/{}", bucket.name);
-        let (what, what_to_do) = (what.to_owned(), what_to_do.to_owned());
-        Self { mood, subject: bucket.name.clone(), link, what, what_to_do }
-    }
-}
-
-/// For want of room: a bucket that leaks isn't full at each moment.
+/// Jobs are refused for want of room: a bucket that leaks isn't full at each moment.
 pub(crate) fn refuses(bucket: &Row) -> bool {
-    bucket.refused_per_s > 0.0 && numbers::percent(bucket.level, bucket.capacity) >= NEARLY_FULL_PERCENT
+    bucket.problems.iter().any(|problem| problem == "refusing")
 }
 
+/// The intake says what needs attention; here are the words for it.
 #[must_use]
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
-    let mut notices = Vec::new();
-    let mut add = |mood, what: &str, what_to_do: &str| notices.push(Notice::of(bucket, mood, what, what_to_do));
-    let full = numbers::percent(bucket.level, bucket.capacity);
-    if bucket.reason == "dead_full" {
-        add("bad", "stopped: its dead letters are at their maximum", "replay or delete dead letters");
+    let notice = |mood, name: &String| {
+        let (what, what_to_do) = words(name, bucket);
+        let page = if name == "dead_letters" { "/dead" } else { "" };
+        let link = format!("/buckets/{}{page}", bucket.name);
+        Notice { mood, subject: bucket.name.clone(), link, what, what_to_do: what_to_do.to_owned() }
+    };
+    let problems = bucket.problems.iter().map(|name| notice("bad", name));
+    problems.chain(bucket.warnings.iter().map(|name| notice("look", name))).collect()
+}
+
+fn words(name: &str, bucket: &Row) -> (String, &'static str) {
+    let waiting = || numbers::counted(bucket.level, "job waits", "jobs wait");
+    match name {
+        "dead_full" => ("stopped: its dead letters are at their maximum".to_owned(), "replay or delete dead letters"),
+        "outbox_full" => {
+            let what_to_do = "check that the buckets of its on_outcome have room, and that their upstreams answer";
+            ("stopped: its outbox is full".to_owned(), what_to_do)
+        }
+        "outbox_oversized" => {
+            let waiting = numbers::counted(bucket.outbox_oversized, "outcome job is", "outcome jobs are");
+            let what_to_do = "raise capacity_bytes of that bucket, or delete them from the outbox";
+            (format!("{waiting} larger than the bucket that on_outcome names"), what_to_do)
+        }
+        "no_processor" => {
+            (format!("no processor serves it, and {}", waiting()), "start one: dripfeed -c FILE processor")
+        }
+        "refusing" => ("full, and refuses jobs with 429".to_owned(), ROOM),
+        "nearly_full" => (format!("{} % full", numbers::percent(bucket.level, bucket.capacity)), ROOM),
+        "paused" => (format!("paused, and {}", waiting()), "resume it when the upstream is ready"),
+        "throttled" => {
+            let left = numbers::time(bucket.held_for_ms.unwrap_or(0));
+            (format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate")
+        }
+        "dead_letters" => (numbers::counted(bucket.dead, "dead letter", "dead letters"), "replay or delete them"),
+        // Of a later version of the intake.
+        other => (other.replace('_', " "), ""),
     }
-    if bucket.reason == "outbox_full" {
-        let what_to_do = "check that the buckets of its on_outcome have room, and that their upstreams answer";
-        add("bad", "stopped: its outbox is full", what_to_do);
-    }
-    if bucket.outbox_oversized > 0 {
-        let waiting = numbers::counted(bucket.outbox_oversized, "outcome job is", "outcome jobs are");
-        let what_to_do = "raise capacity_bytes of that bucket, or delete them from the outbox";
-        add("bad", &format!("{waiting} larger than the bucket that on_outcome names"), what_to_do);
-    }
-    if bucket.replicas == 0 && bucket.level > 0 {
-        let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");
-        add("bad", &format!("no processor serves it, and {waiting}"), "start one: dripfeed -c FILE processor");
-    }
-    if bucket.paused && bucket.level > 0 {
-        let waiting = numbers::counted(bucket.level, "job waits", "jobs wait");
-        add("look", &format!("paused, and {waiting}"), "resume it when the upstream is ready");
-    }
-    if bucket.held_for_ms.is_some_and(|ms| ms > LONG_HOLD_MS) {
-        let left = numbers::time(bucket.held_for_ms.unwrap_or(0));
-        add("look", &format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate");
-    }
-    if full >= NEARLY_FULL_PERCENT {
-        let refusing = refuses(bucket);
-        let what = if refusing { "full, and refuses jobs with 429".to_owned() } else { format!("{full} % full") };
-        let mood = if refusing { "bad" } else { "look" };
-        add(mood, &what, "raise leak.rate or capacity, or slow its callers down");
-    }
-    if bucket.dead > 0 {
-        let letters = numbers::counted(bucket.dead, "dead letter", "dead letters");
-        let mut notice = Notice::of(bucket, "look", &letters, "replay or delete them");
-        notice.link = format!("/buckets/{}/dead", bucket.name);
-        notices.push(notice);
-    }
-    notices
 }
 
 /// A bucket that can't be read now.
@@ -116,7 +104,8 @@ pub fn sort(notices: &mut [Notice]) {
 }
 
 /// How many are problems, and how many warnings.
-pub(crate) fn counts(notices: &[Notice]) -> (u64, u64) {
+#[must_use]
+pub fn counts(notices: &[Notice]) -> (u64, u64) {
     let problems = notices.iter().filter(|notice| notice.mood == "bad").count();
     (problems as u64, (notices.len() - problems) as u64)
 }
@@ -149,7 +138,8 @@ pub(crate) fn list_of(mut notices: Vec<Notice>, (problems, warnings): (u64, u64)
 }
 
 /// `1 problem, 2 warnings`
-fn title(problems: u64, warnings: u64) -> String {
+#[must_use]
+pub fn title(problems: u64, warnings: u64) -> String {
     let counted = [(problems, "problem", "problems"), (warnings, "warning", "warnings")];
     let counted = counted.into_iter().filter(|(number, ..)| *number > 0);
     counted.map(|(number, one, many)| numbers::counted(number, one, many)).collect::<Vec<_>>().join(", ")

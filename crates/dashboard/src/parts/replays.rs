@@ -1,5 +1,6 @@
 //! Background replays and their progress.
 
+use dripfeed_job::LastStatus;
 use maud::{Markup, html};
 
 use crate::model::replay::{Filter, Replay};
@@ -50,7 +51,7 @@ fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
 
 /// `gone, status 410, of shop`.
 fn what(filter: &Filter) -> String {
-    let status = filter.status.map(|status| format!("status {status}"));
+    let status = filter.status.map(LastStatus::described);
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));
     let parts: Vec<String> = [filter.reason.clone(), status, caller].into_iter().flatten().collect();
     if parts.is_empty() { "all dead letters".to_owned() } else { parts.join(", ") }

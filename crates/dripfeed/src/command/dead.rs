@@ -4,7 +4,7 @@ mod replays;
 
 use clap::{Args, Subcommand};
 use dripfeed_client::Client;
-use dripfeed_job::{BucketName, JobId, Rate};
+use dripfeed_job::{BucketName, JobId, LastStatus, Rate};
 use http::Method;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -71,9 +71,9 @@ struct FilterArgs {
     /// Only letters whose reason contains this text
     #[arg(long)]
     reason: Option<String>,
-    /// Only letters with this last upstream status
+    /// Only letters with this last upstream status; none: no answer came
     #[arg(long)]
-    status: Option<u16>,
+    status: Option<LastStatus>,
     /// Only letters of this caller
     #[arg(long)]
     caller: Option<String>,

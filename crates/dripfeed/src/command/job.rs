@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Cancel the job if it is waiting or parked
     #[arg(long)]
     cancel: bool,
+    /// Also show the payload of a job that hasn't ended, and what it says of the call; needs the scope `inspect`
+    #[arg(long, conflicts_with = "cancel")]
+    payload: bool,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -35,13 +38,26 @@ const COLUMNS: [Column; 12] = [
     ("ANSWER", |job| shown(job, "/outcome/body")),
 ];
 
-pub(super) async fn run(Arguments { bucket, id, cancel, connection }: &Arguments) -> Result<(), Failure> {
+/// With `--payload`.
+const PAYLOAD: [Column; 6] = [
+    ("CONTENT TYPE", |job| shown(job, "/payload/content_type")),
+    ("METHOD", |job| shown(job, "/payload/method")),
+    ("PATH", |job| shown(job, "/payload/path")),
+    ("HEADERS", |job| shown(job, "/payload/headers")),
+    ("BODY", |job| shown(job, "/payload/body")),
+    ("BODY BASE64", |job| shown(job, "/payload/body_base64")),
+];
+
+pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { bucket, id, cancel, payload, connection } = arguments;
     let server = connection.server()?;
     if *cancel {
         server.cancel(bucket, *id).await?;
     }
-    let job = serde_json::to_value(server.job(bucket, *id).await?).map_err(anyhow::Error::from)?;
+    let query = if *payload { "?payload=true" } else { "" };
+    let job = server.get(&format!("/v1/buckets/{bucket}/jobs/{id}{query}")).await?;
     match connection.output {
+        Format::Table if *payload => output::sheet(&[&COLUMNS[..], &PAYLOAD].concat(), &job)?,
         Format::Table => output::sheet(&COLUMNS, &job)?,
         Format::Json => output::json(&job)?,
     }

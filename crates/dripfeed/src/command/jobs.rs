@@ -2,11 +2,13 @@
 
 mod cancel;
 mod export;
+mod filter;
 pub(super) mod outcomes;
 
 use clap::{Args, Subcommand};
-use dripfeed_job::{BucketName, JobState};
+use dripfeed_job::BucketName;
 
+use self::filter::FilterArgs;
 use super::listing::print_pages;
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
@@ -16,22 +18,17 @@ use crate::output::{Column, shown};
 pub(crate) struct Arguments {
     /// Name of the bucket
     bucket: BucketName,
-    /// Only jobs in this state: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the
-    /// bucket]
-    #[arg(long)]
-    state: Option<JobState>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Only the job with this idempotency key, in any state; with --caller, that of this caller
+    #[arg(long, conflicts_with_all = ["cancel", "state", "older_than"])]
+    idempotency_key: Option<String>,
     /// Maximum number of jobs
     #[arg(long, default_value_t = 100, conflicts_with = "cancel")]
     limit: usize,
     /// Cancel all waiting and parked jobs that match, instead of listing them
     #[arg(long)]
     cancel: bool,
-    /// Cancel only jobs of this caller
-    #[arg(long, requires = "cancel")]
-    caller: Option<String>,
-    /// Cancel only jobs that were accepted at least this long ago, such as 10m
-    #[arg(long, requires = "cancel")]
-    older_than: Option<String>,
     /// Don't ask for confirmation
     #[arg(long, requires = "cancel")]
     yes: bool,
@@ -65,8 +62,9 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.cancel {
         return cancel::run(arguments).await;
     }
-    let Arguments { bucket, state, limit, connection, .. } = arguments;
-    let filters: Vec<_> = state.iter().map(|state| ("state", state.to_string())).collect();
+    let Arguments { bucket, filter, idempotency_key, limit, connection, .. } = arguments;
+    let mut filters = filter.pairs();
+    filters.extend(idempotency_key.iter().map(|key| ("idempotency_key", key.clone())));
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/jobs"));
     print_pages(server.list(&path, &filters, *limit), &COLUMNS, connection.output).await
 }

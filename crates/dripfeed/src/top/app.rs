@@ -4,7 +4,7 @@ mod keys;
 
 use std::time::{Duration, Instant};
 
-use dripfeed_dashboard::frame::{Frame, Pulse, Summary};
+use dripfeed_dashboard::frame::{self, Frame, Notice, Pulse, Row, Summary};
 
 use super::bucket_history::BucketHistory;
 use super::feed::{FeedEvent, Installation};
@@ -41,6 +41,10 @@ pub(super) struct App {
 pub(super) struct Latest {
     pub(super) at: String,
     pub(super) summary: Summary,
+    /// The problems and warnings of all buckets.
+    attention: (u64, u64),
+    /// Buckets that need a person, where the frame hasn't a row of each.
+    urgent: Vec<Row>,
     arrived: Instant,
 }
 
@@ -127,7 +131,10 @@ impl App {
         if !self.names.is_empty() {
             self.buckets.retain(|bucket| self.names.contains(&bucket.name));
         }
-        self.latest = Some(Latest { at: frame.at, summary: frame.summary, arrived: now });
+        let (problems, warnings) = frame.notices();
+        let attention = (problems + frame.unavailable.len() as u64, warnings);
+        let urgent = frame.urgent();
+        self.latest = Some(Latest { at: frame.at, summary: frame.summary, attention, urgent, arrived: now });
         let opened = self.opened.as_mut();
         if let Some(opened) = opened
             && let Some(row) = named(&self.buckets, &opened.name).and_then(|bucket| bucket.row.as_ref())
@@ -143,6 +150,21 @@ impl App {
         }
         let since = self.latest.as_ref().map_or(Duration::ZERO, |frame| now.saturating_duration_since(frame.arrived));
         if since < FRESH { Sight::Live } else { Sight::Stale { since } }
+    }
+
+    /// How many problems and warnings there are, also in buckets that aren't shown.
+    pub(super) fn attention(&self) -> (u64, u64) {
+        let (problems, warnings) = frame::counts(&self.installation.of_redis);
+        let of_buckets = self.latest.as_ref().map_or((0, 0), |latest| latest.attention);
+        (problems + of_buckets.0, warnings + of_buckets.1)
+    }
+
+    /// What needs a person of Redis and of the buckets that are shown; of the most urgent ones, if none is.
+    pub(super) fn notices(&self) -> Vec<Notice> {
+        let of_redis = self.installation.of_redis.iter().cloned();
+        let urgent = self.latest.iter().filter(|_| self.buckets.is_empty()).flat_map(|latest| &latest.urgent);
+        let shown = self.buckets.iter().flat_map(ShownBucket::notices);
+        of_redis.chain(shown).chain(urgent.flat_map(frame::of_bucket)).collect()
     }
 
     /// Those that the filter lets through.

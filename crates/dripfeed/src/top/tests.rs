@@ -27,7 +27,7 @@ fn bucket(name: &str, differs: &Json) -> Json {
             "accepted": 12_345, "refused": { "bucket_full": 17 }, "ended": { "delivered": 12_000, "dead": 5 },
             "recovered": 0, "dead_dropped": 0, "dead_replayed": 0,
         },
-        "changes": {},
+        "problems": [], "warnings": [], "changes": {},
     });
     for (member, value) in differs.as_object().unwrap() {
         bucket[member] = value.clone();
@@ -37,6 +37,18 @@ fn bucket(name: &str, differs: &Json) -> Json {
 
 /// An event of these buckets, with their whole states.
 fn frame(second: u8, buckets: &[Json]) -> Frame {
+    serde_json::from_value(event(second, buckets)).unwrap()
+}
+
+/// An event of more buckets than it has rows of; these need a person.
+fn of_many(second: u8, urgent: &[Json]) -> Frame {
+    let mut event = event(second, urgent);
+    event["attention"]["buckets"] = event["buckets"].take();
+    (event["buckets"], event["states"]) = (json!([]), json!([]));
+    serde_json::from_value(event).unwrap()
+}
+
+fn event(second: u8, buckets: &[Json]) -> Json {
     let columns = [
         "/name",
         "/level",
@@ -53,6 +65,8 @@ fn frame(second: u8, buckets: &[Json]) -> Frame {
         "/pace/reason",
         "/pace/held_for_ms",
         "/paused",
+        "/problems",
+        "/warnings",
     ];
     let row = |bucket: &Json| -> Json {
         let values = columns.iter().map(|column| bucket.pointer(column).unwrap().clone());
@@ -60,8 +74,9 @@ fn frame(second: u8, buckets: &[Json]) -> Frame {
     };
     let names = columns.iter().map(|column| column.rsplit('/').next().unwrap()).chain(["replicas"]);
     let sum = |member: &str| buckets.iter().map(|bucket| bucket[member].as_u64().unwrap()).sum::<u64>();
+    let count = |member: &str| buckets.iter().map(|bucket| bucket[member].as_array().unwrap().len()).sum::<usize>();
     let paused = buckets.iter().filter(|bucket| bucket["paused"] == true).count();
-    let frame = json!({
+    json!({
         "at": format!("2026-11-23T14:03:{second:02}.120Z"),
         "summary": {
             "buckets": buckets.len(), "level": sum("level"), "capacity": sum("capacity"), "dead": sum("dead"),
@@ -71,8 +86,8 @@ fn frame(second: u8, buckets: &[Json]) -> Frame {
         "buckets": buckets.iter().map(row).collect::<Vec<_>>(),
         "states": buckets,
         "unavailable": [],
-    });
-    serde_json::from_value(frame).unwrap()
+        "attention": { "problems": count("problems"), "warnings": count("warnings"), "buckets": [] },
+    })
 }
 
 /// Somebody looks at these buckets with a key that may operate.

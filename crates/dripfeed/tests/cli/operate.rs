@@ -69,7 +69,9 @@ fn what_cannot_be_meant_is_usage() {
         &["set", "mail", "speed=1"],
         &["jobs", "mail", "--cancel", "--yes"],
         &["jobs", "mail", "--cancel", "--caller", "x"],
-        &["jobs", "mail", "--caller", "x"],
+        &["jobs", "mail", "--idempotency-key", "x", "--older-than", "1h"],
+        &["jobs", "mail", "--cancel", "--idempotency-key", "x", "--yes"],
+        &["job", "mail", "1-0", "--payload", "--cancel"],
         &["history", "mail", "--window", "2h"],
         &["dead", "mail", "replay"],
         &["dead", "mail", "replay", "1-0", "--background"],
@@ -157,6 +159,10 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
 
     let id = run(&["push", "mail", "--body", "hello", "--delay", "1h"]).out.trim().to_owned();
     assert_eq!(json(&["job", "mail", &id])["state"], "waiting");
+    let payload = json(&["job", "mail", &id, "--payload"])["payload"].take();
+    assert_eq!(payload["body"], "hello", "{payload}");
+    assert!(run(&["job", "mail", &id, "--payload"]).out.contains("hello"));
+    assert!(!run(&["job", "mail", &id]).out.contains("hello"));
     json(&["push", "mail", "--body", "{}"]);
     json(&["push", "mail", "--body", "{}"]);
     let full = run(&["push", "mail", "--body", "{}"]);
@@ -169,6 +175,13 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     let in_state = |state: &str| json(&["jobs", "mail", "--state", state]).as_array().unwrap().len();
     assert_eq!((in_state("waiting"), in_state("parked")), (3, 1), "the delayed one doesn't wait for a turn");
     assert_eq!(json(&["jobs", "mail", "--limit", "2"]).as_array().unwrap().len(), 2);
+    let listed = |filter: &[&str]| json(&[&["jobs", "mail"], filter].concat()).as_array().unwrap().len();
+    assert_eq!(
+        (listed(&["--older-than", "1ms"]), listed(&["--older-than", "1h"]), listed(&["--caller", "shop"])),
+        (4, 0, 0)
+    );
+    assert_eq!(run(&["jobs", "mail", "--older-than", "1ms", "export"]).out.lines().count(), 4);
+    assert_eq!(run(&["jobs", "mail", "export", "--caller", "shop"]).out, "");
     assert_eq!(run(&["jobs", "mail", "--limit", "3"]).out.lines().count(), 4, "heads and three jobs");
     assert_eq!(json(&["pause", "mail"])["paused"], true);
     assert_eq!(json(&["resume", "mail"])["paused"], false);
@@ -179,7 +192,10 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     assert_eq!(tiers["changes"]["fair"]["tiers"][0]["burst"], 1000, "{tiers}");
     json(&["set", "mail", "fair.tiers="]);
     json(&["set", "mail", "fair.by=group"]);
-    let id = run(&["push", "mail", "--body", "x", "--priority", "high", "--group", "eu"]).out.trim().to_owned();
+    let high = ["push", "mail", "--body", "x", "--priority", "high", "--group", "eu", "--idempotency-key", "order-7"];
+    let id = run(&high).out.trim().to_owned();
+    assert_eq!(json(&["jobs", "mail", "--idempotency-key", "order-7"])[0]["id"], *id);
+    assert_eq!(listed(&["--idempotency-key", "order-8"]), 0);
     let job = json(&["job", "mail", &id]);
     assert_eq!((&job["priority"], &job["group"]), (&"high".into(), &"eu".into()), "{job}");
     json(&["set", "mail", "fair.by="]);

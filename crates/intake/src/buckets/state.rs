@@ -1,7 +1,7 @@
 //! The state of a bucket: level, rates and settings.
 
+mod needs;
 pub(crate) mod row;
-pub(crate) mod urgency;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use self::needs::Needs;
 use crate::openapi::rules::Policy;
 use crate::problem::Problem;
 use crate::request::time;
@@ -61,6 +62,14 @@ pub(crate) struct BucketState {
     /// Including replicas on standby.
     replicas: Vec<ReplicaState>,
     totals: Totals,
+    /// What needs an operator now: `dead_full` or `outbox_full` (calls are stopped for that), `outbox_oversized`,
+    /// `no_processor` (jobs wait, and no replica calls), `refusing` (it is nearly full, and jobs are refused).
+    #[schema(example = json!(["no_processor"]))]
+    pub(crate) problems: Vec<&'static str>,
+    /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %),
+    /// `dead_letters`.
+    #[schema(example = json!(["dead_letters"]))]
+    pub(crate) warnings: Vec<&'static str>,
     /// Settings changed at run time, by their PATCH names.
     #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     changes: Value,
@@ -126,6 +135,7 @@ impl BucketState {
     }
 
     fn at(name: BucketName, kind: &'static str, census: Census) -> Self {
+        let Needs { problems, warnings } = Needs::of(&census);
         let totals = Totals {
             accepted: census.accepted,
             refused: refused(&census.refused),
@@ -160,6 +170,8 @@ impl BucketState {
             paused: census.paused,
             replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
             totals,
+            problems,
+            warnings,
             changes: changes(&census.overrides),
         }
     }

@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 
 use crate::buckets::state::BucketState;
 use crate::buckets::state::row::{COLUMNS, Row};
-use crate::buckets::state::urgency::Urgency;
 use crate::readings::Reading;
 use crate::request::time;
 
@@ -39,10 +38,9 @@ pub(crate) struct Frame<'r> {
 /// What needs an operator.
 #[derive(Default, Serialize, ToSchema)]
 struct Attention<'r> {
-    /// Of all buckets: no replica for waiting jobs, jobs refused because the bucket is nearly full, calls stopped for
-    /// dead letters or outcome jobs, or outcome jobs larger than their target bucket.
+    /// How many `problems` all buckets have.
     problems: usize,
-    /// Of all buckets: paused with waiting jobs, throttled for more than 5 minutes, nearly full, or with dead letters.
+    /// How many `warnings` all buckets have.
     warnings: usize,
     /// With more than 1000 buckets, rows of at most 100 of them, those with problems first.
     #[schema(value_type = Vec<Vec<serde_json::Value>>)]
@@ -84,7 +82,7 @@ impl<'r> Frame<'r> {
                 continue;
             };
             frame.summary.add(state);
-            let Urgency { problems, warnings } = state.urgency();
+            let (problems, warnings) = (state.problems.len(), state.warnings.len());
             frame.attention.problems += problems;
             frame.attention.warnings += warnings;
             if !all && problems + warnings > 0 {

@@ -1,7 +1,7 @@
 //! A filter of dead letters as text.
 
 use dripfeed_bucket::DeadFilter;
-use dripfeed_job::Rate;
+use dripfeed_job::{LastStatus, Rate};
 
 use crate::request::time;
 
@@ -10,7 +10,7 @@ pub(crate) fn described(filter: &DeadFilter, rate: Option<Rate>) -> String {
     let which = if filter.exact_reason { "the reason" } else { "a reason with" };
     let reason = filter.reason.as_ref().map(|reason| format!("{which} `{reason}`"));
     let parts = [
-        filter.status.map(|status| format!("status {status}")),
+        filter.status.map(LastStatus::described),
         filter.caller.as_ref().map(|caller| format!("of {caller}")),
         filter.died_since_ms.map(|ms| format!("since {}", time::show(ms))),
         filter.died_until_ms.map(|ms| format!("until {}", time::show(ms))),

@@ -14,7 +14,7 @@ use crate::buckets::audit;
 use crate::intake::Intake;
 use crate::jobs::job::JobOutcome;
 use crate::jobs::payload::{self, Header};
-use crate::openapi::{parameters, responses};
+use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath};
 use crate::request::body::Unused;
@@ -32,8 +32,8 @@ pub(crate) struct DeadLettersQuery {
     /// `true`: only reasons equal to this text.
     #[param(value_type = Option<bool>)]
     exact_reason: Option<String>,
-    /// Only letters with this last upstream status.
-    #[param(value_type = Option<u16>, minimum = 100, maximum = 599)]
+    /// Only letters with this last upstream status; `none`: no answer came.
+    #[param(value_type = Option<formats::LastStatus>, inline, required = false)]
     status: Option<String>,
     /// Only jobs of this caller.
     caller: Option<String>,
@@ -57,10 +57,7 @@ impl DeadLettersQuery {
         Ok(DeadFilter {
             reason: text(&self.reason),
             exact_reason: pagination::parsed("exact_reason", self.exact_reason.as_deref())?.unwrap_or(false),
-            status: pagination::param("status", self.status.as_deref(), |text| {
-                let status = text.parse().ok().filter(|status| (100..600).contains(status));
-                status.ok_or_else(|| "use 100 to 599".to_owned())
-            })?,
+            status: pagination::parsed("status", self.status.as_deref())?,
             caller: text(&self.caller),
             died_since_ms: pagination::time_ms("since", self.since.as_deref())?,
             died_until_ms: pagination::time_ms("until", self.until.as_deref())?,

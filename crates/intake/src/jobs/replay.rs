@@ -7,10 +7,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use dripfeed_auth::{Operate, Scope, Waiter};
 use dripfeed_bucket::{Admission, Admitted, Bucket, DeadFilter, Judgement, Replayed, ReplayedMany};
-use dripfeed_job::Rate;
+use dripfeed_job::{LastStatus, Rate};
 use http::{HeaderMap, header};
-use serde::de::{Error as _, Unexpected};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::buckets::audit;
@@ -149,10 +148,9 @@ pub(crate) struct ReplayRequest {
     /// Only reasons equal to this text.
     #[serde(default)]
     exact_reason: bool,
-    /// Only letters with this last upstream status.
-    #[serde(default, deserialize_with = "status")]
-    #[schema(minimum = 100, maximum = 599)]
-    status: Option<u16>,
+    /// Only letters with this last upstream status; `none`: no answer came.
+    #[schema(value_type = Option<formats::LastStatus>, inline)]
+    status: Option<LastStatus>,
     /// Only jobs of this caller.
     caller: Option<String>,
     /// Only jobs dead-lettered at or after this time (RFC 3339).
@@ -166,15 +164,6 @@ pub(crate) struct ReplayRequest {
     /// The rate of the replay, such as `10/s`; by default the bucket's rate.
     #[schema(value_type = Option<formats::Rate>, inline)]
     rate: Option<Rate>,
-}
-
-fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
-    match Option::deserialize(deserializer)? {
-        Some(status @ (..100 | 600..)) => {
-            Err(D::Error::invalid_value(Unexpected::Unsigned(u64::from(status)), &"a status from 100 to 599"))
-        }
-        usable => Ok(usable),
-    }
 }
 
 impl From<ReplayRequest> for DeadFilter {

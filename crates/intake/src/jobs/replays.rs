@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::{Operate, Read};
 use dripfeed_bucket::{Bucket, BucketError, ReplayId, ReplayTask};
-use dripfeed_job::{BucketName, Rate};
+use dripfeed_job::{BucketName, LastStatus, Rate};
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -144,8 +144,8 @@ struct ReplayFilter {
     #[schema(required)]
     reason: Option<String>,
     exact_reason: bool,
-    #[schema(required)]
-    status: Option<u16>,
+    #[schema(value_type = Option<formats::LastStatus>, inline, required)]
+    status: Option<LastStatus>,
     #[schema(required)]
     caller: Option<String>,
     #[schema(required)]

@@ -2,7 +2,7 @@
 
 use dripfeed_job::{chain, duration, group, idempotency, priority, rate, share, size};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 const TIME: &str = concat!(
@@ -38,3 +38,16 @@ formats! {
     Group: group::PATTERN, "tenant-17";
     OutcomeTargets: chain::PATTERN, "events,mail";
 }
+
+/// A number, or `none`.
+pub(crate) struct LastStatus;
+
+impl PartialSchema for LastStatus {
+    fn schema() -> RefOr<Schema> {
+        let code = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(100)).maximum(Some(599));
+        let none = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["none"]));
+        OneOfBuilder::new().item(code).item(none).examples([404]).into()
+    }
+}
+
+impl ToSchema for LastStatus {}

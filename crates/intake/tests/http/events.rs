@@ -1,7 +1,7 @@
 use axum::body::{Body, BodyDataStream};
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use futures::StreamExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tower::ServiceExt as _;
 
@@ -69,6 +69,11 @@ async fn frames_follow_what_happens() {
     let later = frames.until(|frame| frame["summary"]["paused"] == 1).await;
     assert_eq!((column(&later, "b", "level"), column(&later, "b", "reason")), (&1.into(), &"paused".into()));
     assert_eq!(later["states"].as_array().unwrap().len(), 1);
+    let expected = (&json!(["no_processor"]), &json!(["paused"]));
+    assert_eq!((column(&later, "b", "problems"), column(&later, "b", "warnings")), expected);
+    let state = harness.get("/v1/buckets/b").await.json();
+    assert_eq!((&state["problems"], &state["warnings"]), expected);
+    assert_eq!((&later["attention"]["problems"], &later["attention"]["warnings"]), (&json!(1), &json!(1)));
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ impl SlowCommand {
         };
         let is_of_a_name = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
         let command: String = word(0).to_lowercase().chars().filter(is_of_a_name).take(LONGEST_NAME).collect();
-        let script = command.starts_with("evalsha").then(|| script::named(&word(1))).flatten();
+        let script = command.starts_with("eval").then(|| script::named(&word(1))).flatten();
         Some(Self { at_s: u64::try_from(*at).ok()?, took_us: u64::try_from(*took).ok()?, command, script })
     }
 }
@@ -66,6 +66,14 @@ mod tests {
     use crate::script::Script;
 
     static SCRIPT: Script = Script::new("slow", &[], "return 'slow'");
+    static LONG: Script = Script::new(
+        "long",
+        &[],
+        concat!(
+            "-- A script that is longer than what the slow log shows of an argument: Redis cuts it after 128 bytes, and says ",
+            "how many more there are.\nreturn 'long'"
+        ),
+    );
 
     fn entry(words: &[&str]) -> Value {
         let text = |text: &&str| Value::BulkString(text.as_bytes().to_vec());
@@ -81,6 +89,10 @@ mod tests {
         let known = entry(&["EVALSHA", SCRIPT.sha1(), "1", "key", "secret"]);
         assert_eq!(SlowCommand::of(&known), slow("evalsha", Some("slow")));
         assert_eq!(SlowCommand::of(&entry(&["evalsha", "0123", "0"])), slow("evalsha", None));
+        assert_eq!(SlowCommand::of(&entry(&["EVAL", SCRIPT.source(), "0"])), slow("eval", Some("slow")));
+        let cut = format!("{}... ({} more bytes)", &LONG.source()[..128], LONG.source().len() - 128);
+        assert_eq!(SlowCommand::of(&entry(&["eval", &cut, "0"])), slow("eval", Some("long")));
+        assert_eq!(SlowCommand::of(&entry(&["eval", "return secret", "0"])), slow("eval", None));
         assert_eq!(SlowCommand::of(&entry(&["S\u{1b}ET<", "secret"])), slow("set", None));
         assert_eq!(SlowCommand::of(&Value::Nil), None);
     }

@@ -2,8 +2,8 @@
 -- a script may read.
 -- needs: now, budget, kind/entry
 
--- Five arguments, where '' lets all pass: a text within the reason, the last status, the caller, the last ms at which
--- they died, '1': the reason is that text.
+-- Five arguments, where '' lets all pass: a text within the reason, the last status or 'none', the caller, the last ms
+-- at which they died, '1': the reason is that text.
 local function read_filter(first)
   return {
     reason = ARGV[first], status = ARGV[first + 1], caller = ARGV[first + 2], last_ms = tonumber(ARGV[first + 3]),
@@ -11,8 +11,9 @@ local function read_filter(first)
   }
 end
 
+-- 'none': no answer came.
 local function status_of(entry)
-  return string.match(field(entry, 'outcome') or '', '"status":(%d+)') or ''
+  return string.match(field(entry, 'outcome') or '', '"status":(%d+)') or 'none'
 end
 
 local function matches(filter, entry)

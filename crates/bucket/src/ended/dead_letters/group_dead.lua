@@ -4,7 +4,7 @@
 -- KEYS  1 dead (stream)
 -- ARGV  1 where to begin, as XRANGE writes it  2… the filter (each_letter.lua)
 -- Result  { bytes read, the last letter that was looked at or '' at the end,
---           { status or '', reason, letters, the first of them, the last }… }
+--           { status or 'none', reason, letters, the first of them, the last }… }
 local groups, known = {}, {}
 local last = each_letter(KEYS[1], ARGV[1], read_filter(2), function()
   return true

@@ -1,6 +1,6 @@
 //! `dripfeed jobs BUCKET --cancel`: bulk cancel.
 
-use dripfeed_job::{BucketName, JobState};
+use dripfeed_job::BucketName;
 use http::Method;
 use serde_json::{Map, Value as Json};
 
@@ -10,8 +10,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, shown};
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { bucket, state, caller, older_than, yes, connection, .. } = arguments;
-    let filter = filter(*state, caller.as_deref(), older_than.as_deref());
+    let Arguments { bucket, filter, yes, connection, .. } = arguments;
+    let filter: Map<_, _> = filter.pairs().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     if filter.is_empty() {
         let message = "use at least one of --state, --caller and --older-than; `dripfeed purge` cancels all jobs";
         return Err(Failure::new(Exit::Usage, message));
@@ -27,13 +27,6 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Json => output::json(&cancelled)?,
     }
     Ok(())
-}
-
-/// The server checks what is in it.
-fn filter(state: Option<JobState>, caller: Option<&str>, older_than: Option<&str>) -> Map<String, Json> {
-    let state = state.map(|state| state.to_string());
-    let given = [("state", state.as_deref()), ("caller", caller), ("older_than", older_than)];
-    given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
 fn question(bucket: &BucketName, filter: &Map<String, Json>) -> String {

@@ -1,17 +1,15 @@
 //! `dripfeed jobs BUCKET export`
 
 use clap::Args;
-use dripfeed_job::JobState;
 
+use super::filter::FilterArgs;
 use crate::command::export::{self, CsvColumn, ExportArgs, Exported};
 use crate::exit::Failure;
 
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// Only jobs in this state: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the
-    /// bucket]
-    #[arg(long)]
-    state: Option<JobState>,
+    #[command(flatten)]
+    filter: FilterArgs,
     #[command(flatten)]
     export: ExportArgs,
 }
@@ -36,9 +34,8 @@ const CSV: [CsvColumn; 15] = [
 
 pub(super) async fn run(list: &super::Arguments, arguments: &Arguments) -> Result<(), Failure> {
     let (server, bucket) = (list.connection.server()?, &list.bucket);
-    let state = arguments.state.or(list.state);
-    let filters: Vec<_> = state.iter().map(|state| ("state", state.to_string())).collect();
-    let about = if state.is_none() { export::about(&server, bucket, "level").await } else { None };
+    let filters = arguments.filter.or(&list.filter).pairs();
+    let about = if filters.is_empty() { export::about(&server, bucket, "level").await } else { None };
     let path = format!("/v1/buckets/{bucket}/jobs");
     export::run(&server, Exported { path: &path, filters, columns: &CSV, about }, arguments.export).await
 }

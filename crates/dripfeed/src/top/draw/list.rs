@@ -17,12 +17,14 @@ const SHARE_OF_NOTICES: usize = 3;
 /// In as many lines as there is room for; None: as many as it takes.
 pub(super) fn lines(app: &App, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most: room, .. } = place;
+    let mut lines = notices::of_all(app, Place { most: room.map(|room| room / SHARE_OF_NOTICES), ..place });
     if let Some(nothing) = nothing(app) {
-        return vec![Line::styled(nothing, theme.faint())];
+        if app.attention() == (0, 0) {
+            lines.clear();
+        }
+        lines.push(Line::styled(nothing, theme.faint()));
+        return lines;
     }
-    let of_buckets = app.buckets.iter().flat_map(ShownBucket::notices);
-    let all = app.installation.of_redis.iter().cloned().chain(of_buckets).collect();
-    let mut lines = notices::lines(all, Place { most: room.map(|room| room / SHARE_OF_NOTICES), ..place });
     lines.extend(app.unknown().iter().map(|name| Line::from(format!("✕ {name}: no such bucket for this key"))));
     lines.push(frame::totals(app, theme, width));
     let columns = Columns::of(width);

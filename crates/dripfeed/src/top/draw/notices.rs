@@ -1,10 +1,11 @@
 //! What needs attention, and the remedies.
 
-use dripfeed_dashboard::frame::{Notice, sort};
+use dripfeed_dashboard::frame::{Notice, counts, sort, title};
 use ratatui_core::text::{Line, Span};
 
 use super::cell;
 use super::theme::Theme;
+use crate::top::app::App;
 
 /// Where they stand.
 #[derive(Clone, Copy)]
@@ -17,15 +18,39 @@ pub(super) struct Place {
     pub(super) is_live: bool,
 }
 
-/// The worst first; a line when nothing needs anybody.
-pub(super) fn lines(mut notices: Vec<Notice>, place: Place) -> Vec<Line<'static>> {
-    let Place { theme, width, most, is_live } = place;
-    if notices.is_empty() {
-        let well = Line::styled("✓ All clear: nothing needs attention.", theme.mood("good"));
-        return if is_live { vec![well] } else { Vec::new() };
+/// First how many problems and warnings there are, also in buckets that aren't shown.
+pub(super) fn of_all(app: &App, place: Place) -> Vec<Line<'static>> {
+    let (problems, warnings) = app.attention();
+    if problems + warnings == 0 {
+        return all_clear(place);
     }
+    let (shape, mood) = if problems > 0 { ("■", "bad") } else { ("◆", "look") };
+    let text = format!("{shape} {}", title(problems, warnings));
+    let mut lines = vec![Line::styled(text, place.theme.mood(mood).patch(place.theme.strong()))];
+    let notices = app.notices();
+    if !notices.is_empty() {
+        let most = place.most.map(|most| most.saturating_sub(1));
+        lines.extend(listed(notices, problems + warnings, Place { most, ..place }));
+    }
+    lines
+}
+
+/// The worst first; a line when nothing needs anybody.
+pub(super) fn lines(notices: Vec<Notice>, place: Place) -> Vec<Line<'static>> {
+    let (problems, warnings) = counts(&notices);
+    if notices.is_empty() { all_clear(place) } else { listed(notices, problems + warnings, place) }
+}
+
+fn all_clear(Place { theme, is_live, .. }: Place) -> Vec<Line<'static>> {
+    let well = Line::styled("✓ All clear: nothing needs attention.", theme.mood("good"));
+    if is_live { vec![well] } else { Vec::new() }
+}
+
+/// As many as there is room for, of `all`.
+fn listed(mut notices: Vec<Notice>, all: u64, place: Place) -> Vec<Line<'static>> {
+    let Place { theme, width, most, .. } = place;
     sort(&mut notices);
-    let (mut lines, mut left) = (Vec::new(), notices.len());
+    let (mut lines, mut left) = (Vec::new(), all);
     for notice in &notices {
         let more = notice_lines(notice, theme, width);
         // The last line is for how many more there are.
@@ -34,7 +59,7 @@ pub(super) fn lines(mut notices: Vec<Notice>, place: Place) -> Vec<Line<'static>
             break;
         }
         lines.extend(more);
-        left -= 1;
+        left = left.saturating_sub(1);
     }
     if left > 0 {
         lines.push(Line::styled(format!("  and {left} more"), theme.faint()));

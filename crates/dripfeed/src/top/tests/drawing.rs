@@ -33,16 +33,23 @@ fn installation() -> Vec<Json> {
         "level": 0, "waiting": 0, "in_flight": 0, "parked": 0, "oldest_age_ms": null, "accepted_per_s": 0.0,
         "settled_per_s": 0.0,
     });
+    let paused = json!({
+        "paused": true, "pace": pace("paused", 0.0, None), "settled_per_s": 0.0, "warnings": ["paused"],
+    });
+    let throttled = json!({
+        "pace": pace("held", 0.0, Some(372_000)), "dead": 3, "warnings": ["throttled", "dead_letters"],
+    });
+    let unserved = json!({ "replicas": [], "in_flight": 0, "settled_per_s": 0.0, "problems": ["no_processor"] });
     let full = json!({
         "level": 1000, "waiting": 950, "in_flight": 50, "parked": 0, "refused_per_s": 41.0,
-        "pace": pace("refusals", 4.0, None),
+        "pace": pace("refusals", 4.0, None), "problems": ["refusing"],
     });
     vec![
         bucket("archive", &nothing),
-        bucket("mail", &json!({ "paused": true, "pace": pace("paused", 0.0, None), "settled_per_s": 0.0 })),
+        bucket("mail", &paused),
         bucket("orders", &json!({})),
-        bucket("partner", &json!({ "pace": pace("held", 0.0, Some(372_000)), "dead": 3 })),
-        bucket("reports", &json!({ "replicas": [], "in_flight": 0, "settled_per_s": 0.0 })),
+        bucket("partner", &throttled),
+        bucket("reports", &unserved),
         bucket("tigerfeeding", &full),
     ]
 }
@@ -79,12 +86,25 @@ fn many_buckets_are_shown_page_by_page_with_the_reason_of_the_selected_one() {
 
 #[test]
 fn too_many_buckets_for_a_frame_are_explained() {
-    let mut many = frame(20, &[]);
+    let urgent = [bucket("mail", &json!({ "problems": ["no_processor"] }))];
+    let mut many = of_many(20, &urgent);
     many.summary.buckets = 2000;
     let mut app = App::new("http://127.0.0.1:7180".to_owned(), Vec::new(), operator());
     let now = Instant::now();
     app.receive(FeedEvent::Frame(Box::new(many)), now);
-    assert!(drawn(&app, now, 120, 5).contains("2000 buckets are too many for a frame: name up to 64 of them"));
+    let drawn = drawn(&app, now, 120, 12);
+    assert!(drawn.contains("2000 buckets are too many for a frame: name up to 64 of them"), "{drawn}");
+    assert!(drawn.contains("■ 1 problem") && drawn.contains("■ mail: no processor serves it"), "{drawn}");
+}
+
+#[test]
+fn what_needs_a_person_in_buckets_that_are_not_shown_is_counted() {
+    let mut app = App::new("http://127.0.0.1:7180".to_owned(), vec!["orders".to_owned()], operator());
+    let now = Instant::now();
+    app.receive(FeedEvent::Frame(Box::new(frame(20, &installation()))), now);
+    let drawn = drawn(&app, now, 80, 24);
+    assert!(drawn.contains("■ 2 problems, 3 warnings") && !drawn.contains("All clear"), "{drawn}");
+    assert!(!drawn.contains("reports"), "{drawn}");
 }
 
 #[test]

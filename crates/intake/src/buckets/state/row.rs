@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::BucketState;
 
 /// The names of the members of a row, in their order.
-pub(crate) const COLUMNS: [&str; 17] = [
+pub(crate) const COLUMNS: [&str; 19] = [
     "name",
     "level",
     "capacity",
@@ -24,6 +24,8 @@ pub(crate) const COLUMNS: [&str; 17] = [
     "outbox_oversized",
     "paused",
     "replicas",
+    "problems",
+    "warnings",
 ];
 
 /// The numbers of a bucket, as an array.
@@ -50,11 +52,13 @@ impl Serialize for Row<'_> {
         row.serialize_element(&of.outbox_oversized)?;
         row.serialize_element(&of.paused)?;
         row.serialize_element(&of.replicas.len())?;
+        row.serialize_element(&of.problems)?;
+        row.serialize_element(&of.warnings)?;
         row.end()
     }
 }
 
 /// More digits say nothing of a measured rate.
-pub(super) fn rounded(per_s: f64) -> f64 {
+fn rounded(per_s: f64) -> f64 {
     (per_s * 100.0).round() / 100.0
 }

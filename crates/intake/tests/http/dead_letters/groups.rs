@@ -1,3 +1,4 @@
+use dripfeed_bucket::Settlement;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, buried};
@@ -36,6 +37,45 @@ async fn all_dead_letters_are_grouped_by_reason_and_status() {
     assert!(group["first_died_at"].as_str() <= group["last_died_at"].as_str(), "{group}");
     for wrong in ["?limit=0", "?reasn=x", "?status=9", "?cursor=x"] {
         harness.get(&format!("/v1/buckets/b/dead/groups{wrong}")).await.refuses(422, "bad_query");
+    }
+}
+
+/// Like a letter of a job without any status: no answer came.
+async fn bury_unanswered(harness: &Harness, reason: &str) {
+    harness.submit("x").await;
+    let settlement = Settlement::Bury { reason: reason.to_owned(), status: None, answer: None, called: true };
+    harness.settle(settlement).await;
+}
+
+#[tokio::test]
+async fn a_group_without_a_status_is_selected_without_the_others_of_its_reason() {
+    let harness = Harness::start().await;
+    bury(&harness, "gone", 410).await;
+    for reason in ["gone", "gone", "late", "late"] {
+        bury_unanswered(&harness, reason).await;
+    }
+    let detail = async || harness.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
+    assert_eq!(groups(&harness, "?status=none").await, (vec![json!([null, "gone", 2]), json!([null, "late", 2])], 0));
+    let list = harness.get("/v1/buckets/b/dead?status=none&reason=gone").await.json();
+    let statuses: Vec<&Value> =
+        list["items"].as_array().unwrap().iter().map(|item| &item["outcome"]["status"]).collect();
+    assert_eq!(statuses, [&json!(null); 2]);
+
+    let deleted = harness.ask("DELETE /v1/buckets/b/dead?status=none&reason=gone&exact_reason=true", &[], "").await;
+    assert_eq!(deleted.json(), json!({"deleted": 2}));
+    assert_eq!(detail().await, "2 dead letters: no answer, the reason `gone`");
+    let started = harness.ask("POST /v1/buckets/b/dead/replays", &[], r#"{"status": "none", "rate": "1/h"}"#).await;
+    let started = started.json();
+    assert_eq!((&started["total"], &started["filter"]["status"]), (&json!(2), &json!("none")));
+    let replay = format!("DELETE /v1/buckets/b/dead/replays/{}", started["id"].as_str().unwrap());
+    assert_eq!(harness.ask(&replay, &[], "").await.status, 204);
+    harness.ask("POST /v1/buckets/b/dead/replay", &[], r#"{"status": "none"}"#).await;
+    assert_eq!(groups(&harness, "").await, (vec![json!([410, "gone", 1])], 0));
+
+    let refused = harness.get("/v1/buckets/b/dead?status=no").await.refuses(422, "bad_query");
+    assert_eq!(refused["detail"], "status: use 100 to 599, or none");
+    for wrong in [r#"{"status": "no"}"#, r#"{"status": "410"}"#] {
+        harness.ask("POST /v1/buckets/b/dead/replay", &[], wrong).await.refuses(422, "bad_member");
     }
 }
 

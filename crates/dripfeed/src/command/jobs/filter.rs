@@ -1,0 +1,35 @@
+//! Which jobs to list, to export or to cancel. The server checks the values.
+
+use clap::Args;
+use dripfeed_job::JobState;
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct FilterArgs {
+    /// Only jobs in this state: waiting, in_flight, parked, delivered, dead, expired or cancelled [default: all in the
+    /// bucket]
+    #[arg(long)]
+    state: Option<JobState>,
+    /// Only jobs of this caller
+    #[arg(long)]
+    caller: Option<String>,
+    /// Only jobs that were accepted at least this long ago, such as 10m
+    #[arg(long)]
+    older_than: Option<String>,
+}
+
+impl FilterArgs {
+    /// These, and `others` where they name nothing.
+    pub(super) fn or(&self, others: &Self) -> Self {
+        Self {
+            state: self.state.or(others.state),
+            caller: self.caller.clone().or_else(|| others.caller.clone()),
+            older_than: self.older_than.clone().or_else(|| others.older_than.clone()),
+        }
+    }
+
+    pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
+        let state = self.state.map(|state| state.to_string());
+        let all = [("state", state), ("caller", self.caller.clone()), ("older_than", self.older_than.clone())];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
