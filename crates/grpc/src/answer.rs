@@ -29,6 +29,7 @@ fn policy(verdict: &PolicyVerdict) -> proto::PolicyVerdict {
 }
 
 fn tier(verdict: &TierVerdict) -> proto::TierVerdict {
-    let TierVerdict { kind, limit, remaining, reset, .. } = *verdict;
+    let TierVerdict { kind, limit, reset, .. } = *verdict;
+    let remaining = verdict.shown_remaining();
     proto::TierVerdict { kind: kind.to_owned(), limit, remaining, reset_ms: ms_up(reset) }
 }

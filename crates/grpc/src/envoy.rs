@@ -85,13 +85,13 @@ const fn code(allowed: bool) -> Code {
 fn status(verdicts: &[&PolicyVerdict]) -> DescriptorStatus {
     let enforced = verdicts.iter().filter(|verdict| verdict.policy.settings().mode == Mode::Enforce);
     let tiers = enforced.flat_map(|verdict| verdict.tiers.iter().map(move |tier| (verdict, tier)));
-    let Some((verdict, tier)) = tiers.max_by_key(|(_, tier)| (tier.wait, u64::MAX - tier.remaining)) else {
+    let Some((verdict, tier)) = tiers.max_by_key(|(_, tier)| (tier.wait, u64::MAX - tier.shown_remaining())) else {
         return DescriptorStatus { code: Code::Ok.into(), ..DescriptorStatus::default() };
     };
     DescriptorStatus {
         code: code(tier.wait == Wait::Ready).into(),
         current_limit: Some(limit(verdict, tier)),
-        limit_remaining: u32::try_from(tier.remaining).unwrap_or(u32::MAX),
+        limit_remaining: u32::try_from(tier.shown_remaining()).unwrap_or(u32::MAX),
         duration_until_reset: Some(duration(tier)),
     }
 }

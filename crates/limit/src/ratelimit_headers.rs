@@ -23,7 +23,7 @@ impl Decision {
             name,
             most: tier.limit,
             window: window(tier),
-            left: left(tier),
+            left: tier.shown_remaining(),
             reset_s: Some(seconds_up(tier.reset)),
         }));
         if let Some(wait) = self.retry_after() {
@@ -34,19 +34,19 @@ impl Decision {
 
     /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier that has the least left.
     pub fn older_fields(&self) -> Vec<Field> {
-        let Some((_, tier)) = self.named_tiers().into_iter().min_by_key(|(_, tier)| left(tier)) else {
+        let Some((_, tier)) = self.named_tiers().into_iter().min_by_key(|(_, tier)| tier.shown_remaining()) else {
             return Vec::new();
         };
         vec![
             field(HeaderName::from_static("x-ratelimit-limit"), &tier.limit.to_string()),
-            field(HeaderName::from_static("x-ratelimit-remaining"), &left(tier).to_string()),
+            field(HeaderName::from_static("x-ratelimit-remaining"), &tier.shown_remaining().to_string()),
             field(HeaderName::from_static("x-ratelimit-reset"), &seconds_up(tier.reset).to_string()),
         ]
     }
 
     /// What is left of the tier that has the least left; `None` without enforced tiers.
     pub fn least_remaining(&self) -> Option<u64> {
-        self.named_tiers().into_iter().map(|(_, tier)| left(tier)).min()
+        self.named_tiers().into_iter().map(|(_, tier)| tier.shown_remaining()).min()
     }
 
     /// Tiers by the name of their policy, and their number when it has several.
@@ -61,11 +61,6 @@ impl Decision {
         }
         named
     }
-}
-
-/// What the fields show as left: never more than the quota of a window, which a burst may be larger than.
-fn left(tier: &TierVerdict) -> u64 {
-    tier.remaining.min(tier.limit)
 }
 
 /// Seconds, where the window has a whole number of them; leases have none.
@@ -150,6 +145,8 @@ mod tests {
         assert_eq!(shown(&decision.fields()), ["ratelimit-policy: \"burst\";q=2;w=1", "ratelimit: \"burst\";r=2;t=2"]);
         assert_eq!(shown(&decision.older_fields())[1], "x-ratelimit-remaining: 2");
         assert_eq!(decision.least_remaining(), Some(2));
+        let json = serde_json::to_value(&decision).unwrap();
+        assert_eq!(json["policies"][0]["tiers"][0]["remaining"], 2);
     }
 
     #[test]

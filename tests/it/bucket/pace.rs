@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dripfeed_bucket::*;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{Start, Submission};
 use dripfeed_tests::buckets::{
-    self, DELIVERED, admitted, changed, job, join, open, settle, submit, take, takes_nothing,
+    self, DELIVERED, admitted, changed, job, join, open, settle, submit, take, take_one, takes_nothing,
 };
 use dripfeed_tests::machine;
 use dripfeed_tests::redis_server::TestRedis;
@@ -144,6 +146,52 @@ async fn the_first_jobs_of_a_bucket_have_its_whole_burst_before_a_replica_joins(
     }
     assert_eq!(etas[..2], [Duration::ZERO; 2]);
     assert!(etas[2] > Duration::from_secs(3000), "{etas:?}");
+}
+
+fn keyed(key: &str, start: Start) -> Submission {
+    Submission { idempotency_key: IdempotencyKey::parse(key).ok(), start, ..job(key) }
+}
+
+async fn eta_of_repeated(bucket: &Bucket, submission: &Submission) -> Duration {
+    let again = submit(bucket, submission.clone()).await;
+    assert!(again.repeated, "{again:?}");
+    again.eta
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// But for the time that this test takes.
+fn is_an_hour(eta: Duration) -> bool {
+    HOUR * 9 / 10 < eta && eta <= HOUR
+}
+
+#[tokio::test]
+async fn a_repeated_submission_has_the_eta_of_its_job() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, paced(Some("1/h"), 1, PaceTiers::default())).await;
+    let replica = join(&bucket, "a").await;
+    let [called, next] = ["called", "next"].map(|key| keyed(key, Start::AtOnce));
+    submit(&bucket, called.clone()).await;
+    let taken = take_one(&replica).await;
+    assert!(is_an_hour(submit(&bucket, next.clone()).await.eta));
+    let eta = eta_of_repeated(&bucket, &next).await;
+    assert!(is_an_hour(eta), "{eta:?}");
+    assert_eq!(eta_of_repeated(&bucket, &called).await, Duration::ZERO, "it is in flight");
+    settle(&replica, taken, DELIVERED).await;
+    assert_eq!(eta_of_repeated(&bucket, &called).await, Duration::ZERO, "it has ended");
+}
+
+#[tokio::test]
+async fn a_repeated_submission_of_a_delayed_job_has_the_rest_of_its_delay() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, paced(None, 1, PaceTiers::default())).await;
+    let late = keyed("late", Start::After(HOUR));
+    submit(&bucket, late.clone()).await;
+    let eta = eta_of_repeated(&bucket, &late).await;
+    assert!(is_an_hour(eta), "{eta:?}");
+    assert!(takes_nothing(&join(&bucket, "a").await).await);
+    let eta = eta_of_repeated(&bucket, &late).await;
+    assert!(is_an_hour(eta), "parked: {eta:?}");
 }
 
 #[tokio::test]

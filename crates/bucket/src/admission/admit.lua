@@ -34,7 +34,7 @@
 --         where it has limits that are counts, their states are the fourth
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits,
 --         their states, or nothing }
---         { 'repeated', id, level, 0 }
+--         { 'repeated', id, level, eta in ms }
 --         { 'bucket_full' | 'idempotency_keys_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict',
 --         retry after in ms (-1: never), level }
 --         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or
@@ -216,18 +216,31 @@ local function open_admit(found, bytes_found, is_few)
     return options, last
   end
 
-  -- The job that its idempotency key names, where that isn't forgotten; the answer then.
-  local function repeated_by(name, fingerprint)
-    local id, other = once.named_by(name)
-    if not id then return nil end
-    if other ~= fingerprint then return refuse('idempotency_conflict') end
-    return { 'repeated', id, level, 0 }
+  -- ms since the epoch, of a job that is accepted then; nil: at once.
+  local function due_of(start, accepted_ms)
+    local due = string.sub(start, 1, 1) == '+' and accepted_ms + tonumber(string.sub(start, 2)) or tonumber(start)
+    return due > now_ms and due or nil
   end
 
-  -- ms since the epoch; nil: at once.
-  local function due_of(start)
-    local due = string.sub(start, 1, 1) == '+' and now_ms + tonumber(string.sub(start, 2)) or tonumber(start)
-    return due > now_ms and due or nil
+  -- µs until the call of a job that was accepted before, 0 unless it is still to come. Which jobs are before it isn't
+  -- known: as if it were the last of its flow.
+  local function eta_of(id, caller, options)
+    if not once.has(id) then return 0 end
+    local is_in_flight, due = rare.look_at_pending(keys.jobs, id, waiting)
+    if is_in_flight then return 0 end
+    if due then return math.max(wait_for_turn(METER, pace, look, 0), (due - now_ms) * 1000) end
+    local ahead = count_jobs_before(options.group, caller, options.priority) - 1
+    local eta = wait_for_turn(METER, pace, look, math.max(0, ahead))
+    due = options['@start'] and due_of(options['@start'], tonumber(string.match(id, '^%d+')))
+    return due and math.max(eta, (due - now_ms) * 1000) or eta
+  end
+
+  -- The job that its idempotency key names, where that isn't forgotten; the answer then.
+  local function repeated_by(name, caller, options)
+    local id, other = once.named_by(name)
+    if not id then return nil end
+    if other ~= options['@fingerprint'] then return refuse('idempotency_conflict') end
+    return { 'repeated', id, level, math.floor(eta_of(id, caller, options) / 1000) }
   end
 
   -- `besides` as for read_options. An answer; or the id of a job that isn't one of its caller's share, its eta in µs
@@ -235,11 +248,12 @@ local function open_admit(found, bytes_found, is_few)
   local function admit(size, first, besides)
     local options, last = read_options(first, besides)
     local key = options['@once'] and KEYS[ONCE + options['@once']]
-    local repeated = key and repeated_by(key, options['@fingerprint'])
+    local caller = options.caller or options['@caller'] or ''
+    local repeated = key and repeated_by(key, caller, options)
     if repeated then return repeated end
     if size > capacity_bytes then return refuse('never_fits') end
     local full = room_in(size)
-    local plan, caller = options['@plan'], options.caller or options['@caller'] or ''
+    local plan = options['@plan']
     local verdict = plan and rare.limit_check(plan, { length = level, wait = wait_to_leave })
     local holding = most_of_one ~= '0' and rare.holding_of(
       most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
@@ -255,7 +269,8 @@ local function open_admit(found, bytes_found, is_few)
     if full then return refuse('bucket_full', full) end
     local keys_full = key and once.room_in(key)
     if keys_full then return refuse('idempotency_keys_full', keys_full) end
-    local due, group, priority = options['@start'] and due_of(options['@start']) or nil, options.group, options.priority
+    local due = options['@start'] and due_of(options['@start'], now_ms) or nil
+    local group, priority = options.group, options.priority
     local eta = wait_for_turn(METER, pace, look, count_jobs_before(group, caller, priority))
     if own_waits then eta = math.max(eta, own_waits.wait(group, caller, priority)) end
     if due then eta = math.max(eta, (due - now_ms) * 1000) end

@@ -6,11 +6,9 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::response::Response;
 use dripfeed_auth::is_same_origin;
-use form_urlencoded::parse;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Map, Value};
-use tokio::task::spawn_blocking;
 
 use crate::dashboard::Dashboard;
 use crate::parts::action::TOKEN;
@@ -21,8 +19,6 @@ use crate::web::identity::Visitor;
 pub(crate) type Fields = BTreeMap<String, String>;
 
 const MOST_FIELDS: usize = 64;
-/// Parsing more than this would keep others waiting: it is done on another thread.
-const AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// A visitor's wish to change something.
 pub(crate) struct Action {
@@ -76,12 +72,9 @@ pub(crate) async fn fields(body: Body) -> Result<Fields, Failure> {
     if body.iter().filter(|byte| **byte == b'&').count() >= MOST_FIELDS {
         return Err(unreadable(&format!("it has more than {MOST_FIELDS} fields")));
     }
-    let is_large = body.len() > AT_ONCE_BYTES;
-    let read = move || parse(&body).into_owned().collect();
-    if is_large {
-        return spawn_blocking(read).await.map_err(|_| unreadable("try again"));
-    }
-    Ok(read())
+    let bytes = body.len();
+    let read = move || form_urlencoded::parse(&body).into_owned().collect();
+    dripfeed_bucket::parse(bytes, read).await.map_err(|_| unreadable("try again"))
 }
 
 fn unreadable(detail: &str) -> Failure {

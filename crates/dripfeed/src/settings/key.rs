@@ -18,12 +18,13 @@ use super::tree::Step;
     expecting = "a section [[keys]] with id, sha256 or hash_file, scopes, buckets, services and priority"
 )]
 struct Entry {
-    id: String,
+    /// None is reported beforehand; as with the scopes.
+    id: Option<String>,
     #[serde(default)]
     sha256: String,
     #[serde(default)]
     hash_file: PathBuf,
-    scopes: Vec<Scope>,
+    scopes: Option<Vec<Scope>>,
     #[serde(default = "all")]
     buckets: Vec<String>,
     /// As the buckets.
@@ -42,6 +43,7 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
     let mut places = HashMap::new();
     for (index, entry) in entries.into_iter().enumerate() {
         let path = ["keys".into(), Step::Index(index)];
+        report_missing(reader, &path, &entry);
         let errors = reader.count();
         let Some(entry) = reader.value::<Entry>(&SectionPath::only(&path), entry, &serde_json::Value::Null) else {
             continue;
@@ -64,11 +66,11 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
 }
 
 fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: KnownNames<'_>) -> Option<ApiKey> {
-    if let Err(message) = check_key_id(&entry.id) {
+    if let Some(Err(message)) = entry.id.as_deref().map(check_key_id) {
         reader.error(&below(path, "id"), message);
     }
-    if entry.scopes.is_empty() {
-        reader.error(&below(path, "scopes"), "is empty: use submit, read, inspect, operate, define, keys");
+    if entry.scopes.as_ref().is_some_and(Vec::is_empty) {
+        reader.error(&below(path, "scopes"), format!("is empty: {SCOPES}"));
     }
     let sha256 = read_sha256(reader, path, &entry);
     let buckets = selector::read(reader, &below(path, "buckets"), &entry.buckets, known);
@@ -77,7 +79,19 @@ fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: Known
         None => buckets.clone().map(ServiceSet::from),
     };
     let Entry { id, scopes, priority, .. } = entry;
-    Some(ApiKey { id, sha256: sha256?, scopes, buckets: buckets?, services: services?, priority })
+    Some(ApiKey { id: id?, sha256: sha256?, scopes: scopes?, buckets: buckets?, services: services?, priority })
+}
+
+const SCOPES: &str = "use submit, read, inspect, operate, define, keys";
+
+/// By the entry as it was written, because what is removed from it later isn't missing.
+fn report_missing(reader: &mut Reader<'_>, path: &[Step], entry: &serde_json::Value) {
+    let Some(entry) = entry.as_object() else { return };
+    for (key, what_to_do) in [("id", "name the caller"), ("scopes", SCOPES)] {
+        if !entry.contains_key(key) {
+            reader.error(&below(path, key), format!("is missing: {what_to_do}"));
+        }
+    }
 }
 
 fn below(path: &[Step], key: &str) -> Vec<Step> {

@@ -60,19 +60,24 @@ impl<'a> Reader<'a> {
     ) -> Option<T> {
         let mut typed = BTreeSet::new();
         let mut repaired = BTreeSet::new();
+        let mut removed = Vec::new();
         loop {
             let error = match serde_path_to_error::deserialize::<_, T>(&json) {
                 Ok(value) => return Some(value),
                 Err(error) => error,
             };
             let below: Vec<Step> = error.path().iter().filter_map(step).collect();
-            let whole = place.of(self.tree, &below);
-            if self.tree.is_untyped(&whole) && typed.insert(below.clone()) && give_type(&mut json, &below) {
+            let written = as_written(&removed, &below);
+            let whole = place.of(self.tree, &written);
+            if self.tree.is_untyped(&whole) && typed.insert(written.clone()) && give_type(&mut json, &below) {
                 continue;
             }
             self.error(&whole, said(error.inner()));
-            if !repaired.insert(below.clone()) || !repair(&mut json, fallback, &below) {
+            if !repaired.insert(written) || !repair(&mut json, fallback, &below) {
                 return None;
+            }
+            if let Some(Step::Index(_)) = below.last() {
+                removed.push(below);
             }
         }
     }
@@ -155,6 +160,21 @@ fn repair(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Where something stands that is at `path` since these items were removed from their lists, one after the other.
+fn as_written(removed: &[Vec<Step>], path: &[Step]) -> Vec<Step> {
+    let mut path = path.to_vec();
+    for item in removed.iter().rev() {
+        let Some((Step::Index(gone), list)) = item.split_last() else { continue };
+        if !path.starts_with(list) {
+            continue;
+        }
+        if let Some(Step::Index(index)) = path.get_mut(list.len()) {
+            *index += usize::from(*index >= *gone);
+        }
+    }
+    path
 }
 
 fn find<'a>(json: &'a mut Json, path: &[Step]) -> Option<&'a mut Json> {

@@ -30,7 +30,7 @@ struct Section {
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
     let section: Section = reader.section("redis")?;
-    let url = url(reader, &section)?;
+    let url = url(reader, &section);
     if let Err(message) = check_prefix(&section.prefix) {
         reader.error(&["redis".into(), "prefix".into()], message);
     }
@@ -40,19 +40,19 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
     Some(settings)
 }
 
-fn url(reader: &mut Reader<'_>, section: &Section) -> Option<Address> {
+/// Where the file can't be read, the other one stands for it: that must not hide what else is wrong.
+fn url(reader: &mut Reader<'_>, section: &Section) -> Address {
     if section.url_file.as_os_str().is_empty() {
-        return Some(section.url.clone());
+        return section.url.clone();
     }
-    let path = ["redis".into(), "url_file".into()];
-    if reader.tree.is_set(&["redis".into(), "url".into()]) {
-        reader.error(&path, "redis.url is also set: remove one of them");
-        return None;
-    }
-    let url = secret::read_secret(&section.url_file).and_then(|url| {
-        url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display()))
-    });
-    url.map_err(|message| reader.error(&path, message)).ok()
+    let url = if reader.tree.is_set(&["redis".into(), "url".into()]) {
+        Err("redis.url is also set: remove one of them".to_owned())
+    } else {
+        secret::read_secret(&section.url_file).and_then(|url| {
+            url.expose_secret().parse().map_err(|error| format!("{}: {error}", section.url_file.display()))
+        })
+    };
+    reader.accept(&["redis".into(), "url_file".into()], url).unwrap_or_else(|| section.url.clone())
 }
 
 /// A bucket's `key` belongs to it alone: two buckets there would take each other's jobs, and another key of ours is no

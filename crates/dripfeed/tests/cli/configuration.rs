@@ -32,6 +32,50 @@ fn a_broken_configuration_ends_every_role_with_78_and_a_line_for_each_error() {
 }
 
 #[test]
+fn one_error_of_a_section_does_not_hide_the_others() {
+    let folder = TempDir::new().unwrap();
+    let wrong = r#"
+        [redis]
+        url_file = "/nonexistent/url"
+        prefix = "a b"
+        [processor]
+        lease = "1s"
+        [intake]
+        trusted_proxies = ["x", "10.0.0.0/8", "y"]
+        [[keys]]
+        sha256 = "12"
+        buckets = []
+        [buckets.mail]
+        upstream = "http://127.0.0.1:1/"
+        on_outcome = [{ buckets = "x" }, { bucket = "mail" }, { bucket = "a b", outcomes = [] }, {}]
+        retry = { first = "1h", max = "1m" }
+    "#;
+    let file = write(folder.path(), "dripfeed.toml", wrong);
+    let ended = run(&["check", "-c", &file]);
+    assert_eq!(ended.code, Some(78), "{}", ended.err);
+    for key in [
+        "redis.url_file",
+        "redis.prefix",
+        "processor.lease",
+        "intake.trusted_proxies[0]",
+        "intake.trusted_proxies[2]",
+        "keys[0].id",
+        "keys[0].scopes",
+        "keys[0].sha256",
+        "keys[0].buckets",
+        "buckets.mail.on_outcome[0].buckets",
+        "buckets.mail.on_outcome[0]",
+        "buckets.mail.on_outcome[1]",
+        "buckets.mail.on_outcome[2].bucket",
+        "buckets.mail.on_outcome[3]",
+        "buckets.mail.retry.first",
+    ] {
+        let lines = ended.err.lines().filter(|line| line.contains(&format!("{file}: {key}: "))).count();
+        assert_eq!(lines, 1, "{key}: {}", ended.err);
+    }
+}
+
+#[test]
 fn a_secret_that_everyone_can_read_is_refused() {
     let folder = TempDir::new().unwrap();
     let secret = write(folder.path(), "url", "redis://:canary@127.0.0.1:1");

@@ -5,7 +5,7 @@ pub(crate) mod row;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, Census, MaxShare, Overrides, Pace, RefusalReason, ReplicaCensus};
+use dripfeed_bucket::{Bucket, BucketError, Census, MaxShare, Overrides, Pace, RefusalReason, ReplicaCensus};
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
 use serde::Serialize;
@@ -130,6 +130,10 @@ struct Totals {
 
 impl BucketState {
     pub(crate) async fn of(bucket: &Bucket) -> Result<Self, Problem> {
+        Self::read(bucket).await.map_err(Problem::from)
+    }
+
+    pub(crate) async fn read(bucket: &Bucket) -> Result<Self, BucketError> {
         let census = bucket.census().await?;
         Ok(Self::at(bucket.name().clone(), bucket.settings().kind.as_str(), census))
     }

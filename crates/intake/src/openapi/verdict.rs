@@ -29,7 +29,7 @@ struct PolicyVerdict {
 struct TierVerdict {
     kind: String,
     limit: u64,
-    /// The number of requests of cost 1 that are allowed now.
+    /// The number of requests of cost 1 that are allowed now; at most `limit`, also where a burst allows more.
     remaining: u64,
     /// Milliseconds until the full quota is available.
     reset_ms: u64,

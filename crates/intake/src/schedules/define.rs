@@ -52,11 +52,31 @@ pub(crate) async fn define_schedule(
 /// Returns the bucket that has it now.
 async fn store(
     intake: &Intake,
-    mut bucket: Bucket,
+    bucket: Bucket,
     id: &ScheduleId,
     definition: &Definition,
     text: &str,
 ) -> Result<Bucket, Problem> {
+    let stored = store_in(&bucket, id, definition, text).await;
+    let again = |bucket: Bucket| async move { store_in(&bucket, id, definition, text).await };
+    let (current, stored) = intake.or_current(&bucket, stored, again).await;
+    match stored? {
+        Defined::Done => Ok(current.unwrap_or(bucket)),
+        Defined::Changed => Err(owned::contended()),
+        Defined::Full => {
+            let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
+            Err(Problem::new(Code::ManySchedules, detail))
+        }
+    }
+}
+
+/// Tries it again while others change it.
+async fn store_in(
+    bucket: &Bucket,
+    id: &ScheduleId,
+    definition: &Definition,
+    text: &str,
+) -> Result<Defined, BucketError> {
     for _ in 0..TRIES {
         let (now_ms, known) = bucket.schedule(id).await?;
         let was_paused = known.as_ref().is_some_and(|known| known.state.paused);
@@ -68,20 +88,12 @@ async fn store(
             paused: definition.written.paused.unwrap_or(was_paused),
             next: next(known.as_ref(), definition, now_ms).await?,
         };
-        match bucket.define_schedule(&new).await {
-            Ok(Defined::Done) => return Ok(bucket),
-            Ok(Defined::Changed) => {}
-            Err(BucketError::Gone) => {
-                bucket = intake.reopened(&bucket).await?.ok_or_else(Problem::unknown_bucket)?;
-            }
-            Err(error) => return Err(error.into()),
-            Ok(Defined::Full) => {
-                let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
-                return Err(Problem::new(Code::ManySchedules, detail));
-            }
+        match bucket.define_schedule(&new).await? {
+            Defined::Changed => {}
+            defined => return Ok(defined),
         }
     }
-    Err(owned::contended())
+    Ok(Defined::Changed)
 }
 
 /// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten.

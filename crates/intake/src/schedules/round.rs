@@ -35,14 +35,9 @@ struct Left {
 
 /// Submits what is due; returns when to look again.
 pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {
-    match submit_due(intake, bucket).await {
-        // Maybe nobody else uses the bucket, so that nobody else would open it again.
-        Err(BucketError::Gone) => match intake.reopened(bucket).await? {
-            Some(bucket) => submit_due(intake, &bucket).await,
-            None => Err(BucketError::Gone),
-        },
-        looked => looked,
-    }
+    let looked = submit_due(intake, bucket).await;
+    // Maybe nobody else uses the bucket, so that nobody else would open it again.
+    intake.or_current(bucket, looked, |bucket| async move { submit_due(intake, &bucket).await }).await.1
 }
 
 async fn submit_due(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {

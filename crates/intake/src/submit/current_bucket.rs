@@ -17,18 +17,9 @@ pub(super) async fn judge(
 ) -> (Option<Bucket>, Result<Judgement, BucketError>) {
     let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
     let judged = bucket.judge(submission, origin).await;
-    match (&judged, again) {
-        // Apart, as it is rare: so each submission takes less memory.
-        (Err(BucketError::Gone), Some((submission, origin))) => match Box::pin(intake.reopened(bucket)).await {
-            Ok(Some(bucket)) => {
-                let judged = Box::pin(bucket.judge(submission, origin)).await;
-                (Some(bucket), judged)
-            }
-            Ok(None) => (None, judged),
-            Err(error) => (None, Err(error)),
-        },
-        _ => (None, judged),
-    }
+    let Some((submission, origin)) = again else { return (None, judged) };
+    let again = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
+    intake.or_current(bucket, judged, again).await
 }
 
 /// As [`judge`], in order.
@@ -38,16 +29,13 @@ pub(super) async fn judge_many(
     submissions: Vec<Submission>,
     origin: Origin,
 ) -> Vec<Result<Judgement, BucketError>> {
-    let origin = Arc::new(origin);
+    let (count, origin) = (submissions.len(), Arc::new(origin));
     let again = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
     let judged = bucket.judge_many(submissions, origin).await;
+    let Some((submissions, origin)) = again else { return judged };
     let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
-    match again.filter(|_| all_gone) {
-        Some((submissions, origin)) => match intake.reopened(bucket).await {
-            Ok(Some(bucket)) => bucket.judge_many(submissions, origin).await,
-            Ok(None) => judged,
-            Err(error) => judged.into_iter().map(|_| Err(error.clone())).collect(),
-        },
-        None => judged,
-    }
+    let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
+    let again = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
+    let (_, judged) = intake.or_current(bucket, judged, again).await;
+    judged.unwrap_or_else(|error| vec![Err(error); count])
 }

@@ -43,7 +43,7 @@ pub struct TierVerdict {
     pub period: Duration,
     /// Until this tier would let the request pass.
     pub wait: Wait,
-    /// How many calls of cost 1 would pass now.
+    /// How many calls of cost 1 would pass now: after a quiet time a burst, which may be more than the limit.
     pub remaining: u64,
     /// Until all of it is left again.
     pub reset: Duration,
@@ -131,6 +131,13 @@ impl Decision {
     }
 }
 
+impl TierVerdict {
+    /// What answers show as left: never more than the limit, which they show beside it.
+    pub fn shown_remaining(&self) -> u64 {
+        self.remaining.min(self.limit)
+    }
+}
+
 impl PolicyVerdict {
     pub(crate) fn of(scope: &Scope, verdict: ScopeVerdict) -> Self {
         let tier_verdict = |(tier, (wait, left)): (&Tier, (Wait, Remaining))| TierVerdict {
@@ -176,7 +183,7 @@ impl Serialize for Decision {
         let tier = |tier: &TierVerdict| TierJson {
             kind: tier.kind,
             limit: tier.limit,
-            remaining: tier.remaining,
+            remaining: tier.shown_remaining(),
             reset_ms: ms(tier.reset),
         };
         let policy = |verdict| {

@@ -1,4 +1,5 @@
-//! Finds a bucket by name; an unknown one may have been created a moment ago.
+//! Finds a bucket by name: an unknown one may have been created a moment ago, and a known one deleted and created
+//! again.
 
 use std::sync::Arc;
 
@@ -28,9 +29,30 @@ impl Intake {
         })
     }
 
-    /// For a call that was answered [`BucketError::Gone`]: the bucket of its name that there is now, open. None: it
-    /// was deleted.
-    pub(crate) async fn reopened(&self, gone: &Bucket) -> Result<Option<Bucket>, BucketError> {
+    /// What the current incarnation of a bucket answers, and that one where it isn't `bucket`: a call that was answered
+    /// [`BucketError::Gone`] is made `again` with the bucket of its name that there is now.
+    pub(crate) async fn or_current<T, F: Future<Output = Result<T, BucketError>>>(
+        &self,
+        bucket: &Bucket,
+        answered: Result<T, BucketError>,
+        again: impl FnOnce(Bucket) -> F,
+    ) -> (Option<Bucket>, Result<T, BucketError>) {
+        if !matches!(answered, Err(BucketError::Gone)) {
+            return (None, answered);
+        }
+        // Apart, as it is rare: so each submission takes less memory.
+        match Box::pin(self.reopened(bucket)).await {
+            Ok(Some(current)) => {
+                let answered = Box::pin(again(current.clone())).await;
+                (Some(current), answered)
+            }
+            Ok(None) => (None, answered),
+            Err(error) => (None, Err(error)),
+        }
+    }
+
+    /// The bucket of this name that there is now, open. None: it was deleted, or never created over the API.
+    async fn reopened(&self, gone: &Bucket) -> Result<Option<Bucket>, BucketError> {
         let Some(definitions) = self.followed_definitions() else { return Ok(None) };
         definitions.ask().await?;
         let name = gone.name().as_str();

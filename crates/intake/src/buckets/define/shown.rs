@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::buckets::state::BucketState;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::if_match::e_tag;
 use crate::request::pagination::{NoParams, Params};
@@ -48,14 +48,12 @@ pub(crate) async fn bucket(
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     _: Params<NoParams>,
 ) -> Result<Response, Problem> {
-    let definition = || intake.definitions().and_then(|definitions| definitions.get(bucket.name().as_str()));
-    match BucketState::of(&bucket).await {
-        Err(problem) if bucket.incarnation().is_some() && problem.code() == Code::UnknownBucket => {
-            let Some(bucket) = intake.reopened(&bucket).await? else { return Err(problem) };
-            show(&bucket, &caller, definition().as_deref()).await
-        }
-        state => Ok(response(state?, &bucket, &caller, definition().as_deref())),
-    }
+    let read = BucketState::read(&bucket).await;
+    let again = |bucket: Bucket| async move { BucketState::read(&bucket).await };
+    let (current, state) = intake.or_current(&bucket, read, again).await;
+    let bucket = current.unwrap_or(bucket);
+    let definition = intake.definitions().and_then(|definitions| definitions.get(bucket.name().as_str()));
+    Ok(response(state?, &bucket, &caller, definition.as_deref()))
 }
 
 pub(super) async fn show(
