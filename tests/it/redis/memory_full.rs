@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::Submission;
+use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_store::{Durability, ErrorKind, RedisSettings, Store};
 use dripfeed_tests::buckets::{
     self, DELIVERED, buried, changed, job, join, settle, submit, take, take_one, takes_nothing,
@@ -47,6 +48,25 @@ async fn drain(replica: &Replica) -> usize {
             Take::Fenced => panic!("it lives"),
         }
     }
+}
+
+#[tokio::test]
+async fn a_repeated_submission_is_answered_at_maxmemory() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let bucket = Bucket::new(store.clone(), buckets::settings("b"));
+    let of = |caller: &str| Submission {
+        caller: Some(caller.to_owned()),
+        idempotency_key: IdempotencyKey::parse("one").ok(),
+        ..job(caller)
+    };
+    // In one call, so that nobody has a place among those that wait yet.
+    for admission in bucket.admit_many(vec![of("shop"), of("mill")]).await {
+        buckets::admitted(admission);
+    }
+    set_maxmemory(&store, 1).await;
+    assert!(admits_nothing(&bucket).await);
+    assert!(submit(&bucket, of("shop")).await.repeated);
 }
 
 /// `full` is the server that has the bucket.

@@ -229,8 +229,9 @@ local function open_admit(found, bytes_found, is_few)
     local is_in_flight, due = rare.look_at_pending(keys.jobs, id, waiting)
     if is_in_flight then return 0 end
     if due then return math.max(wait_for_turn(METER, pace, look, 0), (due - now_ms) * 1000) end
-    local ahead = count_jobs_before(options.group, caller, options.priority) - 1
-    local eta = wait_for_turn(METER, pace, look, math.max(0, ahead))
+    -- Refused at maxmemory, where it would sort in what waits: then as if it were the last of all.
+    local is_counted, ahead = pcall(count_jobs_before, options.group, caller, options.priority)
+    local eta = wait_for_turn(METER, pace, look, math.max(0, (is_counted and ahead or waiting) - 1))
     due = options['@start'] and due_of(options['@start'], tonumber(string.match(id, '^%d+')))
     return due and math.max(eta, (due - now_ms) * 1000) or eta
   end
