@@ -1,14 +1,15 @@
 //! `dripfeed dead BUCKET`
 
+mod filter;
 mod replays;
 
 use clap::{Args, Subcommand};
 use dripfeed_client::Client;
-use dripfeed_job::{BucketName, JobId, LastStatus, Rate};
+use dripfeed_job::{BucketName, JobId, Rate};
 use http::Method;
 use serde::Serialize;
-use serde_json::{Value as Json, json};
 
+use self::filter::FilterArgs;
 use self::replays::ReplaysArgs;
 use super::export::{self, CsvColumn, ExportArgs, Exported};
 use super::listing::print_pages;
@@ -64,35 +65,6 @@ enum DeadCommand {
     Replays(ReplaysArgs),
     /// Delete a dead letter permanently
     Delete { id: JobId },
-}
-
-#[derive(Args, Debug, Default)]
-struct FilterArgs {
-    /// Only letters whose reason contains this text
-    #[arg(long)]
-    reason: Option<String>,
-    /// Only letters with this last upstream status; none: no answer came
-    #[arg(long)]
-    status: Option<LastStatus>,
-    /// Only letters of this caller
-    #[arg(long)]
-    caller: Option<String>,
-}
-
-impl FilterArgs {
-    fn pairs(&self) -> Vec<(&'static str, String)> {
-        let status = self.status.map(|status| status.to_string());
-        let all = [("reason", self.reason.clone()), ("status", status), ("caller", self.caller.clone())];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
-
-    fn document(&self, rate: Option<Rate>) -> Json {
-        let mut which = json!({"reason": self.reason, "status": self.status, "caller": self.caller, "rate": rate});
-        if let Json::Object(members) = &mut which {
-            members.retain(|_, value| !value.is_null());
-        }
-        which
-    }
 }
 
 const COLUMNS: [Column; 6] = [

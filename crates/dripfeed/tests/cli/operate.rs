@@ -76,6 +76,8 @@ fn what_cannot_be_meant_is_usage() {
         &["dead", "mail", "replay"],
         &["dead", "mail", "replay", "1-0", "--background"],
         &["dead", "mail", "replays", "--cancel"],
+        &["dead", "mail", "list", "--status", "600"],
+        &["dead", "mail", "list", "--exact-reason"],
         &["purge", "mail"],
         &["schedule", "mail", "put", "nightly", "--body", "1"],
         &["schedule", "mail", "put", "nightly", "--every", "1h"],
@@ -210,6 +212,11 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
         assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
         serde_json::from_str(&ended.out).unwrap()
     };
+    let group = ["--reason", "gone", "--exact-reason", "--status", "none"];
+    assert_eq!(dead(&[&["list"], &group[..]].concat()), serde_json::json!([]));
+    assert_eq!(dead(&[&["replay", "--all"], &group[..]].concat()), serde_json::json!({"replayed": 0, "left": 0}));
+    let started = dead(&[&["replay", "--all", "--background"], &group[..]].concat());
+    assert_eq!((&started["filter"]["status"], &started["filter"]["exact_reason"]), (&"none".into(), &true.into()));
     let replay = dead(&["replay", "--all", "--background"])["id"].as_str().unwrap().to_owned();
     assert_eq!(dead(&["replays"])[0]["id"], replay);
     assert_eq!(dead(&["replays", &replay, "--cancel"])["total"], 0);

@@ -1,0 +1,43 @@
+//! Which dead letters to list, to export or to replay. The server checks the texts.
+
+use clap::Args;
+use dripfeed_job::{LastStatus, Rate};
+use serde_json::{Value as Json, json};
+
+#[derive(Args, Debug, Default)]
+pub(super) struct FilterArgs {
+    /// Only letters whose reason contains this text
+    #[arg(long)]
+    reason: Option<String>,
+    /// Only letters whose reason is exactly the text of --reason
+    #[arg(long, requires = "reason")]
+    exact_reason: bool,
+    /// Only letters with this last upstream status; none: no answer came
+    #[arg(long)]
+    status: Option<LastStatus>,
+    /// Only letters of this caller
+    #[arg(long)]
+    caller: Option<String>,
+}
+
+impl FilterArgs {
+    pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
+        let status = self.status.map(|status| status.to_string());
+        let exact_reason = self.exact_reason.then(|| "true".to_owned());
+        let caller = self.caller.clone();
+        let all =
+            [("reason", self.reason.clone()), ("exact_reason", exact_reason), ("status", status), ("caller", caller)];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    pub(super) fn document(&self, rate: Option<Rate>) -> Json {
+        let mut which = json!({
+            "reason": self.reason, "exact_reason": self.exact_reason, "status": self.status, "caller": self.caller,
+            "rate": rate,
+        });
+        if let Json::Object(members) = &mut which {
+            members.retain(|_, value| !value.is_null());
+        }
+        which
+    }
+}
