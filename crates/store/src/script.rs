@@ -1,44 +1,17 @@
 //! Lua scripts, and calls of them.
 
 mod fragment;
+mod names;
 mod parts;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use redis::{Cmd, RedisWrite as _, ToRedisArgs};
 
 pub use fragment::{Fragment, Fragments};
+pub(crate) use names::named;
 use parts::{BrokenNeeds, ScriptParts};
-
-/// By hash, and by source as the slow log has it: the scripts that this process has used, of a fixed number. None: two
-/// look the same there.
-static NAMES: Mutex<BTreeMap<String, Option<&'static str>>> = Mutex::new(BTreeMap::new());
-
-/// The name of the script with this hash, or this source in the slow log, where this process knows it.
-pub(crate) fn named(script: &str) -> Option<&'static str> {
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner).get(script).copied().flatten()
-}
-
-fn note_name(script: String, name: &'static str) {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = names.entry(script).or_insert(Some(name));
-    if *known != Some(name) {
-        *known = None;
-    }
-}
-
-/// Redis cuts longer arguments there, and says by how much.
-fn in_slow_log(source: &str) -> String {
-    const LONGEST: usize = 128;
-    match source.as_bytes().split_at_checked(LONGEST) {
-        Some((start, rest)) if !rest.is_empty() => {
-            format!("{}... ({} more bytes)", String::from_utf8_lossy(start), rest.len())
-        }
-        _ => source.to_owned(),
-    }
-}
 
 /// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
 #[derive(Debug)]
@@ -93,8 +66,7 @@ impl Script {
         self.text.get_or_init(|| {
             let source = self.parts.join();
             let sha1 = redis::Script::new(&source).get_hash().to_owned();
-            note_name(sha1.clone(), self.name);
-            note_name(in_slow_log(&source), self.name);
+            names::note(self.name, &source, &sha1);
             JoinedScript { source, sha1 }
         })
     }

@@ -66,14 +66,10 @@ mod tests {
     use crate::script::Script;
 
     static SCRIPT: Script = Script::new("slow", &[], "return 'slow'");
-    static LONG: Script = Script::new(
-        "long",
-        &[],
-        concat!(
-            "-- A script that is longer than what the slow log shows of an argument: Redis cuts it after 128 bytes, and says ",
-            "how many more there are.\nreturn 'long'"
-        ),
-    );
+    static LONG: Script = Script::new("long", &[], LONG_SOURCE);
+    const LONG_SOURCE: &str = "-- The slow log shows 128 bytes of an argument, and says how many more there are.
+        -- This script is longer than that.
+        return 'long'";
 
     fn entry(words: &[&str]) -> Value {
         let text = |text: &&str| Value::BulkString(text.as_bytes().to_vec());
