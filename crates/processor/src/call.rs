@@ -199,7 +199,7 @@ impl NoAnswer {
 
 impl From<RequestError> for NoAnswer {
     fn from(error: RequestError) -> Self {
-        let why = told(&error);
+        let why = message_of(&error);
         match error {
             RequestError::Unconnected(_) if causes(&error).any(|cause| cause.is::<Elapsed>()) => Self::Unconnected,
             RequestError::Unconnected(_) => match LocalShortage::behind(&error) {
@@ -227,7 +227,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 }
 
 /// What lies below the client's own words, which say only where it failed.
-fn told(error: &RequestError) -> String {
+fn message_of(error: &RequestError) -> String {
     let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
     words.dedup();
     words.join(": ")

@@ -63,8 +63,7 @@ local function forget_outcomes(keys, recorded, count, bytes, any_old)
   local function is_beyond(ended_ms)
     return tonumber(ended_ms) <= keep.before or count > keep.most or bytes > keep.bytes
   end
-  -- Texts are read to know their bytes, several at once: that takes half of the time of one HSTRLEN for each. Long ones
-  -- aren't.
+  -- Texts are read to know their bytes, by one command for several instead of one HSTRLEN for each. Long ones aren't.
   local READ_AT_ONCE, READ_BYTES = 32, 65536
   local most, kept_bytes, old, read = FORGOTTEN + 2 * recorded, bytes, {}, 0
   -- As a rule as many are forgotten as are recorded.

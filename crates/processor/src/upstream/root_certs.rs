@@ -8,7 +8,7 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::{CertificateError, RootCertStore};
 
 /// Certificate authorities: the public ones, or only these.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct RootCerts(Option<Vec<CertificateDer<'static>>>);
 
 /// Why a PEM text contains no usable authorities.

@@ -1,6 +1,8 @@
 //! HTTP clients of upstreams. Upstreams of one origin with the same trusted authorities and address rules share a
 //! client, and with it the connections. Headers, timeouts and signatures belong to calls, not to connections.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use crate::upstream::root_certs::RootCerts;
 
 /// What a client trusts, and may reach. All that its connections are made by belongs here: one that was made for an
 /// upstream in a private network is never used for another upstream that must not be in one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Reach {
     pub(super) allow_private: bool,
     pub(super) connect_timeout: Duration,
@@ -29,7 +31,7 @@ impl Reach {
 }
 
 /// Where connections of a client lead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(super) reach: Reach,
     scheme: Option<Scheme>,
@@ -46,22 +48,25 @@ impl Origin {
 /// What several upstreams use, by what they have in common; as long as one uses it.
 pub(super) struct Shared<K, T>(Arc<Mutex<Known<K, T>>>);
 
-type Known<K, T> = Vec<(K, Weak<T>)>;
+type Known<K, T> = HashMap<K, Weak<T>>;
 
-impl<K: PartialEq, T> Shared<K, T> {
+impl<K: Eq + Hash, T> Shared<K, T> {
     pub(super) fn none_yet() -> Self {
         Self(Arc::default())
     }
 
     pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> T) -> Arc<T> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(_, one)| one.strong_count() > 0);
-        let known = all.iter().find(|(known, _)| *known == key).and_then(|(_, one)| one.upgrade());
-        known.unwrap_or_else(|| {
-            let one = Arc::new(make(&key));
-            all.push((key, Arc::downgrade(&one)));
-            one
-        })
+        if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        // What nobody uses any more is forgotten whenever there are twice as many: there may be thousands of origins.
+        if all.len().is_power_of_two() {
+            all.retain(|_, one| one.strong_count() > 0);
+        }
+        let one = Arc::new(make(&key));
+        all.insert(key, Arc::downgrade(&one));
+        one
     }
 }
 
