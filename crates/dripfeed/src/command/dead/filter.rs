@@ -32,8 +32,8 @@ impl FilterArgs {
 
     pub(super) fn document(&self, rate: Option<Rate>) -> Json {
         let mut which = json!({
-            "reason": self.reason, "exact_reason": self.exact_reason, "status": self.status, "caller": self.caller,
-            "rate": rate,
+            "reason": self.reason, "exact_reason": self.exact_reason.then_some(true), "status": self.status,
+            "caller": self.caller, "rate": rate,
         });
         if let Json::Object(members) = &mut which {
             members.retain(|_, value| !value.is_null());
