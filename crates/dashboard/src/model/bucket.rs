@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A bucket at one moment.
 #[derive(Clone, Debug, Deserialize)]
@@ -70,11 +72,24 @@ pub struct Totals {
 }
 
 /// In a list: or the reason why its state can't be read.
-#[derive(Deserialize)]
-#[serde(untagged)]
 pub(crate) enum ListedBucket {
     State(Box<Bucket>),
     Unavailable { name: String },
+}
+
+/// Each text is read as a state at once: `untagged` would first make a tree of values of it.
+impl<'de> Deserialize<'de> for ListedBucket {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Unavailable {
+            name: String,
+        }
+        let text = <&RawValue>::deserialize(deserializer)?.get();
+        serde_json::from_str(text).map(Self::State).or_else(|error| match serde_json::from_str(text) {
+            Ok(Unavailable { name }) => Ok(Self::Unavailable { name }),
+            Err(_) => Err(D::Error::custom(error)),
+        })
+    }
 }
 
 /// One event of `GET /v1/events`.

@@ -119,7 +119,8 @@ impl Sessions {
     }
 
     fn cookie<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
-        let name = self.name();
+        // Of one that sends none, no name is made.
+        let name = headers.contains_key(header::COOKIE).then(|| self.name())?;
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
         pairs.find(|(found, value)| *found == name && value.len() <= LONGEST_COOKIE).map(|(_, value)| value)
