@@ -78,6 +78,7 @@ pub use operate::cancel::Cancel;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
 pub use outbox::hand_over::{HandedOver, OutcomeCourier};
 pub use pace::PaceTarget;
+pub use pace::bounds::FairFault;
 pub use processor_scripts::know_scripts_of_processors;
 pub use schedule::changes::ScheduleChanges;
 pub use schedule::define_schedule::{Defined, NewSchedule, NextTick};

@@ -1,6 +1,6 @@
 //! The pace: tiers that a call must pass before its job is claimed, checked by the rules of the limit crate.
 
-mod bounds;
+pub(crate) mod bounds;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

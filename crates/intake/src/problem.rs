@@ -156,9 +156,9 @@ impl Problem {
         self.code
     }
 
-    /// `Retry-After`, which 429 and 503 always carry: whole seconds, rounded up, at least one.
+    /// `Retry-After`, which 429 and 503 carry unless no wait helps: whole seconds, rounded up, at least one.
     pub(crate) fn retry_after_s(&self) -> Option<u64> {
-        let always = matches!(self.code.line().0, 429 | 503);
+        let always = matches!(self.code.line().0, 429 | 503) && self.more.retryable != Some(false);
         let wait_ms = self.more.retry_after_ms.or(always.then_some(0))?;
         Some(wait_ms.div_ceil(1000).max(1))
     }

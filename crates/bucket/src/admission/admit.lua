@@ -133,8 +133,8 @@ end
 local function open_admit(found, bytes_found, is_few)
   local HOLDERS, ONCE, once_keys = KEYS[6], 10, tonumber(ARGV[16])
   local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
-  -- What the names begin with that are for this script.
-  local FOR_SCRIPT = string.byte('@')
+  -- What the names begin with that are for this script, and a start that is a delay.
+  local FOR_SCRIPT, DELAY = string.byte('@+', 1, 2)
   rare = rare or open_rare()
   local takes_turns = rare.takes_turns(ARGV[12])
   local own_waits = ARGV[15] ~= '' and rare.own_waits_by(ARGV[15], HOLDERS)
@@ -279,7 +279,11 @@ local function open_admit(found, bytes_found, is_few)
     local deadline = lifetime and tonumber(string.match(lifetime, '^@(%d+)$'))
     if lifetime and not deadline then
       local excess = eta - lifetime * 1000
-      if excess > 0 then return refuse('deadline_unreachable', excess) end
+      if excess > 0 then
+        -- No wait helps one that would end before its delay does; one with a time comes nearer to it.
+        local is_always_late = due and byte(options['@start']) == DELAY and due - now_ms >= tonumber(lifetime)
+        return refuse('deadline_unreachable', not is_always_late and excess or nil)
+      end
       deadline = now_ms + lifetime
     end
     write_entry(first, last, due, deadline)

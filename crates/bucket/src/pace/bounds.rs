@@ -8,16 +8,37 @@ use serde_json::{Map, Value as Json, json};
 use crate::pace::with_room_for_late;
 use crate::settings::Leak;
 use crate::settings::fair::{Fair, FairBy};
-use crate::settings::flow_bounds::{FlowBounds, NamedFlow};
+use crate::settings::flow_bounds::{FlowBounds, NamedFlow, NamedFlows};
 use crate::settings::flow_tiers::FlowTier;
 
 /// In a name: what would end it, or a line.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
+/// What is wrong with settings of fair queuing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FairFault {
+    /// Of which setting of `fair`.
+    pub setting: &'static str,
+    /// In a sentence.
+    pub why: String,
+}
+
 impl Fair {
-    /// What is wrong with rates and bursts, in a sentence; None when nothing is.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
+    /// What is wrong with settings that are each valid alone.
+    pub fn faults(&self) -> impl Iterator<Item = FairFault> {
+        let burst = self.burst_fault().map(|why| FairFault { setting: "burst", why });
+        // One line of all jobs has nobody of whom more could be asked than of others.
+        let is_bounded = self.bounds != FlowBounds::default() || self.flows != NamedFlows::default();
+        let off = (self.by == FairBy::Off && is_bounded).then(|| FairFault {
+            setting: "by",
+            why: "rate, burst, tiers, max_in_flight and flows of [fair] need fair queuing: use by = \"caller\" or \
+                \"group\", or remove them"
+                .to_owned(),
+        });
+        burst.into_iter().chain(off)
+    }
+
+    fn burst_fault(&self) -> Option<String> {
         let of_each = Leak::fault(self.bounds.rate, self.bounds.burst);
         of_each.or_else(|| {
             self.flows.iter().find_map(|(name, flow)| {
@@ -85,7 +106,6 @@ fn packed_rate(rate: Rate, burst: u64) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::flow_bounds::NamedFlows;
 
     fn named(text: &str) -> NamedFlows {
         serde_json::from_str(text).unwrap_or_default()
@@ -137,8 +157,8 @@ mod tests {
     fn a_burst_that_cannot_be_counted_is_refused() {
         let bounds = FlowBounds { burst: 1 << 52, ..FlowBounds::default() };
         let fair = Fair { bounds, ..Fair::default() };
-        assert_eq!(fair.fault(), None);
-        let fault = Fair { flows: named(r#"{"shop": {"rate": "1/d"}}"#), ..fair }.fault();
-        assert!(fault.is_some_and(|fault| fault.starts_with("`shop`: ")));
+        assert_eq!(fair.faults().next(), None);
+        let fair = Fair { flows: named(r#"{"shop": {"rate": "1/d"}}"#), ..fair };
+        assert!(fair.faults().any(|fault| fault.setting == "burst" && fault.why.starts_with("`shop`: ")));
     }
 }

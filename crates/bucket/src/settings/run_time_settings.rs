@@ -48,7 +48,7 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     RunTimeSetting {
         name: "fair.by",
         description: "Fair queuing by `caller` or by `group`; `off`: all jobs are in one queue.",
-        example: "off",
+        example: "group",
         kind: FairBy(|to, by| to.settings.fair.by = by),
         read: |settings, _| settings.fair.by.as_str().into(),
     },

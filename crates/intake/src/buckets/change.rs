@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, Leak, Overrides};
+use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, FairFault, Leak, Overrides};
 
 use crate::buckets::audit;
 use crate::buckets::patch::Patch;
@@ -35,17 +35,19 @@ pub(crate) async fn change(
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
         check_burst_fits(&bucket, &before.overrides.clone().and(overrides.clone()))?;
     }
-    if ["fair.rate", "fair.burst", "fair.flows"].iter().any(|name| overrides.has(name)) {
-        check_bursts_of_each_fit(&bucket, &before.overrides.clone().and(overrides.clone()))?;
+    if overrides.iter().any(|(setting, _)| setting.place().0 == "fair") {
+        check_fair(&bucket, &before.overrides.clone().and(overrides.clone()))?;
     }
     bucket.apply_overrides(&overrides).await?;
     audit::record_changes(&bucket, &caller, "change", value_change::all(&bucket, &before, &overrides)).await;
     BucketState::of(&bucket).await.map(axum::Json)
 }
 
-fn check_bursts_of_each_fit(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
+/// Settings of fair queuing must fit each other, whichever of them is changed.
+fn check_fair(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let (BucketSettings { fair, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
-    fair.fault().map_or(Ok(()), |fault| Err(Problem::bad_member("fair.burst", &fault)))
+    let refused = |fault: FairFault| Err(Problem::bad_member(&format!("fair.{}", fault.setting), &fault.why));
+    fair.faults().next().map_or(Ok(()), refused)
 }
 
 /// How large a bucket is that was defined at run time counts against `define.bytes`, and so is said there. Nor may a

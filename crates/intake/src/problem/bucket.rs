@@ -18,6 +18,11 @@ impl Problem {
             RefusalReason::NeverFits => {
                 (Code::BodyTooLarge, "the job is larger than the bucket's capacity_bytes; don't retry it")
             }
+            RefusalReason::DeadlineUnreachable if refused.retry_after.is_none() => (
+                Code::DeadlineUnreachable,
+                "the job would expire before its delay is over; don't retry it: use a shorter delay or a longer \
+                    lifetime",
+            ),
             RefusalReason::DeadlineUnreachable => {
                 (Code::DeadlineUnreachable, "the job would expire before it could be delivered at the current rate")
             }

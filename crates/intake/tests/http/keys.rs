@@ -252,7 +252,7 @@ async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others()
     for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
         let before = harness.length("b").await;
         // Until all of them are read.
-        harness.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(300)).await.unwrap();
+        harness.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(1000)).await.unwrap();
         let flood: Vec<_> =
             (0..many).map(|_| tokio::spawn(ask(front.clone(), request(line, &flooder, body.clone())))).collect();
         for _ in 0..many {

@@ -1,6 +1,6 @@
 //! Combinations of settings of a bucket that aren't allowed.
 
-use dripfeed_bucket::{Fair, FairBy, FlowBounds, Keep, NamedFlows};
+use dripfeed_bucket::{Fair, FairBy, Keep};
 use dripfeed_job::{duration, size};
 
 use super::section::{ConfiguredWhenDeadFull, KeepSection, RetrySection, Section};
@@ -30,16 +30,9 @@ pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep:
     }
 }
 
-/// One line of all jobs has nobody of whom more could be asked than of others.
 pub(super) fn check_fair(reader: &mut Reader<'_>, place: &SectionPath<'_>, fair: &Fair) {
-    if let Some(fault) = fair.fault() {
-        reader.error(&place.of(reader.tree, &["fair".into(), "burst".into()]), fault);
-    }
-    let is_bounded = fair.bounds != FlowBounds::default() || fair.flows != NamedFlows::default();
-    if fair.by == FairBy::Off && is_bounded {
-        let message = "rate, burst, tiers, max_in_flight and flows of [fair] need fair queuing: use by = \"caller\" or \
-            \"group\"";
-        reader.error(&place.of(reader.tree, &["fair".into(), "by".into()]), message);
+    for fault in fair.faults() {
+        reader.error(&place.of(reader.tree, &["fair".into(), fault.setting.into()]), fault.why);
     }
 }
 

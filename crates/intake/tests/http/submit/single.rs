@@ -2,7 +2,8 @@ use axum::body::Body;
 use futures::future::join_all;
 use futures::stream;
 use http::Method;
-use serde_json::json;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, delivered, settings};
 
@@ -92,7 +93,17 @@ async fn a_full_bucket_sends_retry_after() {
 async fn a_job_that_would_expire_before_delivery_is_refused() {
     let harness = Harness::start().await;
     let headers = [("dripfeed-delay", "10s"), ("dripfeed-expires-in", "5s")];
-    harness.ask(JOBS, &headers, "late").await.refuses(429, "deadline_unreachable");
+    let answer = harness.ask(JOBS, &headers, "late").await;
+    assert_eq!(answer.header("retry-after"), None, "no wait helps");
+    let problem = answer.refuses(429, "deadline_unreachable");
+    assert_eq!((&problem["retryable"], &problem["retry_after_ms"]), (&false.into(), &Value::Null));
+
+    // The time comes nearer.
+    let time = (Timestamp::now() + SignedDuration::from_secs(10)).to_string();
+    let headers = [("dripfeed-not-before", time.as_str()), ("dripfeed-expires-in", "5s")];
+    let answer = harness.ask(JOBS, &headers, "early").await;
+    assert_eq!(answer.header("retry-after"), Some("5"));
+    answer.refuses(429, "deadline_unreachable");
     assert_eq!(harness.length("b").await, 0);
 }
 
