@@ -56,6 +56,35 @@ async fn of_several_that_sample_at_once_each_job_and_call_is_counted_once() {
     assert!(slots(&one, HistoryWindow::FiveMinutes).await.len() >= 4);
 }
 
+/// A replica that joins for the first jobs of a bucket has never looked at it before.
+#[tokio::test]
+async fn the_first_sample_counts_the_jobs_that_made_somebody_sample() {
+    for kind in [Kind::Stream, Kind::List] {
+        let (redis, clock) = redis_and_clock().await;
+        let bucket = open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
+        let sums = async || {
+            let sampling = open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
+            sample(&sampling, &one_call(Duration::ZERO)).await;
+            let slots = slots(&sampling, HistoryWindow::Hour).await;
+            slots.iter().fold((0, 0), |sum, slot| (sum.0 + slot.accepted, sum.1 + slot.delivered))
+        };
+        let replica = join(&bucket, "a").await;
+        for _ in 0..5 {
+            submit(&bucket, job("x")).await;
+        }
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        assert_eq!(sums().await, (5, 1), "{kind:?}");
+        clock.set_ahead(2);
+        assert_eq!(sums().await, (5, 1), "{kind:?}: none is counted again");
+
+        // What came before a day without any is over.
+        clock.set_ahead(600);
+        redis.ask::<()>(&format!("DEL {KEY}")).await;
+        submit(&bucket, job("y")).await;
+        assert_eq!(sums().await, (1, 0), "{kind:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_sample_has_what_the_bucket_is_at() {
     for kind in [Kind::Stream, Kind::List] {

@@ -4,14 +4,14 @@
 -- needs: now, pace, pace_constants, slots, kind/jobs, kind/census
 -- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
 --       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
---       5 pace (hash), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and
---       ranges (zset) | where a list's takers are counted (hash)
+--       5 pace (hash)  6 meter (hash), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset)
+--       and ranges (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
 --       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
 --       6 the look that the caller had last; 'lost': what was counted since then isn't to be added
 --       7 windows, the finest first: name, seconds of a slot, slots
 -- Result  { 'changed', … } | { the look: ms, six totals of the tally, six gauges as in slots.lua }
-local HISTORY, JOBS, TALLY, CONTROL, PACE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local HISTORY, JOBS, TALLY, CONTROL, PACE, METER = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local version, capacity, target, adaptive = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local seen, known, lost = ARGV[5], ARGV[6], ARGV[6] == 'lost'
 local TOTALS = { 'accepted', 'refused', 'delivered', 'dead', 'expired', 'cancelled' }
@@ -32,6 +32,27 @@ if #last ~= 1 + #TOTALS + GAUGES then last = {} end
 local is_due = lost or not last[1] or now_ms < last[1] or now_ms - last[1] >= SOON
 if not is_due and seen == '' then return { table.concat(last, ' ') } end
 
+-- How many events of a series of the meter (counts.lua) were a moment ago: since a checkpoint of that time.
+local function recent(series)
+  local MOMENT = 15000000
+  local t0, c0, t1, c1, c = string.match(series or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if t0 and now_us - t0 <= MOMENT then return c - c0 end
+  return t1 and now_us - t1 <= MOMENT and c - c1 or 0
+end
+
+-- The look that nobody had, before the first jobs of a bucket that was new, or had no job for a day: without what the
+-- meter counted a moment ago. It doesn't know how jobs ended: most are delivered.
+local function look_before(look)
+  local before, meter = { unpack(look) }, redis.call('HMGET', METER, 'accepted', 'refused', 'leak')
+  local left = { recent(meter[1]), recent(meter[2]), recent(meter[3]) }
+  for i = 1, #TOTALS do
+    local series = math.min(i, #left)
+    local counted = math.min(before[i + 1], left[series])
+    before[i + 1], left[series] = before[i + 1] - counted, left[series] - counted
+  end
+  return before
+end
+
 local look = last
 if is_due then
   local changed, paused = control_read(CONTROL, version)
@@ -51,12 +72,13 @@ if is_due then
   for _, gauge in ipairs({ level - pending, math.max(0, pending - parked), parked, capacity, target, left }) do
     look[#look + 1] = gauge
   end
+  if not last[1] and not lost then last = look_before(look) end
 end
 
 local numbers, happened = { 0 }, seen ~= ''
 for i = 2, 1 + #TOTALS do
   -- Where Redis lost what was counted there is less of it.
-  numbers[i] = last[1] and not lost and math.max(0, look[i] - last[i]) or 0
+  numbers[i] = not lost and math.max(0, look[i] - last[i]) or 0
 end
 for i = 2, last[1] and #look or 0 do happened = happened or look[i] ~= last[i] end
 if not happened then return { table.concat(look, ' ') } end

@@ -41,7 +41,8 @@ impl Bucket {
 impl RedisBucket {
     fn sample_call(&self, effective: &EffectiveSettings, saw: &str, known: &str) -> Call<'static> {
         let (keys, settings) = (&self.keys, &effective.settings);
-        let keys = keys.and_level(vec![keys.history(), keys.jobs(), keys.tally(), keys.control(), keys.pace()]);
+        let keys =
+            keys.and_level(vec![keys.history(), keys.jobs(), keys.tally(), keys.control(), keys.pace(), keys.meter()]);
         let mut call = SCRIPTS.of(self.kind).on(&keys);
         let target = PaceTarget::of(&settings.leak).map_or(0, |target| thousandths(target.per_second));
         call.arg(&effective.version).arg(settings.capacity).arg(target).arg(u8::from(settings.leak.adaptive));

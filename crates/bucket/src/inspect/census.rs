@@ -25,6 +25,8 @@ static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
 /// Rates over less than this would jump about.
 const LEAST_WINDOW_US: u64 = 1_000_000;
+/// As in counts.lua.
+const METER_WINDOW_US: u64 = 5_000_000;
 /// A parked job that is due within this is due soon: a processor that is started for it is ready by then.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// Who waits longer for the next token than this sees a bucket that stands still.
@@ -245,13 +247,16 @@ fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, Bu
     Ok(replicas)
 }
 
-/// Reads a series of counts.lua: `t0 c0 t1 c1 c`.
+/// Reads a series of counts.lua: `t0 c0 t1 c1 c`. What has had no event for a while can't be faster than one in that
+/// time, however many there were before.
 #[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
 fn per_second(series: &str, now_us: u64) -> f64 {
     let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();
-    let [t0, c0, _, _, c] = numbers[..] else { return 0.0 };
+    let [t0, c0, t1, _, c] = numbers[..] else { return 0.0 };
     let window = now_us.saturating_sub(t0).max(LEAST_WINDOW_US);
-    c.saturating_sub(c0) as f64 * 1e6 / window as f64
+    // An event behind the window of the younger checkpoint would have moved it.
+    let silence = now_us.saturating_sub(t1).saturating_sub(METER_WINDOW_US).max(1);
+    (c.saturating_sub(c0) as f64 * 1e6 / window as f64).min(1e6 / silence as f64)
 }
 
 #[cfg(test)]
@@ -264,5 +269,11 @@ mod tests {
         assert!(close(per_second("0 0 5000000 50 80", 10_000_000), 8.0));
         assert!(close(per_second("0 10 0 10 20", 100), 10.0));
         assert!(close(per_second("broken", 100), 0.0));
+        // Eleven thousand in one second, and nothing since.
+        let burst = "0 0 0 0 11000";
+        assert!(close(per_second(burst, 5_000_000), 2200.0));
+        assert!(close(per_second(burst, 160_000_000), 1.0 / 155.0));
+        // One a minute stays one a minute.
+        assert!(close(per_second("0 0 60000000 1 2", 110_000_000), 2.0 / 110.0));
     }
 }
