@@ -4,6 +4,7 @@ pub(crate) mod change;
 pub(crate) mod history;
 mod settings;
 mod trail;
+mod wanted;
 
 use std::sync::Arc;
 

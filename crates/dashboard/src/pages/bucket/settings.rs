@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::wanted::{RESTORE, showing};
 use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::setting::{Setting, shown};
@@ -26,7 +27,7 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
                 (fields(visitor, bucket, &settings))
                 div.actions.documents {
                     @for setting in settings.iter().filter(|setting| setting.is_document()) {
-                        (document(visitor, bucket, setting))
+                        (document(visitor, bucket, setting, &text(setting), false))
                     }
                 }
                 (changed(visitor, bucket, &settings))
@@ -43,6 +44,7 @@ fn fields(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
         form.settings method="post" action={ "/buckets/" (bucket) "/change/preview" } {
             (action::token(visitor))
             @for setting in settings.iter().filter(|setting| !setting.is_document()) {
+                (showing(setting))
                 label {
                     code { (setting.name) } " "
                     span.faint { (description(setting)) }
@@ -67,14 +69,18 @@ fn placeholder(setting: &Setting) -> String {
     if setting.value.is_null() { format!("no limit; such as {}", setting.example) } else { shown(&setting.value) }
 }
 
+fn text(setting: &Setting) -> String {
+    serde_json::to_string_pretty(&setting.value).unwrap_or_default()
+}
+
 /// A list or an object, in a form apart: only what somebody opens is replaced.
-fn document(visitor: &Visitor, bucket: &str, setting: &Setting) -> Markup {
-    let text = serde_json::to_string_pretty(&setting.value).unwrap_or_default();
+pub(super) fn document(visitor: &Visitor, bucket: &str, setting: &Setting, text: &str, is_open: bool) -> Markup {
     html! {
-        details.confirm {
+        details.confirm open[is_open] {
             summary.button { "Edit " (setting.name) "…" }
             form.panel method="post" action={ "/buckets/" (bucket) "/change/preview" } {
                 (action::token(visitor))
+                (showing(setting))
                 label {
                     code { (setting.name) } " "
                     span.faint { (description(setting)) }
@@ -102,7 +108,8 @@ fn changed(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
                     td {
                         form.inline method="post" action={ "/buckets/" (bucket) "/change" } {
                             (action::token(visitor))
-                            input type="hidden" name="restore" value=(setting.name);
+                            (showing(setting))
+                            input type="hidden" name=(RESTORE) value=(setting.name);
                             button type="submit" { "Restore " (setting.name) }
                         }
                     }
