@@ -83,3 +83,6 @@ impl Needs {
 fn those(all: &[(Need, bool)]) -> Vec<Need> {
     all.iter().filter(|(_, is_so)| *is_so).map(|(need, _)| *need).collect()
 }
+
+#[cfg(test)]
+mod tests;
