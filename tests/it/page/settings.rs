@@ -1,5 +1,5 @@
 use dripfeed_bucket::RUN_TIME_SETTINGS;
-use dripfeed_tests::service::Service;
+use dripfeed_tests::service::{Service, until};
 use serde_json::{Value, json};
 
 use super::reader::Reader;
@@ -149,4 +149,19 @@ async fn a_change_of_another_setting_is_no_conflict() {
     assert_eq!(reader.post("/buckets/b/change", &hidden_fields(&preview, "leak.rate")).await.status, 303);
     let state = reader.get("/v1/buckets/b").await.json();
     assert_eq!((&state["capacity"], &state["pace"]["target"]), (&7.into(), &"5/s".into()));
+}
+
+#[tokio::test]
+async fn a_page_that_is_open_says_when_its_settings_are_old() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    let page = reader.text("/buckets/b").await;
+    let path = page.split("data-live=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("events");
+    let says_so = async || reader.event(path).await.contains("Settings were changed after this page was loaded");
+    assert!(!says_so().await);
+    patch(&reader, &json!({ "leak": { "rate": "5/s" } })).await;
+    until("a frame has the change", says_so).await;
+    patch(&reader, &json!({ "leak": { "rate": null } })).await;
+    until("a frame has the way back", async || !says_so().await).await;
 }

@@ -1,6 +1,10 @@
 //! The settings of a bucket that can be changed at run time, as part of its page.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use maud::{Markup, html};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::wanted::{RESTORE, showing};
 use crate::dashboard::Dashboard;
@@ -10,6 +14,9 @@ use crate::parts::{action, listing};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
+
+/// The id of the note that these settings are old.
+pub(super) const NOTE: &str = "settings-note";
 
 pub(super) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Result<Vec<Setting>, Failure> {
     let path = format!("/v1/buckets/{}/settings", escaped(bucket));
@@ -22,6 +29,7 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
     html! {
         section.card #settings {
             h2 { "Settings" }
+            (note(false))
             @if visitor.may("operate") {
                 p.faint { "Fill in the settings to change. A preview is shown before anything changes." }
                 (fields(visitor, bucket, &settings))
@@ -33,6 +41,24 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
                 (changed(visitor, bucket, &settings))
             } @else {
                 (table(&settings))
+            }
+        }
+    }
+}
+
+/// What was changed at run time, in short: whether a page shows it is seen by that.
+pub(super) fn version(changes: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(changes.to_string()))
+}
+
+/// The fields stay as they are, with what was typed into them.
+pub(super) fn note(is_old: bool) -> Markup {
+    html! {
+        div id=(NOTE) {
+            @if is_old {
+                p.note role="status" {
+                    "Settings were changed after this page was loaded. A preview shows their values beside yours."
+                }
             }
         }
     }
