@@ -66,8 +66,8 @@ pub(crate) struct BucketState {
     /// `no_processor` (jobs wait, and no replica calls), `refusing` (it is nearly full, and jobs are refused).
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
-    /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %),
-    /// `dead_letters`.
+    /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %
+    /// of `capacity` or of `capacity_bytes`), `dead_letters`.
     #[schema(value_type = Vec<String>, example = json!(["dead_letters"]))]
     pub(crate) warnings: Vec<Need>,
     /// Settings changed at run time, by their PATCH names.

@@ -71,6 +71,16 @@ async fn a_bucket_without_much_room_is_a_warning_and_a_problem_once_it_refuses()
 }
 
 #[tokio::test]
+async fn jobs_that_are_refused_for_want_of_bytes_are_a_problem() {
+    let harness = with(BucketSettings { capacity_bytes: 2000, ..settings("b") }).await;
+    let _replica = harness.replica().await;
+    harness.submit(&"x".repeat(1800)).await;
+    assert_eq!(needs(&harness).await, warning("nearly_full"));
+    harness.ask("POST /v1/buckets/b/jobs", &[], "x".repeat(200)).await.refuses(429, "bucket_full");
+    assert_eq!(needs(&harness).await, problem("refusing"));
+}
+
+#[tokio::test]
 async fn a_long_throttle_is_a_warning_and_a_short_one_is_none() {
     let mut long = settings("b");
     long.leak.max_hold = Duration::from_hours(1);

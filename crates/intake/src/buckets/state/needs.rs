@@ -59,7 +59,8 @@ impl Serialize for Indices<'_> {
 
 impl Needs {
     pub(super) fn of(bucket: &Census) -> Self {
-        let is_nearly_full = bucket.level.saturating_mul(100) >= bucket.capacity.saturating_mul(NEARLY_FULL_PERCENT);
+        let is_nearly_full =
+            nearly_fills(bucket.level, bucket.capacity) || nearly_fills(bucket.bytes, bucket.capacity_bytes);
         let refuses = is_nearly_full && bucket.refused_per_s >= LEAST_REFUSED_PER_S;
         let throttled_for = bucket.pace.throttled_for.map_or(0, ms_up);
         Self {
@@ -78,6 +79,10 @@ impl Needs {
             ]),
         }
     }
+}
+
+fn nearly_fills(part: u64, room: u64) -> bool {
+    part.saturating_mul(100) >= room.saturating_mul(NEARLY_FULL_PERCENT)
 }
 
 fn those(all: &[(Need, bool)]) -> Vec<Need> {

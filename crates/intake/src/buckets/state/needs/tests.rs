@@ -141,6 +141,16 @@ fn a_bucket_is_nearly_full_from_nine_tenths_on_and_refuses_once_a_rate_of_refusa
 }
 
 #[test]
+fn a_bucket_without_room_for_bytes_is_as_full_as_one_without_room_for_jobs() {
+    let at = |bytes, refused_per_s| {
+        needs(|bucket| (bucket.bytes, bucket.capacity_bytes, bucket.refused_per_s) = (bytes, 1000, refused_per_s))
+    };
+    assert_eq!(at(899, 0.0), nothing());
+    assert_eq!(at(900, 0.0), warning(Need::NearlyFull));
+    assert_eq!(at(900, 1.0), problem(Need::Refusing));
+}
+
+#[test]
 fn a_pause_is_a_warning_only_while_jobs_wait_for_its_end() {
     assert_eq!(needs(|bucket| bucket.paused = true), warning(Need::Paused));
     assert_eq!(needs(|bucket| (bucket.paused, bucket.level) = (true, 0)), nothing());
