@@ -237,6 +237,22 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Purge").click()
             expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
 
+    def test_a_change_by_somebody_else_is_seen_before_it_is_replaced(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            capacity = page.get_by_label("capacity Maximum number")
+            capacity.fill("3")
+            self.stage.call("PATCH", "/v1/buckets/orders", {"capacity": 9})
+            expect(page.locator("#settings-note")).to_contain_text("Settings were changed")
+            expect(capacity).to_have_value("3")
+            page.get_by_role("button", name="Preview").click()
+            expect(page.get_by_role("alert")).to_contain_text("Changed meanwhile: capacity")
+            expect(page.locator("tbody")).to_contain_text("9")
+            page.get_by_role("button", name="Apply").click()
+            expect(page.locator("#overview")).to_contain_text("0 of 3")
+            expect(page.locator("#settings-note")).to_be_empty()
+
     def test_dead_letters_are_shown_replayed_and_deleted(self):
         self.stage.submit("broken", 3)
         self.stage.until_state("broken", lambda state: state["dead"] == 3)

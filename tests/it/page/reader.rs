@@ -62,6 +62,12 @@ impl Reader {
         self.client.call(request, fields.to_owned()).await.expect("an answer")
     }
 
+    /// Over the API.
+    pub(super) async fn patch(&self, path: &str, change: &serde_json::Value) -> ClientResponse {
+        let request = self.client.request(Method::PATCH, path).header("content-type", "application/json");
+        self.client.call(request, change.to_string()).await.expect("an answer")
+    }
+
     /// As `form_token=…&`, from a page that this visitor sees.
     pub(super) async fn token(&self, path: &str) -> String {
         let page = self.text(path).await;

@@ -98,6 +98,9 @@ pub struct Frame {
     pub at: String,
     pub summary: Summary,
     columns: Vec<String>,
+    /// The names in the columns `problems` and `warnings`, of which rows have the indices.
+    #[serde(default)]
+    needs: Vec<String>,
     buckets: Vec<Vec<Value>>,
     pub states: Vec<Bucket>,
     pub unavailable: Vec<String>,
@@ -183,10 +186,20 @@ impl Frame {
 
     fn rows_of(&self, rows: &[Vec<Value>]) -> Vec<Row> {
         let row = |values: &Vec<Value>| {
-            let members = self.columns.iter().cloned().zip(values.iter().cloned());
+            let members =
+                self.columns.iter().zip(values).map(|(column, value)| (column.clone(), self.named(column, value)));
             serde_json::from_value(Value::Object(members.collect())).ok()
         };
         rows.iter().filter_map(row).collect()
+    }
+
+    /// A value of a row, with names in place of their indices.
+    fn named(&self, column: &str, value: &Value) -> Value {
+        if !matches!(column, "problems" | "warnings") {
+            return value.clone();
+        }
+        let indices = value.as_array().into_iter().flatten().filter_map(|index| usize::try_from(index.as_u64()?).ok());
+        indices.filter_map(|index| self.needs.get(index)).cloned().collect()
     }
 
     /// Whether it has a row of each bucket that can be read, and not only of those that were asked for.

@@ -4,6 +4,7 @@ pub(crate) mod change;
 pub(crate) mod history;
 mod settings;
 mod trail;
+mod wanted;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::Method;
 use maud::{Markup, html};
+use serde::Deserialize;
 
 use self::history::Window;
 use self::trail::LiveTrail;
@@ -58,11 +60,22 @@ pub(crate) async fn show(
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
             let body = body(&visitor, &bucket, &parts, &around, &done);
-            let live = format!("/live/buckets/{}", escaped(&bucket.name));
+            let live = live_path(&bucket);
             layout::show(&visitor, &Page { title: &bucket.name, section: "/", live: Some(&live), body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
+}
+
+/// Of what the page shows that isn't drawn with each frame.
+#[derive(Deserialize)]
+pub(crate) struct Shown {
+    /// The version of the settings.
+    settings: Option<String>,
+}
+
+fn live_path(bucket: &Bucket) -> String {
+    format!("/live/buckets/{}?settings={}", escaped(&bucket.name), settings::version(&bucket.changes))
 }
 
 /// What stands around the bucket itself.
@@ -142,10 +155,12 @@ pub(crate) async fn live(
     State(page): State<Dashboard>,
     Watcher(visitor): Watcher,
     Path(name): Path<String>,
+    Query(shown): Query<Shown>,
 ) -> Response {
     let (dashboard, viewer, trail, viewed) = (page.clone(), visitor.clone(), LiveTrail::default(), name.clone());
     let draw = move |frame: Arc<Frame>| {
         let (dashboard, viewer, trail, viewed) = (dashboard.clone(), viewer.clone(), trail.clone(), viewed.clone());
+        let shown = shown.settings.clone();
         let bucket = frame.states.first().cloned();
         let is_unavailable = frame.unavailable.contains(&viewed);
         async move {
@@ -154,7 +169,10 @@ pub(crate) async fn live(
             }
             let bucket = bucket?;
             let trail = trail.read(&dashboard, &viewer, &bucket).await;
-            Some(parts(&viewer, &bucket, trail.as_deref()))
+            let mut parts = parts(&viewer, &bucket, trail.as_deref());
+            let is_old = shown.is_some_and(|version| version != settings::version(&bucket.changes));
+            parts.push((settings::NOTE.to_owned(), settings::note(is_old)));
+            Some(parts)
         }
     };
     live::events(&page, &visitor, &[name], draw).await

@@ -7,6 +7,9 @@ use crate::model::redis::Redis;
 use crate::parts::numbers;
 
 const ROOM: &str = "raise leak.rate or capacity, or slow its callers down";
+const ROOM_FOR_BYTES: &str = "raise leak.rate or capacity_bytes, or slow its callers down";
+/// Where it has room for more jobs, a bucket is full of bytes.
+const FULL_PERCENT: u64 = 90;
 /// More than a person reads, and each frame may have them all.
 const MOST_SHOWN: usize = 20;
 
@@ -42,6 +45,9 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
 
 fn words(name: &str, bucket: &Row) -> (String, &'static str) {
     let waiting = || numbers::counted(bucket.level, "job waits", "jobs wait");
+    let percent = numbers::percent(bucket.level, bucket.capacity);
+    let is_full_of_bytes = percent < FULL_PERCENT;
+    let room = if is_full_of_bytes { ROOM_FOR_BYTES } else { ROOM };
     match name {
         "dead_full" => ("stopped: its dead letters are at their maximum".to_owned(), "replay or delete dead letters"),
         "outbox_full" => {
@@ -56,8 +62,9 @@ fn words(name: &str, bucket: &Row) -> (String, &'static str) {
         "no_processor" => {
             (format!("no processor serves it, and {}", waiting()), "start one: dripfeed -c FILE processor")
         }
-        "refusing" => ("full, and refuses jobs with 429".to_owned(), ROOM),
-        "nearly_full" => (format!("{} % full", numbers::percent(bucket.level, bucket.capacity)), ROOM),
+        "refusing" => ("full, and refuses jobs with 429".to_owned(), room),
+        "nearly_full" if is_full_of_bytes => ("nearly full by its bytes".to_owned(), room),
+        "nearly_full" => (format!("{percent} % full"), room),
         "paused" => (format!("paused, and {}", waiting()), "resume it when the upstream is ready"),
         "throttled" => {
             let left = numbers::time(bucket.held_for_ms.unwrap_or(0));

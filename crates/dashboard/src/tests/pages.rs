@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::{api, asked, bucket, over, text};
+use crate::model::bucket::Bucket;
+use crate::parts::attention;
 use crate::{ApiPlace, Dashboard, SessionSecret};
 
 #[test]
@@ -62,5 +64,23 @@ fn a_command_has_the_key_and_the_address_of_the_api() {
     assert!(page.contains(command), "{page}");
     for path in ["/docs/", "/openapi.json", "/metrics"] {
         assert!(page.contains(&format!("href=\"https://10.0.0.7:7180{path}\"")), "{path}: {page}");
+    }
+}
+
+#[test]
+fn a_bucket_that_is_full_of_bytes_names_the_setting_that_bounds_them() {
+    let notice = |level: u64, need: &str| {
+        let mut bucket = bucket("b", 100);
+        (bucket["level"], bucket["warnings"]) = (level.into(), json!([need]));
+        let notices = attention::of_bucket(&serde_json::from_value::<Bucket>(bucket).unwrap().row());
+        (notices[0].what.clone(), notices[0].what_to_do.clone())
+    };
+    for (level, need, what, setting) in [
+        (95, "nearly_full", "95 % full", "leak.rate or capacity,"),
+        (89, "nearly_full", "nearly full by its bytes", "leak.rate or capacity_bytes,"),
+        (1, "refusing", "full, and refuses jobs with 429", "leak.rate or capacity_bytes,"),
+    ] {
+        let (said, to_do) = notice(level, need);
+        assert!(said == what && to_do.contains(setting), "{level} {need}: {said} {to_do}");
     }
 }

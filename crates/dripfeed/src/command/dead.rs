@@ -1,5 +1,6 @@
 //! `dripfeed dead BUCKET`
 
+mod delete;
 mod filter;
 mod replays;
 
@@ -9,6 +10,7 @@ use dripfeed_job::{BucketName, JobId, Rate};
 use http::Method;
 use serde::Serialize;
 
+use self::delete::DeleteArgs;
 use self::filter::FilterArgs;
 use self::replays::ReplaysArgs;
 use super::export::{self, CsvColumn, ExportArgs, Exported};
@@ -47,13 +49,13 @@ enum DeadCommand {
     /// Replay a dead letter, or all that match, as new jobs
     Replay {
         /// Id of the dead letter
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        #[arg(required_unless_present = "all", conflicts_with_all = ["all", "FilterArgs"])]
         id: Option<JobId>,
         /// Replay all that match the filter
         #[arg(long)]
         all: bool,
         /// Rate of replays, such as 10/s [default: the bucket's rate]
-        #[arg(long, requires = "all")]
+        #[arg(long, requires = "all", conflicts_with = "id")]
         rate: Option<Rate>,
         /// Replay in the background, as the bucket has room; prints the replay, which `replays` shows
         #[arg(long, requires = "all", conflicts_with = "id")]
@@ -63,8 +65,8 @@ enum DeadCommand {
     },
     /// Show the latest background replays, or show or stop one
     Replays(ReplaysArgs),
-    /// Delete a dead letter permanently
-    Delete { id: JobId },
+    /// Delete a dead letter, or all that match, permanently
+    Delete(DeleteArgs),
 }
 
 const COLUMNS: [Column; 6] = [
@@ -126,10 +128,7 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
                 )),
             }
         }
-        Some(DeadCommand::Delete { id }) => {
-            server.delete(&format!("{path}/{id}")).await?;
-            Ok(())
-        }
+        Some(DeadCommand::Delete(arguments)) => delete::run(&server, bucket, arguments, connection.output).await,
     }
 }
 

@@ -15,6 +15,9 @@ use serde_json::{Value as Json, json};
 use super::app::App;
 use super::feed::{FeedEvent, Installation};
 
+/// The names of what needs an operator in these tests.
+const NEEDS: [&str; 5] = ["no_processor", "refusing", "paused", "throttled", "dead_letters"];
+
 /// As the API has it: bucket `name`, with what differs from a bucket that leaks 10 jobs a second.
 fn bucket(name: &str, differs: &Json) -> Json {
     let mut bucket = json!({
@@ -68,8 +71,13 @@ fn event(second: u8, buckets: &[Json]) -> Json {
         "/problems",
         "/warnings",
     ];
+    let index = |need: &Json| NEEDS.iter().position(|name| need == name).unwrap();
+    let indices = |needs: &Json| needs.as_array().unwrap().iter().map(index).collect::<Json>();
     let row = |bucket: &Json| -> Json {
-        let values = columns.iter().map(|column| bucket.pointer(column).unwrap().clone());
+        let values = columns.iter().map(|column| match *column {
+            "/problems" | "/warnings" => indices(&bucket[&column[1..]]),
+            _ => bucket.pointer(column).unwrap().clone(),
+        });
         values.chain([json!(bucket["replicas"].as_array().unwrap().len())]).collect()
     };
     let names = columns.iter().map(|column| column.rsplit('/').next().unwrap()).chain(["replicas"]);
@@ -83,6 +91,7 @@ fn event(second: u8, buckets: &[Json]) -> Json {
             "paused": paused,
         },
         "columns": names.collect::<Vec<_>>(),
+        "needs": NEEDS,
         "buckets": buckets.iter().map(row).collect::<Vec<_>>(),
         "states": buckets,
         "unavailable": [],

@@ -1,6 +1,6 @@
 //! The state of a bucket: level, rates and settings.
 
-mod needs;
+pub(crate) mod needs;
 pub(crate) mod row;
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use self::needs::Needs;
+use self::needs::{Need, Needs};
 use crate::openapi::rules::Policy;
 use crate::problem::Problem;
 use crate::request::time;
@@ -64,12 +64,12 @@ pub(crate) struct BucketState {
     totals: Totals,
     /// What needs an operator now: `dead_full` or `outbox_full` (calls are stopped for that), `outbox_oversized`,
     /// `no_processor` (jobs wait, and no replica calls), `refusing` (it is nearly full, and jobs are refused).
-    #[schema(example = json!(["no_processor"]))]
-    pub(crate) problems: Vec<&'static str>,
-    /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %),
-    /// `dead_letters`.
-    #[schema(example = json!(["dead_letters"]))]
-    pub(crate) warnings: Vec<&'static str>,
+    #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
+    pub(crate) problems: Vec<Need>,
+    /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %
+    /// of `capacity` or of `capacity_bytes`), `dead_letters`.
+    #[schema(value_type = Vec<String>, example = json!(["dead_letters"]))]
+    pub(crate) warnings: Vec<Need>,
     /// Settings changed at run time, by their PATCH names.
     #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     changes: Value,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::buckets::state::BucketState;
+use crate::buckets::state::needs::Need;
 use crate::buckets::state::row::{COLUMNS, Row};
 use crate::readings::Reading;
 use crate::request::time;
@@ -24,6 +25,9 @@ pub(crate) struct Frame<'r> {
     summary: Summary,
     /// The column names of the rows in `buckets`.
     columns: &'static [&'static str],
+    /// All names that a bucket may have among its `problems` and `warnings`: in rows these are indices into this list.
+    #[schema(value_type = Vec<String>, example = json!(["dead_full", "outbox_full", "no_processor", "dead_letters"]))]
+    needs: &'static [Need],
     /// One row for each bucket, ordered by name. With more than 1000 buckets, only for those in `states`.
     #[schema(value_type = Vec<Vec<serde_json::Value>>)]
     buckets: Vec<Row<'r>>,
@@ -70,6 +74,7 @@ impl<'r> Frame<'r> {
             at: time::show(reading.at_ms),
             summary: Summary { buckets: theirs.len(), ..Summary::default() },
             columns: &COLUMNS,
+            needs: &Need::ALL,
             buckets: Vec::new(),
             states: Vec::new(),
             unavailable: Vec::new(),

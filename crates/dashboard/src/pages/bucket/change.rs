@@ -1,33 +1,26 @@
 //! `/buckets/{b}/change`: changes settings at run time, with a preview.
-
-use std::collections::BTreeMap;
+//!
+//! A form carries the values that it showed. Where somebody has changed one of them since, nothing is applied before
+//! the visitor has seen it.
 
 use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::settings::{self, value};
+use super::wanted::{Change, Wanted, changes};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
 use crate::model::setting::{Setting, shown};
-use crate::pages::done::after;
 use crate::parts::layout::{self, Page};
 use crate::parts::{action, listing};
+use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
-
-type Wanted = BTreeMap<String, String>;
-
-/// A setting, and what it is to be.
-struct Change<'s> {
-    setting: &'s Setting,
-    typed: &'s str,
-    to: Value,
-}
 
 /// By a link.
 pub(crate) async fn linked(
@@ -36,17 +29,20 @@ pub(crate) async fn linked(
     Path(name): Path<String>,
     Query(wanted): Query<Wanted>,
 ) -> Response {
-    previewed(&page, &visitor, &name, &wanted).await
+    previewed(&page, &visitor, &name, &wanted, StatusCode::OK).await
 }
 
 /// A document is longer than an address may be.
 pub(crate) async fn preview(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
-    previewed(&page, &action.visitor, &name, &action.fields).await
+    previewed(&page, &action.visitor, &name, &action.fields, StatusCode::OK).await
 }
 
-async fn previewed(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Response {
+async fn previewed(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted, status: StatusCode) -> Response {
     match body(page, visitor, name, wanted).await {
-        Ok(body) => layout::show(visitor, &Page { title: &format!("Change {name}"), section: "/", live: None, body }),
+        Ok(body) => {
+            let page = Page { title: &format!("Change {name}"), section: "/", live: None, body };
+            (status, layout::show(visitor, &page)).into_response()
+        }
         Err(failure) => layout::failed(Some(visitor), &failure),
     }
 }
@@ -62,51 +58,63 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
         @if changes.is_empty() {
             p { "Nothing would change: fill in a setting of " a href={ "/buckets/" (name) } { "the bucket" } "." }
         } @else {
+            (conflict(&changes))
             (table(&changes))
             @for note in notes(&bucket, &changes) { p.note { (note) } }
             @if visitor.may("operate") {
                 form.actions method="post" action=(path) {
                     (action::token(visitor))
-                    @for change in &changes { input type="hidden" name=(change.setting.name) value=(change.typed); }
+                    @for change in &changes { (change.fields()) }
                     button.primary type="submit" { "Apply" }
                     a.button href={ "/buckets/" (name) } { "Cancel" }
                 }
+                (editors(visitor, name, &changes))
             }
         }
     })
 }
 
+/// Which settings somebody else has changed since the form was loaded.
+fn conflict(changes: &[Change<'_>]) -> Markup {
+    let stale = changes.iter().filter(|change| change.stale.is_some());
+    let names: Vec<&str> = stale.map(|change| change.setting.name.as_str()).collect();
+    html! {
+        @if !names.is_empty() {
+            p.note data-mood="bad" role="alert" {
+                "Changed meanwhile: " (names.join(", ")) ". Nothing of yours is applied yet; Apply replaces what is "
+                "there now."
+            }
+        }
+    }
+}
+
+/// What was typed into a document that somebody else has changed: both changes may be wanted.
+fn editors(visitor: &Visitor, name: &str, changes: &[Change<'_>]) -> Markup {
+    let stale = changes.iter().filter(|change| change.stale.is_some() && change.setting.is_document());
+    html! {
+        @for change in stale {
+            @if let Some(typed) = change.typed { (settings::document(visitor, name, change.setting, typed, true)) }
+        }
+    }
+}
+
 fn table(changes: &[Change<'_>]) -> Markup {
+    let is_stale = changes.iter().any(|change| change.stale.is_some());
+    let heads: &[&str] = if is_stale { &["setting", "when loaded", "now", "new"] } else { &["setting", "now", "new"] };
     html! {
         div.scroll tabindex="0" role="region" aria-label="Settings" { table {
-            (listing::head(&["setting", "now", "new"]))
+            (listing::head(heads))
             tbody { @for change in changes {
+                @let now = &change.setting.value;
                 tr {
                     th scope="row" { code { (change.setting.name) } }
-                    td { (value(&shown(&change.setting.value))) }
+                    @if is_stale { td { (value(&shown(change.stale.as_ref().unwrap_or(now)))) } }
+                    td { (value(&shown(now))) }
                     td { strong { (value(&shown(&change.to))) } }
                 }
             } }
         } }
     }
-}
-
-/// What was filled in, in the order of the settings.
-///
-/// # Errors
-/// When it can't be sent.
-fn changes<'s>(settings: &'s [Setting], wanted: &'s Wanted) -> Result<Vec<Change<'s>>, Failure> {
-    let filled = settings.iter().filter_map(|setting| {
-        let typed = wanted.get(&setting.name).map(|value| value.trim()).filter(|value| !value.is_empty())?;
-        Some((setting, typed))
-    });
-    let read = |(setting, typed): (&'s Setting, &'s str)| {
-        setting
-            .parsed(typed)
-            .map(|to| Change { setting, typed, to })
-            .map_err(|why| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Nothing was changed", &why))
-    };
-    filled.map(read).collect()
 }
 
 /// What follows from it.
@@ -121,22 +129,28 @@ fn notes(bucket: &Bucket, changes: &[Change<'_>]) -> Vec<String> {
 }
 
 pub(crate) async fn apply(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
-    after(&action.visitor, applied(&page, &action, &name).await)
+    let Action { visitor, fields } = &action;
+    match applied(&page, visitor, &name, fields).await {
+        Ok(true) => answer::see_other(&format!("/buckets/{}?done=changed", escaped(&name))),
+        Ok(false) => previewed(&page, visitor, &name, fields, StatusCode::CONFLICT).await,
+        Err(failure) => layout::failed(Some(visitor), &failure),
+    }
 }
 
-async fn applied(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
-    let settings = settings::read(page, &action.visitor, name).await?;
+/// False: somebody else's change came first, and nothing was changed.
+async fn applied(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<bool, Failure> {
+    let settings: Vec<Setting> = settings::read(page, visitor, name).await?;
+    let changes = changes(&settings, wanted)?;
+    if changes.iter().any(|change| change.stale.is_some()) {
+        return Ok(false);
+    }
     let mut patch = Map::new();
-    for Change { setting, to, .. } in changes(&settings, &action.fields)? {
-        put(&mut patch, &setting.name, to);
+    for Change { setting, to, typed, .. } in changes {
+        put(&mut patch, &setting.name, if typed.is_some() { to } else { Value::Null });
     }
-    if let Some(setting) = action.field("restore") {
-        put(&mut patch, setting, Value::Null);
-    }
-    let name = escaped(name);
-    let path = format!("/v1/buckets/{name}");
-    page.api().call(&action.visitor, Method::PATCH, &path, Some(&Value::Object(patch))).await?;
-    Ok(format!("/buckets/{name}?done=changed"))
+    let path = format!("/v1/buckets/{}", escaped(name));
+    page.api().call(visitor, Method::PATCH, &path, Some(&Value::Object(patch))).await?;
+    Ok(true)
 }
 
 /// `leak.rate` is a member of `leak`.

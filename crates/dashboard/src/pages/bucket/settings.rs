@@ -1,7 +1,12 @@
 //! The settings of a bucket that can be changed at run time, as part of its page.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use maud::{Markup, html};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
+use super::wanted::{RESTORE, showing};
 use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::setting::{Setting, shown};
@@ -9,6 +14,9 @@ use crate::parts::{action, listing};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
+
+/// The id of the note that these settings are old.
+pub(super) const NOTE: &str = "settings-note";
 
 pub(super) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Result<Vec<Setting>, Failure> {
     let path = format!("/v1/buckets/{}/settings", escaped(bucket));
@@ -21,17 +29,36 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
     html! {
         section.card #settings {
             h2 { "Settings" }
+            (note(false))
             @if visitor.may("operate") {
                 p.faint { "Fill in the settings to change. A preview is shown before anything changes." }
                 (fields(visitor, bucket, &settings))
                 div.actions.documents {
                     @for setting in settings.iter().filter(|setting| setting.is_document()) {
-                        (document(visitor, bucket, setting))
+                        (document(visitor, bucket, setting, &text(setting), false))
                     }
                 }
                 (changed(visitor, bucket, &settings))
             } @else {
                 (table(&settings))
+            }
+        }
+    }
+}
+
+/// What was changed at run time, in short: whether a page shows it is seen by that.
+pub(super) fn version(changes: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(changes.to_string()))
+}
+
+/// The fields stay as they are, with what was typed into them.
+pub(super) fn note(is_old: bool) -> Markup {
+    html! {
+        div id=(NOTE) {
+            @if is_old {
+                p.note role="status" {
+                    "Settings were changed after this page was loaded. A preview shows their values beside yours."
+                }
             }
         }
     }
@@ -43,6 +70,7 @@ fn fields(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
         form.settings method="post" action={ "/buckets/" (bucket) "/change/preview" } {
             (action::token(visitor))
             @for setting in settings.iter().filter(|setting| !setting.is_document()) {
+                (showing(setting))
                 label {
                     code { (setting.name) } " "
                     span.faint { (description(setting)) }
@@ -67,14 +95,18 @@ fn placeholder(setting: &Setting) -> String {
     if setting.value.is_null() { format!("no limit; such as {}", setting.example) } else { shown(&setting.value) }
 }
 
+fn text(setting: &Setting) -> String {
+    serde_json::to_string_pretty(&setting.value).unwrap_or_default()
+}
+
 /// A list or an object, in a form apart: only what somebody opens is replaced.
-fn document(visitor: &Visitor, bucket: &str, setting: &Setting) -> Markup {
-    let text = serde_json::to_string_pretty(&setting.value).unwrap_or_default();
+pub(super) fn document(visitor: &Visitor, bucket: &str, setting: &Setting, text: &str, is_open: bool) -> Markup {
     html! {
-        details.confirm {
+        details.confirm open[is_open] {
             summary.button { "Edit " (setting.name) "…" }
             form.panel method="post" action={ "/buckets/" (bucket) "/change/preview" } {
                 (action::token(visitor))
+                (showing(setting))
                 label {
                     code { (setting.name) } " "
                     span.faint { (description(setting)) }
@@ -102,7 +134,8 @@ fn changed(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
                     td {
                         form.inline method="post" action={ "/buckets/" (bucket) "/change" } {
                             (action::token(visitor))
-                            input type="hidden" name="restore" value=(setting.name);
+                            (showing(setting))
+                            input type="hidden" name=(RESTORE) value=(setting.name);
                             button type="submit" { "Restore " (setting.name) }
                         }
                     }

@@ -1,6 +1,7 @@
-//! Which dead letters to list, to export or to replay. The server checks the texts.
+//! Which dead letters to list, to export, to replay or to delete. The server checks the texts.
 
 use clap::Args;
+use dripfeed_client::escaped;
 use dripfeed_job::{LastStatus, Rate};
 use serde_json::{Value as Json, json};
 
@@ -18,22 +19,40 @@ pub(super) struct FilterArgs {
     /// Only letters of this caller
     #[arg(long)]
     caller: Option<String>,
+    /// Only letters of jobs that died at or after this time (RFC 3339)
+    #[arg(long)]
+    since: Option<String>,
+    /// Only letters of jobs that died at or before this time (RFC 3339)
+    #[arg(long)]
+    until: Option<String>,
 }
 
 impl FilterArgs {
     pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         let status = self.status.map(|status| status.to_string());
         let exact_reason = self.exact_reason.then(|| "true".to_owned());
-        let caller = self.caller.clone();
-        let all =
-            [("reason", self.reason.clone()), ("exact_reason", exact_reason), ("status", status), ("caller", caller)];
+        let all = [
+            ("reason", self.reason.clone()),
+            ("exact_reason", exact_reason),
+            ("status", status),
+            ("caller", self.caller.clone()),
+            ("since", self.since.clone()),
+            ("until", self.until.clone()),
+        ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// As the query of a path.
+    pub(super) fn query(&self) -> String {
+        let pairs = self.pairs();
+        let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value)));
+        pairs.collect::<Vec<_>>().join("&")
     }
 
     pub(super) fn document(&self, rate: Option<Rate>) -> Json {
         let mut which = json!({
             "reason": self.reason, "exact_reason": self.exact_reason.then_some(true), "status": self.status,
-            "caller": self.caller, "rate": rate,
+            "caller": self.caller, "since": self.since, "until": self.until, "rate": rate,
         });
         if let Json::Object(members) = &mut which {
             members.retain(|_, value| !value.is_null());

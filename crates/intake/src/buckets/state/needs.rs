@@ -2,6 +2,7 @@
 
 use dripfeed_bucket::Census;
 use dripfeed_job::duration::ms_up;
+use serde::{Serialize, Serializer};
 
 /// A throttle that is longer than this is worth a look.
 const LONG_THROTTLE_MS: u64 = 5 * 60_000;
@@ -9,37 +10,84 @@ const NEARLY_FULL_PERCENT: u64 = 90;
 /// A lower rate is shown as 0.
 const LEAST_REFUSED_PER_S: f64 = 0.005;
 
+/// One thing that needs an operator; its index in [`Need::ALL`] is its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Need {
+    DeadFull,
+    OutboxFull,
+    OutboxOversized,
+    NoProcessor,
+    Refusing,
+    Paused,
+    Throttled,
+    NearlyFull,
+    DeadLetters,
+}
+
+/// As their indices in [`Need::ALL`].
+pub(super) struct Indices<'n>(pub(super) &'n [Need]);
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     /// Its jobs or outcome jobs stand still, or are refused.
-    pub(super) problems: Vec<&'static str>,
+    pub(super) problems: Vec<Need>,
     /// They may be soon.
-    pub(super) warnings: Vec<&'static str>,
+    pub(super) warnings: Vec<Need>,
+}
+
+impl Need {
+    /// In the order of the enum.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::DeadFull,
+        Self::OutboxFull,
+        Self::OutboxOversized,
+        Self::NoProcessor,
+        Self::Refusing,
+        Self::Paused,
+        Self::Throttled,
+        Self::NearlyFull,
+        Self::DeadLetters,
+    ];
+}
+
+impl Serialize for Indices<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|need| *need as u8))
+    }
 }
 
 impl Needs {
     pub(super) fn of(bucket: &Census) -> Self {
-        let is_nearly_full = bucket.level.saturating_mul(100) >= bucket.capacity.saturating_mul(NEARLY_FULL_PERCENT);
+        let is_nearly_full =
+            nearly_fills(bucket.level, bucket.capacity) || nearly_fills(bucket.bytes, bucket.capacity_bytes);
         let refuses = is_nearly_full && bucket.refused_per_s >= LEAST_REFUSED_PER_S;
         let throttled_for = bucket.pace.throttled_for.map_or(0, ms_up);
         Self {
-            problems: named(&[
-                ("dead_full", bucket.pace.reason == "dead_full"),
-                ("outbox_full", bucket.pace.reason == "outbox_full"),
-                ("outbox_oversized", bucket.outbox_oversized > 0),
-                ("no_processor", bucket.replicas.is_empty() && bucket.level > 0),
-                ("refusing", refuses),
+            problems: those(&[
+                (Need::DeadFull, bucket.pace.reason == "dead_full"),
+                (Need::OutboxFull, bucket.pace.reason == "outbox_full"),
+                (Need::OutboxOversized, bucket.outbox_oversized > 0),
+                (Need::NoProcessor, bucket.replicas.is_empty() && bucket.level > 0),
+                (Need::Refusing, refuses),
             ]),
-            warnings: named(&[
-                ("paused", bucket.paused && bucket.level > 0),
-                ("throttled", throttled_for > LONG_THROTTLE_MS),
-                ("nearly_full", is_nearly_full && !refuses),
-                ("dead_letters", bucket.dead > 0),
+            warnings: those(&[
+                (Need::Paused, bucket.paused && bucket.level > 0),
+                (Need::Throttled, throttled_for > LONG_THROTTLE_MS),
+                (Need::NearlyFull, is_nearly_full && !refuses),
+                (Need::DeadLetters, bucket.dead > 0),
             ]),
         }
     }
 }
 
-fn named(all: &[(&'static str, bool)]) -> Vec<&'static str> {
-    all.iter().filter(|(_, is_so)| *is_so).map(|(name, _)| *name).collect()
+fn nearly_fills(part: u64, room: u64) -> bool {
+    part.saturating_mul(100) >= room.saturating_mul(NEARLY_FULL_PERCENT)
 }
+
+fn those(all: &[(Need, bool)]) -> Vec<Need> {
+    all.iter().filter(|(_, is_so)| *is_so).map(|(need, _)| *need).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use serde::ser::SerializeTuple as _;
 use serde::{Serialize, Serializer};
 
 use super::BucketState;
+use super::needs::Indices;
 
 /// The names of the members of a row, in their order.
 pub(crate) const COLUMNS: [&str; 19] = [
@@ -52,8 +53,8 @@ impl Serialize for Row<'_> {
         row.serialize_element(&of.outbox_oversized)?;
         row.serialize_element(&of.paused)?;
         row.serialize_element(&of.replicas.len())?;
-        row.serialize_element(&of.problems)?;
-        row.serialize_element(&of.warnings)?;
+        row.serialize_element(&Indices(&of.problems))?;
+        row.serialize_element(&Indices(&of.warnings))?;
         row.end()
     }
 }

@@ -1,0 +1,78 @@
+//! What a form or a link asks for, and whether the settings are still those that the form showed.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::model::setting::Setting;
+use crate::web::failure::Failure;
+
+pub(super) type Wanted = BTreeMap<String, String>;
+
+/// Before the name of a setting: the field with the value that a form showed, as JSON.
+const SHOWN: &str = "shown:";
+/// The field with the name of the setting whose configured value is restored.
+pub(super) const RESTORE: &str = "restore";
+
+/// A setting, and what it is to be.
+pub(super) struct Change<'s> {
+    pub(super) setting: &'s Setting,
+    pub(super) to: Value,
+    /// None: the configured value is restored.
+    pub(super) typed: Option<&'s str>,
+    /// The value that the form showed, where somebody has changed the setting since.
+    pub(super) stale: Option<Value>,
+}
+
+/// What was filled in, in the order of the settings.
+///
+/// # Errors
+/// When it can't be sent.
+pub(super) fn changes<'s>(settings: &'s [Setting], wanted: &'s Wanted) -> Result<Vec<Change<'s>>, Failure> {
+    let restored = field(wanted, RESTORE);
+    let mut changes = Vec::new();
+    for setting in settings {
+        let typed = field(wanted, &setting.name);
+        let to = match typed {
+            Some(typed) => setting.parsed(typed).map_err(|why| refused(&why))?,
+            None if restored == Some(setting.name.as_str()) => setting.configured.clone(),
+            None => continue,
+        };
+        let stale = shown_value(wanted, setting).filter(|shown| *shown != setting.value && to != setting.value);
+        changes.push(Change { setting, to, typed, stale });
+    }
+    Ok(changes)
+}
+
+/// An empty one isn't filled in.
+fn field<'w>(wanted: &'w Wanted, name: &str) -> Option<&'w str> {
+    wanted.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+}
+
+/// None: of a link, or of a program.
+fn shown_value(wanted: &Wanted, setting: &Setting) -> Option<Value> {
+    serde_json::from_str(field(wanted, &format!("{SHOWN}{}", setting.name))?).ok()
+}
+
+fn refused(why: &str) -> Failure {
+    Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Nothing was changed", why)
+}
+
+/// The hidden field with the value that a form shows.
+pub(super) fn showing(setting: &Setting) -> Markup {
+    html! { input type="hidden" name={ (SHOWN) (setting.name) } value=(setting.value); }
+}
+
+impl Change<'_> {
+    /// The hidden fields that ask for this change of what the form shows now.
+    pub(super) fn fields(&self) -> Markup {
+        let (name, value) =
+            self.typed.map_or((RESTORE, self.setting.name.as_str()), |typed| (&self.setting.name, typed));
+        html! {
+            (showing(self.setting))
+            input type="hidden" name=(name) value=(value);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `dripfeed dead BUCKET delete`
+
+use bytes::Bytes;
+use clap::Args;
+use dripfeed_client::Client;
+use dripfeed_job::{BucketName, JobId};
+use http::{HeaderMap, Method};
+use serde_json::Value as Json;
+
+use super::filter::FilterArgs;
+use crate::command::purge::confirmed;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, shown};
+
+#[derive(Args, Debug)]
+pub(super) struct DeleteArgs {
+    /// Id of the dead letter
+    #[arg(required_unless_present = "all", conflicts_with_all = ["all", "FilterArgs"])]
+    id: Option<JobId>,
+    /// Delete all that match the filter
+    #[arg(long)]
+    all: bool,
+    /// Don't ask for confirmation
+    #[arg(long, requires = "all", conflicts_with = "id")]
+    yes: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+pub(super) async fn run(
+    server: &Client,
+    bucket: &BucketName,
+    DeleteArgs { id, yes, filter, .. }: &DeleteArgs,
+    format: Format,
+) -> Result<(), Failure> {
+    let path = format!("/v1/buckets/{bucket}/dead");
+    if let Some(id) = id {
+        return Ok(server.delete(&format!("{path}/{id}")).await?);
+    }
+    let query = filter.query();
+    if query.is_empty() {
+        let message = "use at least one of --reason, --status, --caller, --since and --until with --all";
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    if !yes && !confirmed("delete", &question(bucket, filter), bucket)? {
+        return Err(Failure::new(Exit::Failure, "nothing was deleted"));
+    }
+    let answer = server.call(Method::DELETE, &format!("{path}?{query}"), HeaderMap::new(), Bytes::new()).await?;
+    let deleted: Json = answer.json()?;
+    match format {
+        Format::Table => output::line(shown(&deleted, "/deleted"))?,
+        Format::Json => output::json(&deleted)?,
+    }
+    Ok(())
+}
+
+fn question(bucket: &BucketName, filter: &FilterArgs) -> String {
+    let words: Vec<String> = filter.pairs().iter().map(|(name, value)| format!("{name} `{value}`")).collect();
+    format!("Delete the dead letters of `{bucket}` with {} permanently?", words.join(", "))
+}
