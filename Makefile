@@ -54,7 +54,7 @@ CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
 PACKAGE_PROFILE := dist
 PACKAGED := $(TARGET)/$(if $(filter dev,$(PACKAGE_PROFILE)),debug,$(PACKAGE_PROFILE))/dripfeed
 
-BASE := $(shell grep -v '^\#' tests/upgrade/base)
+BASE := $(shell grep -v '^\#' tests/it/upgrade/base)
 UPGRADE := $(TARGET)/upgrade/$(BASE)
 
 TYPOS_VERSION := 1.52.0
@@ -106,15 +106,15 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry, and lint that build
 	cargo clippy --locked --workspace --all-targets --features dripfeed/otlp,dripfeed-tests/otlp -- --deny warnings
 	cargo build --locked --workspace --features dripfeed/otlp
-	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test it -- traces::
 	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test cost
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
-upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/upgrade/base beside this one; ARGS="way_back": that test
+upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/it/upgrade/base beside this one; ARGS="way_back": that test
 	cargo build --locked --workspace
 	UPGRADE_BASE=$(abspath $(UPGRADE))/dripfeed UPGRADE_SOURCES=$(abspath $(UPGRADE))/sources \
-		cargo test --locked --workspace --features dripfeed-tests/upgrade --test upgrade -- $(ARGS)
+		cargo test --locked --workspace --features dripfeed-tests/upgrade --test it -- $(or $(ARGS),upgrade::)
 
 # Apart from `make test`, for what it installs: Node, the generators and the libraries of Standard Webhooks.
 .PHONY: clients
