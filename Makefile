@@ -295,7 +295,7 @@ chromium:
 curl:
 	@if ! command -v curl >/dev/null; then $(call apt_install,curl); fi
 
-# $(call python_tool,package,version): in a virtual environment of its own. Debian's python3 comes without ensurepip, which
+# $(call python_tool,package,version): in a separate virtual environment. Debian's python3 comes without ensurepip, which
 # that needs.
 define python_tool
 	if ! python3 -c 'import ensurepip' 2>/dev/null; then $(call apt_install,python3-venv); fi

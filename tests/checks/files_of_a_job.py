@@ -4,8 +4,8 @@
 
 Takes an executable with debug information and without optimisation, which inlines nothing (`make dev` builds it), and
 valgrind, whose callgrind writes down which lines ran. Of several jobs those files count that each of them ran: so what
-runs in the background now and then doesn't, and what runs there all the time (heartbeats) does. Lua files are those
-whose first lines stand in a script that was called. SOURCES is where the executable was built, for one of another
+runs in the background from time to time doesn't, and what runs there all the time (heartbeats) does. Lua files are
+those whose first lines stand in a script that was called. SOURCES is where the executable was built, for one of another
 commit.
 """
 
