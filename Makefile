@@ -200,6 +200,12 @@ lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, c
 		echo "licences and sources of dependencies not checked: cargo install --locked cargo-deny" >&2; \
 	fi
 
+# Line tables of our crates alone: the built dependencies stay.
+.PHONY: files-of-a-job
+files-of-a-job: redis valgrind ## Count our files that a job runs through, and compare with the bounds; ARGS=--names lists them
+	cargo build --locked --workspace --config 'profile.dev.debug="line-tables-only"' --config 'profile.dev.package."*".debug=false'
+	python3 tests/checks/files_of_a_job.py $(TARGET)/debug/dripfeed $(ARGS)
+
 .PHONY: check-compose
 check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compose schema
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
@@ -277,6 +283,10 @@ systemd:
 .PHONY: openssl
 openssl:
 	@if ! command -v openssl >/dev/null; then $(call apt_install,openssl); fi
+
+.PHONY: valgrind
+valgrind:
+	@if ! command -v valgrind >/dev/null; then $(call apt_install,valgrind); fi
 
 .PHONY: mmdebstrap
 mmdebstrap:
