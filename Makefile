@@ -54,7 +54,7 @@ CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
 PACKAGE_PROFILE := dist
 PACKAGED := $(TARGET)/$(if $(filter dev,$(PACKAGE_PROFILE)),debug,$(PACKAGE_PROFILE))/dripfeed
 
-BASE := $(shell grep -v '^\#' tests/upgrade/base)
+BASE := $(shell grep -v '^\#' tests/it/upgrade/base)
 UPGRADE := $(TARGET)/upgrade/$(BASE)
 
 TYPOS_VERSION := 1.52.0
@@ -106,15 +106,15 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry, and lint that build
 	cargo clippy --locked --workspace --all-targets --features dripfeed/otlp,dripfeed-tests/otlp -- --deny warnings
 	cargo build --locked --workspace --features dripfeed/otlp
-	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test traces
+	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test it -- traces::
 	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test cost
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
-upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/upgrade/base beside this one; ARGS="way_back": that test
+upgrade: redis $(UPGRADE)/dripfeed ## Run the version of tests/it/upgrade/base beside this one; ARGS="way_back": that test
 	cargo build --locked --workspace
 	UPGRADE_BASE=$(abspath $(UPGRADE))/dripfeed UPGRADE_SOURCES=$(abspath $(UPGRADE))/sources \
-		cargo test --locked --workspace --features dripfeed-tests/upgrade --test upgrade -- $(ARGS)
+		cargo test --locked --workspace --features dripfeed-tests/upgrade --test it -- $(or $(ARGS),upgrade::)
 
 # Apart from `make test`, for what it installs: Node, the generators and the libraries of Standard Webhooks.
 .PHONY: clients
@@ -200,6 +200,12 @@ lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, c
 		echo "licences and sources of dependencies not checked: cargo install --locked cargo-deny" >&2; \
 	fi
 
+# Line tables of our crates alone: the built dependencies stay.
+.PHONY: files-of-a-job
+files-of-a-job: redis valgrind ## Count our files that a job runs through, and compare with the bounds; ARGS=--names lists them
+	cargo build --locked --workspace --config 'profile.dev.debug="line-tables-only"' --config 'profile.dev.package."*".debug=false'
+	python3 tests/checks/files_of_a_job.py $(TARGET)/debug/dripfeed $(ARGS)
+
 .PHONY: check-compose
 check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compose schema
 	$(CHECK_JSONSCHEMA) --builtin-schema vendor.compose-spec docker-compose.yml
@@ -278,6 +284,10 @@ systemd:
 openssl:
 	@if ! command -v openssl >/dev/null; then $(call apt_install,openssl); fi
 
+.PHONY: valgrind
+valgrind:
+	@if ! command -v valgrind >/dev/null; then $(call apt_install,valgrind); fi
+
 .PHONY: mmdebstrap
 mmdebstrap:
 	@if ! command -v mmdebstrap >/dev/null; then $(call apt_install,mmdebstrap); fi
@@ -295,7 +305,7 @@ chromium:
 curl:
 	@if ! command -v curl >/dev/null; then $(call apt_install,curl); fi
 
-# $(call python_tool,package,version): in a virtual environment of its own. Debian's python3 comes without ensurepip, which
+# $(call python_tool,package,version): in a separate virtual environment. Debian's python3 comes without ensurepip, which
 # that needs.
 define python_tool
 	if ! python3 -c 'import ensurepip' 2>/dev/null; then $(call apt_install,python3-venv); fi

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-# Where something is told to fail, and how many of the lines after it say why.
+# Where something is reported to fail, and how many of the lines after it say why.
 MARKS = [(re.compile(r"^test .* FAILED$"), 0), (re.compile(r"^row .* FAILED"), 20), (re.compile(r"panicked at "), 6)]
 MOST = 300
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Plain words: none of those below stands in a comment, a document or a text of the program."""
 
+import io
 import re
 import sys
+import tokenize
 from pathlib import Path
 
 from tree import files_of
@@ -46,39 +48,75 @@ WORDS = {
 }
 # A part of a path or of a key is a name.
 WRONG = re.compile(r"(?<![:/])\b(?:" + "|".join(WORDS) + r")\b", re.I)
-COMMENT = {".lua": "--", ".toml": "#", ".yml": "#", ".yaml": "#", ".conf": "#"}
+COMMENT = {
+    **dict.fromkeys((".toml", ".yml", ".yaml", ".conf", ".sysusers", ".service"), "#"),
+    **dict.fromkeys((".c", ".js", ".mjs", ".proto", ".ts"), "//"),
+    ".lua": "--",
+}
+# Also what a Makefile or a script of the shell prints, which have no ending.
+WHOLE = ("", ".html", ".md", ".sh")
+BLOCKS = (".c", ".css", ".js", ".mjs", ".tpl", ".ts", ".yaml", ".yml")
+BLOCK = re.compile(r"/\*.*?\*/", re.S)
 # A comment, a raw text, a text, a character.
 RUST = re.compile(
     r"""//([^\n]*)|r(?P<raw>#*)"(.*?)"(?P=raw)|"((?:\\.|[^"\\])*)"|'(?:\\u\{\w+\}|\\.|[^'\\\n])'""",
     re.S,
 )
-FREE = ("generated/", "tests/checks/", "tests/data/", "torture-report", ".snap")
+PYTHON = (".py",)
+READ = (*COMMENT, *WHOLE, *BLOCKS, *PYTHON, ".rs")
+FREE = ("generated/", "tests/checks/words.py", "tests/data/", "torture-report", ".snap", "LICENSE")
+Lines = list[tuple[int, str]]
 
 
-def prose(path: Path) -> list[tuple[int, str]]:
+def prose(path: Path) -> Lines:
     """Lines that somebody reads, with their numbers."""
     text = path.read_text(errors="replace")
     if path.suffix == ".rs":
-        found = []
-        for token in RUST.finditer(text):
-            comment, _, raw, quoted = token.groups()
-            words = raw or quoted or ""
-            # One word is a name: of a field, a file, a metric.
-            read = comment or (words if " " in words else "")
-            first = text.count("\n", 0, token.start()) + 1
-            found += enumerate(read.splitlines(), first)
-        return found
-    lines = list(enumerate(text.splitlines(), 1))
-    if path.suffix == ".md":
+        return of_rust(text)
+    if path.suffix in PYTHON:
+        return of_python(text)
+    lines = numbered(text, 1)
+    if path.suffix in WHOLE:
         return lines
-    return [(number, line.partition(COMMENT[path.suffix])[2]) for number, line in lines]
+    blocks = BLOCK.finditer(text) if path.suffix in BLOCKS else ()
+    found = [line for block in blocks for line in numbered(block[0], line_at(text, block.start()))]
+    begins = COMMENT.get(path.suffix)
+    return found + [(number, line.partition(begins)[2]) for number, line in lines if begins]
+
+
+def of_rust(text: str) -> Lines:
+    found = []
+    for token in RUST.finditer(text):
+        comment, _, raw, quoted = token.groups()
+        words = raw or quoted or ""
+        # One word is a name: of a field, a file, a metric.
+        read = comment or (words if " " in words else "")
+        found += numbered(read, line_at(text, token.start()))
+    return found
+
+
+def of_python(text: str) -> Lines:
+    found = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        # Of a text with values Python 3.12 makes tokens of another kind.
+        if tokenize.tok_name[token.type] in ("COMMENT", "STRING", "FSTRING_MIDDLE") and " " in token.string:
+            found += numbered(token.string, token.start[0])
+    return found
+
+
+def numbered(text: str, first: int) -> Lines:
+    return list(enumerate(text.splitlines(), first))
+
+
+def line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 def main() -> int:
     wrong = 0
     for name in files_of(ROOT):
         path = ROOT / name
-        if not path.is_file() or path.suffix not in (*COMMENT, ".md", ".rs") or any(part in name for part in FREE):
+        if not path.is_file() or path.suffix not in READ or any(part in name for part in FREE):
             continue
         for number, text in prose(path):
             for match in WRONG.finditer(re.sub(r"`[^`]*`|\{[^{}]*\}", "", text)):

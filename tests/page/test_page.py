@@ -198,7 +198,7 @@ class ManyBuckets(unittest.TestCase):
             expect(rows).to_have_count(40)
             stage.submit("b007", 3, delay="10m")
             expect(page.locator("#bucket-b007 td.number").first).to_have_text("3")
-            # A frame leaves the sparkline as it is.
+            # A frame doesn't change the sparkline.
             expect(page.locator("#bucket-b007 spark-line svg")).to_be_attached()
             page.locator("thead").get_by_role("link", name="level").click()
             live(page)

@@ -1,4 +1,4 @@
-"""What schemathesis doesn't know by itself."""
+"""What schemathesis has to learn of this API."""
 
 import json
 from datetime import datetime, timedelta, timezone

@@ -1,5 +1,5 @@
 /* Preloaded into a process, sets its wall clock apart from the machine's: by the whole seconds that stand, as a 64-bit
- * integer, in the file that WALL_CLOCK names. The monotonic clock stays as it is, as on a machine whose clock is set.
+ * integer, in the file that WALL_CLOCK names. The monotonic clock stays unchanged, as on a machine whose clock is set.
  * Nothing here may allocate: an allocator may ask for the time before it is ready. */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// `node intake.js REDIS CAPACITY`: BullMQ behind fastify. 202, or 429 at the capacity. BullMQ has no bound of its own, so
+// `node intake.js REDIS CAPACITY`: BullMQ behind fastify. 202, or 429 at the capacity. BullMQ itself has no bound, so
 // the check and the add are two calls, and more than the capacity may get in.
 
 import { Queue } from 'bullmq'

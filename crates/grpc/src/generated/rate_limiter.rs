@@ -21,7 +21,7 @@ pub struct RegisterServiceResponse {
     #[prost(string, tag = "2")]
     pub error: ::prost::alloc::string::String,
 }
-/// At most so many requests in a sliding window, for each value of `request` in the checks.
+/// At most this many requests in a sliding window, for each value of `request` in the checks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Rule {
     /// What that is a value of, such as `user`: the id of the policy. Empty: `rule`.
@@ -29,7 +29,7 @@ pub struct Rule {
     pub field: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub rate: ::core::option::Option<Rate>,
-    /// Told to the refused.
+    /// In the answer to a refused request.
     #[prost(string, tag = "3")]
     pub error_message: ::prost::alloc::string::String,
 }

@@ -1,8 +1,8 @@
 //! Callers and intakes: one request, one batch, asked again under its token until the answer is known.
 
-use crate::bucket::{Admission, Call, Rules, Token};
-use crate::bug::Bug;
-use crate::world::{Fate, INTAKES, World};
+use super::bucket::{Admission, Call, Rules, Token};
+use super::bug::Bug;
+use super::world::{Fate, INTAKES, World};
 
 /// What may become of a call to admit.
 pub const FATES: [Fate; 5] = [Fate::Answered, Fate::ReplyLost, Fate::Late, Fate::CallerDies, Fate::Refused];

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use stateright::Model;
 
-use crate::protocol::Protocol;
-use crate::world::World;
+use super::protocol::Protocol;
+use super::world::World;
 
 /// A walk that comes back to a place where it was; None: all end.
 pub fn endless_walk(protocol: &Protocol) -> Option<Vec<World>> {

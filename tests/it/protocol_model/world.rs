@@ -1,8 +1,8 @@
 //! All there is: the bucket, who talks to it, what is on the way, and what the upstream saw.
 
-use crate::bucket::{Bucket, Call, Consumer, Ending, JobId, Reply, Rules};
-use crate::processing::Processor;
-use crate::submitting::{Caller, Request};
+use super::bucket::{Bucket, Call, Consumer, Ending, JobId, Reply, Rules};
+use super::processing::Processor;
+use super::submitting::{Caller, Request};
 
 /// Two of each: with more, nothing new can happen between two of them.
 pub const INTAKES: u8 = 2;

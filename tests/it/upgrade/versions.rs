@@ -15,7 +15,7 @@ const PASSWORD: &str = "opensesame";
 /// Of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// That of `tests/upgrade/base`.
+    /// That of `tests/it/upgrade/base`.
     Base,
     /// That of these sources.
     This,

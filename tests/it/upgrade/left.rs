@@ -5,9 +5,9 @@ use dripfeed_tests::service::until;
 use dripfeed_tests::upstream::{Answer, Call, Upstream};
 use http::Method;
 
-use crate::load::put;
-use crate::versions::Installation;
-use crate::versions::Version::{Base, This};
+use super::load::put;
+use super::versions::Installation;
+use super::versions::Version::{Base, This};
 
 const BUCKET: &str = "/v1/buckets/mail";
 

@@ -6,9 +6,9 @@ use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::until;
 use dripfeed_tests::upstream::Upstream;
 
-use crate::load::{self, Accepted, Load, put, wrong};
-use crate::versions::Version::{Base, This};
-use crate::versions::{Installation, Version};
+use super::load::{self, Accepted, Load, put, wrong};
+use super::versions::Version::{Base, This};
+use super::versions::{Installation, Version};
 
 /// Calls between two steps.
 const STEP: usize = 150;

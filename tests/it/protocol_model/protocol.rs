@@ -2,12 +2,12 @@
 
 use stateright::{Model, Property};
 
-use crate::bucket::{Call, Consumer, JobId, Rules, Token};
-use crate::bug::Bug;
-use crate::processing::{self, Processor};
-use crate::promises;
-use crate::submitting::{self, Knowledge};
-use crate::world::{Fate, INTAKES, World};
+use super::bucket::{Call, Consumer, JobId, Rules, Token};
+use super::bug::Bug;
+use super::processing::{self, Processor};
+use super::promises;
+use super::submitting::{self, Knowledge};
+use super::world::{Fate, INTAKES, World};
 
 /// How much there is of everything.
 #[derive(Clone, Copy, Debug)]

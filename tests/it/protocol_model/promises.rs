@@ -2,11 +2,11 @@
 
 use stateright::Property;
 
-use crate::bucket::{Ending, JobId, Owner};
-use crate::processing::{Life, Stage};
-use crate::protocol::Protocol;
-use crate::submitting::{Caller, Knowledge};
-use crate::world::World;
+use super::bucket::{Ending, JobId, Owner};
+use super::processing::{Life, Stage};
+use super::protocol::Protocol;
+use super::submitting::{Caller, Knowledge};
+use super::world::World;
 
 pub const BOUND: &str = "1: the bound is exact";
 pub const KEPT: &str = "2: accepted means kept";

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::versions::Version::This;
-use crate::versions::{executable, sources};
+use super::versions::Version::This;
+use super::versions::{executable, sources};
 
 #[tokio::test]
 async fn settings_of_the_base_are_read() {

@@ -13,8 +13,8 @@ use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Call, Upstream};
 use http::Method;
 
-use collector::Collector;
-use receiver::{Received, Receiver};
+use self::collector::Collector;
+use self::receiver::{Received, Receiver};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";

@@ -1,8 +1,8 @@
 //! Processors: they take, call, settle, and live again under another name when they were declared dead.
 
-use crate::bucket::{ATTEMPTS, Bucket, Call, Consumer, JobId, Rules, Settled, Settlement};
-use crate::bug::Bug;
-use crate::world::{Fate, World};
+use super::bucket::{ATTEMPTS, Bucket, Call, Consumer, JobId, Rules, Settled, Settlement};
+use super::bug::Bug;
+use super::world::{Fate, World};
 
 /// Calls under way at once.
 pub const CONCURRENCY: usize = 2;

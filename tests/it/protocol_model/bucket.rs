@@ -3,7 +3,7 @@
 //!
 //! Left out: bytes, deadlines, the pace, throttling, pause, cancel. When a parked job is due is left open: any time.
 
-use crate::bug::Bug;
+use super::bug::Bug;
 
 /// A job's place in the order of admission: its id.
 pub type JobId = u8;
