@@ -37,7 +37,7 @@ pub enum ClientAddress {
 pub enum BadForward {
     #[error("`{0}` is not a valid header name")]
     Name(String),
-    #[error("invalid value of the header `{0}`: use visible characters without line breaks")]
+    #[error("invalid value of the header `{0}`: use visible characters of UTF-8 without line breaks")]
     Value(String),
     #[error("`{0}` is a connection header and can't be forwarded: omit it")]
     Connection(String),
@@ -103,7 +103,7 @@ impl ForwardHeaders {
             if client_address == ClientAddress::Dropped && is_client_address(name) {
                 continue;
             }
-            if value.to_str().is_err() {
+            if text_of(value).is_none() {
                 return Err(BadForward::Value(name.to_string()));
             }
             if let Some(value) = without_session(name, value) {
@@ -135,7 +135,7 @@ impl ForwardHeaders {
             return String::new();
         }
         let pairs: Vec<(&str, &str)> =
-            self.fields.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default())).collect();
+            self.fields.iter().map(|(name, value)| (name.as_str(), text_of(value).unwrap_or_default())).collect();
         serde_json::to_string(&pairs).unwrap_or_default()
     }
 
@@ -179,10 +179,17 @@ fn without_session(name: &HeaderName, value: &HeaderValue) -> Option<HeaderValue
         let cookie = cookie.trim();
         cookie.strip_prefix(SECURE_COOKIE).unwrap_or(cookie).starts_with(SESSION_COOKIE)
     };
-    let cookies = value.to_str().ok().filter(|cookies| name == header::COOKIE && cookies.contains(SESSION_COOKIE));
+    let cookies = text_of(value).filter(|cookies| name == header::COOKIE && cookies.contains(SESSION_COOKIE));
     let Some(cookies) = cookies else { return Some(value.clone()) };
     let others: Vec<&str> = cookies.split(';').filter(|cookie| !is_session(cookie)).map(str::trim).collect();
     if others.is_empty() { None } else { HeaderValue::from_str(&others.join("; ")).ok() }
+}
+
+/// Mostly ASCII, which `HeaderValue::to_str` insists on; clients send UTF-8, too, such as names of files. An entry has
+/// no place for other bytes.
+#[must_use]
+pub fn text_of(value: &HeaderValue) -> Option<&str> {
+    str::from_utf8(value.as_bytes()).ok()
 }
 
 fn weight(name: &HeaderName, value: &HeaderValue) -> usize {

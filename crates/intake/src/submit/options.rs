@@ -2,6 +2,7 @@
 
 use dripfeed_auth::DRIPFEED_KEY;
 use dripfeed_job::Submission;
+use dripfeed_job::forward::text_of;
 use dripfeed_job::options::OptionName;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
@@ -49,6 +50,9 @@ fn options(headers: &HeaderMap) -> impl Iterator<Item = &HeaderName> {
 fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a str, String> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
+        (Some(value), None) if name.as_str().starts_with(FORWARD) => {
+            text_of(value).ok_or_else(|| "use visible characters of UTF-8".to_owned())
+        }
         (Some(value), None) => value.to_str().map_err(|_| "use visible ASCII characters".to_owned()),
         _ => Err("given more than once".to_owned()),
     }

@@ -85,10 +85,22 @@ fn a_proxied_request_leaves_its_connection_behind() {
 }
 
 #[test]
+fn a_proxied_header_keeps_its_utf_8_and_other_bytes_are_refused() {
+    let of = |value: &[u8]| {
+        let request = HeaderMap::from_iter([(header::CONTENT_DISPOSITION, HeaderValue::from_bytes(value).unwrap())]);
+        ForwardHeaders::of_request(&request, ClientAddress::Dropped).map(|headers| headers.to_field())
+    };
+    assert_eq!(of("größe".as_bytes()), Ok("[[\"content-disposition\",\"größe\"]]".to_owned()));
+    assert_eq!(of(b"gr\xf6\xdfe"), Err(BadForward::Value("content-disposition".to_owned())));
+}
+
+#[test]
 fn a_field_reads_back() {
     let mut headers = ForwardHeaders::default();
     headers.push("X-A", "1 \"2\"").unwrap();
     headers.push("x-a", "3").unwrap();
+    headers.push("content-disposition", "attachment; filename=\"größe.pdf\"").unwrap();
+    assert!(headers.to_field().contains("größe"));
     assert_eq!(ForwardHeaders::from_field(&headers.to_field()), Some(headers));
     assert_eq!(ForwardHeaders::from_field(""), Some(ForwardHeaders::default()));
     assert_eq!(ForwardHeaders::from_field("{}"), None);
@@ -100,11 +112,12 @@ fn the_session_of_the_dashboard_stays_here() {
     let of = |cookies: &[&'static str]| {
         let mut request = HeaderMap::new();
         for cookie in cookies {
-            request.append(header::COOKIE, HeaderValue::from_static(cookie));
+            request.append(header::COOKIE, HeaderValue::from_str(cookie).unwrap());
         }
         ForwardHeaders::of_request(&request, ClientAddress::Dropped).unwrap().to_field()
     };
     assert_eq!(of(&["a=1; dripfeed_00c0ffee=secret;b=2"]), r#"[["cookie","a=1; b=2"]]"#);
     assert_eq!(of(&["__Host-dripfeed_00c0ffee=secret", "a=dripfeed_1"]), r#"[["cookie","a=dripfeed_1"]]"#);
     assert_eq!(of(&["dripfeed_00c0ffee=secret"]), "");
+    assert_eq!(of(&["a=ü; dripfeed_00c0ffee=secret"]), r#"[["cookie","a=ü"]]"#);
 }

@@ -1,6 +1,7 @@
+use http::HeaderValue;
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Harness, delivered, intake_settings};
+use crate::harness::{Harness, ask, delivered, intake_settings, request};
 use crate::server::{Server, last, refused};
 
 /// The option by its member in a batch, and an invalid value.
@@ -104,6 +105,28 @@ async fn invalid_options_are_refused_in_every_form() {
         harness.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
     }
     assert_eq!(harness.length("b").await, 0);
+}
+
+/// A batch item lost it silently, and the other forms refused it.
+#[tokio::test]
+async fn a_forwarded_header_keeps_its_utf_8_in_every_form() {
+    let harness = Harness::start().await;
+    let name = "attachment; filename=\"größe.pdf\"";
+    let option = [("dripfeed-forward-content-disposition", name)];
+    assert_eq!(harness.ask("POST /v1/buckets/b/jobs", &option, "x").await.status, 202);
+    let proxied = harness.ask("POST /v1/buckets/b/proxy/x", &[("content-disposition", name)], "x").await;
+    assert_eq!(proxied.status, 202);
+    assert_eq!(batch(&harness, json!({"forward": {"Content-Disposition": name}})).await["status"], 202);
+    for _ in 0..3 {
+        let job = harness.settle(delivered(200, "text/plain", b"")).await;
+        assert_eq!(job.headers.to_field(), json!([["content-disposition", name]]).to_string());
+    }
+    let latin = HeaderValue::from_bytes(b"gr\xf6\xdfe").unwrap();
+    for (line, header) in [("POST /v1/buckets/b/jobs", "dripfeed-forward-x"), ("POST /v1/buckets/b/proxy/x", "x")] {
+        let mut request = request(line, &[], "x");
+        request.headers_mut().insert(header, latin.clone());
+        ask(harness.intake.front(), request).await.refuses(422, "bad_option");
+    }
 }
 
 #[tokio::test]
