@@ -2,7 +2,7 @@
 //! the command may be stopped at any time.
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, BucketPlace, Finding, KnownDefinitions, stranded_jobs};
+use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Finding, KnownDefinitions, stranded_jobs};
 use dripfeed_job::BucketName;
 use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
@@ -46,7 +46,14 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty());
     for bucket in &buckets {
         if arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket.name()) {
-            let examined = bucket.examine(arguments.repair).await?;
+            let examined = match bucket.examine(arguments.repair).await {
+                Ok(examined) => examined,
+                Err(BucketError::OtherKind { key, kind, jobs, .. }) => {
+                    findings.push(of_other_kind(bucket, &key, kind, jobs));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
             for what in &examined.unchecked {
                 checked_all = false;
@@ -104,7 +111,8 @@ async fn all_buckets(store: &Store, settings: &Settings) -> Result<AllBuckets, F
 async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>) -> Result<Vec<Json>, Failure> {
     let configured: Vec<BucketPlace> = buckets.iter().map(|bucket| BucketPlace::from(&*bucket.settings())).collect();
     let mut stranded = stranded_jobs(store, &[]).await?;
-    stranded.retain(|found| {
+    stranded.retain_mut(|found| {
+        found.has_namesake |= configured.iter().any(|place| place.bucket == found.place.bucket);
         !configured.contains(&found.place) && wanted.is_none_or(|wanted| *wanted == found.place.bucket)
     });
     let shown = stranded.iter().map(|found| {
@@ -118,6 +126,19 @@ async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>
         })
     });
     Ok(shown.collect())
+}
+
+/// A bucket whose kind was changed, and not its key.
+fn of_other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
+    let (name, configured) = (bucket.name(), bucket.settings().kind.as_str());
+    json!({
+        "bucket": name,
+        "count": jobs,
+        "what": format!("jobs in a {found} under the key of this {configured}: nothing is accepted or delivered"),
+        "example": key,
+        "remedy": null,
+        "advice": format!("move them with `dripfeed drain {name} --into OTHER`, or give the bucket another `key`"),
+    })
 }
 
 fn document(bucket: &BucketName, finding: &Finding) -> Json {
