@@ -80,7 +80,7 @@ impl Bucket {
             }
         }
         redis_bucket.examine_outbox(&mut findings).await?;
-        redis_bucket.examine_totals(&mut findings).await?;
+        redis_bucket.examine_totals(repair, &mut findings).await?;
         Ok(Examination { findings: findings.into_findings(), unchecked })
     }
 }

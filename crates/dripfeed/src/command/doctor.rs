@@ -2,7 +2,9 @@
 //! the command may be stopped at any time.
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Finding, KnownDefinitions, stranded_jobs};
+use dripfeed_bucket::{
+    Bucket, BucketError, BucketPlace, Examination, Finding, FindingKind, KnownDefinitions, stranded_jobs,
+};
 use dripfeed_job::BucketName;
 use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
@@ -55,6 +57,9 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
                 Err(error) => return Err(error.into()),
             };
             findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
+            if arguments.repair {
+                report_loss(bucket, &examined).await;
+            }
             for what in &examined.unchecked {
                 checked_all = false;
                 output::say(format_args!("{}: not checked: {what}", bucket.name()));
@@ -76,6 +81,18 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     match unread.len() {
         0 => Ok(()),
         unread => Err(Failure::new(Exit::Configuration, format!("buckets that were not checked: {unread}"))),
+    }
+}
+
+/// Jobs that no repair brings back are no finding of the next run: so this one says it, and the audit log keeps it.
+async fn report_loss(bucket: &Bucket, examined: &Examination) {
+    let Some(lost) = examined.findings.iter().find(|finding| finding.kind == FindingKind::Lost) else { return };
+    let (name, jobs) = (bucket.name(), lost.count);
+    let detail = format!("{jobs} accepted jobs that are neither in the bucket nor ended");
+    output::say(format_args!("{name}: written off as lost: {detail}"));
+    // At maxmemory it is refused, and a repair isn't.
+    if let Err(error) = bucket.record(None, "write_off", &detail).await {
+        output::say(format_args!("{name}: no entry in the audit log: {error}"));
     }
 }
 
