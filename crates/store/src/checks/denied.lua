@@ -1,7 +1,7 @@
 -- Tries calls, and reports why each failed. It is run with `flags=no-writes` (Redis 7.0): then Redis checks the
 -- permission for a call that writes, and doesn't carry it out.
 --
--- KEYS  1 a key that doesn't exist, for the slot
+-- KEYS  one that doesn't exist: where the script runs
 -- ARGV  per call: number of its words, then these
 -- Result  { error or '', … } one per call
 local errors, at = {}, 1
