@@ -93,7 +93,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
             Take::Fenced => panic!("it lives"),
         }
     };
-    assert!(bucket.cancel_replay(replay).await.unwrap());
+    assert_eq!(bucket.cancel_replay(replay).await.unwrap(), CancelledReplay::Now);
     settle(&replica, replayed, buried("no luck")).await;
     assert_eq!(bucket.delete_dead_many(&DeadFilter::default()).await.unwrap(), 1);
 
