@@ -32,7 +32,7 @@ pub(super) fn check(reader: &mut Reader<'_>, intake: &IntakeRole, grpc: Option<G
     }
 }
 
-/// Whether [::] takes the port of IPv4, too, is a setting of the machine.
+/// Whether `[::]` takes the port of IPv4, too, is a setting of the machine.
 fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let (ip, other_ip) = (one.ip(), other.ip());
     let overlap =
