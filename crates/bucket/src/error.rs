@@ -26,6 +26,12 @@ pub enum BucketError {
     /// The outbox has no room for the job's outcome jobs.
     #[error("the outbox of this bucket is full: outcome jobs wait for room in their target buckets")]
     OutboxFull,
+    /// The key of the jobs holds those of a bucket of another kind: nothing was read or written.
+    #[error(
+        "the key {key} holds a {kind} with {jobs} jobs; move them with `dripfeed drain {bucket} --into OTHER`, or give \
+         the bucket another `key`"
+    )]
+    OtherKind { bucket: BucketName, key: String, kind: &'static str, jobs: u64 },
     #[error(transparent)]
     Cursor(#[from] BadCursor),
     /// The reply of a script can't be parsed: a bug, or foreign data in our keys.

@@ -8,6 +8,7 @@ pub(crate) mod holders;
 pub(crate) mod job_filter;
 pub(crate) mod job_payload;
 pub(crate) mod list_jobs;
+pub(crate) mod other_kind;
 pub(crate) mod pagination;
 pub(crate) mod served;
 pub(crate) mod slots;

@@ -52,6 +52,7 @@ pub use ended::dead_letters::{DeadFilter, DeadLetter};
 pub use ended::ended_job::EndedJob;
 pub use ended::outcomes::{Latency, Report};
 pub use ended::replay::{Replayed, ReplayedMany};
+pub use ended::replays::CancelledReplay;
 pub use ended::replays::replay_task::{ReplayId, ReplayState, ReplayTask};
 pub use ended::retention::Retention;
 pub use error::BucketError;

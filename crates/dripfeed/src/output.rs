@@ -61,18 +61,23 @@ pub(crate) fn rows(columns: &[Column], items: &[Json]) -> io::Result<()> {
 pub(crate) struct RowList<'c> {
     columns: &'c [Column],
     widths: Vec<u16>,
+    has_head: bool,
 }
 
 impl<'c> RowList<'c> {
     pub(crate) const fn under(columns: &'c [Column]) -> Self {
-        Self { columns, widths: Vec::new() }
+        Self { columns, widths: Vec::new(), has_head: false }
     }
 
     /// # Errors
     /// When standard output can't be written to.
     pub(crate) fn print(&mut self, items: &[Json]) -> io::Result<()> {
+        print(&self.page(items))
+    }
+
+    fn page(&mut self, items: &[Json]) -> Table {
         let mut table = plain();
-        if self.widths.is_empty() {
+        if !std::mem::replace(&mut self.has_head, true) {
             table.set_header(self.columns.iter().map(|(head, _)| *head));
         }
         for item in items {
@@ -85,7 +90,7 @@ impl<'c> RowList<'c> {
         let whole = table.column_iter().zip(content).map(|(column, content)| content + column.padding_width());
         let before = self.widths.iter().copied().chain(std::iter::repeat(0));
         self.widths = whole.zip(before).map(|(now, before)| now.max(before)).collect();
-        print(&table)
+        table
     }
 }
 
@@ -155,5 +160,20 @@ pub(crate) fn shown(item: &Json, pointer: &str) -> String {
         Some(Json::String(text)) => text.clone(),
         Some(Json::Number(n)) if n.is_f64() => format!("{:.1}", n.as_f64().unwrap_or_default()),
         Some(value) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_one_head_also_where_the_first_are_empty() {
+        let mut list = RowList::under(&[("ID", |job| shown(job, "/id"))]);
+        let job = serde_json::json!({ "id": "1-0" });
+        let pages: [&[Json]; 4] = [&[], &[], std::slice::from_ref(&job), &[]];
+        let lines: Vec<String> = pages.iter().flat_map(|page| list.page(page).lines().collect::<Vec<_>>()).collect();
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+        assert_eq!(lines, ["ID", "1-0"]);
     }
 }

@@ -11,6 +11,7 @@ mod grpc;
 mod intake;
 mod key;
 mod layers;
+mod listeners;
 mod log;
 mod processor;
 mod read;
@@ -115,6 +116,9 @@ impl Settings {
         redis::check_keys(&mut reader, redis.as_ref(), &buckets);
         let intake = intake::read(&mut reader, anyone_may_call);
         let grpc = grpc::read(&mut reader, anyone_may_call);
+        if let (Some(intake), Some(grpc)) = (&intake, grpc) {
+            listeners::check(&mut reader, intake, grpc);
+        }
         let processor = processor::read(&mut reader, redis.as_ref(), names);
         let log = log::read(&mut reader);
         let trace = trace::read(&mut reader);

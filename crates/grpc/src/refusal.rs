@@ -30,6 +30,10 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         BucketError::Gone => Status::not_found("the bucket was deleted"),
         BucketError::Suspended => Status::unavailable("the bucket is suspended for its deletion; retry later"),
         BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
+        BucketError::OtherKind { .. } => {
+            tracing::error!(error = error as &dyn Error, "a bucket can't be read");
+            Status::unavailable("the bucket's jobs in Redis are of another kind; see the intake's log")
+        }
         BucketError::Reply { .. }
         | BucketError::Cursor(_)
         | BucketError::Unsupported(_)

@@ -26,7 +26,7 @@ mod shared_question;
 mod store;
 mod url;
 
-pub use checks::acl::denied;
+pub use checks::acl::{denied, denied_in_scripts};
 pub use checks::durability_check::{EffectiveDurability, Shortfall, effective, given};
 pub use checks::server_checks::{ServerFinding, Severity, findings};
 pub use checks::server_info::{ServerInfo, Version};

@@ -142,14 +142,14 @@ async fn a_cancelled_replay_stays_cancelled_and_its_letters_stay() {
     die(&bucket, 3, "shop").await;
     let id = start(&bucket, NO_FILTER, seldom()).await;
     until("the first is replayed", async || found(&bucket, id).await.done == 1).await;
-    for _ in 0..2 {
-        assert!(bucket.cancel_replay(id).await.unwrap());
+    for found in [CancelledReplay::Now, CancelledReplay::EndedBefore] {
+        assert_eq!(bucket.cancel_replay(id).await.unwrap(), found);
         bucket.go_on_with_replays().await.unwrap();
     }
     let replay = found(&bucket, id).await;
     assert_eq!((replay.state, replay.done, letters(&bucket).await.len()), (ReplayState::Cancelled, 1, 2));
     let unknown = "0000000000000abc".parse().unwrap();
-    assert!(!bucket.cancel_replay(unknown).await.unwrap());
+    assert_eq!(bucket.cancel_replay(unknown).await.unwrap(), CancelledReplay::Unknown);
     let rest = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
     assert_eq!((rest.total, rest.done), (2, 2));
 }
@@ -164,7 +164,7 @@ async fn replays_are_bounded_in_number_and_the_oldest_that_ended_are_forgotten()
         running.push(start(&bucket, NO_FILTER, seldom()).await);
     }
     assert_eq!(bucket.start_replay(NO_FILTER, None, None).await.unwrap(), None);
-    assert!(bucket.cancel_replay(running[3]).await.unwrap());
+    assert_eq!(bucket.cancel_replay(running[3]).await.unwrap(), CancelledReplay::Now);
     let latest = start(&bucket, NO_FILTER, seldom()).await;
     let kept: Vec<ReplayId> = bucket.replays().await.unwrap().into_iter().map(|replay| replay.id).collect();
     assert_eq!(kept.len(), 10);

@@ -4,6 +4,7 @@
 mod drain;
 mod layout;
 mod moving;
+mod other_kind;
 mod stranded;
 
 use dripfeed_tests::processes::Process;

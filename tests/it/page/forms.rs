@@ -121,6 +121,8 @@ async fn a_key_without_operate_sees_no_action_and_can_do_none() {
         let answer = reader.post(path, &format!("{token}{fields}")).await;
         assert_eq!(answer.status, 403, "{path}: {answer:?}");
         assert!(String::from_utf8_lossy(&answer.body).contains("lacks the scope"), "{path}");
+        let unconfirmed = reader.post(path, &token).await;
+        assert_eq!(unconfirmed.status, 403, "rights come first: {path}: {unconfirmed:?}");
     }
 }
 

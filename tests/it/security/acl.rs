@@ -246,4 +246,14 @@ async fn real_processes_work_under_the_acl() {
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
     let of_buckets = told.lines().filter(|line| line.starts_with("error: bucket ") && line.contains("'evalsha'"));
     assert!(of_buckets.filter(|line| line.contains("redis-acl.conf")).count() > 1, "{told}");
+
+    // A script finds more of them, and one refusal hides no other.
+    guarded.set_user(["+evalsha", "-hget", "-zadd", "-xadd"]).await;
+    let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
+    let told = String::from_utf8_lossy(&checked.stdout);
+    assert_eq!(checked.status.code(), Some(78), "{checked:?}");
+    let of_stream = told.lines().find(|line| line.starts_with("error: bucket stream:")).expect("a line");
+    for command in ["hget", "zadd", "xadd", "xclaim"] {
+        assert!(of_stream.contains(&format!("'{command}'")), "{command}: {told}");
+    }
 }

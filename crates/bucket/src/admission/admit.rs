@@ -167,7 +167,7 @@ impl RedisBucket {
                 Err(error) if error.is_unanswered() && error.certainty() == Certainty::Unknown => unknown = Some(error),
                 // What may have been stored before isn't surely unstored by a later refusal.
                 Err(error) => match unknown {
-                    None => return Err(error.into()),
+                    None => return Err(self.explain(error.into()).await),
                     Some(_) if started.elapsed() < PATIENCE => {}
                     Some(first) => return Err(first.into()),
                 },

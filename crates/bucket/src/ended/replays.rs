@@ -27,6 +27,14 @@ static START: Script = Script::new("start_replay", SHARED, include_str!("replays
 /// Of a bucket: running ones, and the latest that have ended.
 const MOST_REPLAYS: usize = 10;
 
+/// What a cancellation of a replay found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelledReplay {
+    Now,
+    EndedBefore,
+    Unknown,
+}
+
 impl Bucket {
     /// Starts a background replay of the letters that match now, oldest first, at `rate`, and as the bucket has room.
     /// `key`: the id of the acting key. None: too many are running.
@@ -60,13 +68,18 @@ impl Bucket {
         Ok(ReplayTask::read_all(&fields))
     }
 
-    /// Stops a replay: it replays nothing more. False: unknown replay. A replay that has ended doesn't change.
+    /// Stops a replay: it replays nothing more. One that has ended doesn't change.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn cancel_replay(&self, id: ReplayId) -> Result<bool, BucketError> {
+    pub async fn cancel_replay(&self, id: ReplayId) -> Result<CancelledReplay, BucketError> {
         let ending = Progress { ending: Some(ReplayState::Cancelled), ..Progress::default() };
-        Ok(self.redis_bucket.advance_replay(id, None, &ending).await? != Lease::Absent)
+        Ok(match self.redis_bucket.advance_replay(id, None, &ending).await? {
+            // Nobody's lease keeps out who cancels.
+            Lease::Kept | Lease::Taken => CancelledReplay::Now,
+            Lease::Ended => CancelledReplay::EndedBefore,
+            Lease::Absent => CancelledReplay::Unknown,
+        })
     }
 
     /// Continues replays whose process has died. To be called at the start and periodically.

@@ -118,11 +118,11 @@ impl Bucket {
             Kind::Stream => Vec::new(),
             Kind::List => self.redis_bucket.takers().await?,
         };
-        let (effective, reply) = self
-            .redis_bucket
-            .run_with_settings("census", WaitFor::Reply, |effective| self.redis_bucket.census_call(effective, &takers))
-            .await?;
-        read(reply, &effective)
+        let call = |effective: &EffectiveSettings| self.redis_bucket.census_call(effective, &takers);
+        match self.redis_bucket.run_with_settings("census", WaitFor::Reply, call).await {
+            Ok((effective, reply)) => read(reply, &effective),
+            Err(error) => Err(self.redis_bucket.explain(error).await),
+        }
     }
 }
 

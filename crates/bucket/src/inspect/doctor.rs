@@ -48,6 +48,13 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn examine(&self, repair: bool) -> Result<Examination, BucketError> {
+        match self.examine_all(repair).await {
+            Ok(examination) => Ok(examination),
+            Err(error) => Err(self.redis_bucket.explain(error).await),
+        }
+    }
+
+    async fn examine_all(&self, repair: bool) -> Result<Examination, BucketError> {
         let redis_bucket = &self.redis_bucket;
         let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
         if !redis_bucket.examine_jobs_and_counts(repair, &mut findings).await? {
@@ -73,7 +80,7 @@ impl Bucket {
             }
         }
         redis_bucket.examine_outbox(&mut findings).await?;
-        redis_bucket.examine_totals(&mut findings).await?;
+        redis_bucket.examine_totals(repair, &mut findings).await?;
         Ok(Examination { findings: findings.into_findings(), unchecked })
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod noted_places;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use dripfeed_job::BucketName;
 use dripfeed_store::{ErrorKind, InstallationKeys, Store, StoreError};
 use tokio::time::Instant;
 
@@ -33,6 +34,8 @@ pub struct StrandedJobs {
     pub key: String,
     /// Outcome jobs that wait for their bucket, too.
     pub jobs: u64,
+    /// Another place of its name is in use or has jobs, too: these can only be moved.
+    pub has_namesake: bool,
 }
 
 /// The jobs in buckets that no process has among its settings any more. Such a bucket without jobs is forgotten. This
@@ -44,7 +47,10 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
     let (mut noted, mut stranded) = (Instant::now(), Vec::new());
     let own: HashSet<&BucketPlace> = configured.iter().collect();
     let is_silent = |noted: &NotedPlace| !noted.is_served() && !own.contains(&noted.place);
-    for silent in noted_places(store).await?.into_iter().filter(is_silent) {
+    let places = noted_places(store).await?;
+    let in_use: Vec<BucketPlace> =
+        places.iter().filter(|noted| !is_silent(noted)).map(|noted| noted.place.clone()).collect();
+    for silent in places.into_iter().filter(is_silent) {
         // Where many are silent, this process isn't so itself meanwhile.
         if noted.elapsed() > NOTED_AGAIN {
             note_places(store, configured).await?;
@@ -53,10 +59,18 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
         let jobs = left_at(store, &silent.place).await?;
         if jobs > 0 {
             let place = silent.place;
-            stranded.push(StrandedJobs { key: place.jobs_key(store), place, jobs });
+            stranded.push(StrandedJobs { key: place.jobs_key(store), place, jobs, has_namesake: false });
         } else {
             forget_place(store, &silent).await?;
         }
+    }
+    let in_use = in_use.iter().chain(configured).map(|place| &place.bucket);
+    let mut places_of = HashMap::<BucketName, usize>::new();
+    for bucket in in_use.chain(stranded.iter().map(|found| &found.place.bucket)) {
+        *places_of.entry(bucket.clone()).or_default() += 1;
+    }
+    for found in &mut stranded {
+        found.has_namesake = places_of.get(&found.place.bucket).is_some_and(|places| *places > 1);
     }
     Ok(stranded)
 }

@@ -1,7 +1,7 @@
 //! The Redis permissions that a bucket needs: its commands, most of them called in scripts, each as an example for `ACL
-//! DRYRUN`. They are never executed.
+//! DRYRUN`. They are executed on no key of a bucket.
 
-use dripfeed_store::{Durability, denied};
+use dripfeed_store::{Durability, denied, denied_in_scripts};
 use redis::Cmd;
 
 use crate::bucket::Bucket;
@@ -90,24 +90,40 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn denied(&self) -> Result<Option<Vec<String>>, BucketError> {
+        let keys = &self.redis_bucket.keys;
+        let calls = self.calls(&keys.jobs(), &keys.tally());
+        Ok(denied(&self.redis_bucket.store, &calls).await?)
+    }
+
+    /// The same where it can't be asked, as far as a script can find it.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, or doesn't answer in time.
+    pub async fn denied_in_scripts(&self) -> Result<Vec<String>, BucketError> {
+        // No bucket has such a key: a token is a number.
+        let nothing = self.redis_bucket.keys.token("none");
+        let calls = self.calls(&nothing, &nothing);
+        Ok(denied_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?)
+    }
+
+    fn calls(&self, jobs: &str, key: &str) -> Vec<Cmd> {
         let of_the_kind = match self.redis_bucket.kind {
             Kind::Stream => &OF_A_STREAM[..],
             Kind::List => &OF_A_LIST[..],
         };
         let replicated = self.redis_bucket.settings().durability == Durability::Replicated;
         let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
-        let calls: Vec<Cmd> = calls.map(|call| self.redis_bucket.call_of(call)).collect();
-        Ok(denied(&self.redis_bucket.store, &calls).await?)
+        calls.map(|call| self.redis_bucket.call_of(call, jobs, key)).collect()
     }
 }
 
 impl RedisBucket {
-    fn call_of(&self, words: &str) -> Cmd {
+    fn call_of(&self, words: &str, jobs: &str, key: &str) -> Cmd {
         let mut call = Cmd::new();
         for word in words.split(' ') {
             call.arg(match word {
-                "JOBS" => self.keys.jobs(),
-                "KEY" => self.keys.tally(),
+                "JOBS" => jobs.to_owned(),
+                "KEY" => key.to_owned(),
                 "NOTICES" => self.keys.notices(),
                 word => word.to_owned(),
             });

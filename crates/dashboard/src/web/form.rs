@@ -37,9 +37,18 @@ impl Action {
         names.iter().filter_map(|name| Some(((*name).to_owned(), self.field(name)?.into()))).collect()
     }
 
+    /// For an operator's action.
+    ///
     /// # Errors
-    /// When the visitor didn't type the word.
+    /// When the visitor isn't an operator, or didn't type the word.
     pub(crate) fn confirms(&self, word: &str) -> Result<(), Failure> {
+        if !self.visitor.may("operate") {
+            return Err(Failure::new(
+                StatusCode::FORBIDDEN,
+                "Nothing was changed",
+                "your key lacks the scope `operate`",
+            ));
+        }
         let detail = format!("type {word} to confirm");
         let refused = || Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Nothing was changed", &detail);
         if self.field("confirm") == Some(word) { Ok(()) } else { Err(refused()) }

@@ -1,12 +1,15 @@
 //! `dripfeed buckets [NAME]`
 
+mod attention;
 pub(super) mod bucket_state;
 
 use clap::Args;
 use dripfeed_job::BucketName;
+use serde_json::Value as Json;
 
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
+use crate::output::Format;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -20,12 +23,24 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let server = arguments.connection.server()?;
     let output = arguments.connection.output;
     match &arguments.name {
-        Some(name) => bucket_state::print(&server.get(&format!("/v1/buckets/{name}")).await?, output)?,
+        Some(name) => {
+            let bucket = server.get(&format!("/v1/buckets/{name}")).await?;
+            bucket_state::print(&bucket, output)?;
+            say_attention(std::slice::from_ref(&bucket), output);
+        }
         None => {
             let mut all = server.get("/v1/buckets").await?;
             let buckets = all["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
             bucket_state::print_all(&buckets, output)?;
+            say_attention(&buckets, output);
         }
     }
     Ok(())
+}
+
+/// The JSON has the names of the same.
+fn say_attention(buckets: &[Json], format: Format) {
+    if format == Format::Table {
+        attention::say(buckets);
+    }
 }

@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use clap::Args;
 use dripfeed_bucket::{Bucket, BucketError};
-use dripfeed_store::{Durability, ErrorKind, ServerInfo, Severity, Store, findings, installed_layout};
+use dripfeed_store::{Durability, ErrorKind, ServerInfo, Severity, Store, findings, given, installed_layout};
 
 use crate::exit::{Exit, Failure};
 use crate::memory;
@@ -31,35 +31,38 @@ pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> R
 
 async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     let store = Store::connect(&settings.redis).await?;
-    let mut errors = 0;
+    let configured = settings.redis.durability;
+    let (mut errors, mut durability) = (0, configured);
     for master in store.masters() {
-        errors += look_at_server(&master, settings.redis.durability).await?;
+        match unless_denied(look_at_server(&master, configured).await)? {
+            Ok(looked) => (errors, durability) = (errors + looked.errors, durability.min(looked.durability)),
+            Err(denied) => errors += report(&denied)?,
+        }
     }
-    match installed_layout(&store).await? {
-        Some(layout) => output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?,
-        None => output::line(format!("no intake or processor has run with the prefix `{}` yet", store.prefix()))?,
+    match unless_denied(installed_layout(&store).await.map_err(Failure::from))? {
+        Ok(Some(layout)) => output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?,
+        Ok(None) => output::line(format!("no intake or processor has run with the prefix `{}` yet", store.prefix()))?,
+        Err(denied) => errors += report(&denied)?,
     }
     let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
-        let bucket = Bucket::new(store.clone(), bucket.settings(settings.redis.durability));
+        let bucket = Bucket::new(store.clone(), bucket.settings(configured));
         let denied = bucket.denied().await?;
         can_be_asked &= denied.is_some();
-        match level(&bucket, &denied.unwrap_or_default()).await? {
+        match level(&bucket, denied).await? {
             Ok(level) => output::line(format!("bucket {name}: {level}"))?,
-            Err(denied) => {
-                errors += 1;
-                output::line(format!("error: bucket {name}: the Redis ACL denies {denied}: {GRANT}"))?;
-            }
+            Err(why) => errors += report(&format!("bucket {name}: {why}"))?,
         }
     }
     if !can_be_asked {
         output::line(format!("warning: {UNASKED}"))?;
     }
-    if let Some(shortfall) = memory::shortfall(settings, &store).await? {
+    // What is denied for this was reported of the server.
+    if let Ok(Some(shortfall)) = unless_denied(memory::shortfall(settings, &store).await.map_err(Failure::from))? {
         output::line(format!("warning: {shortfall}"))?;
     }
     match errors {
-        0 => Ok(output::line(format!("durability class of accepted jobs: {}", settings.redis.durability))?),
+        0 => Ok(output::line(format!("durability class of accepted jobs: {durability}"))?),
         errors => {
             let errors = counted(errors, "error");
             Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured, {errors}")))
@@ -71,23 +74,53 @@ fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// How full a bucket is, or what the ACL denies: `denied` beforehand, or Redis when it is asked.
-async fn level(bucket: &Bucket, denied: &[String]) -> Result<Result<String, String>, Failure> {
-    if !denied.is_empty() {
-        return Ok(Err(denied.join("; ")));
+/// One error.
+fn report(what: &str) -> Result<usize, Failure> {
+    output::line(format!("error: {what}"))?;
+    Ok(1)
+}
+
+/// What the ACL denies doesn't end the check: there may be more.
+fn unless_denied<T>(answer: Result<T, Failure>) -> Result<Result<T, String>, Failure> {
+    match answer {
+        Err(failure) if failure.exit == Exit::NotAllowed => Ok(Err(format!("{failure}: {GRANT}"))),
+        answer => answer.map(Ok),
     }
+}
+
+/// How full a bucket is, or why it can't be used: the ACL denies something, `denied` beforehand or Redis when it is
+/// asked, or its key holds jobs of another kind.
+async fn level(bucket: &Bucket, denied: Option<Vec<String>>) -> Result<Result<String, String>, Failure> {
+    let mut denied = match denied {
+        Some(denied) if !denied.is_empty() => return Ok(Err(by_acl(&denied))),
+        Some(_) => Vec::new(),
+        None => bucket.denied_in_scripts().await?,
+    };
     match bucket.census().await {
+        Ok(_) if !denied.is_empty() => Ok(Err(by_acl(&denied))),
         Ok(census) => Ok(Ok(format!("{} of {} jobs", census.level, census.capacity))),
         Err(BucketError::Store(error)) if error.kind() == ErrorKind::Denied => {
             let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            Ok(Err(cause))
+            denied.push(cause);
+            Ok(Err(by_acl(&denied)))
         }
+        Err(error @ BucketError::OtherKind { .. }) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Prints the findings; returns the number of errors.
-async fn look_at_server(server: &Store, durability: Durability) -> Result<usize, Failure> {
+fn by_acl(denied: &[String]) -> String {
+    format!("the Redis ACL denies {}: {GRANT}", denied.join("; "))
+}
+
+struct LookedAt {
+    errors: usize,
+    /// The class that the server gives.
+    durability: Durability,
+}
+
+/// Prints the findings.
+async fn look_at_server(server: &Store, durability: Durability) -> Result<LookedAt, Failure> {
     let facts = ServerInfo::gather(server, durability).await?;
     output::line(format!("{} at {}", facts.product, server.address()))?;
     let findings = findings(&facts, durability);
@@ -95,5 +128,6 @@ async fn look_at_server(server: &Store, durability: Durability) -> Result<usize,
         let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
         output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
     }
-    Ok(findings.iter().filter(|finding| finding.severity == Severity::Error).count())
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    Ok(LookedAt { errors, durability: given(durability, &facts) })
 }

@@ -2,7 +2,9 @@
 //! the command may be stopped at any time.
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, BucketPlace, Finding, KnownDefinitions, stranded_jobs};
+use dripfeed_bucket::{
+    Bucket, BucketError, BucketPlace, Examination, Finding, FindingKind, KnownDefinitions, stranded_jobs,
+};
 use dripfeed_job::BucketName;
 use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
@@ -46,8 +48,18 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty());
     for bucket in &buckets {
         if arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket.name()) {
-            let examined = bucket.examine(arguments.repair).await?;
+            let examined = match bucket.examine(arguments.repair).await {
+                Ok(examined) => examined,
+                Err(BucketError::OtherKind { key, kind, jobs, .. }) => {
+                    findings.push(of_other_kind(bucket, &key, kind, jobs));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
+            if arguments.repair {
+                report_loss(bucket, &examined).await;
+            }
             for what in &examined.unchecked {
                 checked_all = false;
                 output::say(format_args!("{}: not checked: {what}", bucket.name()));
@@ -69,6 +81,18 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     match unread.len() {
         0 => Ok(()),
         unread => Err(Failure::new(Exit::Configuration, format!("buckets that were not checked: {unread}"))),
+    }
+}
+
+/// Jobs that no repair brings back are no finding of the next run: so this one says it, and the audit log keeps it.
+async fn report_loss(bucket: &Bucket, examined: &Examination) {
+    let Some(lost) = examined.findings.iter().find(|finding| finding.kind == FindingKind::Lost) else { return };
+    let (name, jobs) = (bucket.name(), lost.count);
+    let detail = format!("{jobs} accepted jobs that are neither in the bucket nor ended");
+    output::say(format_args!("{name}: written off as lost: {detail}"));
+    // At maxmemory it is refused, and a repair isn't.
+    if let Err(error) = bucket.record(None, "write_off", &detail).await {
+        output::say(format_args!("{name}: no entry in the audit log: {error}"));
     }
 }
 
@@ -104,7 +128,8 @@ async fn all_buckets(store: &Store, settings: &Settings) -> Result<AllBuckets, F
 async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>) -> Result<Vec<Json>, Failure> {
     let configured: Vec<BucketPlace> = buckets.iter().map(|bucket| BucketPlace::from(&*bucket.settings())).collect();
     let mut stranded = stranded_jobs(store, &[]).await?;
-    stranded.retain(|found| {
+    stranded.retain_mut(|found| {
+        found.has_namesake |= configured.iter().any(|place| place.bucket == found.place.bucket);
         !configured.contains(&found.place) && wanted.is_none_or(|wanted| *wanted == found.place.bucket)
     });
     let shown = stranded.iter().map(|found| {
@@ -118,6 +143,19 @@ async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>
         })
     });
     Ok(shown.collect())
+}
+
+/// A bucket whose kind was changed, and not its key.
+fn of_other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
+    let (name, configured) = (bucket.name(), bucket.settings().kind.as_str());
+    json!({
+        "bucket": name,
+        "count": jobs,
+        "what": format!("jobs in a {found} under the key of this {configured}: nothing is accepted or delivered"),
+        "example": key,
+        "remedy": null,
+        "advice": format!("move them with `dripfeed drain {name} --into OTHER`, or give the bucket another `key`"),
+    })
 }
 
 fn document(bucket: &BucketName, finding: &Finding) -> Json {

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Cancel all waiting and parked jobs that match, instead of listing them
     #[arg(long)]
     cancel: bool,
-    /// Don't ask for confirmation
+    /// Don't ask for confirmation; needed where standard input isn't a terminal
     #[arg(long, requires = "cancel")]
     yes: bool,
     #[command(subcommand)]

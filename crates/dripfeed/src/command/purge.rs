@@ -13,7 +13,7 @@ use crate::output::{self, Format, shown};
 pub(crate) struct Arguments {
     /// Name of the bucket
     bucket: BucketName,
-    /// Don't ask for confirmation
+    /// Don't ask for confirmation; needed where standard input isn't a terminal
     #[arg(long)]
     yes: bool,
     #[command(flatten)]

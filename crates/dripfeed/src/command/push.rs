@@ -3,6 +3,7 @@
 mod line;
 mod ndjson;
 mod options;
+mod outcome;
 mod progress;
 
 use std::fs;
@@ -70,10 +71,13 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let receipt = match wait {
         None => server.push(&bucket, &job).await?,
         Some(wait) => match server.push_and_wait(&bucket, &job, wait).await? {
-            PushAnswer::Accepted(receipt) => {
-                output::say(format_args!("not delivered yet: see `dripfeed job {bucket} {}`", receipt.id));
-                receipt
-            }
+            PushAnswer::Accepted(receipt) => match outcome::of(&server, &bucket, receipt.id).await {
+                Some(job) => return outcome::report(&job, connection.output),
+                None => {
+                    output::say(format_args!("not delivered yet: see `dripfeed job {bucket} {}`", receipt.id));
+                    receipt
+                }
+            },
             PushAnswer::Delivered(answer) => return print(&answer, connection.output),
         },
     };

@@ -94,8 +94,12 @@ fn places(settings: &Settings) -> Vec<BucketPlace> {
 }
 
 /// What is to be done about stranded jobs.
-pub(crate) fn remedy(StrandedJobs { place, .. }: &StrandedJobs) -> String {
+pub(crate) fn remedy(StrandedJobs { place, has_namesake, .. }: &StrandedJobs) -> String {
     let bucket = &place.bucket;
+    if *has_namesake {
+        // Both would use the same due times and replicas.
+        return format!("move them with `dripfeed drain {bucket} --into OTHER`");
+    }
     format!(
         "deliver them with `dripfeed -c OLD drain {bucket}`, where OLD is the configuration that had the bucket, or \
             move them with `dripfeed drain {bucket} --into OTHER`"
@@ -108,7 +112,7 @@ pub(super) fn described(place: &BucketPlace, store: &Store) -> String {
 }
 
 fn warn(stranded: &StrandedJobs) {
-    let StrandedJobs { place, key, jobs } = stranded;
+    let StrandedJobs { place, key, jobs, .. } = stranded;
     let (bucket, kind) = (&place.bucket, place.kind.as_str());
     tracing::warn!(
         %bucket, kind, key, jobs,

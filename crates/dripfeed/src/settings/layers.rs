@@ -109,8 +109,16 @@ fn argument(text: &str) -> Result<Layer, ConfigError> {
         let message = format!("`{text}` has no `=`: use section.key=value");
         return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
     };
+    // Another one would be taken for a section as a whole.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
+    let key = key.trim();
+    if !key.chars().all(is_plain) {
+        let key = key.escape_debug();
+        let message = format!("`{key}` can't be a setting: use section.key, each name of A-Z a-z 0-9 _ -");
+        return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
+    }
     let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());
-    Ok(Layer(Map::from([(key.trim().to_owned(), value)])))
+    Ok(Layer(Map::from([(key.to_owned(), value)])))
 }
 
 fn unreadable(origin: &str, error: &str) -> ConfigError {

@@ -212,6 +212,22 @@ async fn a_maxmemory_that_is_too_low_or_not_set_is_a_warning_of_each_start_and_o
     }
 }
 
+#[tokio::test]
+async fn the_check_names_the_durability_that_redis_gives() {
+    let (_folder, redis) = redis(&["--appendonly", "no"]).await;
+    let url = format!("redis.url={}", redis.url());
+    let check = ["check", "--connect", "--set", &url, "--set", "redis.durability=everysec"];
+    let checked = run(&check);
+    assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+    assert!(
+        checked.out.contains("warning: redis.durability is everysec, but Redis has `appendonly no`"),
+        "{}",
+        checked.out
+    );
+    assert!(checked.out.contains("durability class of accepted jobs: process"), "{}", checked.out);
+    redis.stop().await.unwrap();
+}
+
 #[test]
 fn a_redis_that_is_not_there_is_unreachable() {
     let ended = run(&["check", "--connect", "--set", "redis.url=unix:///nowhere/redis.sock"]);

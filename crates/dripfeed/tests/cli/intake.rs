@@ -31,6 +31,13 @@ impl Intake {
         format!("redis.url={}", self.redis.url())
     }
 
+    /// Beside it, with the same settings.
+    pub(crate) fn processor(&self) -> Running {
+        let file = self.folder.path().join("dripfeed.toml").display().to_string();
+        let listen = "processor.listen=127.0.0.1:0";
+        Running::start(&mut dripfeed(&["processor", "-c", &file, "--set", &self.redis_url(), "--set", listen]))
+    }
+
     /// Its Redis is gone, and it still runs.
     pub(crate) async fn without_redis(self) -> Running {
         self.redis.stop().await.unwrap();

@@ -307,6 +307,18 @@ async fn a_stranded_job_is_found_and_repaired() {
     assert_eq!(doctor(&["--repair"]).code, Some(0));
     assert_eq!(doctor(&[]).out.trim(), "all invariants hold");
     assert_eq!(doctor(&["nobody"]).code, Some(78));
+
+    store.command::<i64>(redis::cmd("HINCRBY").arg("dripfeed:{mail}:tally").arg("accepted").arg(2)).await.unwrap();
+    let lost = doctor(&[]);
+    assert!(lost.code == Some(1) && lost.err.contains("--repair"), "{}", lost.err);
+    let repaired = doctor(&["--repair"]);
+    assert_eq!(repaired.code, Some(0), "{}", repaired.err);
+    assert!(repaired.err.contains("mail: written off as lost: 2 accepted jobs"), "{}", repaired.err);
+    assert_eq!(doctor(&[]).out.trim(), "all invariants hold");
+    let mut audit = redis::cmd("XRANGE");
+    audit.arg("dripfeed:{mail}:audit").arg("-").arg("+");
+    let entries: Vec<(String, std::collections::HashMap<String, String>)> = store.command(&audit).await.unwrap();
+    assert_eq!((entries.len(), entries[0].1["action"].as_str()), (1, "write_off"));
     redis.stop().await.unwrap();
 }
 
@@ -330,5 +342,25 @@ async fn a_bucket_whose_definition_is_no_longer_allowed_is_reported_as_not_check
         }
         assert_eq!(doctor(&["mail", "--set", &only]).code, Some(0), "of another bucket");
     }
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn buckets_say_what_needs_attention_and_what_to_do() {
+    let settings = format!("{BUCKET}\n[buckets.idle]\nupstream = \"http://127.0.0.1:1/\"\n");
+    let intake = Intake::start(&settings).await;
+    let run = |command: &[&str]| run(&[command, &["--server", &intake.server]].concat());
+    assert_eq!(run(&["push", "mail", "--body", "x"]).code, Some(0));
+    for command in [["buckets"].as_slice(), &["buckets", "mail"]] {
+        let ended = run(command);
+        assert!(ended.out.contains("ATTENTION") && ended.out.contains("no_processor"), "{}", ended.out);
+        assert_eq!(
+            ended.err.trim(),
+            "problem: mail: no processor serves it, and 1 job waits: start one: dripfeed -c FILE processor"
+        );
+    }
+    let idle = run(&["buckets", "idle"]);
+    assert_eq!((idle.code, idle.err.as_str()), (Some(0), ""), "{}", idle.out);
+    assert_eq!(run(&["buckets", "-o", "json"]).err, "");
     intake.end().await;
 }

@@ -1,4 +1,6 @@
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 
 use crate::intake::{BUCKET, Intake};
 use crate::program::{Running, dripfeed, run, write};
@@ -44,5 +46,35 @@ async fn a_line_that_cannot_be_read_keeps_no_other_back() {
     for said in ["line 2: is not UTF-8", "line 3: is not valid JSON", "2 jobs accepted, 2 lines failed"] {
         assert!(pushed.err.contains(said), "{said}: {}", pushed.err);
     }
+    intake.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_is_waited_for_reports_how_it_ended() {
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", upstream.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for call in upstream.incoming() {
+            let mut call = BufReader::new(call.unwrap());
+            let mut line = String::new();
+            while call.read_line(&mut line).is_ok_and(|read| read > 2) {
+                line.clear();
+            }
+            call.read_exact(&mut [0]).unwrap();
+            let _ =
+                call.get_mut().write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    let intake = Intake::start(&BUCKET.replace("http://127.0.0.1:1/", &url)).await;
+    let push = |more: &[&str]| run(&[&["push", "mail", "--body", "x", "--server", &intake.server], more].concat());
+    let waits = push(&["--wait", "1"]);
+    assert!(waits.code == Some(0) && waits.err.contains("not delivered yet"), "{}", waits.err);
+    let _processor = intake.processor();
+    let dead = push(&["--wait", "30"]);
+    assert_eq!(dead.code, Some(1), "{}", dead.err);
+    assert!(dead.err.contains("the job is dead") && dead.err.contains("(status 404)"), "{}", dead.err);
+    let dead = push(&["--wait", "30", "-o", "json"]);
+    let job: serde_json::Value = serde_json::from_str(&dead.out).unwrap();
+    assert_eq!((dead.code, &job["state"], &job["outcome"]["status"]), (Some(1), &"dead".into(), &404.into()));
     intake.end().await;
 }

@@ -102,7 +102,8 @@ struct ReplicaState {
     /// When it became a member. Null: it is on standby, or runs an earlier version.
     #[schema(required)]
     since: Option<String>,
-    /// Time since its latest heartbeat. Null: it runs an earlier version.
+    /// Time since its latest heartbeat. A replica on standby that has nothing to do shows itself seldom: its age may be
+    /// far above the lease. Null: it runs an earlier version.
     #[schema(required)]
     heartbeat_age_ms: Option<u64>,
 }

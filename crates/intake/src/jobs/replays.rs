@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::{Operate, Read};
-use dripfeed_bucket::{Bucket, BucketError, ReplayId, ReplayTask};
+use dripfeed_bucket::{Bucket, BucketError, CancelledReplay, ReplayId, ReplayTask};
 use dripfeed_job::{BucketName, LastStatus, Rate};
 use http::{StatusCode, header};
 use serde::Serialize;
@@ -104,10 +104,11 @@ pub(crate) async fn cancel(
     ReplayInPath(id): ReplayInPath,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    if !bucket.cancel_replay(id).await? {
-        return Err(Problem::unknown_replay());
+    match bucket.cancel_replay(id).await? {
+        CancelledReplay::Now => audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await,
+        CancelledReplay::EndedBefore => {}
+        CancelledReplay::Unknown => return Err(Problem::unknown_replay()),
     }
-    audit::record(&bucket, &caller, "cancel", &format!("the replay {id}")).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

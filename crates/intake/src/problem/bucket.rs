@@ -99,6 +99,15 @@ impl From<BucketError> for Problem {
             BucketError::OutboxFull => {
                 Self::new(Code::Overloaded, error.to_string()).retry_after(Some(Duration::from_secs(1)))
             }
+            BucketError::OtherKind { .. } => {
+                log(&error, false);
+                let mut problem = Self::store(ErrorKind::WrongType, Certainty::NotStored);
+                problem.detail =
+                    "jobs of another kind are under the bucket's key in Redis; nothing was stored or changed; \
+                                  see the intake's log"
+                        .into();
+                problem
+            }
             BucketError::Gone => Self::unknown_bucket(),
             BucketError::Suspended => {
                 let mut problem = Self::store(ErrorKind::Refused, Certainty::NotStored);

@@ -155,7 +155,7 @@ impl Code {
             Self::HeadersTooLarge => (431, "headers_too_large", "Request headers are too large"),
             Self::Internal => (500, "internal", "Internal error"),
             Self::Draining => (503, "draining", "The intake is shutting down"),
-            Self::Overloaded => (503, "overloaded", "Request buffers are full; retry later"),
+            Self::Overloaded => (503, "overloaded", "Overloaded; retry later"),
             Self::StoreUnavailable => (503, "store_unavailable", "Redis is unavailable"),
             Self::StoreFull => (507, "store_full", "Redis is out of memory"),
         }

@@ -1,4 +1,5 @@
 use dripfeed_tests::client::Client;
+use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
@@ -134,4 +135,37 @@ async fn a_bucket_that_is_drained_has_no_schedules_any_more() {
     }
     let delete = intake.client().request(Method::DELETE, SCHEDULE);
     assert_eq!(intake.client().call(delete, "").await.unwrap().status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_that_is_refused_or_stopped_keeps_the_schedules() {
+    let bucket =
+        |name: &str, settings: &str| format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:1/\"\n{settings}");
+    let old = bucket("b", "key = \"x:jobs\"\n");
+    let service = Service::new(&old).await;
+    let mut intake = service.intake().await;
+    let client = intake.client();
+    assert_eq!(put(&client, SCHEDULE, &json!({"every": "366d", "job": {"body": 1}})).await.status, 200);
+    assert_eq!(client.submit("b", "x").await.unwrap().status, 202);
+    assert_eq!(client.post("/v1/buckets/b/pause", "").await.unwrap().status, 200);
+    intake.kill().await;
+    service.silence("b stream x:jobs").await;
+    let count = async || service.redis::<u64>("HLEN dripfeed:{b}:schedules").await;
+
+    let (code, said) = service.run(&["drain", "b"]).await;
+    assert!(code == Some(75) && said.contains("is paused; use --resume"), "{said}");
+    assert_eq!(count().await, 1, "the drain was refused");
+    service.configure(&bucket("other", "key = \"x:jobs\"\n"));
+    let (code, said) = service.run(&["drain", "b", "--into", "other"]).await;
+    assert!(code == Some(78) && said.contains("its key is in use"), "{said}");
+    assert_eq!(count().await, 1, "the move was refused");
+
+    service.configure(&old);
+    let mut command = service.command(&[]);
+    command.args(["drain", "b", "--resume"]);
+    let mut drain = Process::spawn("drain", command);
+    until("it works", async || service.redis::<u64>("HLEN dripfeed:{b}:replicas").await == 1).await;
+    drain.terminate();
+    assert!(drain.ended().await.success());
+    assert_eq!((service.redis::<u64>("XLEN x:jobs").await, count().await), (1, 1), "the drain was stopped");
 }

@@ -92,17 +92,32 @@ impl RedisBucket {
         Ok(false)
     }
 
-    pub(super) async fn examine_totals(&self, findings: &mut Findings) -> Result<(), BucketError> {
-        let totals = self.totals("", "", &[]).await?;
+    /// With `repair` the loss is accepted: later totals don't count these jobs.
+    pub(super) async fn examine_totals(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
+        let totals = if repair { self.write_off_lost().await? } else { self.totals("", "", &[]).await? };
         findings.many(FindingKind::Lost, totals.lost, "");
         Ok(())
     }
 
     async fn totals(&self, moment: &str, bytes: &str, more: &[(String, i64)]) -> Result<StoredTotals, BucketError> {
+        self.call_totals(moment, bytes, false, more).await
+    }
+
+    async fn write_off_lost(&self) -> Result<StoredTotals, BucketError> {
+        self.call_totals("", "", true, &[]).await
+    }
+
+    async fn call_totals(
+        &self,
+        moment: &str,
+        bytes: &str,
+        write_off: bool,
+        more: &[(String, i64)],
+    ) -> Result<StoredTotals, BucketError> {
         let keys = &self.keys;
         let all = vec![keys.jobs(), keys.tally(), keys.holders()];
         let mut call = TOTALS.of(self.kind).on(&keys.and_takers(all));
-        call.arg(moment).arg(bytes);
+        call.arg(moment).arg(bytes).arg(u8::from(write_off));
         for (field, more) in more {
             call.arg(field).arg(*more);
         }

@@ -146,7 +146,7 @@ const MEANINGS: [Meaning; 20] = [
         FindingKind::Lost,
         "lost",
         "accepted jobs that are neither in the bucket nor ended: deleted manually, or Redis lost its last writes",
-        None,
+        Some("brings none back: writes them off as lost"),
     ),
 ];
 

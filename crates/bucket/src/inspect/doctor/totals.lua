@@ -1,17 +1,17 @@
 -- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come
--- or gone since they were counted.
+-- or gone since they were counted. Jobs that are lost may be written off: they are counted in `lost`.
 --
 -- needs: at_maxmemory, now, kind/jobs
 -- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
 -- ARGV  1 the moment at which the jobs were counted ('': they weren't)
---       2 the bytes that they count ('': leave these), then pairs: a field of counts.lua, by how much it is more
---       than is counted
+--       2 the bytes that they count ('': leave these)  3 '1' to write off those that are lost
+--       then pairs: a field of counts.lua, by how much it is more than is counted
 -- Result  { this moment: the same text as long as no job comes, goes or, in a list, moves; bytes as they are counted
 --           jobs that are lost, 1 when this moment is still that of the count }
 local JOBS, TALLY, HOLDERS = KEYS[1], KEYS[2], KEYS[3]
-local counted_at, bytes = ARGV[1], ARGV[2]
+local counted_at, bytes, writes_off = ARGV[1], ARGV[2], ARGV[3] == '1'
 local level, held = count_jobs(JOBS)
-local counts = redis.call('HMGET', TALLY, 'accepted', 'delivered', 'dead', 'expired', 'cancelled', 'bytes')
+local counts = redis.call('HMGET', TALLY, 'accepted', 'delivered', 'dead', 'expired', 'cancelled', 'bytes', 'lost')
 local ended, moment = 0, KEYS[4] and whole(level) .. ' ' .. whole(held) or ''
 for i = 1, 5 do
   counts[i] = tonumber(counts[i] or 0)
@@ -22,8 +22,10 @@ end
 local unchanged = moment == counted_at
 if unchanged then
   if bytes ~= '' then redis.call('HSET', TALLY, 'bytes', bytes) end
-  for i = 3, #ARGV, 2 do
+  for i = 4, #ARGV, 2 do
     if redis.call('HINCRBY', HOLDERS, ARGV[i], ARGV[i + 1]) < 1 then redis.call('HDEL', HOLDERS, ARGV[i]) end
   end
 end
-return { moment, tonumber(counts[6] or 0), math.max(0, counts[1] - ended - level), unchanged and 1 or 0 }
+local lost = math.max(0, counts[1] - ended - level - tonumber(counts[7] or 0))
+if writes_off and lost > 0 then redis.call('HINCRBY', TALLY, 'lost', lost) end
+return { moment, tonumber(counts[6] or 0), lost, unchanged and 1 or 0 }

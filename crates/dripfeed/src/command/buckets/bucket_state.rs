@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::output::{self, Column, Format, shown};
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     ("BUCKET", |bucket| shown(bucket, "/name")),
     ("LEVEL", |bucket| of(bucket, "/level", "/capacity")),
     ("BYTES", |bucket| format!("{} of {}", bytes(bucket, "/bytes"), bytes(bucket, "/capacity_bytes"))),
@@ -19,12 +19,14 @@ const COLUMNS: [Column; 11] = [
     ("IN/S", |bucket| shown(bucket, "/accepted_per_s")),
     ("OUT/S", |bucket| shown(bucket, "/settled_per_s")),
     ("PACE", pace),
+    ("ATTENTION", attention),
 ];
 
-const DETAILS: [Column; 5] = [
+const DETAILS: [Column; 6] = [
     ("KIND", |bucket| shown(bucket, "/kind")),
     ("MAX SHARE", |bucket| shown(bucket, "/max_share")),
     ("REFUSED/S", |bucket| shown(bucket, "/refused_per_s")),
+    ("OUTBOX", |bucket| shown(bucket, "/outbox")),
     ("REPLICAS", replicas),
     ("CHANGED", |bucket| changes(bucket)),
 ];
@@ -68,6 +70,8 @@ fn pace(bucket: &Json) -> String {
     match bucket.pointer("/pace/reason").and_then(Json::as_str) {
         _ if bucket["paused"] == true => format!("{target}, paused"),
         Some("held") => format!("{target}, throttled for {}", age(bucket, "/pace/held_for_ms")),
+        Some("dead_full") => format!("{target}, stopped: dead letters full"),
+        Some("outbox_full") => format!("{target}, stopped: outbox full"),
         Some("no_rate") => "no rate".to_owned(),
         Some("used_up") => format!("{target}, used up"),
         Some(why @ ("refusals" | "timeouts")) => {
@@ -75,6 +79,14 @@ fn pace(bucket: &Json) -> String {
         }
         _ => target,
     }
+}
+
+/// Names of the API; `dripfeed buckets` says what to do about them.
+fn attention(bucket: &Json) -> String {
+    let of = |member: &str| bucket[member].as_array().cloned().unwrap_or_default();
+    let names = [of("problems"), of("warnings")].concat();
+    let names: Vec<&str> = names.iter().filter_map(Json::as_str).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }
 
 fn replicas(bucket: &Json) -> String {

@@ -42,7 +42,9 @@ pub(super) async fn run(
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
     let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else { return Ok(()) };
-    end_schedules_of(store, &arguments.bucket, &target).await?;
+    for place in &places {
+        refuse_same_key(store, place, &into)?;
+    }
     let mut moved = MoveProgress::default();
     for place in &places {
         let one = move_one(store, place, &target, &into, settings, stop).await?;
@@ -50,6 +52,10 @@ pub(super) async fn run(
         moved.expired += one.expired;
         moved.doubled += one.doubled;
         moved.left.extend(one.left);
+    }
+    // What is stopped before its end may go back to the old configuration, with its schedules.
+    if !stop.is_cancelled() {
+        end_schedules_of(store, &arguments.bucket, &target).await?;
     }
     report(arguments, store, &places, &into, &moved).await
 }
@@ -78,6 +84,19 @@ async fn silent_places(
     }
 }
 
+fn refuse_same_key(store: &Store, place: &BucketPlace, into: &BucketPlace) -> Result<(), Failure> {
+    if place.jobs_key(store) == into.jobs_key(store) {
+        let (what, other) = (described(place, store), described(into, store));
+        let message = format!(
+            "{what} can't be moved into {other}, because its key is in use: give `{}` another `key`, or move into \
+                another bucket",
+            into.bucket
+        );
+        return Err(Failure::new(Exit::Configuration, message));
+    }
+    Ok(())
+}
+
 /// A bucket of the same name, of another kind or key, goes on with them.
 async fn end_schedules_of(store: &Store, name: &BucketName, target: &Bucket) -> Result<(), Failure> {
     let is_served = noted_places(store).await?.iter().any(|noted| noted.place.bucket == *name && noted.is_served());
@@ -96,15 +115,6 @@ async fn move_one(
     settings: &Settings,
     stop: &CancellationToken,
 ) -> Result<MoveProgress, Failure> {
-    if place.jobs_key(store) == into.jobs_key(store) {
-        let (what, other) = (described(place, store), described(into, store));
-        let message = format!(
-            "{what} can't be moved into {other}, because its key is in use: give `{}` another `key`, or move into \
-                another bucket",
-            into.bucket
-        );
-        return Err(Failure::new(Exit::Configuration, message));
-    }
     let replicas_are_others = place.kind == Kind::List && is_list_elsewhere(store, place).await?;
     let noting = NotedPlaces::begin(store, vec![place.clone(), into.clone()]).await?;
     let mut mover = Mover::new(store, place, target, replicas_are_others);

@@ -42,9 +42,9 @@ pub(super) async fn run(
     }
     guard::refuse_namesakes(store, &place).await?;
     let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
-    end_schedules(&bucket).await?;
     let before = bucket.census().await?;
     if is_empty(&before) {
+        end_schedules(&bucket).await?;
         return report(arguments, &before, &before, &described(&place, store));
     }
     if before.paused && !arguments.resume {
@@ -54,7 +54,12 @@ pub(super) async fn run(
     let noting = NotedPlaces::begin(store, vec![place.clone()]).await?;
     let after = drain(&bucket, &configured.upstream, settings, connected, stop).await;
     noting.end(&place).await;
-    report(arguments, &before, &after?, &described(&place, store))
+    let after = after?;
+    // What is stopped before its end may go back to the old configuration, with its schedules.
+    if is_empty(&after) {
+        end_schedules(&bucket).await?;
+    }
+    report(arguments, &before, &after, &described(&place, store))
 }
 
 /// As a processor of this one bucket would.

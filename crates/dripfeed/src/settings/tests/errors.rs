@@ -134,3 +134,34 @@ fn traces_have_an_address_and_a_ratio() {
         assert!(set.contains("trace.endpoint: this build can't export traces"), "{set}");
     }
 }
+
+#[test]
+fn one_process_cannot_listen_twice_at_one_address() {
+    let set = |arguments: &[&str]| {
+        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+        Folder::new().reported(&Layers { arguments, insecure_no_auth: true, ..layers([]) })
+    };
+    for (arguments, key) in [
+        (["intake.listen=127.0.0.1:7180", "intake.dashboard=127.0.0.1:7180"], "intake.dashboard"),
+        (["intake.listen=127.0.0.1:7180", "intake.metrics_listen=0.0.0.0:7180"], "intake.metrics_listen"),
+        (["intake.listen=[::]:7180", "grpc.listen=[::1]:7180"], "grpc.listen"),
+    ] {
+        let reported = set(&arguments);
+        assert!(reported.contains(key) && reported.contains("listens there for intake.listen"), "{reported}");
+    }
+    for arguments in [
+        ["intake.listen=127.0.0.1:0", "intake.dashboard=127.0.0.1:0"],
+        ["intake.listen=127.0.0.1:7180", "grpc.listen=127.0.0.2:7180"],
+        ["intake.listen=0.0.0.0:7180", "grpc.listen=[::1]:7180"],
+        ["intake.listen=127.0.0.1:7180", "processor.listen=127.0.0.1:7180"],
+    ] {
+        assert_eq!(set(&arguments), "taken", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_name_that_no_setting_can_have_is_no_section() {
+    let arguments = vec!["buckets.bad name.upstream=http://127.0.0.1:1/".to_owned()];
+    let reported = Folder::new().reported(&Layers { arguments, ..layers([]) });
+    assert!(reported.contains("`buckets.bad name.upstream` can't be a setting"), "{reported}");
+}

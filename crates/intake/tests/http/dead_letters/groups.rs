@@ -68,7 +68,11 @@ async fn a_group_without_a_status_is_selected_without_the_others_of_its_reason()
     let started = started.json();
     assert_eq!((&started["total"], &started["filter"]["status"]), (&json!(2), &json!("none")));
     let replay = format!("DELETE /v1/buckets/b/dead/replays/{}", started["id"].as_str().unwrap());
+    let entries = async || harness.get("/v1/buckets/b/audit").await.json()["items"].as_array().unwrap().len();
     assert_eq!(harness.ask(&replay, &[], "").await.status, 204);
+    let before = entries().await;
+    assert_eq!(harness.ask(&replay, &[], "").await.status, 204, "it has ended before");
+    assert_eq!(entries().await, before, "nothing was done");
     harness.ask("POST /v1/buckets/b/dead/replay", &[], r#"{"status": "none"}"#).await;
     assert_eq!(groups(&harness, "").await, (vec![json!([410, "gone", 1])], 0));
 
