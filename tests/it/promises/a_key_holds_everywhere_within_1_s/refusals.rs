@@ -128,6 +128,21 @@ async fn without_configured_keys_nobody_makes_any() {
 }
 
 #[tokio::test]
+async fn a_key_is_only_created_where_its_caller_wants_that() {
+    let (_service, intake) = one_intake().await;
+    let client = intake.client().with_key("platform");
+    let create = async |scope: &str| {
+        let document = json!({ "scopes": [scope], "buckets": ["mail"] });
+        let request = client.request(Method::PUT, "/v1/keys/shop").header("if-none-match", "*");
+        client.call(request, document.to_string()).await.expect("an answer")
+    };
+    assert_eq!(create("read").await.status, 201);
+    let second = create("submit").await;
+    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!(get(&client, "/v1/keys/shop").await.json()["scopes"], json!(["read"]));
+}
+
+#[tokio::test]
 async fn a_change_is_made_to_the_version_that_its_caller_has_seen() {
     let (_service, intake) = one_intake().await;
     let client = intake.client().with_key("platform");

@@ -194,6 +194,25 @@ async fn ticks_without_room_are_missed_as_soon_as_the_next_ones_come() {
     assert!(counted >= Some(4), "{counted:?}");
 }
 
+#[tokio::test]
+async fn a_schedule_is_only_created_where_its_caller_wants_that() {
+    let service = Service::new("[buckets.b]\nupstream = \"http://127.0.0.1:1/\"").await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let create = async |path: &str, bytes: usize| {
+        let request = client.request(Method::PUT, path).header("if-none-match", "*");
+        let body = json!({"every": "1h", "job": {"body": "x".repeat(bytes)}});
+        client.call(request, body.to_string()).await.expect("an answer")
+    };
+    assert_eq!(create(NIGHTLY, 1).await.status, 200);
+    let second = create(NIGHTLY, 2).await;
+    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!(client.get(NIGHTLY).await.expect("an answer").json()["job"]["body"], "x");
+    let misnamed = create("/v1/buckets/b/schedules/a%20b", 1).await;
+    assert_eq!((misnamed.status, misnamed.text("member").as_str()), (422, "id"), "{misnamed:?}");
+    assert_eq!(client.get("/v1/buckets/b/schedules/a%20b").await.expect("an answer").status, 404);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schedules_are_bounded_by_number_and_bytes_and_listed_by_pages() {
     let buckets = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\nmost_schedules = 5\nschedules_bytes = \"2KiB\"";
