@@ -1,6 +1,8 @@
 //! Performs a `PUT`: stores the definition and opens the bucket.
 
-use dripfeed_bucket::{Bucket, Definition, NewDefinition, Opened, PutDefinition, place_is_taken};
+use dripfeed_bucket::{
+    Bucket, BucketPlace, Definition, NewDefinition, Opened, PutDefinition, note_places, place_is_taken,
+};
 use dripfeed_job::BucketName;
 use serde_json::Value;
 
@@ -67,6 +69,8 @@ impl Wanted<'_> {
             if known.is_none() && place_is_taken(store, self.name).await? {
                 return Err(not_empty());
             }
+            // Before anybody can submit to it: its jobs are stranded, should nobody serve it.
+            note_places(store, &[BucketPlace::from(&prepared.settings)]).await?;
             let new = NewDefinition {
                 bucket: self.name,
                 known: known.as_ref().map(|known| known.version),
