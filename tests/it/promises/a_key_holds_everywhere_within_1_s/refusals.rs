@@ -94,6 +94,7 @@ async fn a_document_that_says_something_else_is_refused() {
         (json!({ "scopes": ["admin"], "buckets": ["mail"] }), "scopes[0]"),
         (json!({ "scopes": ["read"], "buckets": [] }), "buckets"),
         (json!({ "scopes": ["read"], "buckets": ["mail", "a b"] }), "buckets[1]"),
+        (json!({ "scopes": ["read"], "buckets": ["*", "b*d*"] }), "buckets[1]"),
         (json!({ "scopes": ["read"], "buckets": ["mail"], "services": ["*a"] }), "services[0]"),
         (json!({ "scopes": ["read"], "buckets": ["mail"], "priority": "urgent" }), "priority"),
         (json!({ "scopes": ["read"], "buckets": ["mail"], "not_after": "2020-01-01T00:00:00Z" }), "not_after"),
@@ -106,7 +107,10 @@ async fn a_document_that_says_something_else_is_refused() {
         assert_eq!(refused.text("member"), member, "{refused:?}");
     }
     let document = json!({ "scopes": ["read"], "buckets": ["mail"] });
-    assert_eq!(put(&platform, "a%20b", &document).await.text("member"), "id");
+    for id in ["a%20b", "%2E", "%2E%2E"] {
+        let refused = put(&platform, id, &document).await;
+        assert_eq!((refused.status, refused.text("member").as_str()), (422, "id"), "{refused:?}");
+    }
     assert_eq!(put(&platform, "shop", &json!({ "scopes": ["read"] })).await.status, 422);
     assert!(nothing_is_stored(&service).await);
     // Ids may have any visible characters.
