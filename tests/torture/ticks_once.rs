@@ -58,15 +58,18 @@ pub async fn run(order: Order) -> Report {
     }
     let before = ticks(&run.harness);
     until("ticks have their jobs", async || ticks(&run.harness) >= before + TICKS).await;
-    // Nothing comes any more; what has come and had no room is left out.
-    let mut ended = BTreeMap::new();
+    // Nothing comes any more after the pause. What the schedule shows before is of one moment: of each tick up to then
+    // it is known whether it has a job or was missed.
+    let (mut ended, mut paused) = (BTreeMap::new(), BTreeMap::new());
     for (name, _) in SCHEDULES {
-        ended.insert(name, ask(&run.harness, Method::POST, &format!("{name}/pause"), "").await);
+        ended.insert(name, ask(&run.harness, Method::GET, name, "").await);
+        paused.insert(name, ask(&run.harness, Method::POST, &format!("{name}/pause"), "").await);
     }
     let harness = Arc::clone(&run.harness);
     let mut report = run.finish().await;
     for (name, _) in SCHEDULES {
-        each_tick_once(name, &begun[name], &ended[name], &harness.upstream.calls(), &mut report);
+        let shown = [&begun[name], &ended[name], &paused[name]];
+        each_tick_once(name, shown, &harness.upstream.calls(), &mut report);
     }
     report
 }
@@ -94,9 +97,9 @@ async fn ask(harness: &Harness, method: Method, path: &str, body: &str) -> Clien
     }
 }
 
-/// From the first tick that `begun` shows to the last one that `ended` shows: each has one job, or was counted as
-/// missed.
-fn each_tick_once(name: &str, begun: &ClientResponse, ended: &ClientResponse, calls: &[Call], report: &mut Report) {
+/// From the next tick of `begun` to the one before the next tick of `ended`: each has one job, or was counted as
+/// missed. No tick after the last one of `paused` has a job.
+fn each_tick_once(name: &str, [begun, ended, paused]: [&ClientResponse; 3], calls: &[Call], report: &mut Report) {
     let mut jobs: BTreeMap<u64, BTreeSet<JobId>> = BTreeMap::new();
     for call in calls {
         if let Some((_, tick)) = call.tick.as_ref().filter(|(of, _)| of == name) {
@@ -107,18 +110,19 @@ fn each_tick_once(name: &str, begun: &ClientResponse, ended: &ClientResponse, ca
     report.must(doubled.is_empty(), || format!("{name}: ticks with several jobs: {doubled:?}"));
     // Ticks may come, and get their jobs, before the definition is answered.
     let submitted = begun.json()["last_at"].as_str().map(seconds);
-    let before = submitted.map_or(0, |first| jobs.range(..first).count());
-    let first = submitted.unwrap_or_else(|| seconds(&begun.text("next_at")));
-    let last = seconds(&ended.text("last_at"));
-    let (missed, come) = (ended.number("missed_ticks") - begun.number("missed_ticks"), last + 1 - first);
+    let before = submitted.map_or(0, |last| jobs.range(..=last).count());
+    let first = seconds(&begun.text("next_at"));
+    let (next, last) = (seconds(&ended.text("next_at")), seconds(&paused.text("last_at")));
+    let (missed, come) = (ended.number("missed_ticks") - begun.number("missed_ticks"), next - first);
     report.note("ticks", come);
     report.note("ticks that were missed", missed);
-    let with_job = jobs.range(first..=last).count();
-    report.must(before + with_job == jobs.len(), || {
+    let with_job = jobs.range(first..next).count();
+    let after = jobs.range(next..next.max(last + 1)).count();
+    report.must(before + with_job + after == jobs.len(), || {
         format!("{name}: jobs of ticks that never were, from {first} to {last}: {jobs:?}")
     });
     report.must(with_job as u64 + missed == come, || {
-        let lost: Vec<u64> = (first..=last).filter(|tick| !jobs.contains_key(tick)).collect();
+        let lost: Vec<u64> = (first..next).filter(|tick| !jobs.contains_key(tick)).collect();
         format!("{name}: of {come} ticks {with_job} had a job and {missed} were missed; without a job: {lost:?}")
     });
 }

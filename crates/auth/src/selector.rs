@@ -77,11 +77,12 @@ impl<N: FromStr<Err: fmt::Display> + Ord> Selector<N> {
     /// # Errors
     /// What is wrong with one of them, and its place.
     pub fn parse(texts: &[String]) -> Result<Self, (usize, String)> {
-        if texts.iter().any(|text| text == "*") {
-            return Ok(Self::All);
-        }
-        let (mut names, mut prefixes) = (BTreeSet::new(), BTreeSet::new());
+        let (mut names, mut prefixes, mut has_all) = (BTreeSet::new(), BTreeSet::new(), false);
         for (place, text) in texts.iter().enumerate() {
+            if text == "*" {
+                has_all = true;
+                continue;
+            }
             // What begins a name is a name.
             let name = text.strip_suffix('*').unwrap_or(text);
             let read: N = name.parse().map_err(|error: N::Err| (place, error.to_string()))?;
@@ -91,7 +92,11 @@ impl<N: FromStr<Err: fmt::Display> + Ord> Selector<N> {
                 names.insert(read);
             }
         }
-        Ok(if prefixes.is_empty() { Self::Named(names) } else { Self::Matching { names, prefixes } })
+        Ok(match has_all {
+            true => Self::All,
+            false if prefixes.is_empty() => Self::Named(names),
+            false => Self::Matching { names, prefixes },
+        })
     }
 }
 
@@ -142,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_names_nothing_is_refused_with_its_place() {
-        for (texts, place) in [(["mail", "a b"], 1), (["-*", "mail"], 0), (["mail", "a*b*"], 1)] {
+        for (texts, place) in [(["mail", "a b"], 1), (["-*", "mail"], 0), (["mail", "a*b*"], 1), (["*", "b*d*"], 1)] {
             let read = BucketSet::parse(&texts.map(str::to_owned));
             assert_eq!(read.map_err(|(place, _)| place), Err(place), "{texts:?}");
         }

@@ -3,8 +3,8 @@
 pub(crate) mod access;
 pub(crate) mod body;
 pub(crate) mod client_ip;
-pub(crate) mod if_match;
 pub(crate) mod json;
 pub(crate) mod pagination;
+pub(crate) mod preconditions;
 pub(crate) mod sight;
 pub(crate) mod time;

@@ -133,6 +133,34 @@ async fn nor_do_those_of_more_callers_than_one_script_looks_at() {
 }
 
 #[tokio::test]
+async fn a_rate_of_each_caller_asks_for_no_more_calls_than_it_can_start() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, BucketSettings { capacity: 1000, ..buckets::settings("b") }).await;
+    for caller in ["a", "b"] {
+        for _ in 0..200 {
+            submit(&bucket, Submission { caller: Some(caller.to_owned()), ..job("x") }).await;
+        }
+    }
+    bucket.apply_overrides(&changed("fair.rate", "10/s")).await.expect("Redis answers");
+    // As long as no call was measured, one is taken to last a second.
+    assert_eq!(calls(&bucket).await, 2 * 12);
+    let replica = join(&bucket, "r").await;
+    assert_eq!(take(&replica, 2).await.len(), 2);
+    assert_eq!(calls(&bucket).await, 2 * 12, "what is in flight is among them");
+    bucket.apply_overrides(&changed("fair.burst", 50)).await.expect("Redis answers");
+    let with_burst = calls(&bucket).await;
+    assert!((90..=102).contains(&with_burst), "as many may begin at once: {with_burst}");
+    bucket.apply_overrides(&changed("fair.burst", 1)).await.expect("Redis answers");
+    let mut saw = CallStats::default();
+    (0..50).for_each(|_| saw.answered(Some(200), Duration::from_millis(45)));
+    bucket.sample_history(&CallStats::default()).await.expect("Redis answers");
+    bucket.sample_history(&saw).await.expect("Redis answers");
+    // Each may have one in flight, and a token for the next one.
+    let measured = calls(&bucket).await;
+    assert!((2..=4).contains(&measured), "{measured}");
+}
+
+#[tokio::test]
 async fn jobs_that_wait_for_what_their_own_callers_may_ask_for_no_slot() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { capacity: 1000, ..buckets::settings("b") }).await;

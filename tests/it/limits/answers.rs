@@ -243,7 +243,7 @@ async fn limits_are_read_again_at_once_and_wrong_ones_change_nothing() {
         until(told, async || intake.log().matches(told).count() > before).await;
     };
     const READ: &str = "settings reloaded";
-    const KEPT: &str = "buckets.b: limits[1].tiers[0]: missing limit";
+    const KEPT: &str = "buckets.b.limits[1].tiers[0]: missing limit";
     assert_eq!([submit().await, submit().await, submit().await], [202, 202, 429]);
 
     // Half of it is right; none of it is taken.

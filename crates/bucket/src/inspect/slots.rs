@@ -69,13 +69,16 @@ impl Bucket {
         let census = self.census().await?;
         let effective = self.redis_bucket.effective_settings();
         let leak = &effective.settings.leak;
-        let throttled = self.redis_bucket.throttled_jobs().await?;
+        let pace = &census.pace;
+        let has_rate = pace.target.is_some() || effective.settings.fair.has_rate();
+        let call = if has_rate && census.level > 1 { self.mean_call().await? } else { UNKNOWN_CALL };
+        let throttled = self.redis_bucket.throttled_jobs(call.mul_f64(HEADROOM)).await?;
         let jobs = callable(&census, throttled).min(leak.max_in_flight.unwrap_or(u64::MAX));
-        let calls = match census.pace.target.as_ref().filter(|_| jobs > 1) {
+        let calls = match pace.target.as_ref().filter(|_| jobs > 1) {
             None => jobs,
             Some(target) => {
-                let rate = census.pace.effective_per_s.filter(|rate| *rate > 0.0).unwrap_or(target.per_second);
-                jobs.min(under_way(rate, self.mean_call().await?))
+                let rate = pace.effective_per_s.filter(|rate| *rate > 0.0).unwrap_or(target.per_second);
+                jobs.min(under_way(rate, call))
             }
         };
         Ok(Slots::new(calls, leak.concurrency))

@@ -1,13 +1,14 @@
--- Counts jobs that wait and can't be called soon, because their callers, or groups, may not be called so fast, or so
+-- Counts jobs that wait and can't use a slot soon, because their callers, or groups, may not be called so fast, or so
 -- often at once. What nobody had to sort yet isn't among them.
 --
 -- needs: now, pace, kind/debts, kind/flow_state, kind/flows, kind/count_waiting, limits_of
 -- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once
 --       (limits_of.lua)
---       3 µs that are soon
+--       3 µs that are soon  4 µs that a call takes, with headroom
 -- Result  { 'changed', … } | { how many }
-local CONTROL, version, limits_of, soon = KEYS[1], ARGV[1], open_limits(ARGV[2]), tonumber(ARGV[3])
+local CONTROL, version, limits_of = KEYS[1], ARGV[1], open_limits(ARGV[2])
+local soon, call_us = tonumber(ARGV[3]), tonumber(ARGV[4])
 -- In one call, of those that may be called now, and of those that may not: others of the same are taken to be alike.
 local FLOWS_AT_ONCE = 500
 local changed = control_read(CONTROL, version)
@@ -34,15 +35,21 @@ for _, key in ipairs({ FLOWS, flow_state.throttled }) do
   end
 end
 
--- How many calls of one may begin soon.
+-- How many calls of one can begin soon and be under way at once, in addition to those in flight: those that may begin
+-- now, or as many as the rate begins while one call lasts.
 local function room_of(owner, state)
-  local limits, room = limits_of(owner.name), math.huge
+  local limits, room, in_flight = limits_of(owner.name), math.huge, state and state.in_flight or 0
   if limits.paused then return 0 end
-  if limits.most then room = limits.most - (state and state.in_flight or 0) end
+  if limits.most then room = limits.most - in_flight end
   local rates = limits.rates or {}
   local debts = flow_state.debts(rates, clock and state, clock, clock and lost or 0)
   for i, rate in ipairs(rates) do
-    if rate then room = math.min(room, math.floor(rate.burst - debts[i] + soon * rate.limit / rate.period)) end
+    if rate then
+      local tokens = rate.burst - debts[i]
+      local under_way = math.max(1, math.ceil(call_us * rate.limit / rate.period))
+      local startable = math.floor(tokens + soon * rate.limit / rate.period)
+      room = math.min(room, startable, math.max(math.floor(tokens), under_way - in_flight))
+    end
   end
   return math.max(0, room)
 end

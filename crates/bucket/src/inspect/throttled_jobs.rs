@@ -1,5 +1,7 @@
 //! Counts the jobs that wait for the limits of their caller or group.
 
+use std::time::Duration;
+
 use dripfeed_store::Script;
 
 use crate::error::BucketError;
@@ -10,9 +12,9 @@ use crate::script::scripts::STREAM;
 static SCRIPT: Script = Script::new("throttled_jobs", STREAM, include_str!("throttled_jobs.lua"));
 
 impl RedisBucket {
-    /// Jobs that can't be called soon, however many processors there are; of the first flows alone. 0 where nobody is
-    /// bounded.
-    pub(super) async fn throttled_jobs(&self) -> Result<u64, BucketError> {
+    /// Jobs that can't use a slot soon, however many processors there are; of the first flows alone. 0 where nobody is
+    /// bounded. `length`: of a call, with headroom.
+    pub(super) async fn throttled_jobs(&self, length: Duration) -> Result<u64, BucketError> {
         if self.effective_settings().bounds.is_empty() {
             return Ok(0);
         }
@@ -22,7 +24,7 @@ impl RedisBucket {
                 let mut call = SCRIPT.on(&known);
                 // By other settings than a moment ago, nobody may be bounded.
                 let bounds = if effective.bounds.is_empty() { r#"{"each":{},"of":{}}"# } else { &effective.bounds };
-                call.arg(&effective.version).arg(bounds).arg(SOON.as_micros());
+                call.arg(&effective.version).arg(bounds).arg(SOON.as_micros()).arg(length.as_micros());
                 call
             })
             .await?;

@@ -14,9 +14,9 @@ local function open_ticks(text, is_there)
   local schedules = open_schedules(ids, KEYS[STATES], KEYS[NEXT])
   local id, version, from, tick, next_tick, missed, may_overlap, state
 
-  local function advance()
+  local function advance(to)
     count_ticks(state, 'missed', missed)
-    schedules.advance(id, next_tick)
+    schedules.advance(id, to)
   end
 
   return {
@@ -27,19 +27,22 @@ local function open_ticks(text, is_there)
       if not state or tonumber(tick) > now_ms then return { 'gone' } end
       if may_overlap or not is_there(state.job) then return nil end
       count_ticks(state, 'overlapped', 1)
-      advance()
+      advance(next_tick)
       return { 'overlapped' }
     end,
     -- What became of the job that was asked about last, by the first word of the answer, and its id where it is in the
-    -- bucket. One that was refused for now is asked for again, until the next tick.
+    -- bucket. One that was refused for now is asked for again, until the next tick; those before it are missed already.
     done = function(word, job_id)
       if word == 'admitted' or word == 'repeated' then
         state.last, state.job, state.reason = tick, job_id, '-'
-        advance()
+        advance(next_tick)
       elseif word == 'idempotency_conflict' then
         count_ticks(state, 'missed', 1)
         state.reason = '-'
-        advance()
+        advance(next_tick)
+      elseif missed > 0 then
+        state.reason = word
+        advance(tick)
       elseif state.reason ~= word then
         state.reason = word
         schedules.note(id)

@@ -41,7 +41,12 @@ const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     ),
     ("call_of_group_not_charged", "debts[i] = debts[i] + 1", "debts[i] = debts[i]"),
     ("call_of_group_not_counted", "bound.state.in_flight + 1, true", "bound.state.in_flight, true"),
-    ("tick_ends_before_its_job", "states[job] = state", "states[job] = state\n      advance(tick, state)"),
+    (
+        "tick_ends_before_its_job",
+        "if may_overlap or not is_there(state.job) then return nil end",
+        "advance(next_tick)
+         if may_overlap or not is_there(state.job) then return nil end",
+    ),
     (
         "outbox_trimmed",
         "redis.call('XADD', key, '*', unpack(fields))",

@@ -8,5 +8,4 @@ mod deletion;
 pub(crate) mod lookup;
 pub(crate) mod put;
 pub(crate) mod shown;
-mod version;
 mod wanted;

@@ -25,6 +25,14 @@ pub(crate) struct IfMatch {
 }
 
 #[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+pub(crate) struct IfNoneMatch {
+    /// `*`: only create it; if it exists, it isn't changed and the answer is 412.
+    #[param(rename = "If-None-Match", required = false, example = "*")]
+    if_none_match: Option<String>,
+}
+
+#[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct Service {
     /// The service's name.

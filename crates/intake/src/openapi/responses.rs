@@ -87,7 +87,7 @@ operations! {
     OfSchedule: UnknownBucket, UnknownSchedule, Unsupported;
     OfScheduleChange: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfScheduleDefinition: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BadJson, BadMember, BadOption,
-        BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, ManySchedules;
+        BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, DefinitionChanged, ManySchedules;
     OfScheduleRun: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
         BucketFull, CallerLimit, DeadlineUnreachable;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,

@@ -180,6 +180,19 @@ impl FromRequestParts<Intake> for ScheduleInPath {
     }
 }
 
+/// The same of a schedule that may be new: a malformed id is reported.
+pub(crate) struct NewScheduleInPath(pub(crate) ScheduleId);
+
+impl FromRequestParts<Intake> for NewScheduleInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, intake: &Intake) -> Result<Self, Problem> {
+        let id = path_param(parts, intake, "id").await.unwrap_or_default();
+        let parsed = id.parse::<ScheduleId>();
+        parsed.map(Self).map_err(|error| Problem::bad_member("id", &error.to_string()))
+    }
+}
+
 /// The id of an API key in the path.
 pub(crate) struct KeyInPath(pub(crate) String);
 

@@ -6,6 +6,7 @@ use axum::extract::State;
 use dripfeed_auth::Operate;
 use dripfeed_bucket::{Bucket, BucketError, Defined, KnownSchedule, NewSchedule, NextTick};
 use dripfeed_job::schedule::ScheduleId;
+use http::HeaderMap;
 
 use super::definition::{Definition, ScheduleDefinition};
 use super::owned::{self, TRIES};
@@ -14,9 +15,10 @@ use crate::buckets::audit;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
-use crate::request::access::{BucketAccess, ScheduleInPath};
+use crate::request::access::{BucketAccess, NewScheduleInPath};
 use crate::request::body;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::{Preconditions, UNVERSIONED};
 use crate::submit::priority;
 
 /// Creates a schedule, or replaces its definition. Its jobs belong to the caller that defined it last. A definition
@@ -25,17 +27,19 @@ use crate::submit::priority;
 /// Also needs the scope `submit`.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
-    params(parameters::Bucket, parameters::Schedule), request_body = ScheduleDefinition,
+    params(parameters::Bucket, parameters::Schedule, parameters::IfNoneMatch), request_body = ScheduleDefinition,
     responses((status = 200, description = "The schedule", body = Schedule), responses::OfScheduleDefinition)
 )]
 pub(crate) async fn define_schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
-    ScheduleInPath(id): ScheduleInPath,
+    NewScheduleInPath(id): NewScheduleInPath,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Schedule>, Problem> {
     owned::check_may_submit(&caller)?;
+    let preconditions = Preconditions::of(&headers)?;
     let body = body::read(body, &intake).await?;
     let owner = caller.id().map(str::to_owned);
     let parsed = body::parse(body, move |body| {
@@ -44,56 +48,60 @@ pub(crate) async fn define_schedule(
     });
     let (definition, text) = parsed.await?;
     priority::check(&caller, &definition.job)?;
-    let bucket = store(&intake, bucket, &id, &definition, &text).await?;
+    let wanted = Wanted { id: &id, definition: &definition, text: &text, preconditions: &preconditions };
+    let bucket = wanted.store(&intake, bucket).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
     owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
 }
 
-/// Returns the bucket that has it now.
-async fn store(
-    intake: &Intake,
-    bucket: Bucket,
-    id: &ScheduleId,
-    definition: &Definition,
-    text: &str,
-) -> Result<Bucket, Problem> {
-    let stored = store_in(&bucket, id, definition, text).await;
-    let again = |bucket: Bucket| async move { store_in(&bucket, id, definition, text).await };
-    let (current, stored) = intake.or_current(&bucket, stored, again).await;
-    match stored? {
-        Defined::Done => Ok(current.unwrap_or(bucket)),
-        Defined::Changed => Err(owned::contended()),
-        Defined::Full => {
-            let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
-            Err(Problem::new(Code::ManySchedules, detail))
-        }
-    }
+/// What was sent.
+struct Wanted<'w> {
+    id: &'w ScheduleId,
+    definition: &'w Definition,
+    /// As it is stored.
+    text: &'w str,
+    preconditions: &'w Preconditions,
 }
 
-/// Tries it again while others change it.
-async fn store_in(
-    bucket: &Bucket,
-    id: &ScheduleId,
-    definition: &Definition,
-    text: &str,
-) -> Result<Defined, BucketError> {
-    for _ in 0..TRIES {
-        let (now_ms, known) = bucket.schedule(id).await?;
-        let was_paused = known.as_ref().is_some_and(|known| known.state.paused);
-        let new = NewSchedule {
-            id,
-            known: known.as_ref(),
-            definition: text,
-            job: &definition.job,
-            paused: definition.written.paused.unwrap_or(was_paused),
-            next: next(known.as_ref(), definition, now_ms).await?,
-        };
-        match bucket.define_schedule(&new).await? {
-            Defined::Changed => {}
-            defined => return Ok(defined),
+impl Wanted<'_> {
+    /// Returns the bucket that has it now.
+    async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<Bucket, Problem> {
+        let stored = self.store_in(&bucket).await;
+        let again = |bucket: Bucket| async move { self.store_in(&bucket).await };
+        let (current, stored) = intake.or_current(&bucket, stored, again).await;
+        match stored?? {
+            Defined::Done => Ok(current.unwrap_or(bucket)),
+            Defined::Changed => Err(owned::contended()),
+            Defined::Full => {
+                let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";
+                Err(Problem::new(Code::ManySchedules, detail))
+            }
         }
     }
-    Ok(Defined::Changed)
+
+    /// Tries it again while others change it.
+    async fn store_in(&self, bucket: &Bucket) -> Result<Result<Defined, Problem>, BucketError> {
+        for _ in 0..TRIES {
+            let (now_ms, known) = bucket.schedule(self.id).await?;
+            if let Err(problem) = self.preconditions.check("schedule", known.as_ref().map(|_| UNVERSIONED)) {
+                return Ok(Err(problem));
+            }
+            let was_paused = known.as_ref().is_some_and(|known| known.state.paused);
+            let new = NewSchedule {
+                id: self.id,
+                known: known.as_ref(),
+                definition: self.text,
+                job: &self.definition.job,
+                paused: self.definition.written.paused.unwrap_or(was_paused),
+                next: next(known.as_ref(), self.definition, now_ms).await?,
+            };
+            match bucket.define_schedule(&new).await? {
+                Defined::Changed => {}
+                defined => return Ok(Ok(defined)),
+            }
+        }
+        Ok(Ok(Defined::Changed))
+    }
 }
 
 /// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten.

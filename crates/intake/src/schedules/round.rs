@@ -144,7 +144,8 @@ impl Counts {
             TickEnd::Submitted(_) => self.submitted += 1,
             TickEnd::Missed => self.missed += 1,
             TickEnd::Overlapped => self.overlapped += 1,
-            TickEnd::Gone | TickEnd::Refused { .. } => return,
+            TickEnd::Refused { .. } => {}
+            TickEnd::Gone => return,
         }
         self.missed += missed;
     }

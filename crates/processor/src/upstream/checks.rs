@@ -21,13 +21,13 @@ pub enum BadUpstream {
     Credentials,
     #[error("the URL has a fragment, which is never sent: remove `#` and what follows")]
     Fragment,
-    #[error("the host {0} has a private address: use a public one, or set `allow_private = true`")]
+    #[error("the host {0} has a private address, and `allow_private` is false: use a public address")]
     Private(IpAddr),
     #[error("the method {0} is not supported: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
     Method(Method),
     #[error("`{0}` is zero, so every call would fail: set at least 1ms")]
     NoTime(&'static str),
-    #[error("headers: {0}")]
+    #[error(transparent)]
     Header(#[from] BadForward),
 }
 

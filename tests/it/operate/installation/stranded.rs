@@ -1,5 +1,6 @@
 use dripfeed_bucket::{BucketPlace, Kind, note_places, note_places_once, noted_places};
 use dripfeed_tests::service::{Service, until};
+use http::Method;
 
 use super::{buckets, stranded};
 
@@ -60,6 +61,24 @@ async fn jobs_of_buckets_that_left_the_settings_are_reported_until_they_are_gone
     let mut places = remembered(&service).await;
     places.sort();
     assert_eq!(places, ["kept stream ", "rekeyed stream x:new"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn so_are_those_of_a_bucket_that_was_created_right_before_all_stopped() {
+    let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\n").await;
+    let mut intake = service.intake().await;
+    let client = intake.client();
+    let definition = r#"{"upstream": "https://a.example/", "kind": "list"}"#;
+    let put = client.call(client.request(Method::PUT, "/v1/buckets/new"), definition).await.expect("an answer");
+    assert_eq!(put.status, 201, "{put:?}");
+    assert_eq!(remembered(&service).await, ["new list "]);
+    assert_eq!(client.submit("new", "{}").await.expect("an answer").status, 202);
+    intake.kill().await;
+    service.silence("new list ").await;
+
+    service.configure(&buckets(&[("kept", "")]));
+    let intake = service.intake().await;
+    until("it is reported", async || stranded(&intake).await == ["dripfeed_stranded_jobs{bucket=\"new\"} 1"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

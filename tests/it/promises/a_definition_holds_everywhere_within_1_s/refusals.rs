@@ -89,6 +89,45 @@ async fn only_allowed_upstreams_at_public_addresses_are_called() {
 }
 
 #[tokio::test]
+async fn a_refusal_names_the_member_and_what_its_caller_can_change() {
+    let upstreams = "[define]\nupstreams = [\"https://a.example\", \"http://127.0.0.1:9000\"]\n";
+    let (_service, intake) = intake_with(upstreams).await;
+    let client = intake.client().with_key("platform");
+    let limits = json!({ "upstream": "https://a.example/", "limits": [{ "id": "x" }] });
+    let headers = json!({ "upstream": "https://a.example/", "headers": { "Connection": "close" } });
+    for (definition, member, begins) in [
+        (limits, "limits[0]", "limits[0]: "),
+        (headers, "headers", "headers: "),
+        (json!({ "upstream": "http://127.0.0.1:9000/" }), "upstream", "upstream: the host 127.0.0.1 has a private"),
+    ] {
+        let answer = put(&client, "b", &definition).await;
+        let (found, detail) = (answer.text("member"), answer.text("detail"));
+        assert_eq!((answer.status, found.as_str()), (422, member), "{answer:?}");
+        assert!(detail.starts_with(begins), "{detail}");
+        assert!(!detail.contains("headers: headers") && !detail.contains("allow_private = true"), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_is_only_created_where_its_caller_wants_that() {
+    let (_service, intake) = intake_with("[define]\nupstreams = [\"https://a.example\"]\n").await;
+    let client = intake.client().with_key("platform");
+    let put = async |tag: &str, capacity: u64| {
+        let definition = json!({ "upstream": "https://a.example/", "capacity": capacity });
+        let request = client.request(Method::PUT, "/v1/buckets/b").header("if-none-match", tag);
+        client.call(request, definition.to_string()).await.expect("an answer")
+    };
+    let created = put("*", 1).await;
+    assert_eq!(created.status, 201, "{created:?}");
+    let second = put("*", 2).await;
+    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert!(second.text("detail").contains("If-None-Match"), "{second:?}");
+    assert_eq!(put(created.headers["etag"].to_str().expect("a tag"), 3).await.status, 412);
+    assert_eq!(get(&client, "/v1/buckets/b").await.number("capacity"), 1);
+    assert_eq!(put("\"7\"", 4).await.status, 200, "it isn't that version");
+}
+
+#[tokio::test]
 async fn where_no_upstream_is_allowed_nobody_defines() {
     let (service, intake) = intake_with("").await;
     let definition = json!({ "upstream": "https://api.partner.example/" });

@@ -94,6 +94,7 @@ async fn a_document_that_says_something_else_is_refused() {
         (json!({ "scopes": ["admin"], "buckets": ["mail"] }), "scopes[0]"),
         (json!({ "scopes": ["read"], "buckets": [] }), "buckets"),
         (json!({ "scopes": ["read"], "buckets": ["mail", "a b"] }), "buckets[1]"),
+        (json!({ "scopes": ["read"], "buckets": ["*", "b*d*"] }), "buckets[1]"),
         (json!({ "scopes": ["read"], "buckets": ["mail"], "services": ["*a"] }), "services[0]"),
         (json!({ "scopes": ["read"], "buckets": ["mail"], "priority": "urgent" }), "priority"),
         (json!({ "scopes": ["read"], "buckets": ["mail"], "not_after": "2020-01-01T00:00:00Z" }), "not_after"),
@@ -106,7 +107,10 @@ async fn a_document_that_says_something_else_is_refused() {
         assert_eq!(refused.text("member"), member, "{refused:?}");
     }
     let document = json!({ "scopes": ["read"], "buckets": ["mail"] });
-    assert_eq!(put(&platform, "a%20b", &document).await.text("member"), "id");
+    for id in ["a%20b", "%2E", "%2E%2E"] {
+        let refused = put(&platform, id, &document).await;
+        assert_eq!((refused.status, refused.text("member").as_str()), (422, "id"), "{refused:?}");
+    }
     assert_eq!(put(&platform, "shop", &json!({ "scopes": ["read"] })).await.status, 422);
     assert!(nothing_is_stored(&service).await);
     // Ids may have any visible characters.
@@ -125,6 +129,21 @@ async fn without_configured_keys_nobody_makes_any() {
     assert!(refused.text("detail").contains("[[keys]]"), "{refused:?}");
     assert!(nothing_is_stored(&service).await);
     assert_eq!(submit(&client, "mail").await, 202, "everyone may do everything, as before");
+}
+
+#[tokio::test]
+async fn a_key_is_only_created_where_its_caller_wants_that() {
+    let (_service, intake) = one_intake().await;
+    let client = intake.client().with_key("platform");
+    let create = async |scope: &str| {
+        let document = json!({ "scopes": [scope], "buckets": ["mail"] });
+        let request = client.request(Method::PUT, "/v1/keys/shop").header("if-none-match", "*");
+        client.call(request, document.to_string()).await.expect("an answer")
+    };
+    assert_eq!(create("read").await.status, 201);
+    let second = create("submit").await;
+    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!(get(&client, "/v1/keys/shop").await.json()["scopes"], json!(["read"]));
 }
 
 #[tokio::test]

@@ -170,6 +170,50 @@ async fn what_can_not_be_a_schedule_is_refused_with_its_member() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ticks_without_room_are_missed_as_soon_as_the_next_ones_come() {
+    let service = Service::new("[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 1\n").await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    assert_eq!(client.submit("b", "others").await.expect("an answer").status, 202);
+    for (id, more) in [("latest", json!({})), ("skip", json!({"missed": "skip", "grace": "1s"}))] {
+        let mut definition = json!({"every": "1s", "job": {"body": id}});
+        definition.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        assert_eq!(put(&client, &format!("/v1/buckets/b/schedules/{id}"), &definition).await.status, 200, "{id}");
+    }
+    for id in ["latest", "skip"] {
+        let path = format!("/v1/buckets/b/schedules/{id}");
+        let shown = async || client.get(&path).await.expect("an answer").json();
+        until("ticks are missed", async || shown().await["missed_ticks"].as_u64() >= Some(2)).await;
+        let shown = shown().await;
+        assert_eq!((&shown["refused"], &shown["last_at"]), (&json!("bucket_full"), &Value::Null), "{shown}");
+    }
+    let metrics = client.get("/metrics").await.expect("an answer").body;
+    let metrics = String::from_utf8_lossy(&metrics);
+    let line = "dripfeed_schedule_ticks_total{bucket=\"b\",outcome=\"missed\"} ";
+    let counted = metrics.lines().find_map(|found| found.strip_prefix(line)?.parse::<u64>().ok());
+    assert!(counted >= Some(4), "{counted:?}");
+}
+
+#[tokio::test]
+async fn a_schedule_is_only_created_where_its_caller_wants_that() {
+    let service = Service::new("[buckets.b]\nupstream = \"http://127.0.0.1:1/\"").await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let create = async |path: &str, bytes: usize| {
+        let request = client.request(Method::PUT, path).header("if-none-match", "*");
+        let body = json!({"every": "1h", "job": {"body": "x".repeat(bytes)}});
+        client.call(request, body.to_string()).await.expect("an answer")
+    };
+    assert_eq!(create(NIGHTLY, 1).await.status, 200);
+    let second = create(NIGHTLY, 2).await;
+    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!(client.get(NIGHTLY).await.expect("an answer").json()["job"]["body"], "x");
+    let misnamed = create("/v1/buckets/b/schedules/a%20b", 1).await;
+    assert_eq!((misnamed.status, misnamed.text("member").as_str()), (422, "id"), "{misnamed:?}");
+    assert_eq!(client.get("/v1/buckets/b/schedules/a%20b").await.expect("an answer").status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schedules_are_bounded_by_number_and_bytes_and_listed_by_pages() {
     let buckets = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\nmost_schedules = 5\nschedules_bytes = \"2KiB\"";
     let service = Service::new(buckets).await;

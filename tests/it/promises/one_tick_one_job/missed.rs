@@ -94,12 +94,39 @@ async fn a_full_bucket_is_asked_again_until_the_next_tick() {
     // The next tick came while it was full: the earlier one is missed.
     define(&bucket, "other", tick - PERIOD).await;
     fill().await;
-    assert!(matches!(round(&bucket, &every(LONG), Policy::default()).await[..], [TickEnd::Refused { .. }]));
-    assert_eq!(known_as(&bucket, "other").await.state.missed, 0, "it is counted once, when the schedule goes on");
+    for _ in 0..2 {
+        assert!(matches!(round(&bucket, &every(LONG), Policy::default()).await[..], [TickEnd::Refused { .. }]));
+        let waiting = known_as(&bucket, "other").await;
+        assert_eq!((waiting.state.missed, waiting.next_ms), (1, Some(tick)), "it is counted once, while it is full");
+        assert_eq!(waiting.state.reason, Some(RefusalReason::BucketFull));
+    }
     empty().await;
     round(&bucket, &every(LONG), Policy::default()).await;
     let done = known_as(&bucket, "other").await;
     assert_eq!((done.state.missed, done.next_ms), (1, Some(tick + PERIOD)));
+    assert_eq!(done.state.last.unwrap().0, tick, "the latest one has its job");
+}
+
+#[tokio::test]
+async fn while_it_is_full_no_tick_is_missed_that_may_be_made_up() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, BucketSettings { capacity: 1, ..buckets::settings("b") }).await;
+    let replica = join(&bucket, "r").await;
+    let tick = now_ms(&redis).await / PERIOD * PERIOD;
+    let all = Policy { missed: Missed::All, ..Policy::default() };
+    submit(&bucket, buckets::job("others")).await;
+    define(&bucket, "s", tick - 2 * PERIOD).await;
+    let ends = round(&bucket, &every(LONG), all).await;
+    assert!(matches!(ends[..], [TickEnd::Refused { .. }, TickEnd::Gone, TickEnd::Gone]), "{ends:?}");
+    let waiting = known(&bucket).await;
+    assert_eq!((waiting.state.missed, waiting.next_ms), (0, Some(tick - 2 * PERIOD)));
+    for _ in 0..3 {
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        let ends = round(&bucket, &every(LONG), all).await;
+        assert!(matches!(ends.first(), Some(TickEnd::Submitted(_))), "{ends:?}");
+    }
+    let done = known(&bucket).await;
+    assert_eq!((done.state.missed, done.next_ms), (0, Some(tick + PERIOD)));
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ pub(super) fn read(reader: &mut Reader<'_>, path: &[Step], items: Vec<Json>) -> 
     let read = BucketLimits::read("limits", items);
     let reported = |error: dripfeed_limit::LoadError| {
         for error in error.faults() {
-            reader.error(path, format!("{}: {}", error.place, error.message));
+            let place = [path, &[Step::from(error.place.as_str())]].concat();
+            reader.error(&place, error.message.clone());
         }
     };
     read.map_err(reported).ok()

@@ -8,16 +8,16 @@ use dripfeed_bucket::{DECIDED_WITHIN, Deletion, Suspended};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
+use super::deletion;
 use super::wanted::{TRIES, contended};
-use super::{deletion, version};
 use crate::buckets::audit::record;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::NewBucketAccess;
 use crate::request::body::Unused;
-use crate::request::if_match::IfMatch;
 use crate::request::pagination::Params;
+use crate::request::preconditions::Preconditions;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub(crate) async fn delete_bucket(
     headers: HeaderMap,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    let if_match = IfMatch::of(&headers)?;
+    let preconditions = Preconditions::of(&headers)?;
     let store = intake.redis().store();
     for _ in 0..TRIES {
         definitions.follow().await?;
@@ -50,7 +50,7 @@ pub(crate) async fn delete_bucket(
         let bucket = intake.bucket_to_delete(&*definitions, &definition).ok_or_else(Problem::unknown_bucket)?;
         // Also where another deletion of an earlier definition has suspended it.
         bucket.open(definition.version).await?;
-        version::check(&if_match, Some(&definition))?;
+        preconditions.check("bucket", Some(definition.version))?;
         let suspending = Instant::now();
         let last = match bucket.suspend(definition.version, purge).await? {
             Suspended::Done(last) => last,

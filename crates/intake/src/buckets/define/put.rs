@@ -15,15 +15,16 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::NewBucketAccess;
-use crate::request::if_match::IfMatch;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::Preconditions;
 use crate::request::{body, json};
 
 /// Creates a bucket, or replaces its definition. The definition applies at this intake at once, and in all processes
 /// within a second; every intake accepts jobs for the bucket as soon as this request is answered. A new bucket starts
 /// empty, also if a bucket of the same name was deleted before.
 #[utoipa::path(
-    put, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket, parameters::IfMatch),
+    put, path = "/v1/buckets/{bucket}", tag = "buckets",
+    params(parameters::Bucket, parameters::IfMatch, parameters::IfNoneMatch),
     request_body = BucketDefinition,
     responses(
         (status = 200, description = "The changed bucket", body = shown::ShownBucket),
@@ -38,14 +39,15 @@ pub(crate) async fn define_bucket(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let if_match = IfMatch::of(&headers)?;
+    let preconditions = Preconditions::of(&headers)?;
     let body = body::read(body, &intake).await?;
     if body.len() > DefinitionBounds::ONE {
         let detail = format!("a definition may have at most {} bytes", DefinitionBounds::ONE);
         return Err(Problem::new(Code::BodyTooLarge, detail));
     }
     let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;
-    let wanted = Wanted { name: &name, document: &Value::Object(document), by: caller.id(), if_match: &if_match };
+    let (document, by) = (Value::Object(document), caller.id());
+    let wanted = Wanted { name: &name, document: &document, by, preconditions: &preconditions };
     let (before, after, bucket) = wanted.define(&intake, &*definitions).await?;
     audit::defined(&bucket, &caller, before.as_ref(), &after).await;
     let mut response = shown::show(&bucket, &caller, definitions.get(name.as_str()).as_deref()).await?;

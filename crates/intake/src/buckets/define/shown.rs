@@ -14,8 +14,8 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::if_match::e_tag;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::e_tag;
 
 /// A bucket, with its definition if it was created over the API.
 #[derive(Serialize, ToSchema)]

@@ -1,14 +1,16 @@
 //! Performs a `PUT`: stores the definition and opens the bucket.
 
-use dripfeed_bucket::{Bucket, Definition, NewDefinition, Opened, PutDefinition, place_is_taken};
+use dripfeed_bucket::{
+    Bucket, BucketPlace, Definition, NewDefinition, Opened, PutDefinition, note_places, place_is_taken,
+};
 use dripfeed_job::BucketName;
 use serde_json::Value;
 
 use super::definitions::{Definitions, PreparedDefinition};
-use super::{deletion, version};
+use super::deletion;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
-use crate::request::if_match::IfMatch;
+use crate::request::preconditions::Preconditions;
 
 /// How often a change is tried again that meets another one.
 pub(super) const TRIES: usize = 10;
@@ -18,7 +20,7 @@ pub(super) struct Wanted<'w> {
     pub(super) name: &'w BucketName,
     pub(super) document: &'w Value,
     pub(super) by: Option<&'w str>,
-    pub(super) if_match: &'w IfMatch,
+    pub(super) preconditions: &'w Preconditions,
 }
 
 impl Wanted<'_> {
@@ -61,12 +63,14 @@ impl Wanted<'_> {
             let known = definitions.get(self.name.as_str());
             let again = stored.as_ref().filter(|(_, version)| known.as_ref().is_some_and(|it| it.version == *version));
             if again.is_none() {
-                version::check(self.if_match, known.as_deref())?;
+                self.preconditions.check("bucket", known.as_ref().map(|known| known.version))?;
             }
             let prepared = self.prepare(definitions, known.as_deref()).await?;
             if known.is_none() && place_is_taken(store, self.name).await? {
                 return Err(not_empty());
             }
+            // Before anybody can submit to it: its jobs are stranded, should nobody serve it.
+            note_places(store, &[BucketPlace::from(&prepared.settings)]).await?;
             let new = NewDefinition {
                 bucket: self.name,
                 known: known.as_ref().map(|known| known.version),

@@ -6,7 +6,6 @@ use dripfeed_auth::{Caller, KeyRegistry, RunTimeKey};
 
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
-use crate::request::if_match::IfMatch;
 
 /// How often a change is tried again that meets another one.
 pub(super) const TRIES: usize = 10;
@@ -33,17 +32,6 @@ pub(super) async fn find(intake: &Intake, caller: &Caller, id: &str) -> Result<O
     intake.keys().follow().await?;
     let found = intake.keys().run_time_keys().get(id).cloned();
     Ok(found.filter(|found| caller.exceeded_by(&found.key, found.not_after_ms).is_none()))
-}
-
-pub(super) fn check_version(if_match: &IfMatch, known: Option<&RunTimeKey>) -> Result<(), Problem> {
-    if if_match.allows(known.map(|known| known.version)) {
-        return Ok(());
-    }
-    let detail = match known {
-        Some(known) => format!("the current version is \"{}\"; GET the key again", known.version),
-        None => "the key doesn't exist; omit If-Match to create it".to_owned(),
-    };
-    Err(Problem::new(Code::DefinitionChanged, detail))
 }
 
 /// Each time there was another change.

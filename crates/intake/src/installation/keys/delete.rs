@@ -10,8 +10,8 @@ use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{Allowed, KeyInPath};
 use crate::request::body::Unused;
-use crate::request::if_match::IfMatch;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::Preconditions;
 
 /// Revokes a key created over the API, at this intake at once and at all intakes within a second, including event
 /// streams and dashboard sessions. Jobs that it submitted and keys that it created stay.
@@ -29,10 +29,10 @@ pub(crate) async fn delete_key(
 ) -> Result<StatusCode, Problem> {
     let (registry, by) = change::registry(&intake, &caller)?;
     change::check_configured(&intake, &id)?;
-    let if_match = IfMatch::of(&headers)?;
+    let preconditions = Preconditions::of(&headers)?;
     for _ in 0..TRIES {
         let known = change::find(&intake, &caller, &id).await?.ok_or_else(Problem::unknown_key)?;
-        change::check_version(&if_match, Some(&known))?;
+        preconditions.check("key", Some(known.version))?;
         match registry.delete(&known, by).await? {
             DeleteKey::Done => {
                 tracing::info!(id, key = by, action = "delete", "audit");

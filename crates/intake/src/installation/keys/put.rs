@@ -15,15 +15,16 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{Allowed, KeyInPath};
-use crate::request::if_match::IfMatch;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::Preconditions;
 use crate::request::{body, json};
 
 /// Creates or changes a key. A new key is valid at every intake at once, because an intake looks up an unknown key
 /// before it refuses it; a change reaches all intakes within a second. A key can't have more permissions than the
 /// caller's key.
 #[utoipa::path(
-    put, path = "/v1/keys/{id}", tag = "installation", params(parameters::Key, parameters::IfMatch),
+    put, path = "/v1/keys/{id}", tag = "installation",
+    params(parameters::Key, parameters::IfMatch, parameters::IfNoneMatch),
     request_body = KeyDocument,
     responses(
         (status = 200, description = "The changed key", body = MadeKey),
@@ -41,13 +42,13 @@ pub(crate) async fn put_key(
 ) -> Result<Response, Problem> {
     change::registry(&intake, &caller)?;
     change::check_configured(&intake, &id)?;
-    let if_match = IfMatch::of(&headers)?;
+    let preconditions = Preconditions::of(&headers)?;
     let body = body::read(body, &intake).await?;
     if body.len() > NewKey::LONGEST {
         return Err(Problem::new(Code::BodyTooLarge, format!("a key may have at most {} bytes", NewKey::LONGEST)));
     }
     let document = body::parse(body, |body| json::read::<KeyDocument>(body)).await?;
-    let stored = store(&intake, &caller, &id, &document, &if_match).await?;
+    let stored = store(&intake, &caller, &id, &document, &preconditions).await?;
     // It is stored: that Redis can't be asked now is no failure of it, and the answer alone has the key.
     intake.keys().follow_or_log().await;
     let shown = ShownKey::of(&stored.after, intake.keys().now_ms());
@@ -70,12 +71,12 @@ async fn store(
     caller: &Caller,
     id: &str,
     document: &KeyDocument,
-    if_match: &IfMatch,
+    preconditions: &Preconditions,
 ) -> Result<StoredKey, Problem> {
     let (registry, by) = change::registry(intake, caller)?;
     for _ in 0..TRIES {
         let known = change::find(intake, caller, id).await?;
-        change::check_version(if_match, known.as_deref())?;
+        preconditions.check("key", known.as_ref().map(|known| known.version))?;
         if known.is_none() && intake.keys().run_time_keys().contains_key(id) {
             let detail = "the existing key with this id has more permissions than yours; use another id";
             return Err(Problem::new(Code::Forbidden, detail));

@@ -7,7 +7,7 @@ use http::{HeaderValue, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::request::if_match::e_tag;
+use crate::request::preconditions::e_tag;
 use crate::request::time;
 
 /// A key created over the API.

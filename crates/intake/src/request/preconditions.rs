@@ -1,0 +1,121 @@
+//! Conditional changes, with versions as entity tags.
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::problem::{Code, Problem};
+
+/// The version of a resource that has none: only `*` matches it.
+pub(crate) const UNVERSIONED: u64 = 0;
+
+/// `If-Match` and `If-None-Match`. None: it isn't there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Preconditions {
+    if_match: Option<Tags>,
+    if_none_match: Option<Tags>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Tags {
+    /// `*`: any that is there.
+    Any,
+    Versions(Vec<u64>),
+}
+
+impl Preconditions {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        let tags = |name: HeaderName| Tags::of(headers, &name).map_err(|()| bad(&name));
+        Ok(Self { if_match: tags(header::IF_MATCH)?, if_none_match: tags(header::IF_NONE_MATCH)? })
+    }
+
+    /// `version`: of the existing resource; `what`: `bucket`, `key` or `schedule`.
+    pub(crate) fn check(&self, what: &str, version: Option<u64>) -> Result<(), Problem> {
+        let matches = |tags: &Tags| version.is_some_and(|version| tags.have(version));
+        let detail = if self.if_none_match.as_ref().is_some_and(matches) {
+            format!("the {what} exists; omit If-None-Match to change it")
+        } else if self.if_match.as_ref().is_none_or(matches) {
+            return Ok(());
+        } else {
+            match version {
+                Some(version) => format!("the current version is \"{version}\"; GET the {what} again"),
+                None => format!("the {what} doesn't exist; omit If-Match to create it"),
+            }
+        };
+        Err(Problem::new(Code::DefinitionChanged, detail))
+    }
+}
+
+impl Tags {
+    fn of(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Self>, ()> {
+        let mut versions = None;
+        for value in headers.get_all(name) {
+            let text = value.to_str().map_err(drop)?;
+            if text.trim() == "*" {
+                return Ok(Some(Self::Any));
+            }
+            // A tag of another form was never given out, so it matches nothing.
+            let tags = text.split(',').filter_map(|tag| tag.trim().trim_matches('"').parse::<u64>().ok());
+            versions.get_or_insert_with(Vec::new).extend(tags.filter(|version| *version != UNVERSIONED));
+        }
+        Ok(versions.map(Self::Versions))
+    }
+
+    fn have(&self, version: u64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Versions(versions) => versions.contains(&version),
+        }
+    }
+}
+
+pub(crate) fn e_tag(version: u64) -> (HeaderName, HeaderValue) {
+    let tag = HeaderValue::try_from(format!("\"{version}\""));
+    (header::ETAG, tag.unwrap_or(HeaderValue::from_static("\"\"")))
+}
+
+fn bad(name: &HeaderName) -> Problem {
+    let name = if *name == header::IF_MATCH { "If-Match" } else { "If-None-Match" };
+    Problem::new(Code::DefinitionChanged, format!("invalid {name}: send the ETag of the resource, or *"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    fn allows(name: HeaderName, value: &'static str, version: Option<u64>) -> bool {
+        let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
+        Preconditions::of(&headers).unwrap().check("bucket", version).is_ok()
+    }
+
+    #[test]
+    fn a_change_is_made_only_to_the_version_that_is_named() {
+        for (value, is_there, is_not) in [
+            ("\"17\"", true, false),
+            ("\"16\", \"17\"", true, false),
+            ("*", true, false),
+            ("\"16\"", false, false),
+            ("W/\"17\"", false, false),
+            ("", false, false),
+        ] {
+            let found = [Some(17), None].map(|version| allows(header::IF_MATCH, value, version));
+            assert_eq!(found, [is_there, is_not], "{value}");
+        }
+        assert!(Preconditions::of(&HeaderMap::new()).unwrap().check("bucket", None).is_ok());
+    }
+
+    #[test]
+    fn nor_is_one_made_to_a_version_that_must_not_be_there() {
+        for (value, is_there) in [("\"17\"", false), ("*", false), ("\"16\"", true), ("", true)] {
+            let found = [Some(17), None].map(|version| allows(header::IF_NONE_MATCH, value, version));
+            assert_eq!(found, [is_there, true], "{value}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_version_is_matched_by_a_star_alone() {
+        for (value, matches) in [("*", true), ("\"0\"", false), ("\"17\"", false)] {
+            assert_eq!(allows(header::IF_MATCH, value, Some(UNVERSIONED)), matches, "{value}");
+            assert_eq!(allows(header::IF_NONE_MATCH, value, Some(UNVERSIONED)), !matches, "{value}");
+        }
+    }
+}
