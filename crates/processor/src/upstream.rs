@@ -3,7 +3,6 @@
 mod checks;
 pub(crate) mod connector;
 mod dial;
-pub(crate) mod http_client;
 pub(crate) mod pattern;
 pub(crate) mod root_certs;
 mod shared_clients;
