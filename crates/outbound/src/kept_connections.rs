@@ -1,11 +1,12 @@
 //! Connections that nothing is under way on, for the next request.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::SendRequest;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -43,7 +44,7 @@ struct Kept {
 
 impl KeptConnections {
     pub(crate) fn take(&self) -> Option<OpenConnection> {
-        let mut kept = self.locked();
+        let mut kept = self.0.lock();
         while let Some((connection, since)) = kept.connections.pop() {
             if connection.requests.is_ready() && !connection.is_quiet_too_long(since) {
                 return Some(connection);
@@ -54,7 +55,7 @@ impl KeptConnections {
     }
 
     pub(crate) fn put(self: &Arc<Self>, connection: OpenConnection) {
-        let mut kept = self.locked();
+        let mut kept = self.0.lock();
         if kept.connections.len() >= MOST_IDLE {
             return connection.close();
         }
@@ -67,15 +68,11 @@ impl KeptConnections {
 
     /// Whether some are left.
     fn close_quiet(&self) -> bool {
-        let mut kept = self.locked();
+        let mut kept = self.0.lock();
         let quiet = kept.connections.extract_if(.., |(connection, since)| connection.is_quiet_too_long(*since));
         quiet.for_each(|(connection, _)| connection.close());
         kept.is_watched = !kept.connections.is_empty();
         kept.is_watched
-    }
-
-    fn locked(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
