@@ -12,6 +12,7 @@ use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Call, Upstream};
 use http::Method;
+use tokio::net::TcpListener;
 
 use self::collector::Collector;
 use self::receiver::{Received, Receiver};
@@ -247,4 +248,21 @@ async fn jobs_go_on_where_nobody_receives_their_spans() {
     processor.terminate();
     assert!(processor.ended().await.success());
     assert_eq!(processor.log().matches(says).count(), 1, "{}", processor.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_does_not_wait_for_a_receiver_that_never_answers() {
+    let upstream = Upstream::willing().await;
+    // Connections to it are made, and nobody reads from them.
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", silent.local_addr().expect("an address"));
+    let service = Service::new(&settings(&upstream, &url, 1.0)).await;
+    let (mut intake, mut processor) = (service.intake().await, service.processor().await);
+    assert_eq!(intake.client().submit("b", "x").await.expect("an answer").status, 202);
+    service.drained("b").await;
+    for role in [&mut intake, &mut processor] {
+        role.terminate();
+        assert!(role.ended().await.success());
+        assert!(role.log().contains("could not export the last spans"), "{}", role.log());
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use dripfeed_outbound::UsedConnection;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -15,6 +16,8 @@ use crate::client_error::ClientError;
 #[derive(Debug)]
 pub struct ByteStream {
     body: Incoming,
+    /// Closed with it.
+    _connection: UsedConnection,
 }
 
 impl Client {
@@ -25,11 +28,11 @@ impl Client {
     pub async fn stream(&self, path: &str, within: Duration) -> Result<ByteStream, ClientError> {
         let request = self.request(Method::GET, path, HeaderMap::new(), Bytes::new())?;
         let opened = async {
-            let response = self.send(request).await?;
+            let (response, connection) = self.send(request).await?;
             if !response.status().is_success() {
-                return Err(refusal(&whole(response).await?));
+                return Err(refusal(&whole((response, connection)).await?));
             }
-            Ok(ByteStream { body: response.into_body() })
+            Ok(ByteStream { body: response.into_body(), _connection: connection })
         };
         tokio::time::timeout(within, opened).await.map_err(|_| ClientError::Silent(within))?
     }

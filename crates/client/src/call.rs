@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use dripfeed_outbound::UsedConnection;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{Full, LengthLimitError};
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -14,6 +15,10 @@ use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::problem::Problem;
 use crate::retries::ANSWER_TIME;
+
+/// Above all that an intake answers: its pages end after some 256 KiB and one more job of at most 4 MiB, which JSON may
+/// make six times as long.
+const LARGEST_ANSWER: usize = 64 << 20;
 
 /// A successful response.
 #[derive(Clone, Debug)]
@@ -95,7 +100,10 @@ impl Client {
         if answer.status.is_success() { Ok(answer) } else { Err(refusal(&answer)) }
     }
 
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, UsedConnection), ClientError> {
         let unreachable =
             |source| ClientError::Unreachable { server: self.server().to_owned(), source: Box::new(source) };
         self.http.request(request).await.map_err(unreachable)
@@ -119,9 +127,13 @@ impl Client {
 }
 
 /// Reads an answer to its end.
-pub(crate) async fn whole(response: Response<Incoming>) -> Result<ApiResponse, ClientError> {
+pub(crate) async fn whole(
+    (response, connection): (Response<Incoming>, UsedConnection),
+) -> Result<ApiResponse, ClientError> {
     let (head, body) = response.into_parts();
-    let body = body.collect().await.map_err(|error| ClientError::Cut(Box::new(error)))?.to_bytes();
+    let body = connection.read(body, LARGEST_ANSWER).await.map_err(|error| {
+        if error.is::<LengthLimitError>() { ClientError::TooLarge(LARGEST_ANSWER) } else { ClientError::Cut(error) }
+    })?;
     Ok(ApiResponse { status: head.status, headers: head.headers, body })
 }
 

@@ -2,20 +2,15 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use dripfeed_outbound::HttpClient;
 use http::HeaderValue;
-use http_body_util::Full;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{self, connect::HttpConnector};
 
 use crate::retries::Retries;
-
-pub(crate) type HttpClient = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// An intake. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
-    pub(crate) http: HttpClient,
+    pub(crate) http: Arc<HttpClient>,
     /// Without a slash at its end.
     pub(crate) server: Arc<str>,
     pub(crate) authorization: Option<HeaderValue>,

@@ -1,11 +1,12 @@
 //! Options of the connection to an intake.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use dripfeed_outbound::{Dial, HttpClient};
 use http::{HeaderValue, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
-use hyper_util::client::legacy::{Client as HttpClient, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -98,9 +99,10 @@ impl ClientBuilder {
             }
         };
         let https = tls.https_or_http().enable_http1().wrap_connector(tcp);
+        let url = server(&self.server)?;
         Ok(Client {
-            http: HttpClient::builder(TokioExecutor::new()).build(https),
-            server: server(&self.server)?.into(),
+            server: url.to_string().trim_end_matches('/').into(),
+            http: Arc::new(HttpClient::new(Arc::new(Dial::new(https)), url)),
             authorization: self.key.as_deref().map(authorization).transpose()?,
             user_agent: HeaderValue::try_from(self.user_agent).map_err(|_| BuildError::UserAgent)?,
             retries: self.retries,
@@ -108,14 +110,13 @@ impl ClientBuilder {
     }
 }
 
-/// The URL without a slash at its end.
-fn server(text: &str) -> Result<String, BuildError> {
+fn server(text: &str) -> Result<Uri, BuildError> {
     let bad = || BuildError::Server(text.to_owned());
     let url: Uri = text.parse().map_err(|_| bad())?;
     if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().is_none() || url.query().is_some() {
         return Err(bad());
     }
-    Ok(url.to_string().trim_end_matches('/').to_owned())
+    Ok(url)
 }
 
 fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
@@ -140,8 +141,12 @@ mod tests {
 
     #[test]
     fn a_server_is_a_url_of_http() {
-        assert_eq!(server("http://127.0.0.1:7180/").as_deref(), Ok("http://127.0.0.1:7180"));
-        assert_eq!(server("https://example.com/queue/").as_deref(), Ok("https://example.com/queue"));
+        for (text, url) in [
+            ("http://127.0.0.1:7180/", "http://127.0.0.1:7180"),
+            ("https://example.com/queue/", "https://example.com/queue"),
+        ] {
+            assert_eq!(Client::new(text).map(|client| client.server().to_owned()).as_deref(), Ok(url));
+        }
         for text in ["", "127.0.0.1:7180", "ftp://example.com", "http://", "/v1", "http://example.com/?a=b"] {
             assert_eq!(server(text), Err(BuildError::Server(text.to_owned())));
         }

@@ -21,6 +21,8 @@ pub enum ClientError {
     Silent(Duration),
     #[error("unexpected response: is it a dripfeed intake?")]
     Unexpected(#[source] serde_json::Error),
+    #[error("the response has more than {} MiB: is it a dripfeed intake?", .0 >> 20)]
+    TooLarge(usize),
     #[error("the path can't be part of a URL")]
     Path(#[source] http::uri::InvalidUri),
     #[error(transparent)]

@@ -1,7 +1,8 @@
 //! At most one log line a second for a failure that every request may meet.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -24,7 +25,7 @@ impl LogThrottle {
 
     /// Some when a line is due: the number of lines suppressed since the last one.
     pub fn due(&self, now: Instant) -> Option<u64> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         if lines.last.is_some_and(|last| now.saturating_duration_since(last) < INTERVAL) {
             lines.suppressed += 1;
             return None;

@@ -2,10 +2,11 @@
 
 mod reading;
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dripfeed_bucket::Buckets;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
@@ -38,7 +39,7 @@ impl Readings {
     }
 
     pub(crate) fn look(&self) -> Look {
-        let mut shared = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.reader.lock();
         let reader = shared.upgrade().unwrap_or_else(|| {
             let reader = Arc::new(Reader::start(Arc::clone(&self.buckets)));
             *shared = Arc::downgrade(&reader);

@@ -1,7 +1,9 @@
 //! The calls that got through, and what can be said of them for sure.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::clock::Clock;
 
@@ -23,24 +25,20 @@ pub(crate) struct CallLog(Arc<Mutex<Vec<PassedCall>>>);
 impl CallLog {
     /// A call that was asked for at `asked` and has passed by now.
     pub(crate) fn passed(&self, asked: Instant) {
-        self.lines().push(PassedCall { asked, answered: Instant::now() });
+        self.0.lock().push(PassedCall { asked, answered: Instant::now() });
     }
 
     /// A call that was seen to pass.
     pub(crate) fn seen(&self, at: Instant) {
-        self.lines().push(PassedCall { asked: at, answered: at });
+        self.0.lock().push(PassedCall { asked: at, answered: at });
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.lines().len()
+        self.0.lock().len()
     }
 
     pub(crate) fn read(&self) -> PassedCalls {
-        PassedCalls::of(self.lines().clone())
-    }
-
-    fn lines(&self) -> std::sync::MutexGuard<'_, Vec<PassedCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        PassedCalls::of(self.0.lock().clone())
     }
 }
 

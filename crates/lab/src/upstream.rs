@@ -1,11 +1,12 @@
 //! The upstream of the experiments: takes a little time, and writes down when each call came, and for which job.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::serve::ListenerExt as _;
 use http::HeaderMap;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -46,14 +47,14 @@ impl Upstream {
 
     async fn call_for(&self, headers: &HeaderMap) {
         if let Some(id) = headers.get("dripfeed-job-id").and_then(|id| id.to_str().ok()) {
-            self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push((id.to_owned(), Instant::now()));
+            self.jobs.lock().push((id.to_owned(), Instant::now()));
         }
         self.call().await;
     }
 
     /// The jobs that it was called for, each as often as that.
     pub(crate) fn jobs(&self) -> Vec<(String, Instant)> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.jobs.lock().clone()
     }
 
     pub(crate) fn passes(&self) -> PassedCalls {

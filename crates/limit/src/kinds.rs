@@ -12,6 +12,7 @@ mod sliding;
 mod window;
 
 pub use self::fixed::FIXED_ALIGN;
+use self::raw::Parsed;
 pub(crate) use self::raw::Raw;
 pub(crate) use self::rule::{Reader, Rule};
 
@@ -54,16 +55,46 @@ pub(crate) const fn code(kind: &TierKind) -> u8 {
     }
 }
 
-pub(crate) fn read(raw: &Raw) -> Result<Tier, String> {
-    match raw.kind.as_str() {
-        "bucket" => bucket::read(raw),
-        "gate" => bucket::read_gate(raw),
-        "fixed" => fixed::read(raw),
-        "sliding" => sliding::read(raw),
-        "log" => log::read(raw),
-        "concurrent" => concurrent::read(raw),
-        "backlog" => backlog::read(raw),
-        other => Err(format!("`{other}` is not a kind: use bucket, gate, fixed, sliding, log, concurrent or backlog")),
+/// # Errors
+/// Each member that the kind doesn't have, and what is wrong with the others.
+pub(crate) fn read(raw: &Raw) -> Result<Tier, Vec<String>> {
+    let kind = TextKind::of(raw)?;
+    let mut faults = raw.beyond(kind.members);
+    let tier = (kind.read)(raw).map_err(|fault| faults.push(fault)).ok();
+    tier.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// Each member that the kind doesn't have, where others can't be read.
+pub(crate) fn misplaced(raw: &Raw) -> Vec<String> {
+    TextKind::of(raw).map_or_else(|faults| faults, |kind| raw.beyond(kind.members))
+}
+
+/// How a kind is read.
+struct TextKind {
+    /// Besides limit and period.
+    members: &'static [&'static str],
+    read: ReadTier,
+}
+
+type ReadTier = fn(&Raw) -> Parsed<Tier>;
+
+impl TextKind {
+    fn of(raw: &Raw) -> Result<Self, Vec<String>> {
+        let (members, read): (&[&str], ReadTier) = match raw.kind.as_str() {
+            "" => return Err(vec!["missing field `kind`".to_owned()]),
+            "bucket" => (&["burst"], bucket::read),
+            "gate" => (&[], bucket::read_gate),
+            "fixed" => (&["align", "spread"], fixed::read),
+            "sliding" => (&[], sliding::read),
+            "log" => (&["min_gap", "count_denied"], log::read),
+            "concurrent" => (&["lease"], concurrent::read),
+            "backlog" => (&[], backlog::read),
+            other => {
+                let kinds = "bucket, gate, fixed, sliding, log, concurrent or backlog";
+                return Err(vec![format!("`{other}` is not a kind: use {kinds}")]);
+            }
+        };
+        Ok(Self { members, read })
     }
 }
 

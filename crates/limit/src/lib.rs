@@ -75,5 +75,5 @@ pub use policy::policies::{DuplicateId, Policies};
 pub use policy::request::Request;
 pub use policy::scope::{BadKeyPart, KeyPart};
 pub use policy::tier::{Align, BadTier, Tier, TierKind};
-pub use policy::{BadPolicy, BadPolicyId, Mode, Policy, PolicyId, PolicySettings};
+pub use policy::{BadPolicy, BadPolicyId, Mode, Policy, PolicyFault, PolicyId, PolicySettings};
 pub use registry::{BadRules, BadServiceName, RegistryError, Rules, ServiceName, Services};

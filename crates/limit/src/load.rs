@@ -8,16 +8,20 @@ mod sla;
 pub use crate::kinds::FIXED_ALIGN;
 pub use crate::policy::calendar::CALENDAR_PERIODS;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use dripfeed_job::{expected, unique_members};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
+use serde_path_to_error::Segment;
 use thiserror::Error;
 
-use crate::policy::Policy;
-use crate::policy::policies::Policies;
+use crate::kinds;
+use crate::policy::matching::{BadMatch, Match};
+use crate::policy::policies::{DuplicateId, Policies};
 use crate::policy::tier::Tier;
+use crate::policy::{self as rules, BadPolicy, Policy, PolicyFault, PolicyId, PolicySettings};
 
 /// All that is wrong with a list of policies.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -103,7 +107,7 @@ pub fn document(document: Json) -> Result<Policies, LoadError> {
     let (name, items) = only_list(document)?;
     match name.as_str() {
         "policies" => list(&name, items),
-        "slas" => read(&name, items, sla::read),
+        "slas" => read(&name, items, |item| checked(item, sla::read, &|_| Vec::new())),
         _ => Err(no_document()),
     }
 }
@@ -136,7 +140,20 @@ fn no_document() -> LoadError {
 /// # Errors
 /// Every fault with its place.
 pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
-    read(place, items, policy::read)
+    list_that(place, items, |_| Vec::new())
+}
+
+/// As [`list`], with `further` checks of each policy; their places are below it. Where a member couldn't be read, they
+/// see its default.
+///
+/// # Errors
+/// Every fault with its place.
+pub fn list_that(
+    place: &str,
+    items: Vec<Json>,
+    further: impl Fn(&PolicySettings) -> Vec<LoadFault>,
+) -> Result<Policies, LoadError> {
+    read(place, items, |item| checked(item, policy::read, &further))
 }
 
 /// Reads the tiers of a pace, a list that is part of another document, where its name is `place`. A pace is spent by
@@ -155,7 +172,8 @@ fn read(
     items: Vec<Json>,
     read: impl Fn(Json) -> Result<Policy, LoadFaults>,
 ) -> Result<Policies, LoadError> {
-    let (mut policies, mut faults) = (Vec::new(), Vec::new());
+    let mut faults = doubled(place, &items);
+    let mut policies = Vec::new();
     for (at, item) in items.into_iter().enumerate() {
         let below = |fault: LoadFault| LoadFault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
         match read(item) {
@@ -166,21 +184,114 @@ fn read(
     if !faults.is_empty() {
         return Err(LoadError { faults });
     }
-    Policies::new(policies).map_err(|error| LoadError {
-        faults: vec![LoadFault { place: format!("{place}[{}].id", error.place), message: error.to_string() }],
-    })
+    Policies::new(policies).map_err(|error| LoadError { faults: vec![duplicate(place, &error)] })
 }
 
-/// Reads one item by its shape; the place in the fault is below the item.
-fn shape<T: DeserializeOwned>(item: Json) -> Result<T, LoadFaults> {
-    if !item.is_object() {
-        return Err(vec![LoadFault { place: String::new(), message: "not an object".to_owned() }]);
+/// Each id that was there before, also where the policies themselves are wrong.
+fn doubled(place: &str, items: &[Json]) -> LoadFaults {
+    let mut ids = HashSet::new();
+    let doubled = items.iter().enumerate().filter_map(|(at, item)| {
+        let id: PolicyId = item.get("id")?.as_str()?.parse().ok()?;
+        (!ids.insert(id.clone())).then_some(DuplicateId { id, place: at })
+    });
+    doubled.map(|error| duplicate(place, &error)).collect()
+}
+
+fn duplicate(place: &str, error: &DuplicateId) -> LoadFault {
+    LoadFault { place: format!("{place}[{}].id", error.place), message: error.to_string() }
+}
+
+/// One policy: what can't be read, and what can't be enforced together, unless that is only for want of the former.
+fn checked(
+    item: Json,
+    read: impl Fn(Json, &mut LoadFaults) -> Option<PolicySettings>,
+    further: &dyn Fn(&PolicySettings) -> Vec<LoadFault>,
+) -> Result<Policy, LoadFaults> {
+    let mut faults = LoadFaults::new();
+    let Some(settings) = read(item, &mut faults) else { return Err(faults) };
+    let is_unread = |place: &str| faults.iter().any(|fault| fault.place.starts_with(place));
+    let broken = rules::faults_of(&settings).into_iter().filter(|fault| match fault {
+        PolicyFault::UnknownVariable { .. } => !is_unread("match") && !is_unread(&fault.place()),
+        PolicyFault::SpreadNotInKey { .. } => !is_unread("key") && !is_unread(&fault.place()),
+        _ => !is_unread(&fault.place()),
+    });
+    let broken: LoadFaults =
+        broken.map(|fault| LoadFault { place: fault.place(), message: fault.to_string() }).collect();
+    faults.extend(broken.into_iter().chain(further(&settings)));
+    if !faults.is_empty() {
+        return Err(faults);
     }
-    serde_path_to_error::deserialize(item).map_err(|error| {
+    let fault = |bad: BadPolicy| vec![LoadFault { place: String::new(), message: bad.to_string() }];
+    Policy::new(settings).map_err(fault)
+}
+
+/// One tier; the places are below it.
+fn tier(item: Json) -> Result<Tier, LoadFaults> {
+    let mut faults = LoadFaults::new();
+    let raw: Option<kinds::Raw> = members(item, &mut faults);
+    let is_kind_unread = faults.iter().any(|fault| fault.place == "kind");
+    let Some(raw) = raw.filter(|_| !is_kind_unread) else { return Err(faults) };
+    let fault = |message| LoadFault { place: String::new(), message };
+    if faults.is_empty() {
+        return kinds::read(&raw).map_err(|messages| messages.into_iter().map(fault).collect());
+    }
+    faults.extend(kinds::misplaced(&raw).into_iter().map(fault));
+    Err(faults)
+}
+
+/// The match of a policy; each method, and the path, may be a fault.
+fn matching(methods: &[String], path: Option<&str>, faults: &mut LoadFaults) -> Option<Match> {
+    let fault = |error: BadMatch| LoadFault { place: "match".to_owned(), message: error.to_string() };
+    let whole = match Match::new(methods, path) {
+        Ok(matching) => return Some(matching),
+        Err(error @ BadMatch::ManyMethods(_)) => vec![error],
+        Err(_) => {
+            let methods = methods.iter().map(|method| Match::new(&[method], None));
+            methods.chain([Match::new::<&str>(&[], path)]).filter_map(Result::err).collect()
+        }
+    };
+    faults.extend(whole.into_iter().map(fault));
+    None
+}
+
+/// More than anybody repairs at once.
+const MOST_MISSHAPEN: usize = 32;
+
+/// Reads the members of one item. Those of a wrong form are faults, and read as if they weren't there. None: without
+/// them it can't be read.
+fn members<T: DeserializeOwned>(mut item: Json, faults: &mut LoadFaults) -> Option<T> {
+    if !item.is_object() {
+        faults.push(LoadFault { place: String::new(), message: "not an object".to_owned() });
+        return None;
+    }
+    let mut removed = Vec::new();
+    for _ in 0..MOST_MISSHAPEN {
+        let error = match serde_path_to_error::deserialize(&item) {
+            Ok(read) => return Some(read),
+            Err(error) => error,
+        };
         let place = error.path().to_string();
         let place = if place == "." { String::new() } else { place };
-        vec![LoadFault { place, message: expected::plain(&error.into_inner().to_string()) }]
-    })
+        let steps = error.path().iter().map_while(|step| match step {
+            Segment::Map { key } => Some(key.clone()),
+            _ => None,
+        });
+        let steps: Vec<String> = steps.collect();
+        let message = error.into_inner().to_string();
+        let is_removed = |name: &String| message == format!("missing field `{name}`");
+        if !removed.iter().any(is_removed) {
+            faults.push(LoadFault { place, message: expected::plain(&message) });
+        }
+        removed.push(remove(&mut item, &steps)?);
+    }
+    None
+}
+
+/// The name of what was removed.
+fn remove(item: &mut Json, steps: &[String]) -> Option<String> {
+    let (last, above) = steps.split_last()?;
+    let above = above.iter().try_fold(item, |item, step| item.get_mut(step))?;
+    above.as_object_mut()?.remove(last).map(|_| last.clone())
 }
 
 fn whole(message: &impl fmt::Display) -> LoadError {
@@ -196,9 +307,12 @@ fn join(above: &str, below: &str) -> String {
 }
 
 /// Looked at before the first of them is read.
-fn at_most(most: usize, place: &str, what: &str, count: usize) -> Result<(), LoadFaults> {
-    let fault = || LoadFault { place: place.to_owned(), message: format!("{count} {what}: use at most {most}") };
-    if count > most { Err(vec![fault()]) } else { Ok(()) }
+fn is_too_many(faults: &mut LoadFaults, most: usize, place: &str, what: &str, count: usize) -> bool {
+    if count > most {
+        let message = format!("{count} {what}: use at most {most}");
+        faults.push(LoadFault { place: place.to_owned(), message });
+    }
+    count > most
 }
 
 /// A value that was parsed, or a fault at `place` in the list.

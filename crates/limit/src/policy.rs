@@ -17,9 +17,9 @@ pub(crate) mod wire;
 
 use std::time::Duration;
 
-pub use crate::policy::bad_policy::BadPolicy;
 pub(crate) use crate::policy::bad_policy::MOST_TIERS;
 use crate::policy::bad_policy::SCOPES;
+pub use crate::policy::bad_policy::{BadPolicy, PolicyFault};
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
 use crate::policy::keys::{ScopeKeys, ScopeName};
@@ -48,42 +48,13 @@ impl Policy {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// When they can't be enforced together, or not exactly.
+    /// All that can't be enforced together, or not exactly.
     pub fn new(settings: PolicySettings) -> Result<Self, BadPolicy> {
-        match settings.tiers.len() {
-            0 => return Err(BadPolicy::NoTiers),
-            count if count > MOST_TIERS => return Err(BadPolicy::ManyTiers(count)),
-            _ => {}
+        let faults = faults_of(&settings);
+        if !faults.is_empty() {
+            return Err(BadPolicy::new(faults));
         }
-        for (part, key) in settings.key.iter().enumerate() {
-            if let KeyPart::Path(name) = key
-                && !settings.matching.path().is_some_and(|template| template.has_variable(name))
-            {
-                return Err(BadPolicy::UnknownVariable { part, name: name.clone() });
-            }
-        }
-        for (tier, rule) in settings.tiers.iter().enumerate() {
-            check_tier(&settings, tier, rule)?;
-        }
-        let tiers_in_store: Vec<Tier> = match settings.consistency {
-            Consistency::Leased => settings.tiers.iter().map(Tier::held_back).collect(),
-            Consistency::Strict | Consistency::Async { .. } => settings.tiers.clone(),
-        };
-        for (tier, rule) in tiers_in_store.iter().enumerate() {
-            if let Cost::Constant(cost) = settings.cost
-                && cost > rule.most()
-            {
-                return Err(BadPolicy::CostNeverPasses { tier, cost, most: rule.most() });
-            }
-        }
-        if !SCOPES.contains(&settings.max_scopes) {
-            return Err(BadPolicy::Scopes);
-        }
-        if let Consistency::Async { sync } = settings.consistency
-            && !(Duration::from_millis(10)..=LONGEST_SYNC).contains(&sync)
-        {
-            return Err(BadPolicy::Sync(sync));
-        }
+        let tiers_in_store = settings.tiers_in_store();
         let fingerprint = fingerprint::fingerprint(&tiers_in_store);
         let keep_ms = keep_ms(&settings, &tiers_in_store);
         Ok(Self { settings, tiers_in_store, fingerprint, keep_ms })
@@ -151,27 +122,65 @@ fn keep_ms(settings: &PolicySettings, tiers: &[Tier]) -> u64 {
     (longest + beyond + shortest).div_ceil(1_000) + 1
 }
 
-fn check_tier(settings: &PolicySettings, tier: usize, rule: &Tier) -> Result<(), BadPolicy> {
+/// All that is wrong, in the order of the members.
+pub(crate) fn faults_of(settings: &PolicySettings) -> Vec<PolicyFault> {
+    let mut faults = Vec::new();
+    for (part, key) in settings.key.iter().enumerate() {
+        if let KeyPart::Path(name) = key
+            && !settings.matching.path().is_some_and(|template| template.has_variable(name))
+        {
+            faults.push(PolicyFault::UnknownVariable { part, name: name.clone() });
+        }
+    }
+    match settings.tiers.len() {
+        0 => faults.push(PolicyFault::NoTiers),
+        count if count > MOST_TIERS => faults.push(PolicyFault::ManyTiers(count)),
+        _ => {
+            let tiers = settings.tiers.iter().zip(settings.tiers_in_store()).enumerate();
+            faults.extend(tiers.flat_map(|(at, (rule, in_store))| faults_of_tier(settings, at, rule, &in_store)));
+        }
+    }
+    if !SCOPES.contains(&settings.max_scopes) {
+        faults.push(PolicyFault::Scopes);
+    }
+    if let Consistency::Async { sync } = settings.consistency
+        && !(Duration::from_millis(10)..=LONGEST_SYNC).contains(&sync)
+    {
+        faults.push(PolicyFault::Sync(sync));
+    }
+    faults
+}
+
+fn faults_of_tier(settings: &PolicySettings, tier: usize, rule: &Tier, in_store: &Tier) -> Vec<PolicyFault> {
+    let mut faults = Vec::new();
     if let TierKind::Fixed(Align::Epoch { spread: Some(spread) }) = rule.kind()
         && !settings.key.contains(spread)
     {
-        return Err(BadPolicy::SpreadNotInKey { tier, spread: spread.clone() });
+        faults.push(PolicyFault::SpreadNotInKey { tier, spread: spread.clone() });
     }
     let kind = rule.kind().as_str();
-    match (settings.consistency, rule.kind()) {
+    faults.extend(match (settings.consistency, rule.kind()) {
         (Consistency::Leased, TierKind::Bucket { burst }) if *burst < LEAST_LEASED => {
-            Err(BadPolicy::SmallLeasedBurst { tier, burst: *burst })
+            Some(PolicyFault::SmallLeasedBurst { tier, burst: *burst })
         }
-        (Consistency::Leased, TierKind::Bucket { .. } | TierKind::Fixed(_)) => Ok(()),
-        (Consistency::Leased, _) => Err(BadPolicy::NotLeasable { tier, kind }),
+        (Consistency::Leased, TierKind::Bucket { .. } | TierKind::Fixed(_)) => None,
+        (Consistency::Leased, _) => Some(PolicyFault::NotLeasable { tier, kind }),
         (Consistency::Async { .. }, TierKind::Log { .. } | TierKind::Concurrent | TierKind::Backlog) => {
-            Err(BadPolicy::NotAsync { tier, kind })
+            Some(PolicyFault::NotAsync { tier, kind })
         }
         (_, TierKind::Backlog) if settings.on_store_error == OnStoreError::Local => {
-            Err(BadPolicy::BacklogNotLocal { tier })
+            Some(PolicyFault::BacklogNotLocal { tier })
         }
-        _ => Ok(()),
+        _ => None,
+    });
+    if let Cost::Constant(cost) = settings.cost
+        && cost > in_store.most()
+        // One that is too small anyway passes nothing.
+        && !matches!(faults[..], [.., PolicyFault::SmallLeasedBurst { .. }])
+    {
+        faults.push(PolicyFault::CostNeverPasses { tier, cost, most: in_store.most() });
     }
+    faults
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
+use dripfeed_outbound::{HttpClient, RequestError};
 use futures::FutureExt as _;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::response::Parts;
@@ -21,7 +22,6 @@ use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
 
 use crate::local_shortage::LocalShortage;
-use crate::upstream::http_client::{HttpClient, RequestError};
 use crate::upstream::root_certs;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");

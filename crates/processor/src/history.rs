@@ -1,10 +1,10 @@
 //! Reports the calls of this replica to the history of the bucket.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, CallStats};
+use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::logged_retry::LoggedRetry;
@@ -19,11 +19,11 @@ pub(crate) struct SeenCalls(Mutex<CallStats>);
 
 impl SeenCalls {
     pub(crate) fn note(&self, note: impl FnOnce(&mut CallStats)) {
-        note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        note(&mut self.0.lock());
     }
 
     pub(crate) fn take(&self) -> CallStats {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use dripfeed_bucket::Bucket;
+use dripfeed_outbound::HttpClient;
 use dripfeed_trace::Tracer;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,6 @@ use crate::metrics::LaneMetrics;
 use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
-use crate::upstream::http_client::HttpClient;
 
 pub(crate) struct LaneContext {
     bucket: Bucket,

@@ -31,4 +31,4 @@ pub use upstream::connector::{Connector, ConnectorError};
 pub use upstream::pattern::{BadUpstreamPattern, UpstreamPattern};
 pub use upstream::root_certs::{BadRootCerts, RootCerts};
 pub use upstream::signature::{BadSigningSecret, SigningSecret};
-pub use upstream::{BadUpstream, Upstream, UpstreamSettings};
+pub use upstream::{BadUpstream, Upstream, UpstreamFault, UpstreamSettings};

@@ -4,11 +4,11 @@
 use std::error::Error;
 use std::fs::File;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dripfeed_job::BucketName;
 use nix::errno::Errno;
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -64,7 +64,7 @@ impl ShortageBackoff {
 
     /// Of calls that fail together, the first counts.
     pub(crate) fn met(&self, shortage: &LocalShortage) {
-        let (mut met, now) = (self.state(), Instant::now());
+        let (mut met, now) = (self.0.lock(), Instant::now());
         met.last = Some(now);
         if met.until.is_none_or(|until| until <= now) {
             met.until = Some(now + met.retry.failed(shortage));
@@ -73,7 +73,7 @@ impl ShortageBackoff {
 
     /// A call could be made.
     pub(crate) fn passed(&self) {
-        let mut met = self.state();
+        let mut met = self.0.lock();
         if met.last.is_some_and(|last| last.elapsed() >= OVER_AFTER) {
             met.retry.over();
             (met.last, met.until) = (None, None);
@@ -82,12 +82,8 @@ impl ShortageBackoff {
 
     /// How long to take nothing.
     pub(crate) fn wait(&self) -> Option<Duration> {
-        let until = self.state().until?;
+        let until = self.0.lock().until?;
         Some(until.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
-    }
-
-    fn state(&self) -> MutexGuard<'_, ShortageState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,7 +116,7 @@ mod tests {
             shortage.met(&LocalShortage(String::new()));
             shortage.met(&LocalShortage(String::new()));
             waits.push(shortage.wait().unwrap_or_default());
-            shortage.state().until = None;
+            shortage.0.lock().until = None;
         }
         assert!(waits[0] < waits[7] && !waits[0].is_zero(), "{waits:?}");
     }

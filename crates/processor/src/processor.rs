@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::Bucket;
 use dripfeed_job::BucketName;
 use dripfeed_trace::Tracer;
 use futures::FutureExt;
+use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -64,7 +65,7 @@ impl Processor {
             () = stop.cancelled() => {}
             never = keep_sweeping(self.inner.name.of_a_new_life(), || self.inner.all_lanes()) => match never {},
         }
-        for context in self.inner.lanes().take().into_iter().flat_map(BTreeMap::into_values) {
+        for context in self.inner.lanes.lock().take().into_iter().flat_map(BTreeMap::into_values) {
             context.stop();
         }
         self.inner.tasks.close();
@@ -73,7 +74,7 @@ impl Processor {
 
     /// Replaces the lanes: starts new ones, drains removed ones, and changes the settings of the others while they run.
     pub fn reconcile(&self, wanted: Vec<(Bucket, Upstream)>) {
-        let mut lanes = self.inner.lanes();
+        let mut lanes = self.inner.lanes.lock();
         let Some(lanes) = lanes.as_mut() else { return };
         let mut before = std::mem::take(lanes);
         for (bucket, upstream) in wanted {
@@ -88,7 +89,7 @@ impl Processor {
 
     /// Adds or changes the lanes of `wanted`, and drains those of `gone`.
     pub fn serve(&self, wanted: Vec<(Bucket, Upstream)>, gone: &[BucketName]) {
-        let mut lanes = self.inner.lanes();
+        let mut lanes = self.inner.lanes.lock();
         let Some(lanes) = lanes.as_mut() else { return };
         for context in gone.iter().filter_map(|name| lanes.remove(name)) {
             context.stop();
@@ -102,12 +103,8 @@ impl Processor {
 }
 
 impl Inner {
-    fn lanes(&self) -> MutexGuard<'_, Option<BTreeMap<BucketName, Arc<LaneContext>>>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn all_lanes(&self) -> Vec<Arc<LaneContext>> {
-        self.lanes().iter().flat_map(BTreeMap::values).cloned().collect()
+        self.lanes.lock().iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     /// Where it runs already, at the same place, it goes on.
@@ -147,7 +144,7 @@ impl Inner {
     /// A lane has drained. Where its bucket was removed, nothing is measured of it any more; a processor that stops
     /// keeps what it measured to the end.
     fn ended(&self, bucket: &BucketName) {
-        if self.lanes().as_ref().is_some_and(|lanes| !lanes.contains_key(bucket)) {
+        if self.lanes.lock().as_ref().is_some_and(|lanes| !lanes.contains_key(bucket)) {
             self.metrics.forget(bucket);
         }
     }

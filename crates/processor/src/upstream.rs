@@ -3,7 +3,6 @@
 mod checks;
 pub(crate) mod connector;
 mod dial;
-pub(crate) mod http_client;
 pub(crate) mod pattern;
 pub(crate) mod root_certs;
 mod shared_clients;
@@ -16,7 +15,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Uri};
 use secrecy::SecretString;
 
-pub use crate::upstream::checks::BadUpstream;
+pub use crate::upstream::checks::{BadUpstream, UpstreamFault};
 use crate::upstream::checks::{checked_url, secret_headers};
 use crate::upstream::root_certs::RootCerts;
 use crate::upstream::signature::SigningSecret;
@@ -61,7 +60,7 @@ impl Upstream {
     /// Validates the settings.
     ///
     /// # Errors
-    /// The first violated rule.
+    /// All that is wrong.
     pub fn new(settings: UpstreamSettings) -> Result<Self, BadUpstream> {
         let UpstreamSettings {
             url,
@@ -74,16 +73,15 @@ impl Upstream {
             root_certs,
             max_answer,
         } = settings;
-        let url = checked_url(&url, allow_private)?;
+        let mut faults = Vec::new();
+        let url = checked_url(&url, allow_private, &mut faults);
         if [Method::CONNECT, Method::TRACE].contains(&method) {
-            return Err(BadUpstream::Method(method));
+            faults.push(UpstreamFault::Method(method.clone()));
         }
-        for (name, duration) in [("timeout", timeout), ("connect_timeout", connect_timeout)] {
-            if duration.is_zero() {
-                return Err(BadUpstream::NoTime(name));
-            }
-        }
-        let headers = secret_headers(&headers)?;
+        let durations = [("timeout", timeout), ("connect_timeout", connect_timeout)].into_iter();
+        faults.extend(durations.filter(|(_, time)| time.is_zero()).map(|(name, _)| UpstreamFault::NoTime(name)));
+        let headers = secret_headers(&headers, &mut faults);
+        let Some(url) = url.filter(|_| faults.is_empty()) else { return Err(BadUpstream::new(faults)) };
         Ok(Self {
             url,
             method,

@@ -9,13 +9,14 @@ mod topology;
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, PoisonError, RwLock, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use futures::FutureExt;
+use parking_lot::RwLock;
 use redis::{Value, cluster_routing::Slot};
 use tokio::{sync::watch, time::Instant};
 
@@ -142,7 +143,7 @@ impl Cluster {
         let answer =
             highest_epoch(places.into_iter().map(|at| topology::by(&self.settings, at).boxed()).collect()).await;
         let found = answer.unwrap_or_else(|| Err(StoreError::unreachable(&self.settings.url)))?;
-        self.nodes.write().unwrap_or_else(PoisonError::into_inner).retain(|at, _| found.is_master(at));
+        self.nodes.write().retain(|at, _| found.is_master(at));
         if !known.has_masters_of(&found) {
             tracing::info!(redis = %self.settings.url, masters = %found, "all slots of the Redis Cluster are served");
         }
@@ -151,10 +152,10 @@ impl Cluster {
     }
 
     fn node(&self, at: &HostPort) -> Arc<Node> {
-        if let Some(node) = self.nodes.read().unwrap_or_else(PoisonError::into_inner).get(at) {
+        if let Some(node) = self.nodes.read().get(at) {
             return Arc::clone(node);
         }
-        let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = self.nodes.write();
         let open = || Node::open(&self.settings, Route::Tcp(at.clone()));
         Arc::clone(nodes.entry(at.clone()).or_insert_with(open))
     }

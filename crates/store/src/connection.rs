@@ -16,12 +16,13 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use redis::{Cmd, FromRedisValue, Pipeline, RedisResult, aio::MultiplexedConnection};
 use tokio::{
     sync::watch,
@@ -253,7 +254,7 @@ impl Connection {
 
     fn replicas_of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
         let replicas = self.replicas.of(server);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         *last = Some(Arc::clone(&replicas));
         replicas
     }

@@ -1,10 +1,11 @@
 //! Large requests leave Redis to small ones for most of the time. Redis works on one request at a time, and on one of
 //! 1 MiB for milliseconds.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 /// More small requests are expected for this long after the last one.
@@ -43,7 +44,7 @@ impl LargeRequests {
     /// Waits until a large request may be made. It lasts until the turn is dropped.
     pub(crate) async fn turn(self: Arc<Self>, bytes: usize) -> LargeTurn {
         loop {
-            let (next, begun) = (*self.next(), Instant::now());
+            let (next, begun) = (*self.next.lock(), Instant::now());
             if next <= begun {
                 return LargeTurn { requests: self, bytes, begun };
             }
@@ -55,7 +56,7 @@ impl LargeRequests {
     pub(crate) async fn rest(&self, bytes: usize, took: Duration) {
         let now = Instant::now();
         self.rest_from(now, bytes, took);
-        let end = *self.next();
+        let end = *self.next.lock();
         sleep_until(end.min(now + LONGEST_REST)).await;
     }
 
@@ -64,12 +65,8 @@ impl LargeRequests {
         let quiet_ms = self.ms_until(now).saturating_sub(self.small_ms.load(Ordering::Relaxed));
         let is_alone = u128::from(quiet_ms) > RECENT.as_millis();
         let times = if is_alone { 1 } else { u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).max(1) };
-        let mut next = self.next();
+        let mut next = self.next.lock();
         *next = (*next).max(now) + took.saturating_mul(times).min(LONGEST_REST);
-    }
-
-    fn next(&self) -> MutexGuard<'_, Instant> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ms_until(&self, now: Instant) -> u64 {
@@ -103,7 +100,7 @@ mod tests {
         let small = requests.since + RECENT;
         requests.note_small_at(small);
         requests.rest_from(small + quiet, bytes, TOOK);
-        requests.next().duration_since(small + quiet)
+        requests.next.lock().duration_since(small + quiet)
     }
 
     #[test]
@@ -125,14 +122,14 @@ mod tests {
         for _ in 0..2 {
             requests.rest_from(requests.since, UNIT, TOOK);
         }
-        assert_eq!(requests.next().duration_since(requests.since), 2 * TOOK);
+        assert_eq!(requests.next.lock().duration_since(requests.since), 2 * TOOK);
     }
 
     #[tokio::test]
     async fn no_large_request_is_made_during_a_rest() {
         let requests = Arc::new(LargeRequests::default());
         requests.rest_from(Instant::now(), UNIT, TOOK);
-        let rested = *requests.next();
+        let rested = *requests.next.lock();
         assert!(requests.turn(UNIT).await.begun >= rested);
     }
 }

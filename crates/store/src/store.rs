@@ -1,12 +1,13 @@
 use std::{
     fmt,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::RwLock;
 use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_redis_value};
 
 use crate::cluster::Cluster;
@@ -131,12 +132,12 @@ impl Store {
 
     /// The effective durability class: as configured, until [`Store::gives`] sets another one.
     pub fn durability(&self) -> Durability {
-        *self.inner.durability.read().unwrap_or_else(PoisonError::into_inner)
+        *self.inner.durability.read()
     }
 
     /// Sets the durability class that Redis was found to provide.
     pub fn gives(&self, class: Durability) {
-        *self.inner.durability.write().unwrap_or_else(PoisonError::into_inner) = class;
+        *self.inner.durability.write() = class;
     }
 
     pub(crate) fn is_config_denied(&self) -> bool {

@@ -23,7 +23,7 @@ fn crates_use_those_below_them() {
             let manifest = fs::read_to_string(crates.join(name).join("Cargo.toml")).expect("a crate of that name");
             let used = manifest.split("[dev-dependencies]").next().unwrap_or_default().lines();
             for line in used.filter_map(|line| line.strip_prefix("dripfeed-")) {
-                let used = line.split('.').next().unwrap_or_default();
+                let used = line.split(['.', ' ']).next().unwrap_or_default();
                 assert!(below.iter().any(|lower| lower == used), "{name} uses {used}, which isn't below it");
             }
         }

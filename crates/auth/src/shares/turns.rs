@@ -2,8 +2,9 @@
 //! many requests it sends, those of others wait behind a bounded number of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
@@ -61,9 +62,7 @@ impl CallerTurns {
 
     async fn take(&self, caller: Waiter, many: u32) -> Turn {
         let semaphore = Arc::clone(
-            locked(&self.turns)
-                .entry(caller.clone())
-                .or_insert_with(|| Arc::new(Semaphore::new(self.at_once as usize))),
+            self.turns.lock().entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.at_once as usize))),
         );
         // Made before it waits, so that a request that ends meanwhile leaves nothing behind.
         let mut turn = Turn { turns: Arc::clone(&self.turns), caller, permit: None };
@@ -71,10 +70,6 @@ impl CallerTurns {
         turn.permit = semaphore.acquire_many_owned(many).await.ok();
         turn
     }
-}
-
-fn locked(turns: &Mutex<Turns>) -> MutexGuard<'_, Turns> {
-    turns.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Debug)]
@@ -108,7 +103,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut turns = locked(&self.turns);
+        let mut turns = self.turns.lock();
         // Gives it to who waits, if anybody does.
         self.permit = None;
         if turns.get(&self.caller).is_some_and(|semaphore| Arc::strong_count(semaphore) == 1) {
@@ -138,7 +133,7 @@ mod tests {
         let of_other = turns.take_for_jobs(other, 1, 0).now_or_never().unwrap();
         drop(batch);
         drop((more.now_or_never().unwrap(), jobs, of_other));
-        assert!(locked(&turns.turns).is_empty(), "a caller without a turn is forgotten");
+        assert!(turns.turns.lock().is_empty(), "a caller without a turn is forgotten");
     }
 
     #[test]
@@ -151,7 +146,7 @@ mod tests {
         // It has its turn, and ends before it learns that.
         drop(all);
         drop(waiting);
-        assert!(locked(&turns.turns).is_empty());
+        assert!(turns.turns.lock().is_empty());
     }
 
     #[tokio::test]

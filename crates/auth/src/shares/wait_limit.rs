@@ -1,6 +1,8 @@
 //! Limits requests that stay open, `Prefer: wait` and event streams, because each occupies a connection.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::caller_counts::CallerCounts;
 use super::waiter::Waiter;
@@ -26,17 +28,13 @@ impl WaitLimit {
 
     /// None: the caller, or all callers together, are at the limit.
     pub fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
-        let mut now = locked(&self.now);
+        let mut now = self.now.lock();
         if now.all >= self.most || !now.by_caller.add(&waiter, 1, self.most_per_caller) {
             return None;
         }
         now.all += 1;
         Some(WaitPermit { now: Arc::clone(&self.now), waiter })
     }
-}
-
-fn locked(now: &Mutex<WaitCounts>) -> MutexGuard<'_, WaitCounts> {
-    now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts as one wait until it is dropped.
@@ -48,7 +46,7 @@ pub struct WaitPermit {
 
 impl Drop for WaitPermit {
     fn drop(&mut self) {
-        let mut now = locked(&self.now);
+        let mut now = self.now.lock();
         now.all = now.all.saturating_sub(1);
         now.by_caller.subtract(&self.waiter, 1);
     }
@@ -70,6 +68,6 @@ mod tests {
         drop(first);
         assert!(waits.enter(acme).is_some());
         drop((second, third));
-        assert!(locked(&waits.now).by_caller.is_empty() && locked(&waits.now).all == 0);
+        assert!(waits.now.lock().by_caller.is_empty() && waits.now.lock().all == 0);
     }
 }

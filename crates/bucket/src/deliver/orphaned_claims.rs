@@ -2,10 +2,11 @@
 //! other replica recovers the jobs of a live one, so it requeues them before its next take.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dripfeed_job::JobId;
+use parking_lot::Mutex;
 
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
@@ -44,26 +45,22 @@ pub(crate) struct ClaimGuard {
 
 impl OpenClaims {
     pub(crate) fn add(&self, job: JobId) -> ClaimGuard {
-        *self.state().claims.entry(job).or_default() += 1;
+        *self.0.lock().claims.entry(job).or_default() += 1;
         ClaimGuard { job, open_claims: self.clone(), settling: false }
     }
 
     pub(crate) fn doubt(&self) {
-        self.state().doubt = true;
+        self.0.lock().doubt = true;
     }
 
     /// The jobs that are known, and those that are being settled, where there may be others.
     fn in_doubt(&self) -> Option<(Vec<JobId>, SettlingBatch)> {
-        let state = self.state();
+        let state = self.0.lock();
         state.doubt.then(|| (state.claims.keys().copied().collect(), state.settling.clone()))
     }
 
     fn sure(&self) {
-        self.state().doubt = false;
-    }
-
-    fn state(&self) -> MutexGuard<'_, ClaimState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().doubt = false;
     }
 }
 
@@ -81,7 +78,7 @@ impl ClaimState {
 impl ClaimGuard {
     /// Into a batch. One batch is settled at a time.
     pub(crate) fn join_batch(&mut self, batch: u64) {
-        let mut state = self.open_claims.state();
+        let mut state = self.open_claims.0.lock();
         state.release(self.job);
         state.settling.batch = batch;
         state.settling.jobs.insert(self.job);
@@ -90,7 +87,7 @@ impl ClaimGuard {
 
     /// Out of the batch again, which changed nothing.
     pub(crate) fn leave_batch(&mut self) {
-        let mut state = self.open_claims.state();
+        let mut state = self.open_claims.0.lock();
         state.settling.jobs.remove(&self.job);
         *state.claims.entry(self.job).or_default() += 1;
         self.settling = false;
@@ -99,7 +96,7 @@ impl ClaimGuard {
 
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        let mut state = self.open_claims.state();
+        let mut state = self.open_claims.0.lock();
         if self.settling {
             state.settling.jobs.remove(&self.job);
         } else {

@@ -31,8 +31,10 @@
 //! isn't counted.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::script::pace_constants::PACE_LATEST;
 
@@ -93,14 +95,14 @@ impl Lateness {
     }
 
     fn saw_call(&self, age: Duration) {
-        if let Some((_, latest)) = self.seen().back_mut() {
+        if let Some((_, latest)) = self.seen.lock().back_mut() {
             *latest = age.max(*latest);
         }
     }
 
     /// Within which time the calls of the next take can begin: half as much again as what was seen of late.
     pub(crate) fn valid(&self) -> Duration {
-        let latest = self.seen().iter().map(|(_, latest)| *latest).max().unwrap_or_default();
+        let latest = self.seen.lock().iter().map(|(_, latest)| *latest).max().unwrap_or_default();
         (latest * 3 / 2).clamp(PROMPT, self.longest)
     }
 
@@ -110,16 +112,12 @@ impl Lateness {
     }
 
     fn saw_reply_at(&self, age: Duration, now: Instant) {
-        let mut seen = self.seen();
+        let mut seen = self.seen.lock();
         seen.push_back((now, age));
         let is_old = |came: Instant| now.saturating_duration_since(came) >= TIME;
         while seen.len() > MOST_REPLIES || seen.len() > REPLIES && seen.front().is_some_and(|(came, _)| is_old(*came)) {
             seen.pop_front();
         }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, VecDeque<(Instant, Duration)>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,12 @@
 //! A processor's membership in a bucket.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::Bell;
+use parking_lot::Mutex;
 
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
@@ -86,12 +87,6 @@ impl RedisBucket {
     }
 }
 
-impl Member {
-    fn new_jobs(&self) -> MutexGuard<'_, Bell> {
-        self.new_jobs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Bucket {
     /// Declares a replica dead without waiting for the lease, and requeues its jobs. None: it sent a heartbeat
     /// meanwhile, so it keeps its jobs.
@@ -152,11 +147,11 @@ impl Replica {
         let member = &self.0;
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
-        member.new_jobs().hush();
+        member.new_jobs.lock().hush();
         member.retries.forget();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
-        let before = *member.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *member.asked.lock();
         let most = member.take_size.of(most);
         let request = TakeRequest {
             consumer,
@@ -177,7 +172,7 @@ impl Replica {
         member.take_size.answered();
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
         let asked = Asked { at: asked, redis_us: reply.redis_us };
-        *member.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
+        *member.asked.lock() = asked;
         Ok(reply.take)
     }
 
@@ -199,7 +194,7 @@ impl Replica {
             return precise_sleep(idle.wait).await;
         }
         // A copy rings for all that came since the last take.
-        let mut new_jobs = self.0.new_jobs().clone();
+        let mut new_jobs = self.0.new_jobs.lock().clone();
         // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
         tokio::select! {
             () = precise_sleep(idle.wait) => {}
@@ -276,14 +271,14 @@ impl Replica {
 
     /// Rings for what comes from now on.
     pub(super) fn new_jobs(&self) -> Bell {
-        let mut new_jobs = self.0.new_jobs().clone();
+        let mut new_jobs = self.0.new_jobs.lock().clone();
         new_jobs.hush();
         new_jobs
     }
 
     /// When jobs were last asked for.
     pub(super) fn asked(&self) -> Instant {
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).at
+        self.0.asked.lock().at
     }
 
     /// Whether all other replicas were recently alive. Otherwise jobs may have to be recovered.

@@ -1,9 +1,9 @@
 //! When the next job that this replica has parked is due: then another take is worthwhile, whatever the last one
 //! returned.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -19,7 +19,7 @@ impl Retries {
     pub(crate) fn add(&self, after: Duration) {
         // What is further off than the clock counts, a take will see.
         let Some(at) = Instant::now().checked_add(after) else { return };
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.next.lock();
         if next.is_none_or(|next| at < next) {
             *next = Some(at);
             self.earlier.notify_one();
@@ -28,13 +28,13 @@ impl Retries {
 
     /// A take is about to look.
     pub(crate) fn forget(&self) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.next.lock() = None;
     }
 
     /// Until the next is due. For one who waits.
     pub(crate) async fn due(&self) {
         loop {
-            let next = *self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = *self.next.lock();
             let Some(at) = next else {
                 self.earlier.notified().await;
                 continue;

@@ -2,12 +2,13 @@
 //! (record.lua). Lost messages are covered by a periodic check, one for all waiting callers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
 use dripfeed_store::{ChannelEvent, Script, Subscription};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -91,35 +92,31 @@ struct WaitGuard<'b> {
 
 impl WaitedJobs {
     fn listen(self: &Arc<Self>, subscribe: impl FnOnce() -> Subscription) {
-        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listening = self.listening.lock();
         listening.get_or_insert_with(|| AbortOnDropHandle::new(tokio::spawn(ring(Arc::downgrade(self), subscribe()))));
     }
 
     fn enter(&self, id: JobId) -> WaitGuard<'_> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let (number, bell) = waiting.entry(id).or_default();
         *number += 1;
         WaitGuard { waited_jobs: self, id, bell: Arc::clone(bell) }
     }
 
     fn ring(&self, id: JobId) {
-        if let Some((_, bell)) = self.waiting().get(&id) {
+        if let Some((_, bell)) = self.waiting.lock().get(&id) {
             bell.notify_waiters();
         }
     }
 
     fn ring_all(&self) {
-        self.waiting().values().for_each(|(_, bell)| bell.notify_waiters());
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, HashMap<JobId, (usize, Arc<Notify>)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().values().for_each(|(_, bell)| bell.notify_waiters());
     }
 }
 
 impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.waited_jobs.waiting();
+        let mut waiting = self.waited_jobs.waiting.lock();
         if let Some((number, _)) = waiting.get_mut(&self.id) {
             *number -= 1;
             if *number == 0 {

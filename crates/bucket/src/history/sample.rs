@@ -1,7 +1,5 @@
 //! Adds the counts since the last sample to the history.
 
-use std::sync::PoisonError;
-
 use dripfeed_store::{Call, ErrorKind};
 
 use crate::bucket::Bucket;
@@ -51,11 +49,11 @@ impl RedisBucket {
     }
 
     fn last_look(&self) -> String {
-        self.last_look.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_look.lock().clone()
     }
 
     fn set_last_look(&self, look: String) {
-        *self.last_look.lock().unwrap_or_else(PoisonError::into_inner) = look;
+        *self.last_look.lock() = look;
     }
 }
 

@@ -5,13 +5,14 @@
 //! differs, the script does nothing and returns the changes, and the caller runs it again. So a change applies to all
 //! replicas as soon as it is written, without polling.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
 use dripfeed_store::{Call, Store};
+use parking_lot::Mutex;
 use redis::Value;
 
 use crate::error::BucketError;

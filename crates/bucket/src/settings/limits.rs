@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_limit::{Consistency, LoadError, LoadFault, OnStoreError, Policies, Policy, TierKind, load};
+use dripfeed_limit::{Consistency, LoadError, LoadFault, OnStoreError, Policies, PolicySettings, TierKind, load};
 use serde_json::Value as Json;
 
 use crate::admission::MAX_SHARE;
@@ -33,20 +33,8 @@ impl BucketLimits {
         if !faults.is_empty() {
             return Err(LoadError::new(faults));
         }
-        let policies = load::list(place, items.clone())?;
-        let mut faults = Vec::new();
-        for (at, policy) in policies.iter().enumerate() {
-            let fault = |(member, why): (_, &str)| LoadFault {
-                place: format!("{place}[{at}].{member}"),
-                message: format!("{why} (policy `{}`)", policy.id()),
-            };
-            faults.extend(impossible(policy).map(fault));
-        }
-        if faults.is_empty() {
-            Ok(Self(Arc::new(ParsedLimits { policies, document: items })))
-        } else {
-            Err(LoadError::new(faults))
-        }
+        let policies = load::list_that(place, items.clone(), impossible)?;
+        Ok(Self(Arc::new(ParsedLimits { policies, document: items })))
     }
 
     #[must_use]
@@ -82,9 +70,8 @@ fn too_much(place: &str, items: &[Json]) -> Vec<LoadFault> {
     many.into_iter().chain(long).collect()
 }
 
-/// What a policy asks for that an admission can't give: member and reason.
-fn impossible(policy: &Policy) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let settings = policy.settings();
+/// What a policy asks for that an admission can't give.
+fn impossible(settings: &PolicySettings) -> Vec<LoadFault> {
     let leases = settings.tiers.iter().any(|tier| *tier.kind() == TierKind::Concurrent);
     [
         (
@@ -101,5 +88,10 @@ fn impossible(policy: &Policy) -> impl Iterator<Item = (&'static str, &'static s
         (leases, "tiers", "a submission takes no lease: use leak.max_in_flight, or backlog"),
     ]
     .into_iter()
-    .filter_map(|(is_so, member, why)| is_so.then_some((member, why)))
+    .filter(|(is_so, ..)| *is_so)
+    .map(|(_, member, why)| LoadFault {
+        place: member.to_owned(),
+        message: format!("{why} (policy `{}`)", settings.id),
+    })
+    .collect()
 }

@@ -1,13 +1,14 @@
 //! The mode of the echo upstream, which overrides the parameters of calls.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use futures::stream;
 use http::{StatusCode, header};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 const SLOW: Duration = Duration::from_secs(5);
@@ -32,11 +33,11 @@ pub(super) struct EchoModes(Arc<Mutex<EchoMode>>);
 
 impl EchoModes {
     pub(super) fn now(&self) -> EchoMode {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub(super) fn set(&self, mode: EchoMode) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+        *self.0.lock() = mode;
     }
 
     /// The answer of this mode. None: the call is answered as it asks.

@@ -9,12 +9,13 @@ mod served_definitions;
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dripfeed_bucket::{BucketError, KnownDefinitions};
 use dripfeed_job::BucketName;
 use dripfeed_store::{SharedQuestion, Store};
+use parking_lot::Mutex as SyncMutex;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
@@ -71,7 +72,7 @@ impl DefinedBuckets {
 
     /// Other settings from now on: `replace` is given all that is defined beside them.
     pub(crate) fn reload(&self, settings: &Settings, replace: impl FnOnce(&AllDefined)) {
-        let mut served = self.served();
+        let mut served = self.0.served.lock();
         served.reload(settings);
         replace(served.all());
     }
@@ -85,12 +86,12 @@ impl DefinedBuckets {
 
     /// Asks what has changed; it is served when this returns.
     async fn follow(&self) -> Result<(), BucketError> {
-        if !self.served().is_on() {
+        if !self.0.served.lock().is_on() {
             return Ok(());
         }
         let mut known = self.0.known.lock().await;
         let changes = known.follow(&self.0.store).await?;
-        let mut served = self.served();
+        let mut served = self.0.served.lock();
         let (changed, gone) = served.learn(changes);
         if let Some(role) = self.0.role.get().filter(|_| !changed.is_empty() || !gone.is_empty()) {
             role.change(&changed, &gone, served.all());
@@ -100,10 +101,6 @@ impl DefinedBuckets {
 
     async fn ask(&self) -> Result<(), BucketError> {
         self.0.unknown_names.ask(self.follow()).await
-    }
-
-    fn served(&self) -> MutexGuard<'_, ServedDefinitions> {
-        self.0.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Registers the buckets that this process serves in Redis, periodically, and reports stranded jobs.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{BucketPlace, StrandedJobs, count_places, note_places_once, stranded_jobs};
 use dripfeed_store::{Durability, Store};
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -43,13 +44,13 @@ impl ServedBuckets {
 
     /// Others after a reload.
     pub(crate) fn replace(&self, settings: &Settings) {
-        *lock(&self.places) = places(settings);
+        *self.places.lock() = places(settings);
     }
 
     /// Replaces the places of buckets created over the API.
     pub(crate) fn define(&self, all: &AllDefined) {
         let places = all.values().map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
-        *lock(&self.defined) = places.collect();
+        *self.defined.lock() = places.collect();
     }
 
     /// Notes, and looks at what others have noted, until `stop`. Where there are many places it looks less often.
@@ -57,7 +58,7 @@ impl ServedBuckets {
         let mut known: Vec<BucketPlace> = Vec::new();
         let mut rests = 0;
         loop {
-            let places = [lock(&self.places).clone(), lock(&self.defined).clone()].concat();
+            let places = [self.places.lock().clone(), self.defined.lock().clone()].concat();
             // That Redis is away is reported by those who need it.
             let is_noted = note_places_once(&store, &places).await.is_ok();
             if rests > 0 {
@@ -82,10 +83,6 @@ impl ServedBuckets {
             gauge.inc_by(i64::try_from(*jobs).unwrap_or(i64::MAX));
         }
     }
-}
-
-fn lock(places: &Mutex<Vec<BucketPlace>>) -> MutexGuard<'_, Vec<BucketPlace>> {
-    places.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Those of all buckets of `settings`.

@@ -40,6 +40,11 @@ impl<'a> Reader<'a> {
         result.map_err(|message| self.error(path, message)).ok()
     }
 
+    /// The value; or all that is wrong with it.
+    pub(super) fn accept_or_all<T>(&mut self, path: &[Step], result: Result<T, Vec<String>>) -> Option<T> {
+        result.map_err(|messages| messages.into_iter().for_each(|message| self.error(path, message))).ok()
+    }
+
     /// How many errors there are by now.
     pub(super) fn count(&self) -> usize {
         self.errors.len()

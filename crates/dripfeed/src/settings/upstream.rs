@@ -6,8 +6,9 @@ pub(super) mod signing;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dripfeed_processor::{BadUpstream, RootCerts, Upstream, UpstreamSettings};
+use dripfeed_processor::{RootCerts, Upstream, UpstreamFault, UpstreamSettings};
 use http::Method;
+use secrecy::ExposeSecret as _;
 
 use self::headers::SecretHeaders;
 use self::signing::SigningSecrets;
@@ -37,17 +38,18 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
         reader.accept(&place.key(reader.tree, "upstream_ca_file"), root_certs_of_file(&keys.upstream_ca_file));
     let method = reader.accept(&place.key(reader.tree, "method"), parse_method(&keys.method));
     let headers = if in_file { headers_of_file(&keys.headers_file, &keys.headers) } else { Ok(keys.headers) };
-    let headers = reader.accept(&place.key(reader.tree, headers_key), headers);
+    let headers = reader.accept_or_all(&place.key(reader.tree, headers_key), headers);
     let signing_secrets = if keys.signing_secret_file.as_os_str().is_empty() {
         Some(keys.signing_secret)
     } else {
         let secrets = signing_secrets_of_file(&keys.signing_secret_file, &keys.signing_secret);
-        reader.accept(&place.key(reader.tree, "signing_secret_file"), secrets)
+        reader.accept_or_all(&place.key(reader.tree, "signing_secret_file"), secrets)
     };
-    let is_read = method.is_some() && headers.is_some() && signing_secrets.is_some() && root_certs.is_some();
+    let is_read =
+        url.is_some() && method.is_some() && headers.is_some() && signing_secrets.is_some() && root_certs.is_some();
     // What couldn't be read is reported, and must not hide what else is wrong.
     let upstream = Upstream::new(UpstreamSettings {
-        url: url?,
+        url: url.unwrap_or_else(|| UNREAD.to_owned()),
         method: method.unwrap_or(Method::POST),
         timeout: keys.timeout,
         connect_timeout: keys.connect_timeout,
@@ -57,20 +59,24 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
         root_certs: root_certs.unwrap_or_default(),
         max_answer: keys.max_answer,
     });
-    upstream
-        .map_err(|error| {
-            let key = match &error {
-                BadUpstream::Method(_) => "method",
-                BadUpstream::NoTime(key) => key,
-                BadUpstream::Header(_) => headers_key,
-                _ => "upstream",
-            };
-            reader.error(&place.key(reader.tree, key), error.to_string());
-        })
-        .ok()
-        .filter(|_| is_read)
+    let bad = match upstream {
+        Ok(upstream) => return Some(upstream).filter(|_| is_read),
+        Err(bad) => bad,
+    };
+    for fault in bad.into_faults() {
+        let key = match &fault {
+            UpstreamFault::Method(_) => "method",
+            UpstreamFault::NoTime(key) => key,
+            UpstreamFault::Header(_) => headers_key,
+            _ => "upstream",
+        };
+        reader.error(&place.key(reader.tree, key), fault.to_string());
+    }
+    None
 }
 
+/// Where there is no URL.
+const UNREAD: &str = "https://unread.invalid";
 const MISSING: &str = "is missing: set the URL to call, such as https://api.example.com/v1/mail";
 
 fn parse_method(text: &str) -> Result<Method, String> {
@@ -91,16 +97,33 @@ fn root_certs_of_file(file: &Path) -> Result<RootCerts, String> {
     RootCerts::only(&secret::read_public(file)?).map_err(|error| format!("{} {error}", file.display()))
 }
 
-fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, String> {
+fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders, Vec<String>> {
     if !beside.0.is_empty() {
-        return Err("headers is also set: remove one of them".to_owned());
+        return Err(vec!["headers is also set: remove one of them".to_owned()]);
     }
-    headers::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
+    of_lines(file, headers::from_line).map(SecretHeaders)
 }
 
-fn signing_secrets_of_file(file: &Path, beside: &SigningSecrets) -> Result<SigningSecrets, String> {
+fn signing_secrets_of_file(file: &Path, beside: &SigningSecrets) -> Result<SigningSecrets, Vec<String>> {
     if !beside.0.is_empty() {
-        return Err("signing_secret is also set: remove one of them".to_owned());
+        return Err(vec!["signing_secret is also set: remove one of them".to_owned()]);
     }
-    signing::from_lines(&secret::read_secret(file)?).map_err(|message| format!("{}: {message}", file.display()))
+    of_lines(file, signing::from_line).map(SigningSecrets)
+}
+
+/// Reads a secret file line by line. Empty lines say nothing.
+///
+/// # Errors
+/// Each line that can't be read, by its number.
+fn of_lines<T>(file: &Path, read: impl Fn(&str) -> Result<Option<T>, String>) -> Result<Vec<T>, Vec<String>> {
+    let text = secret::read_secret(file).map_err(|message| vec![message])?;
+    let (mut values, mut faults) = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.expose_secret().lines()) {
+        match read(line.trim()) {
+            _ if line.trim().is_empty() => {}
+            Ok(value) => values.extend(value),
+            Err(message) => faults.push(format!("{}: line {number} {message}", file.display())),
+        }
+    }
+    if faults.is_empty() { Ok(values) } else { Err(faults) }
 }

@@ -41,7 +41,7 @@ impl Exporter {
     /// # Errors
     /// When the exporter can't be made of the settings.
     pub(super) fn start(settings: &TraceSettings, role: &'static str) -> anyhow::Result<(Self, Tracer)> {
-        let client = ExportClient::new();
+        let client = ExportClient::new(settings.endpoint.clone());
         let built = SpanExporter::builder().with_http().with_http_client(client);
         let mut otlp = built.with_endpoint(settings.endpoint.to_string()).build()?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));

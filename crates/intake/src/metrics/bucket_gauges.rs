@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use dripfeed_bucket::{Bucket, Buckets, with_jobs};
 use futures::{StreamExt as _, stream};
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -83,7 +84,7 @@ impl BucketGauges {
                 Some(bucket) => {
                     // Boxed: it would make the future of the role a large one.
                     let (bucket, sample) = Box::pin(read(bucket)).await;
-                    self.known().note(&bucket, sample, Instant::now());
+                    self.known.lock().note(&bucket, sample, Instant::now());
                     sleep(APART).await;
                 }
                 None => sleep(NOTHING_TO_READ).await,
@@ -94,7 +95,7 @@ impl BucketGauges {
     /// None: there are few, which every scrape reads.
     fn next_at_rest(&self) -> Option<Bucket> {
         let buckets = self.buckets.all();
-        let name = are_many(&buckets).then(|| self.known().next_at_rest(Instant::now())).flatten()?;
+        let name = are_many(&buckets).then(|| self.known.lock().next_at_rest(Instant::now())).flatten()?;
         buckets.get(&name).cloned()
     }
 
@@ -102,7 +103,7 @@ impl BucketGauges {
         let counted = if redis_up { self.count().await } else { None };
         let buckets = counted.unwrap_or_else(|| {
             // Redis may come back as another one.
-            *self.known() = KnownBuckets::default();
+            *self.known.lock() = KnownBuckets::default();
             Vec::new()
         });
         self.seen.0.store(Arc::new(Snapshot { redis_up, buckets }));
@@ -114,31 +115,26 @@ impl BucketGauges {
         let mut wanted: Vec<Bucket> = buckets.values().cloned().collect();
         if are_many(&buckets) {
             let have_jobs = timeout(PATIENCE, with_jobs(&wanted)).await.ok()?.ok()?;
-            let (mut known, now, mut have_jobs) = (self.known(), Instant::now(), have_jobs.into_iter());
+            let (mut known, now, mut have_jobs) = (self.known.lock(), Instant::now(), have_jobs.into_iter());
             known.keep(&buckets);
             wanted.retain(|bucket| known.begin_reading(bucket, have_jobs.next().unwrap_or(true), now));
         } else {
             // All are read.
-            *self.known() = KnownBuckets::default();
+            *self.known.lock() = KnownBuckets::default();
         }
         self.read_all(wanted).await;
-        Some(self.known().shown(&buckets, Instant::now()))
+        Some(self.known.lock().shown(&buckets, Instant::now()))
     }
 
     async fn read_all(&self, buckets: Vec<Bucket>) {
         let mut readings = stream::iter(buckets).map(read).buffer_unordered(AT_ONCE);
         let all = async {
             while let Some((bucket, sample)) = readings.next().await {
-                self.known().note(&bucket, sample, Instant::now());
+                self.known.lock().note(&bucket, sample, Instant::now());
             }
         };
         // Those that were read by then are shown.
         let _ = timeout(PATIENCE, all).await;
-    }
-
-    fn known(&self) -> MutexGuard<'_, KnownBuckets> {
-        // What is known of a bucket is replaced as a whole.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

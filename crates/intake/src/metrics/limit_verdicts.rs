@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dripfeed_bucket::{Buckets, Judgement, MAX_SHARE};
 use dripfeed_job::BucketName;
 use dripfeed_limit::Mode;
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -48,20 +49,13 @@ impl LimitVerdicts {
 
     /// Of one bucket: limit, verdict and how often.
     pub(crate) fn of(&self, bucket: &BucketName) -> Vec<(String, &'static str, u64)> {
-        let counts = self.0.counts();
+        let counts = self.0.counts.lock();
         let of_bucket = counts.iter().filter(|((of, _, _), _)| of == bucket);
         of_bucket.map(|((_, limit, verdict), count)| (limit.clone(), *verdict, *count)).collect()
     }
 
     fn add(&self, bucket: &BucketName, limit: &str, verdict: &'static str) {
-        *self.0.counts().entry((bucket.clone(), limit.to_owned(), verdict)).or_default() += 1;
-    }
-}
-
-impl VerdictCounters {
-    fn counts(&self) -> MutexGuard<'_, CountsByLimit> {
-        // Numbers are sound at any time.
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.counts.lock().entry((bucket.clone(), limit.to_owned(), verdict)).or_default() += 1;
     }
 }
 
@@ -78,7 +72,7 @@ impl Collector for LimitVerdicts {
         let metric_type = ConstCounter::new(0_u64).metric_type();
         let mut family = encoder.encode_descriptor("bucket_limit_verdicts", help, None, metric_type)?;
         let buckets = self.0.buckets.all();
-        let mut counts = self.0.counts();
+        let mut counts = self.0.counts.lock();
         counts.retain(|(bucket, limit, _), _| buckets.get(bucket).is_some_and(|bucket| bucket.is_limited_by(limit)));
         for ((bucket, limit, verdict), count) in &*counts {
             let labels = [("bucket", bucket.as_str()), ("policy", limit.as_str()), ("verdict", *verdict)];

@@ -1,9 +1,10 @@
 //! Who was refused by what, since this intake started: the callers with the most refusals in each bucket.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dripfeed_job::BucketName;
+use parking_lot::Mutex;
 
 /// Pairs of a caller and a limit that a bucket has counters for.
 const MOST_OF_BUCKET: usize = 32;
@@ -25,7 +26,7 @@ impl RefusedCallers {
     /// Where all counters are in use, the lowest one goes on as this one. So who is refused most is always among them,
     /// with a count that may be too high by what the lowest one had.
     pub(crate) fn count(&self, bucket: &BucketName, caller: &str, limit: &str) {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         let of_bucket = match counts.get_mut(bucket) {
             Some(of_bucket) => of_bucket,
             None => counts.entry(bucket.clone()).or_default(),
@@ -44,18 +45,13 @@ impl RefusedCallers {
 
     /// Of one bucket, the most refusals first.
     pub(crate) fn of(&self, bucket: &BucketName) -> Vec<RefusedCaller> {
-        let mut found = self.counts().get(bucket).cloned().unwrap_or_default();
+        let mut found = self.0.lock().get(bucket).cloned().unwrap_or_default();
         found.sort_by(|a, b| (b.refused, &a.caller, &a.limit).cmp(&(a.refused, &b.caller, &b.limit)));
         found
     }
 
     pub(crate) fn forget(&self, bucket: &BucketName) {
-        self.counts().remove(bucket);
-    }
-
-    fn counts(&self) -> MutexGuard<'_, HashMap<BucketName, Vec<RefusedCaller>>> {
-        // Numbers are sound at any time.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(bucket);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Counts of decisions by policy, for metrics.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::decide::decision::Decision;
 use crate::policy::{Mode, PolicyId};
@@ -22,7 +23,7 @@ pub(crate) struct VerdictTally(Mutex<BTreeMap<PolicyId, VerdictCounts>>);
 
 impl VerdictTally {
     pub(crate) fn decided(&self, decision: &Decision) {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         for verdict in &decision.policies {
             let counts = counts.entry(verdict.policy.id().clone()).or_default();
             match (verdict.allowed, verdict.policy.settings().mode) {
@@ -34,18 +35,13 @@ impl VerdictTally {
     }
 
     pub(crate) fn unchecked(&self, policy: &PolicyId) {
-        self.counts().entry(policy.clone()).or_default().unchecked += 1;
+        self.0.lock().entry(policy.clone()).or_default().unchecked += 1;
     }
 
     /// The counts of the policies that still exist; the others are dropped.
     pub(crate) fn of(&self, exists: impl Fn(&PolicyId) -> bool) -> BTreeMap<PolicyId, VerdictCounts> {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         counts.retain(|id, _| exists(id));
         counts.clone()
-    }
-
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<PolicyId, VerdictCounts>> {
-        // Numbers are sound at any time.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

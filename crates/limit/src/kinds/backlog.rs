@@ -5,7 +5,6 @@ use crate::policy::tier::Tier;
 use crate::policy::wire::Packed;
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&[])?;
     if raw.period.is_some() || raw.rate.is_some() {
         return Err("a backlog has no period".to_owned());
     }

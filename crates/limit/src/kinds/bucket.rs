@@ -8,13 +8,11 @@ use crate::policy::tier::Tier;
 use crate::policy::wire::Packed;
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&["burst"])?;
     let (limit, period) = raw.limit_per_period()?;
     text_error(Tier::bucket(limit, period, raw.burst.unwrap_or(limit)))
 }
 
 pub(super) fn read_gate(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&[])?;
     match raw.limit_per(Some(1))? {
         (1, period) => text_error(Tier::gate(time(&period)?)),
         (limit, _) => Err(format!("a gate's limit is 1, not {limit}: use the kind `bucket`")),

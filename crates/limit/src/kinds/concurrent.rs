@@ -7,7 +7,6 @@ use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&["lease"])?;
     if raw.period.is_some() || raw.rate.is_some() {
         return Err("`concurrent` has no period: set the maximum duration of a lease as `lease`".to_owned());
     }

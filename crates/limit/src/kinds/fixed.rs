@@ -12,7 +12,6 @@ use crate::policy::wire::{Packed, Phase};
 pub const FIXED_ALIGN: &str = r"^(epoch|first|calendar\(.+\))$";
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&["align", "spread"])?;
     let (limit, period) = raw.limit_per(None)?;
     let align = raw.align.as_deref().unwrap_or("epoch");
     let spread = raw.spread.as_deref().map(|part| text_error(part.parse::<KeyPart>())).transpose()?;

@@ -10,7 +10,6 @@ use crate::policy::tier::Tier;
 use crate::policy::wire::Packed;
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&["min_gap", "count_denied"])?;
     let (limit, period) = raw.limit_per_period()?;
     let gap = raw.min_gap.as_deref().map(time).transpose()?.unwrap_or_default();
     text_error(Tier::log(limit, period, gap, raw.count_denied.unwrap_or(false)))

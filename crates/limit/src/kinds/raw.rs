@@ -9,6 +9,8 @@ use serde::Deserialize;
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
+    /// Empty: missing.
+    #[serde(default)]
     pub(super) kind: String,
     /// `limit` and `period`, or both in one as `rate`: "10/s".
     pub(super) limit: Option<u64>,
@@ -28,7 +30,7 @@ pub(super) const NO_LIMIT: &str = "missing limit: give `limit` and `period`, or 
 
 impl Raw {
     /// Refuses what has no meaning for this kind, rather than not to heed it.
-    pub(super) fn only(&self, members: &[&str]) -> Parsed<()> {
+    pub(super) fn beyond(&self, members: &[&str]) -> Vec<String> {
         let given = [
             ("burst", self.burst.is_some()),
             ("align", self.align.is_some()),
@@ -37,10 +39,8 @@ impl Raw {
             ("count_denied", self.count_denied.is_some()),
             ("lease", self.lease.is_some()),
         ];
-        match given.iter().find(|(name, given)| *given && !members.contains(name)) {
-            Some((name, _)) => Err(format!("`{name}` is not supported by the kind `{}`", self.kind)),
-            None => Ok(()),
-        }
+        let beyond = given.iter().filter(|(name, given)| *given && !members.contains(name));
+        beyond.map(|(name, _)| format!("`{name}` is not supported by the kind `{}`", self.kind)).collect()
     }
 
     pub(super) fn limit_per_period(&self) -> Parsed<(u64, Duration)> {

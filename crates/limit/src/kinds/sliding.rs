@@ -7,7 +7,6 @@ use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
-    raw.only(&[])?;
     let (limit, period) = raw.limit_per_period()?;
     text_error(Tier::sliding(limit, period))
 }

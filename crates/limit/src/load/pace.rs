@@ -1,7 +1,6 @@
 use serde_json::Value as Json;
 
-use super::{LoadError, LoadFault, join, shape};
-use crate::kinds;
+use super::{LoadError, LoadFault, join, tier};
 use crate::policy::MOST_TIERS;
 use crate::policy::tier::{Align, Tier, TierKind};
 
@@ -17,7 +16,7 @@ pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError
     for (at, item) in items.into_iter().enumerate() {
         let below = |fault: LoadFault| LoadFault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
         let whole = |message: String| vec![LoadFault { place: String::new(), message }];
-        match shape(item).and_then(|raw| kinds::read(&raw).and_then(fit).map_err(whole)) {
+        match tier(item).and_then(|tier| fit(tier).map_err(whole)) {
             Ok(tier) => tiers.push(tier),
             Err(found) => faults.extend(found.into_iter().map(below)),
         }

@@ -1,21 +1,21 @@
 use std::time::Duration;
 
-use dripfeed_job::duration;
+use dripfeed_job::{duration, expected};
 use http::HeaderName;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{LoadFault, LoadFaults, at_most, keep, shape};
-use crate::kinds;
+use super::{LoadFault, LoadFaults, is_too_many, join, keep, matching, members, tier};
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
-use crate::policy::matching::Match;
-use crate::policy::{MAX_SCOPES, MOST_KEY_PARTS, MOST_TIERS, Mode, Policy, PolicySettings};
+use crate::policy::scope::KeyPart;
+use crate::policy::tier::Tier;
+use crate::policy::{MAX_SCOPES, MOST_KEY_PARTS, MOST_TIERS, Mode, PolicyId, PolicySettings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    id: String,
+    id: Option<String>,
     #[serde(default = "enabled")]
     enabled: bool,
     #[serde(default)]
@@ -23,9 +23,9 @@ struct Raw {
     #[serde(default)]
     r#match: RawMatch,
     #[serde(default)]
-    key: Vec<String>,
+    key: Vec<Json>,
     cost: Option<Json>,
-    tiers: Vec<kinds::Raw>,
+    tiers: Option<Vec<Json>>,
     #[serde(default)]
     consistency: RawConsistency,
     sync: Option<String>,
@@ -81,39 +81,57 @@ enum RawOnStoreError {
 
 const DEFAULT_SYNC: Duration = Duration::from_secs(1);
 
-pub(super) fn read(item: Json) -> Result<Policy, LoadFaults> {
-    let raw: Raw = shape(item)?;
-    at_most(MOST_KEY_PARTS, "key", "parts", raw.key.len())?;
-    at_most(MOST_TIERS, "tiers", "tiers", raw.tiers.len())?;
-    let mut faults = LoadFaults::new();
-    let id = keep(&mut faults, "id", raw.id.parse());
-    let matching = keep(&mut faults, "match", Match::new(&raw.r#match.methods, raw.r#match.path.as_deref()));
-    let key =
-        raw.key.iter().enumerate().filter_map(|(at, part)| keep(&mut faults, &format!("key[{at}]"), part.parse()));
+/// What can't be read is a fault, and something in its place that is never used. None: nothing can be read.
+pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings> {
+    let raw: Raw = members(item, faults)?;
+    let parts = is_too_many(faults, MOST_KEY_PARTS, "key", "parts", raw.key.len());
+    let tiers = is_too_many(faults, MOST_TIERS, "tiers", "tiers", raw.tiers.as_ref().map_or(0, Vec::len));
+    if parts || tiers {
+        return None;
+    }
+    let is_read = |faults: &LoadFaults, member: &str| !faults.iter().any(|fault| fault.place.starts_with(member));
+    for (name, is_missing) in [("id", raw.id.is_none()), ("tiers", raw.tiers.is_none())] {
+        if is_missing && is_read(faults, name) {
+            faults.push(LoadFault { place: String::new(), message: format!("missing field `{name}`") });
+        }
+    }
+    let id = raw.id.and_then(|id| keep(faults, "id", id.parse()));
+    let matching = matching(&raw.r#match.methods, raw.r#match.path.as_deref(), faults);
+    let key = raw.key.into_iter().enumerate();
+    let key = key.map(|(at, part)| keep(faults, &format!("key[{at}]"), key_part(part)).unwrap_or(KeyPart::Caller));
     let key = key.collect();
-    let cost = keep(&mut faults, "cost", cost(raw.cost.as_ref()));
-    let tiers = raw.tiers.iter().enumerate();
-    let tiers = tiers.filter_map(|(at, raw)| keep(&mut faults, &format!("tiers[{at}]"), kinds::read(raw))).collect();
-    let sync = keep(&mut faults, "sync", sync(raw.sync.as_deref(), raw.consistency));
-    let (Some(id), Some(matching), Some(cost), Some(sync), true) = (id, matching, cost, sync, faults.is_empty()) else {
-        return Err(faults);
+    let cost = keep(faults, "cost", cost(raw.cost.as_ref()));
+    let tiers = raw.tiers.unwrap_or_else(|| vec![Json::Null]).into_iter().enumerate();
+    let tiers = tiers.map(|(at, item)| match item {
+        Json::Null => Tier::unread(),
+        item => tier(item).unwrap_or_else(|found| {
+            let place = format!("tiers[{at}]");
+            faults.extend(found.into_iter().map(|fault| LoadFault { place: join(&place, &fault.place), ..fault }));
+            Tier::unread()
+        }),
+    });
+    let tiers = tiers.collect();
+    let sync = match raw.sync.as_deref() {
+        // Whether it may be there can't be known.
+        Some(_) if !is_read(faults, "consistency") => None,
+        text => keep(faults, "sync", sync(text, raw.consistency)),
     };
-    let settings = PolicySettings {
-        id,
+    Some(PolicySettings {
+        id: id.unwrap_or_else(PolicyId::unread),
         enabled: raw.enabled,
         mode: match raw.mode {
             RawMode::Enforce => Mode::Enforce,
             RawMode::Shadow => Mode::Shadow,
             RawMode::Off => Mode::Off,
         },
-        matching,
+        matching: matching.unwrap_or_default(),
         key,
-        cost,
+        cost: cost.unwrap_or_default(),
         tiers,
         consistency: match raw.consistency {
             RawConsistency::Strict => Consistency::Strict,
             RawConsistency::Leased => Consistency::Leased,
-            RawConsistency::Async => Consistency::Async { sync },
+            RawConsistency::Async => Consistency::Async { sync: sync.unwrap_or(DEFAULT_SYNC) },
         },
         on_store_error: match raw.on_store_error {
             RawOnStoreError::Closed => OnStoreError::Closed,
@@ -122,8 +140,12 @@ pub(super) fn read(item: Json) -> Result<Policy, LoadFaults> {
         },
         message: raw.message,
         max_scopes: raw.max_scopes,
-    };
-    Policy::new(settings).map_err(|bad| vec![LoadFault { place: bad.place(), message: bad.to_string() }])
+    })
+}
+
+fn key_part(part: Json) -> Result<KeyPart, String> {
+    let text: String = serde_json::from_value(part).map_err(|error| expected::plain(&error.to_string()))?;
+    text.parse().map_err(|error| format!("{error}"))
 }
 
 /// A number, or `{header: name}`.

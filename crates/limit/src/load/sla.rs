@@ -5,11 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{LoadFault, LoadFaults, at_most, keep, shape};
-use crate::policy::matching::Match;
+use super::{LoadFaults, is_too_many, keep, matching, members};
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, BadTier, Tier};
-use crate::policy::{MOST_TIERS, Policy, PolicySettings};
+use crate::policy::{MOST_TIERS, PolicyId, PolicySettings};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,28 +48,30 @@ struct RawTier {
     threshold: u64,
 }
 
-pub(super) fn read(item: Json) -> Result<Policy, LoadFaults> {
-    let raw: Raw = shape(item)?;
-    let mut faults = LoadFaults::new();
-    let id = keep(&mut faults, "id", raw.id.parse());
-    let pattern = template(&raw.r#match.path_pattern);
-    let matching = keep(&mut faults, "match", Match::new(&raw.r#match.methods, Some(&pattern)));
+/// As of a policy.
+pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings> {
+    let raw: Raw = members(item, faults)?;
     let tiers = match raw.tiers {
         RawTiers::Many(tiers) => tiers,
         RawTiers::One(tier) => vec![tier],
     };
-    at_most(MOST_TIERS, "tiers", "tiers", tiers.len())?;
+    if is_too_many(faults, MOST_TIERS, "tiers", "tiers", tiers.len()) {
+        return None;
+    }
+    let id = keep(faults, "id", raw.id.parse()).unwrap_or_else(PolicyId::unread);
+    let pattern = template(&raw.r#match.path_pattern);
+    let matching = matching(&raw.r#match.methods, Some(&pattern), faults).unwrap_or_default();
     let tiers = tiers.iter().enumerate();
-    let tiers = tiers.filter_map(|(at, raw)| keep(&mut faults, &format!("tiers[{at}]"), tier(*raw))).collect();
-    let (Some(id), Some(matching), true) = (id, matching, faults.is_empty()) else { return Err(faults) };
+    let tiers = tiers.map(|(at, raw)| keep(faults, &format!("tiers[{at}]"), tier(*raw)).unwrap_or_else(Tier::unread));
+    let tiers = tiers.collect();
     let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
-    let settings = PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) };
-    Policy::new(settings).map_err(|bad| vec![LoadFault { place: bad.place(), message: bad.to_string() }])
+    Some(PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) })
 }
 
 /// The policy that is the same; None: it has not the shape of a service level.
 pub(super) fn as_policy(item: &Json) -> Option<Json> {
-    let raw: Raw = shape(item.clone()).ok()?;
+    let mut faults = LoadFaults::new();
+    let raw: Raw = members(item.clone(), &mut faults).filter(|_| faults.is_empty())?;
     let tiers = match raw.tiers {
         RawTiers::Many(tiers) => tiers,
         RawTiers::One(tier) => vec![tier],

@@ -1,5 +1,6 @@
 //! Faults of a policy, with their places.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -12,9 +13,34 @@ use crate::policy::tier::LEAST_LEASED;
 pub(crate) const MOST_TIERS: usize = 16;
 pub(super) const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 
-/// A fault of a policy; [`BadPolicy::place`] is its place.
+/// All that is wrong with a policy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum BadPolicy {
+pub struct BadPolicy {
+    faults: Vec<PolicyFault>,
+}
+
+impl BadPolicy {
+    pub(super) const fn new(faults: Vec<PolicyFault>) -> Self {
+        Self { faults }
+    }
+
+    /// At least one.
+    pub fn faults(&self) -> &[PolicyFault] {
+        &self.faults
+    }
+}
+
+impl fmt::Display for BadPolicy {
+    /// A line each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.faults.iter().map(|fault| format!("{}: {fault}", fault.place()));
+        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// A fault of a policy; [`PolicyFault::place`] is its place.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PolicyFault {
     #[error("the policy has no tiers: give at least one")]
     NoTiers,
     #[error("{0} tiers: use at most {MOST_TIERS}")]
@@ -43,7 +69,7 @@ pub enum BadPolicy {
     Sync(Duration),
 }
 
-impl BadPolicy {
+impl PolicyFault {
     /// The member with the fault.
     pub fn place(&self) -> String {
         match self {

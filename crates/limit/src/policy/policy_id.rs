@@ -30,6 +30,11 @@ impl PolicyId {
         Self("pace".to_owned())
     }
 
+    /// In the place of one that can't be read; never used.
+    pub(crate) fn unread() -> Self {
+        Self("?".to_owned())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -53,6 +53,16 @@ impl PolicySettings {
     }
 }
 
+impl PolicySettings {
+    /// The tiers as Redis judges them.
+    pub(super) fn tiers_in_store(&self) -> Vec<Tier> {
+        match self.consistency {
+            Consistency::Leased => self.tiers.iter().map(Tier::held_back).collect(),
+            Consistency::Strict | Consistency::Async { .. } => self.tiers.clone(),
+        }
+    }
+}
+
 /// Whether a policy is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -61,6 +61,11 @@ impl Tier {
         Self { limit: rate.limit(), period_us: rate.period_us(), kind }
     }
 
+    /// In the place of one that can't be read; never used.
+    pub(crate) const fn unread() -> Self {
+        Self { limit: 1, period_us: 1, kind: TierKind::Gate }
+    }
+
     /// The largest burst that can be counted exactly with a rate.
     pub fn most_burst(rate: Rate) -> u64 {
         let tier = Self { limit: rate.limit(), period_us: rate.period_us(), kind: TierKind::Gate };

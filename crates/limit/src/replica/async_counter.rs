@@ -1,11 +1,12 @@
 //! Local counters that are reported to Redis every `sync`: a two-layer counter.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::Store;
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::decide::clock::Clock;
@@ -54,7 +55,7 @@ impl AsyncCounter {
     pub(crate) fn take(&self, scope: &Scope, clock: &Clock) -> Option<ScopeVerdict> {
         let now = clock.now_us();
         let counted = self.counted(scope, now);
-        let mut counted = lock(&counted);
+        let mut counted = counted.lock();
         if counted.unreported.since.is_some_and(|since| since.elapsed() > out_of_touch(scope)) {
             return None;
         }
@@ -70,7 +71,7 @@ impl AsyncCounter {
     /// Takes back what was counted; shows what of it Redis knows already.
     pub(crate) fn refund(&self, scope: &Scope) -> u64 {
         let Some(counted) = self.scopes.get(&scope.key) else { return scope.cost };
-        let mut counted = lock(&counted);
+        let mut counted = counted.lock();
         counted.state.refund(scope.cost, 0);
         let unreported = counted.unreported.calls.min(scope.cost);
         counted.unreported.calls -= unreported;
@@ -84,7 +85,7 @@ impl AsyncCounter {
 
     /// The shortest time in which one of the scopes wants to be reported of; None: there is nothing to report.
     pub(crate) fn soonest(&self) -> Option<Duration> {
-        self.unreported().iter().map(|counted| sync(&lock(counted).scope)).min()
+        self.unreported().iter().map(|counted| sync(&counted.lock().scope)).min()
     }
 
     /// Reports to Redis all that was counted, and learns what the others have.
@@ -95,19 +96,19 @@ impl AsyncCounter {
     }
 
     async fn report_part(&self, part: &[Arc<Mutex<CountedScope>>], store: &Store, clock: &Clock) {
-        let taken: Vec<(Plan, Unreported)> = part.iter().map(|counted| lock(counted).take_unreported()).collect();
+        let taken: Vec<(Plan, Unreported)> = part.iter().map(|counted| counted.lock().take_unreported()).collect();
         let (plans, unreported): (Vec<Plan>, Vec<Unreported>) = taken.into_iter().unzip();
         match redis_decide::count(store, clock, &plans).await {
             Ok(states) => {
                 self.failing.store(false, Ordering::Relaxed);
                 for (counted, state) in part.iter().zip(states) {
-                    lock(counted).learn(&state);
+                    counted.lock().learn(&state);
                 }
             }
             Err(error) => {
                 // It may have been counted. Twice is better than not at all.
                 for (counted, unreported) in part.iter().zip(unreported) {
-                    lock(counted).unreported.add(unreported);
+                    counted.lock().unreported.add(unreported);
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
@@ -119,7 +120,7 @@ impl AsyncCounter {
 
     fn unreported(&self) -> Vec<Arc<Mutex<CountedScope>>> {
         let scopes = self.scopes.iter().map(|(_, counted)| counted);
-        scopes.filter(|counted| lock(counted).unreported.calls > 0).collect()
+        scopes.filter(|counted| counted.lock().unreported.calls > 0).collect()
     }
 
     fn counted(&self, scope: &Scope, now: u64) -> Arc<Mutex<CountedScope>> {
@@ -130,7 +131,7 @@ impl AsyncCounter {
         };
         let counted = self.scopes.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
         {
-            let mut known = lock(&counted);
+            let mut known = counted.lock();
             if known.scope.policy.fingerprint() != scope.policy.fingerprint() {
                 // Redis converts what it was reported; what it wasn't is reported under the new tiers.
                 *known = CountedScope { unreported: known.unreported, ..fresh() };
@@ -176,8 +177,4 @@ fn sync(scope: &Scope) -> Duration {
 
 fn out_of_touch(scope: &Scope) -> Duration {
     2 * sync(scope) + Duration::from_secs(1)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,11 @@
 //! Decisions while Redis is unavailable.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moka::sync::Cache;
+use parking_lot::Mutex;
 
 use crate::decide::clock::Clock;
 use crate::decide::plan::Scope;
@@ -69,7 +70,7 @@ impl Outage {
     /// None: there is less than one call for each replica.
     fn judge(&self, scope: &Scope, lease: u64, now_us: u64) -> Option<ScopeVerdict> {
         let local_share = self.local_share(scope, now_us)?;
-        let mut local_share = local_share.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut local_share = local_share.lock();
         let shares = shares(scope, local_share.replicas, now_us)?;
         local_share.scope.advance(now_us, shares.iter().map(|(tier, phase)| (tier, *phase)));
         Some(local_share.scope.take(scope.cost, lease))
@@ -77,7 +78,7 @@ impl Outage {
 
     pub(crate) fn refund(&self, scope: &Scope, lease: u64, what: Refund) {
         if let Some(local_share) = self.scopes.get(&scope.key) {
-            let mut local_share = local_share.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut local_share = local_share.lock();
             match what {
                 Refund::All => local_share.scope.refund(scope.cost, lease),
                 Refund::Leases => local_share.scope.release(lease),
@@ -88,7 +89,7 @@ impl Outage {
     fn local_share(&self, scope: &Scope, now_us: u64) -> Option<Arc<Mutex<LocalShare>>> {
         let fingerprint = scope.policy.fingerprint();
         if let Some(known) = self.scopes.get(&scope.key)
-            && known.lock().unwrap_or_else(PoisonError::into_inner).fingerprint == fingerprint
+            && known.lock().fingerprint == fingerprint
         {
             return Some(known);
         }

@@ -1,5 +1,6 @@
 //! Validation of an upstream's settings.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use dripfeed_job::forward::{BadForward, ForwardHeaders};
@@ -10,9 +11,15 @@ use thiserror::Error;
 
 use crate::upstream::ssrf::is_public;
 
-/// Why the settings of an upstream are invalid.
+/// All that is wrong with the settings of an upstream.
 #[derive(Debug, Error)]
-pub enum BadUpstream {
+pub struct BadUpstream {
+    faults: Vec<UpstreamFault>,
+}
+
+/// One thing that is wrong with the settings of an upstream.
+#[derive(Debug, Error)]
+pub enum UpstreamFault {
     #[error("not a URL ({0}): use http://host:port/path")]
     Unreadable(#[source] InvalidUri),
     #[error("the URL must begin with http:// or https:// and have a host")]
@@ -31,32 +38,59 @@ pub enum BadUpstream {
     Header(#[from] BadForward),
 }
 
-pub(super) fn checked_url(text: &str, allow_private: bool) -> Result<Uri, BadUpstream> {
-    let url: Uri = text.parse().map_err(BadUpstream::Unreadable)?;
-    let (Some("http" | "https"), Some(authority)) = (url.scheme_str(), url.authority()) else {
-        return Err(BadUpstream::NoHost);
-    };
-    if authority.host().is_empty() {
-        return Err(BadUpstream::NoHost);
+impl BadUpstream {
+    pub(super) const fn new(faults: Vec<UpstreamFault>) -> Self {
+        Self { faults }
     }
-    if authority.as_str().contains('@') {
-        return Err(BadUpstream::Credentials);
-    }
-    if text.contains('#') {
-        return Err(BadUpstream::Fragment);
-    }
-    // A name is looked up, and its addresses checked, at each connection; an address as it stands is checked here.
-    let literal = authority.host().trim_matches(['[', ']']).parse::<IpAddr>();
-    match literal {
-        Ok(address) if !allow_private && !is_public(address) => Err(BadUpstream::Private(address)),
-        _ => Ok(url),
+
+    /// At least one.
+    #[must_use]
+    pub fn into_faults(self) -> Vec<UpstreamFault> {
+        self.faults
     }
 }
 
-pub(super) fn secret_headers(headers: &[(String, SecretString)]) -> Result<HeaderMap, BadForward> {
+impl fmt::Display for BadUpstream {
+    /// A line each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+/// None: one of the faults says why.
+pub(super) fn checked_url(text: &str, allow_private: bool, faults: &mut Vec<UpstreamFault>) -> Option<Uri> {
+    let url: Uri = text.parse().map_err(|error| faults.push(UpstreamFault::Unreadable(error))).ok()?;
+    let named = matches!(url.scheme_str(), Some("http" | "https"));
+    let Some(authority) = url.authority().filter(|authority| named && !authority.host().is_empty()) else {
+        faults.push(UpstreamFault::NoHost);
+        return None;
+    };
+    if authority.as_str().contains('@') {
+        faults.push(UpstreamFault::Credentials);
+    }
+    if text.contains('#') {
+        faults.push(UpstreamFault::Fragment);
+    }
+    // A name is looked up, and its addresses checked, at each connection; an address as it stands is checked here.
+    let literal = authority.host().trim_matches(['[', ']']).parse::<IpAddr>();
+    faults.extend(literal.ok().filter(|at| !allow_private && !is_public(*at)).map(UpstreamFault::Private));
+    Some(url)
+}
+
+/// Those that may be sent.
+pub(super) fn secret_headers(headers: &[(String, SecretString)], faults: &mut Vec<UpstreamFault>) -> HeaderMap {
     let mut checked = ForwardHeaders::default();
     for (name, value) in headers {
-        checked.push(name, value.expose_secret())?;
+        match checked.push(name, value.expose_secret()) {
+            Ok(()) => {}
+            // All that follow would be too many as well.
+            Err(BadForward::TooMany) => {
+                faults.push(BadForward::TooMany.into());
+                break;
+            }
+            Err(fault) => faults.push(fault.into()),
+        }
     }
     let mut map = HeaderMap::new();
     for (name, value) in checked.iter() {
@@ -64,5 +98,5 @@ pub(super) fn secret_headers(headers: &[(String, SecretString)]) -> Result<Heade
         value.set_sensitive(true);
         map.append(name, value);
     }
-    Ok(map)
+    map
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use dripfeed_outbound::{Dial, HttpClient};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
 
 use crate::upstream::Upstream;
-use crate::upstream::dial::Dial;
-use crate::upstream::http_client::HttpClient;
+use crate::upstream::dial::dial;
 use crate::upstream::shared_clients::{Origin, Reach, Shared};
 
 /// Creates the HTTP clients of all upstreams. Cheap to clone.
@@ -37,7 +37,7 @@ impl Connector {
     /// The client of all upstreams of its origin that trust and may reach the same.
     pub(crate) fn client(&self, upstream: &Upstream) -> Arc<HttpClient> {
         self.clients.get(Origin::of(upstream), |origin| {
-            let dial = self.dials.get(origin.reach.clone(), |reach| Dial::new(self.tls.clone(), reach));
+            let dial = self.dials.get(origin.reach.clone(), |reach| dial(self.tls.clone(), reach));
             HttpClient::new(dial, upstream.url().clone())
         })
     }

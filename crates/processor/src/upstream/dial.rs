@@ -6,18 +6,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use std::{io, vec};
 
-use http::Uri;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder, MaybeHttpsStream};
+use dripfeed_outbound::Dial;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
-use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tower::Service as _;
 use tower::timeout::Timeout;
-use tower::util::BoxCloneSyncService;
-use tower::{BoxError, Service as _, ServiceExt as _};
 
 use crate::local_shortage::shortage_of_files;
 use crate::upstream::Upstream;
@@ -26,35 +23,24 @@ use crate::upstream::ssrf::is_public;
 
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
-
 /// Makes connections that trust, and may reach, the same.
-pub(super) struct Dial(BoxCloneSyncService<Uri, Connection, BoxError>);
-
-impl Dial {
-    pub(super) fn new(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reach) -> Self {
-        let allow_private = reach.allow_private;
-        let names = tower::service_fn(move |name| resolve(name, allow_private));
-        let mut tcp = HttpConnector::new_with_resolver(names);
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEPALIVE));
-        let tls = match reach.root_certs.roots() {
-            None => tls.with_webpki_roots(),
-            Some(roots) => tls.with_root_certificates(roots),
-        };
-        let tls = HttpsConnectorBuilder::new()
-            .with_tls_config(tls.with_no_client_auth())
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        Self(BoxCloneSyncService::new(Timeout::new(tls, reach.connect_timeout)))
-    }
-
-    /// To the host and port of a URL.
-    pub(super) async fn connect(&self, url: Uri) -> Result<Connection, BoxError> {
-        self.0.clone().oneshot(url).await
-    }
+pub(super) fn dial(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reach) -> Dial {
+    let allow_private = reach.allow_private;
+    let names = tower::service_fn(move |name| resolve(name, allow_private));
+    let mut tcp = HttpConnector::new_with_resolver(names);
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEPALIVE));
+    let tls = match reach.root_certs.roots() {
+        None => tls.with_webpki_roots(),
+        Some(roots) => tls.with_root_certificates(roots),
+    };
+    let tls = HttpsConnectorBuilder::new()
+        .with_tls_config(tls.with_no_client_auth())
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
+    Dial::new(Timeout::new(tls, reach.connect_timeout))
 }
 
 impl Upstream {

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::uri::{Authority, Scheme};
+use parking_lot::Mutex;
 
 use crate::upstream::Upstream;
 use crate::upstream::root_certs::RootCerts;
@@ -56,7 +57,7 @@ impl<K: Eq + Hash, T> Shared<K, T> {
     }
 
     pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> T) -> Arc<T> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
             return known;
         }

@@ -46,16 +46,44 @@ fn a_private_address_is_refused_unless_allowed() {
 #[test]
 fn what_can_never_work_is_refused() {
     let slow = UpstreamSettings { timeout: Duration::ZERO, ..settings("http://h/") };
-    assert!(matches!(Upstream::new(slow), Err(BadUpstream::NoTime("timeout"))));
+    assert!(matches!(faults(slow)[..], [UpstreamFault::NoTime("timeout")]));
     let tunnel = UpstreamSettings { method: Method::CONNECT, ..settings("http://h/") };
-    assert!(matches!(Upstream::new(tunnel), Err(BadUpstream::Method(_))));
+    assert!(matches!(faults(tunnel)[..], [UpstreamFault::Method(_)]));
     for name in ["Host", "Content-Length", "Dripfeed-Job-Id", "a b"] {
         let headers = vec![(name.to_owned(), SecretString::from("v"))];
-        assert!(matches!(
-            Upstream::new(UpstreamSettings { headers, ..settings("http://h/") }),
-            Err(BadUpstream::Header(_))
-        ));
+        let faults = faults(UpstreamSettings { headers, ..settings("http://h/") });
+        assert!(matches!(faults[..], [UpstreamFault::Header(_)]));
     }
+}
+
+fn faults(settings: UpstreamSettings) -> Vec<UpstreamFault> {
+    Upstream::new(settings).unwrap_err().into_faults()
+}
+
+#[test]
+fn all_that_is_wrong_is_reported_together() {
+    let header = |name: &str| (name.to_owned(), SecretString::from("v"));
+    let wrong = UpstreamSettings {
+        method: Method::TRACE,
+        timeout: Duration::ZERO,
+        connect_timeout: Duration::ZERO,
+        headers: vec![header("Host"), header("Fine"), header("a b")],
+        allow_private: false,
+        ..settings("http://user@127.0.0.1/#here")
+    };
+    let bad = Upstream::new(wrong).unwrap_err().to_string();
+    let begins = [
+        "the URL has a user or password",
+        "the URL has a fragment",
+        "the host 127.0.0.1 has a private address",
+        "the method TRACE",
+        "`timeout` is zero",
+        "`connect_timeout` is zero",
+        "headers: `Host` is a connection header",
+        "headers: `a b` is not a valid header name",
+    ];
+    assert_eq!(bad.lines().count(), begins.len(), "{bad}");
+    assert!(bad.lines().zip(begins).all(|(line, begin)| line.starts_with(begin)), "{bad}");
 }
 
 #[test]

@@ -6,10 +6,11 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use redis::{Value, from_redis_value};
 use tokio::time::Instant;
 
@@ -25,7 +26,7 @@ pub(crate) struct ReplicasByServer(Mutex<HashMap<Option<HostPort>, Weak<RedisRep
 impl ReplicasByServer {
     /// Of the server that Sentinel named; without Sentinel there is one. Known as long as somebody holds them.
     pub(crate) fn of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
-        let mut servers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.0.lock();
         servers.retain(|_, replicas| replicas.strong_count() > 0);
         let known = servers.get(&server.cloned()).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
@@ -54,18 +55,18 @@ type Replica = (String, String);
 impl RedisReplicas {
     /// How many have to confirm what is written next.
     pub(crate) fn needed(&self) -> u32 {
-        self.state().needed()
+        self.0.lock().needed()
     }
 
     /// Whether one has left, and may be the master by now.
     pub(crate) fn is_one_missing(&self) -> bool {
-        self.state().missing_since.is_some()
+        self.0.lock().missing_since.is_some()
     }
 
     /// Who follows now, by the answer to ROLE. Returns how many have to confirm what was just written; `None`: one is
     /// missing, and nobody can.
     pub(crate) fn see(&self, role: &Value) -> Option<u32> {
-        let (now, mut state) = (following(role), self.state());
+        let (now, mut state) = (following(role), self.0.lock());
         state.seen = Some(Instant::now());
         let is_one_missing = !state.known.is_subset(&now);
         if is_one_missing && state.missing_since.get_or_insert_with(Instant::now).elapsed() < UNTIL_TOLD {
@@ -78,11 +79,7 @@ impl RedisReplicas {
     }
 
     pub(crate) fn were_seen_within(&self, time: Duration) -> bool {
-        self.state().seen.is_some_and(|seen| seen.elapsed() < time)
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, FollowState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().seen.is_some_and(|seen| seen.elapsed() < time)
     }
 }
 
@@ -120,7 +117,7 @@ mod tests {
         assert_eq!((replicas.see(&role(&["1"])), replicas.is_one_missing()), (None, true));
         assert_eq!((replicas.see(&role(&["1", "2"])), replicas.is_one_missing()), (Some(2), false));
         replicas.see(&role(&["1"]));
-        replicas.state().missing_since = Instant::now().checked_sub(UNTIL_TOLD);
+        replicas.0.lock().missing_since = Instant::now().checked_sub(UNTIL_TOLD);
         assert_eq!((replicas.see(&role(&["1"])), replicas.is_one_missing()), (Some(1), false));
         assert_eq!(replicas.see(&role(&["1", "2", "3"])), Some(3));
     }

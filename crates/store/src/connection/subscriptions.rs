@@ -6,12 +6,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use redis::{PushInfo, PushKind, Value, aio::MultiplexedConnection};
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
@@ -137,7 +138,7 @@ impl Subscriptions {
         read: impl FnOnce(&mut Readers) -> T,
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> T {
-        let mut channels = self.channels();
+        let mut channels = self.channels.lock();
         // One that is known is subscribed to already, or about to be: another reader costs nothing.
         let is_new = !channels.readers.contains_key(channel);
         if is_new {
@@ -161,31 +162,27 @@ impl Subscriptions {
 
     /// Nobody can subscribe any more: who reads is given the end.
     pub(crate) fn close(&self) {
-        let mut channels = self.channels();
+        let mut channels = self.channels.lock();
         channels.is_closed = true;
         channels.readers.clear();
         drop(channels);
         self.changed.notify_one();
     }
 
-    fn channels(&self) -> MutexGuard<'_, Channels> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// All that somebody reads.
     fn all(&self) -> Vec<String> {
-        let mut channels = self.channels();
+        let mut channels = self.channels.lock();
         channels.forget_unread();
         channels.new.clear();
         channels.readers.keys().cloned().collect()
     }
 
     fn take_new(&self) -> Vec<String> {
-        std::mem::take(&mut self.channels().new)
+        std::mem::take(&mut self.channels.lock().new)
     }
 
     fn say(&self, channel: &str, event: ChannelEvent) {
-        if let Some(readers) = self.channels().readers.get(channel) {
+        if let Some(readers) = self.channels.lock().readers.get(channel) {
             readers.say(event);
         }
     }
@@ -245,7 +242,7 @@ async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Conn
 /// Until the connection is lost. What nobody reads any more is left out by the next one.
 async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), StoreError> {
     let mut wanted = own.all();
-    while !lost.load(Ordering::SeqCst) && !own.channels().is_closed {
+    while !lost.load(Ordering::SeqCst) && !own.channels.lock().is_closed {
         for some in wanted.chunks(AT_ONCE) {
             subscribe(&mut connection, some).await?;
             // What was published before is for them to find out.

@@ -1,7 +1,8 @@
 //! The names of the scripts in the slow log.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// By hash, and by source as the slow log has it: the scripts that this process has used, of a fixed number. None: two
 /// look the same there.
@@ -9,11 +10,11 @@ static NAMES: Mutex<BTreeMap<String, Option<&'static str>>> = Mutex::new(BTreeMa
 
 /// The name of the script with this hash, or this source in the slow log, where this process knows it.
 pub(crate) fn named(script: &str) -> Option<&'static str> {
-    NAMES.lock().unwrap_or_else(PoisonError::into_inner).get(script).copied().flatten()
+    NAMES.lock().get(script).copied().flatten()
 }
 
 pub(super) fn note(name: &'static str, source: &str, sha1: &str) {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES.lock();
     for script in [sha1.to_owned(), in_slow_log(source)] {
         let known = names.entry(script).or_insert(Some(name));
         if *known != Some(name) {

@@ -16,15 +16,15 @@ use crate::settings::DefinitionFault;
 
 impl Definitions for DefinedBuckets {
     fn is_on(&self) -> bool {
-        self.served().is_on()
+        self.0.served.lock().is_on()
     }
 
     fn is_configured(&self, bucket: &str) -> bool {
-        self.served().is_configured(bucket)
+        self.0.served.lock().is_configured(bucket)
     }
 
     fn get(&self, bucket: &str) -> Option<Arc<Definition>> {
-        self.served().get(bucket)
+        self.0.served.lock().get(bucket)
     }
 
     fn prepare(
@@ -33,7 +33,7 @@ impl Definitions for DefinedBuckets {
         document: &Json,
         before: Option<&Definition>,
     ) -> Result<Prepared, Vec<DefinitionError>> {
-        let reader = self.served().reader.clone();
+        let reader = self.0.served.lock().reader.clone();
         let before = before.map(|before| (&before.definition, before.sealed.as_deref()));
         let prepared = reader.prepare(bucket, document, before).map_err(errors)?;
         let settings = prepared.bucket.settings(Durability::Process);
@@ -41,13 +41,13 @@ impl Definitions for DefinedBuckets {
     }
 
     fn place(&self, definition: &Definition) -> Option<BucketSettings> {
-        let reader = self.served().reader.clone();
+        let reader = self.0.served.lock().reader.clone();
         reader.place(&definition.bucket, &definition.definition)
     }
 
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool> {
         async move {
-            let reader = self.served().reader.clone();
+            let reader = self.0.served.lock().reader.clone();
             match reader.read(bucket, definition, None) {
                 Ok(bucket) => bucket.upstream.has_private_address().await,
                 Err(_) => false,
@@ -57,11 +57,11 @@ impl Definitions for DefinedBuckets {
     }
 
     fn bounds(&self) -> DefinitionBounds {
-        self.served().reader.define.bounds
+        self.0.served.lock().reader.define.bounds
     }
 
     fn most_concurrency(&self) -> u32 {
-        self.served().reader.most_concurrency()
+        self.0.served.lock().reader.most_concurrency()
     }
 
     fn follow(&self) -> BoxFuture<'_, Result<(), BucketError>> {
@@ -75,7 +75,7 @@ impl Definitions for DefinedBuckets {
 
 impl NewBuckets for DefinedBuckets {
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
-        async move { if self.served().is_on() { Self::ask(self).await } else { Ok(()) } }.boxed()
+        async move { if self.0.served.lock().is_on() { Self::ask(self).await } else { Ok(()) } }.boxed()
     }
 }
 

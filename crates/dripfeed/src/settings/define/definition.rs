@@ -111,7 +111,7 @@ impl DefinitionReader {
         document: &Json,
         before: Option<(&Json, Option<&str>)>,
     ) -> Result<PreparedDefinition, Vec<DefinitionFault>> {
-        let (definition, credentials) = without_credentials(document);
+        let (definition, credentials) = without(document, CREDENTIALS);
         if credentials.is_empty() {
             let bucket = self.allowed(name, &definition)?;
             let sealed = match before {
@@ -120,13 +120,13 @@ impl DefinitionReader {
             };
             return Ok(PreparedDefinition { definition, sealed, bucket });
         }
-        let bucket = self.allowed(name, document)?;
-        let seal = |key: &String| vec![fault(key, "can't be stored: define.seal_key_file isn't set")];
-        let keys = self
-            .define
-            .seal_keys
-            .as_ref()
-            .ok_or_else(|| credentials.keys().take(1).flat_map(seal).collect::<Vec<_>>())?;
+        let bucket = self.allowed(name, document);
+        let Some(keys) = &self.define.seal_keys else {
+            let unsealed = credentials.keys();
+            let unsealed = unsealed.map(|key| fault(key, "can't be stored: define.seal_key_file isn't set"));
+            return Err(bucket.err().into_iter().flatten().chain(unsealed).collect());
+        };
+        let bucket = bucket?;
         let text = Json::Object(credentials).to_string();
         let sealed = keys.seal(name, &bucket.upstream.origin(), &text);
         let sealed =
@@ -167,26 +167,28 @@ impl DefinitionReader {
     /// Within all that a definition may say.
     fn allowed(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
         let refused = OF_FILES.iter().filter(|(key, _)| definition.get(key).is_some());
-        let refused: Vec<DefinitionFault> =
+        let mut faults: Vec<DefinitionFault> =
             refused.map(|(key, why)| fault(*key, format!("can't be set over the API: {why}"))).collect();
-        if !refused.is_empty() {
-            return Err(refused);
-        }
-        let bucket = self.read_any(name, definition)?;
+        // What is refused isn't read: no file of this machine is.
+        let read = self.read_any(name, &without(definition, OF_FILES.map(|(key, _)| key)).0);
+        let bucket = read.map_err(|found| faults.extend(found)).ok();
+        faults.extend(bucket.iter().flat_map(|bucket| self.exceeded(bucket)));
+        bucket.filter(|_| faults.is_empty()).ok_or(faults)
+    }
+
+    /// What the operator doesn't allow.
+    fn exceeded(&self, bucket: &ConfiguredBucket) -> Vec<DefinitionFault> {
         let settings = bucket.settings(Durability::Process);
         let exceeded = self.default_settings().into_iter().flat_map(|defaults| ceiling::exceeded(&settings, defaults));
-        let mut exceeded: Vec<DefinitionFault> = exceeded.collect();
+        let mut faults: Vec<DefinitionFault> = exceeded.collect();
         let most = self.most_concurrency();
         if settings.leak.concurrency > most {
-            exceeded.push(fault("leak.concurrency", format!("use at most {most}, as in define.concurrency")));
+            faults.push(fault("leak.concurrency", format!("use at most {most}, as in define.concurrency")));
         }
-        if !exceeded.is_empty() {
-            return Err(exceeded);
+        if !self.define.upstreams.iter().any(|pattern| pattern.allows(&bucket.upstream)) {
+            faults.push(fault("upstream", "isn't allowed by define.upstreams"));
         }
-        if self.define.upstreams.iter().any(|pattern| pattern.allows(&bucket.upstream)) {
-            return Ok(bucket);
-        }
-        Err(vec![fault("upstream", "isn't allowed by define.upstreams")])
+        faults
     }
 
     /// With whatever upstream.
@@ -216,13 +218,13 @@ impl DefinitionReader {
     }
 }
 
-/// The credentials apart.
-fn without_credentials(document: &Json) -> (Json, Map<String, Json>) {
-    let (mut definition, mut credentials) = (document.clone(), Map::new());
-    if let Some(definition) = definition.as_object_mut() {
-        credentials.extend(CREDENTIALS.into_iter().filter_map(|key| definition.remove_entry(key)));
+/// Those keys apart.
+fn without<const N: usize>(document: &Json, keys: [&str; N]) -> (Json, Map<String, Json>) {
+    let (mut rest, mut taken) = (document.clone(), Map::new());
+    if let Some(rest) = rest.as_object_mut() {
+        taken.extend(keys.into_iter().filter_map(|key| rest.remove_entry(key)));
     }
-    (definition, credentials)
+    (rest, taken)
 }
 
 fn with(definition: &Json, credentials: Map<String, Json>) -> Json {

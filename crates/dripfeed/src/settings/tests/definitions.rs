@@ -68,6 +68,16 @@ fn all_that_is_wrong_with_a_definition_is_reported_with_its_place() {
         faults(&settings, &json!({ "upstream": "https://b.example/" })),
         ["upstream: isn't allowed by define.upstreams"]
     );
+    let stages = json!({
+        "upstream": "https://b.example/#here", "headers": { "Host": "canary" }, "signing_secret": "short",
+        "headers_file": "/etc/passwd", "key": "mine", "keep": { "most_dead": 1_000_000_000 },
+        "limits": [{ "id": "a", "cost": 2, "tiers": [{ "kind": "gate", "period": "1s", "burst": 1 }, 7] }],
+    });
+    let readable = json!({
+        "upstream": "https://b.example/", "headers": { "A": "b" }, "allow_private": true,
+        "leak": { "concurrency": 1000 }, "keep": { "most_dead": 1_000_000_000 },
+    });
+    insta::assert_snapshot!([stages, readable].map(|wrong| faults(&settings, &wrong).join("\n")).join("\n\n"));
 }
 
 #[test]

@@ -54,6 +54,53 @@ fn all_errors_are_told_at_once_with_file_and_key() {
 }
 
 #[test]
+fn all_that_is_wrong_with_an_upstream_and_its_limits_is_reported_at_once() {
+    let folder = Folder::new();
+    let headers = folder.secret("headers", "Host: a\nno colon\nneither\n", 0o600);
+    let secrets = "whsec_canary\nwhsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3\nshort\n";
+    let secrets = folder.secret("secrets", secrets, 0o600);
+    let file = folder.file(
+        "dripfeed.toml",
+        format!(
+            r#"
+            [buckets.a]
+            upstream = "http://user:canary@10.0.0.1/#here"
+            allow_private = false
+            method = "CONNECT"
+            timeout = "0s"
+            connect_timeout = "0s"
+            headers = {{ Host = "canary", "a b" = "canary", Fine = "1", "Content-Length" = "7" }}
+            limits = [
+                {{ id = "a b", cost = 3, speed = 1, tiers = [
+                    {{ kind = "gate", period = 10, burst = 3, align = "first" }},
+                    {{ kind = "bucket", rate = "2/s", burst = 2 }},
+                    {{ kind = "log", limit = 5000, period = "0s", min_gap = "1s" }},
+                ] }},
+                {{ id = "each", enabled = "yes", mode = "harsh", max_scopes = 0, key = [
+                    "nobody", 7, "path:id",
+                ], tiers = [
+                    {{ kind = "fixed", rate = "1/s", spread = "tenant" }}, 7,
+                ], match = {{ methods = ["G T", "", "GET"], path = "v1", host = "a" }} }},
+                {{ id = "x", tiers = [{{ kind = "gate", period = "1s" }}] }},
+                {{ id = "x", tiers = [{{ kind = "concurrent", limit = 1, lease = "1s" }}] }},
+                {{ id = "x", cost = 2, tiers = [{{ kind = "gate", period = "1s" }}] }},
+            ]
+            [buckets.b]
+            headers_file = "{headers}"
+            signing_secret_file = "{secrets}"
+            method = "TRACE"
+            timeout = "0s"
+        "#,
+            headers = headers.display(),
+            secrets = secrets.display()
+        ),
+    );
+    let reported = folder.reported(&layers([file]));
+    assert!(!reported.contains("canary"), "{reported}");
+    insta::assert_snapshot!(reported);
+}
+
+#[test]
 fn what_cannot_be_read_is_told_before_anything_else() {
     let folder = Folder::new();
     let files = [

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 /// Names and secret values, as they stand in the configuration.
@@ -25,14 +25,17 @@ impl<'de> Visitor<'de> for Headers {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SecretHeaders, A::Error> {
-        let mut headers = Vec::new();
+        let (mut headers, mut wrong) = (Vec::new(), Vec::new());
         while let Some(name) = map.next_key::<String>()? {
             match map.next_value::<SecretString>() {
                 Ok(value) => headers.push((name, value)),
-                Err(_) => return Err(Error::custom(format!("the value of `{name}` must be a string in quotes"))),
+                Err(_) => wrong.push(format!("`{name}`")),
             }
         }
-        Ok(SecretHeaders(headers))
+        if wrong.is_empty() {
+            return Ok(SecretHeaders(headers));
+        }
+        Err(Error::custom(format!("the value of {} must be a string in quotes", wrong.join(" and "))))
     }
 
     // Serde would show the value.
@@ -46,19 +49,14 @@ impl<'de> Visitor<'de> for Headers {
     }
 }
 
-/// Reads a file of lines `Name: value`. Empty lines and lines that begin with `#` say nothing.
+/// Reads a line `Name: value`. None: one that begins with `#`.
 ///
 /// # Errors
-/// The line that isn't one, by its number.
-pub(super) fn from_lines(text: &SecretString) -> Result<SecretHeaders, String> {
-    let mut headers = Vec::new();
-    for (number, line) in (1..).zip(text.expose_secret().lines()) {
-        if line.trim().is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let (name, value) =
-            line.split_once(':').ok_or_else(|| format!("line {number} is not of the form `Name: value`"))?;
-        headers.push((name.trim().to_owned(), SecretString::from(value.trim())));
+/// When it isn't one.
+pub(super) fn from_line(line: &str) -> Result<Option<(String, SecretString)>, String> {
+    if line.starts_with('#') {
+        return Ok(None);
     }
-    Ok(SecretHeaders(headers))
+    let (name, value) = line.split_once(':').ok_or("is not of the form `Name: value`")?;
+    Ok(Some((name.trim().to_owned(), SecretString::from(value.trim()))))
 }

@@ -49,13 +49,8 @@ impl<'de> Deserialize<'de> for One {
     }
 }
 
-/// Reads a file of secrets, a line each.
-///
 /// # Errors
-/// The line that isn't one, by its number.
-pub(super) fn from_lines(text: &SecretString) -> Result<SigningSecrets, String> {
-    let lines = (1..).zip(text.expose_secret().lines()).filter(|(_, line)| !line.trim().is_empty());
-    let secrets =
-        lines.map(|(number, line): (u32, _)| line.trim().parse().map_err(|error| format!("line {number} {error}")));
-    secrets.collect::<Result<_, _>>().map(SigningSecrets)
+/// When it isn't one.
+pub(super) fn from_line(line: &str) -> Result<Option<SigningSecret>, String> {
+    line.parse().map(Some).map_err(|error| format!("{error}"))
 }

@@ -1,8 +1,9 @@
 //! Limits the bytes of request bodies in memory: those of all callers together, and of each.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dripfeed_auth::{CallerCounts, Waiter};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Smaller bodies don't count for their caller: on all connections together they leave room for others.
@@ -47,19 +48,15 @@ pub(crate) struct BodyShare {
 impl BodyShare {
     /// None: the caller's part is used up.
     pub(crate) fn add(&mut self, bytes: usize) -> Option<()> {
-        let is_added = locked(&self.by_caller).add(&self.caller, bytes, self.most);
+        let is_added = self.by_caller.lock().add(&self.caller, bytes, self.most);
         is_added.then(|| self.bytes += bytes)
     }
 }
 
 impl Drop for BodyShare {
     fn drop(&mut self) {
-        locked(&self.by_caller).subtract(&self.caller, self.bytes);
+        self.by_caller.lock().subtract(&self.caller, self.bytes);
     }
-}
-
-fn locked(by_caller: &Mutex<CallerCounts>) -> MutexGuard<'_, CallerCounts> {
-    by_caller.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -72,7 +69,7 @@ mod tests {
         let [mut acme, mut other] = ["acme", "other"].map(|caller| budget.share_of(Waiter::new(Some(caller), None)));
         assert_eq!((acme.add(30), acme.add(20), acme.add(1), other.add(50)), (Some(()), Some(()), None, Some(())));
         drop((acme, other));
-        assert!(locked(&budget.by_caller).is_empty(), "a caller without a body is forgotten");
+        assert!(budget.by_caller.lock().is_empty(), "a caller without a body is forgotten");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! 1000 calls a second of 25 tenants at three instances: each call goes to the next instance, every fifth is of the
 //! loud tenant.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
+use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval_at};
 
 use crate::call_log::{CallLog, PassedCalls};
@@ -51,7 +52,7 @@ pub(super) async fn run(
             number += 1;
             let asked = Instant::now();
             let passed = ask(instance, &tenants[tenant]).await?;
-            took.lock().unwrap_or_else(PoisonError::into_inner).push(asked.elapsed());
+            took.lock().push(asked.elapsed());
             if passed && tenant == LOUD {
                 loud[instance].passed(asked);
             }
@@ -59,7 +60,7 @@ pub(super) async fn run(
         Ok::<(), LabError>(())
     };
     try_join_all((0..INSTANCES).map(instance)).await?;
-    let took = std::mem::take(&mut *took.lock().unwrap_or_else(PoisonError::into_inner));
+    let took = std::mem::take(&mut *took.lock());
     Ok(Load { loud, took })
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dripfeed_store::Store;
 use futures::future::{Either, select, select_all};
+use parking_lot::Mutex;
 use redis::cmd;
 use tokio::time::interval;
 
@@ -28,12 +28,8 @@ struct Count {
 struct Instance(Mutex<HashMap<String, Count>>);
 
 impl Instance {
-    fn counts(&self) -> MutexGuard<'_, HashMap<String, Count>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn ask(&self, tenant: &str) -> bool {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         let count = counts.entry(tenant.to_owned()).or_default();
         let passes = count.known + count.untold < THRESHOLD;
         count.untold += u64::from(passes);
@@ -52,12 +48,12 @@ impl Instance {
     }
 
     async fn tell(&self, testbed: &Testbed, store: &Store) -> Result<(), LabError> {
-        let tenants: Vec<String> = self.counts().keys().cloned().collect();
+        let tenants: Vec<String> = self.0.lock().keys().cloned().collect();
         for tenant in tenants {
-            let untold = self.counts().get(&tenant).map_or(0, |count| count.untold);
+            let untold = self.0.lock().get(&tenant).map_or(0, |count| count.untold);
             let key = testbed.key(&format!("level:{tenant}"));
             let known = store.command(cmd("INCRBY").arg(&key).arg(untold)).await?;
-            if let Some(count) = self.counts().get_mut(&tenant) {
+            if let Some(count) = self.0.lock().get_mut(&tenant) {
                 *count = Count { known, untold: count.untold - untold };
             }
         }

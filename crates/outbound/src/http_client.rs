@@ -1,0 +1,150 @@
+//! Requests to one origin, over connections that are kept for the next request.
+//!
+//! A request is sent once. Only one of which no byte was written is sent again: over a kept connection that the server
+//! had closed meanwhile. Without this an upstream's keep-alive would cost jobs their attempts.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::uri::{PathAndQuery, Scheme};
+use http::{HeaderValue, Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use thiserror::Error;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use tower::BoxError;
+
+use crate::dial::Dial;
+use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection};
+
+/// An answer's head, and what of its body is buffered before it is read. Its headers are at most 100, hyper's own
+/// bound.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Why no answer came.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    #[error("no connection")]
+    Unconnected(#[source] BoxError),
+    #[error("the request was not answered")]
+    Unanswered(#[from] hyper::Error),
+}
+
+/// Of one scheme, host and port. Its requests have no timeout: drop one that takes too long.
+pub struct HttpClient {
+    dial: Arc<Dial>,
+    /// Of one of its resources.
+    url: Uri,
+    host: HeaderValue,
+    kept: Arc<KeptConnections>,
+}
+
+/// The connection of a request, until its answer has been read. Closed when dropped, also where the server has not read
+/// the request.
+pub struct UsedConnection {
+    connection: OpenConnection,
+    kept: Arc<KeptConnections>,
+}
+
+impl HttpClient {
+    /// `url`: of any resource of the origin.
+    #[must_use]
+    pub fn new(dial: Arc<Dial>, url: Uri) -> Self {
+        Self { host: host_of(&url), dial, url, kept: Arc::default() }
+    }
+
+    /// The head of the answer, and the connection that its body comes on. Of the request's URL only path and query
+    /// count.
+    ///
+    /// # Errors
+    /// When no connection could be made, or it ended before an answer came.
+    pub async fn request(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, UsedConnection), RequestError> {
+        let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = Uri::from(path);
+        request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
+        while let Some(mut connection) = self.kept.take() {
+            match connection.requests.try_send_request(request).await {
+                Ok(answer) => return Ok((answer, self.used(connection))),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into_error().into()),
+                },
+            }
+        }
+        // Apart, as it is rare: so each call takes less memory.
+        let mut connection = Box::pin(self.connect()).await?;
+        let answer = connection.requests.send_request(request).await?;
+        Ok((answer, self.used(connection)))
+    }
+
+    fn used(&self, connection: OpenConnection) -> UsedConnection {
+        UsedConnection { connection, kept: Arc::clone(&self.kept) }
+    }
+
+    async fn connect(&self) -> Result<OpenConnection, RequestError> {
+        let connection = self.dial.connect(self.url.clone()).await.map_err(RequestError::Unconnected)?;
+        let (requests, connection) = http1::Builder::new().max_buf_size(READ_BUFFER).handshake(connection).await?;
+        // Its end is seen by who sends a request.
+        let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
+        Ok(OpenConnection { requests, task })
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl UsedConnection {
+    /// Reads an answer of at most `most` bytes to its end, and keeps the connection.
+    ///
+    /// # Errors
+    /// When the body is cut off, or larger.
+    pub async fn read(self, body: Incoming, most: usize) -> Result<Bytes, BoxError> {
+        let body = Limited::new(body, most).collect().await?.to_bytes();
+        self.keep();
+        Ok(body)
+    }
+
+    /// For the next request, once the whole answer has been read.
+    pub fn keep(self) {
+        let Self { mut connection, kept } = self;
+        if connection.requests.is_ready() {
+            return kept.put(connection);
+        }
+        if !connection.requests.is_closed() {
+            // The request is still being sent. A server that never reads it keeps nothing for long.
+            tokio::spawn(async move {
+                if let Ok(Ok(())) = timeout(IDLE_TIMEOUT, connection.requests.ready()).await {
+                    kept.put(connection);
+                }
+            });
+        }
+    }
+}
+
+impl fmt::Debug for UsedConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UsedConnection").finish_non_exhaustive()
+    }
+}
+
+/// As requests name it: without the port that its scheme has anyway.
+fn host_of(url: &Uri) -> HeaderValue {
+    let default = if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    let host = url.host().unwrap_or_default();
+    let host = match url.port_u16() {
+        Some(port) if port != default => format!("{host}:{port}"),
+        _ => host.to_owned(),
+    };
+    // A host that was parsed is a valid header.
+    HeaderValue::try_from(host).unwrap_or_else(|_| HeaderValue::from_static(""))
+}

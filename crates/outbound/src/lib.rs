@@ -1,0 +1,11 @@
+//! HTTP requests to one origin: to an upstream, to an intake, to a receiver of traces.
+//!
+//! **Architecture invariant:** nothing of a request outlives it for long. A pooled client goes on sending a request
+//! that nobody awaits any more: a server that doesn't read it would keep its body and its connection.
+
+mod dial;
+mod http_client;
+mod kept_connections;
+
+pub use dial::{Connection, Dial};
+pub use http_client::{HttpClient, RequestError, UsedConnection};
