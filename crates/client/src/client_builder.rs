@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dripfeed_job::port;
 use dripfeed_outbound::{Dial, HttpClient};
 use http::{HeaderValue, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
@@ -113,7 +114,9 @@ impl ClientBuilder {
 fn server(text: &str) -> Result<Uri, BuildError> {
     let bad = || BuildError::Server(text.to_owned());
     let url: Uri = text.parse().map_err(|_| bad())?;
-    if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().is_none() || url.query().is_some() {
+    let is_address =
+        matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some() && url.query().is_none();
+    if !is_address || !port::is_usable(&url) {
         return Err(bad());
     }
     Ok(url)
@@ -147,7 +150,9 @@ mod tests {
         ] {
             assert_eq!(Client::new(text).map(|client| client.server().to_owned()).as_deref(), Ok(url));
         }
-        for text in ["", "127.0.0.1:7180", "ftp://example.com", "http://", "/v1", "http://example.com/?a=b"] {
+        for text in
+            ["http://h:99999", "", "127.0.0.1:7180", "ftp://example.com", "http://", "/v1", "http://example.com/?a=b"]
+        {
             assert_eq!(server(text), Err(BuildError::Server(text.to_owned())));
         }
     }

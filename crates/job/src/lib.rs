@@ -13,6 +13,7 @@ pub mod names;
 pub mod options;
 pub mod outcome;
 pub mod path;
+pub mod port;
 pub mod priority;
 pub mod redaction;
 pub mod schedule;

@@ -1,5 +1,6 @@
 //! `[trace]`
 
+use dripfeed_job::port;
 use http::Uri;
 use http::uri::PathAndQuery;
 use serde::Deserialize;
@@ -47,7 +48,7 @@ fn endpoint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uri>, D::Error>
     }
     let bad = || format!("`{}` is not an OTLP/HTTP address, such as http://127.0.0.1:4318", text.escape_debug());
     let uri: Uri = text.parse().map_err(|_| D::Error::custom(bad()))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || !port::is_usable(&uri) {
         return Err(D::Error::custom(bad()));
     }
     let mut parts = uri.into_parts();

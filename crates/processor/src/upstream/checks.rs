@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use dripfeed_job::forward::{BadForward, ForwardHeaders};
+use dripfeed_job::port;
 use http::uri::InvalidUri;
 use http::{HeaderMap, Method, Uri};
 use secrecy::{ExposeSecret, SecretString};
@@ -22,6 +23,8 @@ pub struct BadUpstream {
 pub enum UpstreamFault {
     #[error("not a URL ({0}): use http://host:port/path")]
     Unreadable(#[source] InvalidUri),
+    #[error("the port of the URL is not a number from 1 to 65535")]
+    Port,
     #[error("the URL must begin with http:// or https:// and have a host")]
     NoHost,
     #[error("the URL has a user or password: put credentials into `headers`")]
@@ -66,6 +69,9 @@ pub(super) fn checked_url(text: &str, allow_private: bool, faults: &mut Vec<Upst
         faults.push(UpstreamFault::NoHost);
         return None;
     };
+    if !port::is_usable(&url) {
+        faults.push(UpstreamFault::Port);
+    }
     if authority.as_str().contains('@') {
         faults.push(UpstreamFault::Credentials);
     }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use dripfeed_job::port;
 use http::Uri;
 use thiserror::Error;
 
@@ -73,7 +74,7 @@ fn origin(url: &Uri) -> Option<(String, String, u16)> {
         "https" => 443,
         _ => return None,
     };
-    let host = url.host().filter(|host| !host.is_empty())?;
+    let host = url.host().filter(|host| !host.is_empty() && port::is_usable(url))?;
     Some((scheme.to_owned(), host.to_ascii_lowercase(), url.port_u16().unwrap_or(default)))
 }
 
@@ -126,6 +127,7 @@ mod tests {
             "*",
             "api.example.com",
             "ftp://a.example",
+            "https://a.example:99999",
             "https://",
             "https://a.*.example",
             "https://a@b.c",

@@ -49,6 +49,10 @@ fn what_can_never_work_is_refused() {
     assert!(matches!(faults(slow)[..], [UpstreamFault::NoTime("timeout")]));
     let tunnel = UpstreamSettings { method: Method::CONNECT, ..settings("http://h/") };
     assert!(matches!(faults(tunnel)[..], [UpstreamFault::Method(_)]));
+    // Calls would go to the port of the scheme, with the credentials of the upstream.
+    for url in ["http://h:99999/", "https://h:0/", "http://h:80x/", "http://h:/"] {
+        assert!(matches!(faults(settings(url))[..], [UpstreamFault::Port]), "{url}");
+    }
     for name in ["Host", "Content-Length", "Dripfeed-Job-Id", "a b"] {
         let headers = vec![(name.to_owned(), SecretString::from("v"))];
         let faults = faults(UpstreamSettings { headers, ..settings("http://h/") });
