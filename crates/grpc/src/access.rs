@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dripfeed_auth::{ApiKeys, Caller, CallerTurns, SUBMISSIONS, Scope, Turn, Waiter};
 use dripfeed_http::Peer;
-use dripfeed_limit::ServiceName;
+use dripfeed_limit::{BadServiceName, ServiceName};
 use http::HeaderMap;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Extensions, Status};
@@ -39,7 +39,7 @@ impl Access {
         if !caller.may_use_service(name) {
             return Err(Status::permission_denied("this key has no access to this service"));
         }
-        let name = name.parse().map_err(|_| unknown_service())?;
+        let name = name.parse().map_err(|error: BadServiceName| Status::not_found(error.to_string()))?;
         Ok((caller, name))
     }
 

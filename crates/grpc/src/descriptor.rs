@@ -56,7 +56,10 @@ impl<'d> DescribedRequest<'d> {
     fn add(&mut self, Entry { key, value }: &'d Entry) -> Result<(), &'static str> {
         match key.as_str() {
             "method" => self.method = value,
-            "path" => self.path = value,
+            "path" => {
+                Request::new("", value).check_path().map_err(|_| "the path has a segment `.` or `..`: resolve it")?;
+                self.path = value;
+            }
             "caller" => self.caller = Some(value),
             "tenant" => self.tenant = Some(value),
             "remote_address" => self.ip = Some(value.parse().map_err(|_| "not a valid IP address")?),

@@ -70,7 +70,7 @@ fn checked<'r>(
     if asked.cost.is_some_and(|cost| cost >= EXACT) {
         return Err(Status::invalid_argument("cost: use a whole number below 2^53"));
     }
-    Ok(Checked {
+    let request = Checked {
         method: &asked.method,
         path: &asked.path,
         headers: Some(headers),
@@ -79,7 +79,9 @@ fn checked<'r>(
         ip: given(&asked.ip).map(ip).transpose()?,
         body: None,
         cost: asked.cost,
-    })
+    };
+    request.check_path().map_err(|error| Status::invalid_argument(format!("path: {error}")))?;
+    Ok(request)
 }
 
 fn headers(asked: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {

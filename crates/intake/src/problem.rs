@@ -19,6 +19,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use dripfeed_http::{Health, NotReady};
 use dripfeed_job::duration::ms_up;
+use dripfeed_limit::BadServiceName;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
 use tokio::task::JoinError;
@@ -82,6 +83,11 @@ impl Problem {
 
     pub(crate) fn unknown_service() -> Self {
         Self::new(Code::UnknownService, "no service with this name is registered; PUT its rules first")
+    }
+
+    /// No service can have this name.
+    pub(crate) fn impossible_service(error: &BadServiceName) -> Self {
+        Self::new(Code::UnknownService, error.to_string())
     }
 
     pub(crate) fn draining() -> Self {

@@ -34,6 +34,6 @@ pub use priority::Priority;
 pub use submission::{Start, Submission};
 pub use units::rate::Rate;
 pub use units::share::Share;
-pub use units::{duration, expected, rate, share, size};
+pub use units::{duration, expected, rate, share, size, time};
 pub use wire::entry::{Job, Unreadable};
 pub use wire::{element, entry};

@@ -13,7 +13,7 @@ use crate::idempotency::IdempotencyKey;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
 use crate::submission::{Start, Submission};
-use crate::units::duration;
+use crate::units::{duration, time};
 
 /// Later than that is a slip of the pen, and more than a queue should promise.
 const LONGEST_DELAY: Duration = Duration::from_hours(30 * 24);
@@ -153,9 +153,7 @@ fn begin(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
 }
 
 fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
-    let at: Timestamp = text
-        .parse()
-        .map_err(|_| OptionError(format!("`{text}` is not a time: use RFC 3339, such as 2030-01-01T12:00:00Z")))?;
+    let at = time::parse(text).map_err(OptionError::of)?;
     if at.duration_since(now).unsigned_abs() > LONGEST_DELAY && at > now {
         return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
     }
@@ -172,8 +170,9 @@ fn method(text: &str) -> Result<Method, OptionError> {
 }
 
 fn retries(text: &str) -> Result<u32, OptionError> {
-    text.parse()
-        .ok()
+    Some(text)
+        .filter(|text| text.bytes().all(|c| c.is_ascii_digit()))
+        .and_then(|text| text.parse().ok())
         .filter(|retries| *retries <= MOST_RETRIES)
         .ok_or_else(|| OptionError(format!("`{text}` is not a whole number from 0 to {MOST_RETRIES}")))
 }
@@ -222,6 +221,8 @@ mod tests {
             (OptionName::Group, "a b"),
             (OptionName::OnOutcome, "https://example.com/"),
             (OptionName::Retries, "-1"),
+            (OptionName::Retries, "+3"),
+            (OptionName::NotBefore, "1970-01-02T00:00:00+25:00"),
             (OptionName::Retries, "1000000000"),
             (OptionName::Timeout, "0s"),
             (OptionName::Timeout, "2h"),

@@ -17,6 +17,8 @@ pub enum BadPath {
     TooLong(usize),
     #[error("the path has a character that is not allowed in a URL: percent-encode it")]
     BadCharacter,
+    #[error("the path has a control character, which isn't allowed, percent-encoded or not: remove it")]
+    ControlCharacter,
     #[error("the path has an invalid percent-encoding: write % and two hexadecimal digits")]
     BadEscape,
     #[error("the path leaves the bucket's upstream: remove the segments `.` and `..`, also those with `;` parameters")]
@@ -35,13 +37,16 @@ impl UpstreamPath {
             return Err(BadPath::TooLong(text.len()));
         }
         let (path, query) = text.split_once('?').unwrap_or((text, ""));
+        if text.bytes().any(|c| c.is_ascii_control()) {
+            return Err(BadPath::ControlCharacter);
+        }
         if !query.bytes().all(is_of_query) || !path.bytes().all(is_of_path) {
             return Err(BadPath::BadCharacter);
         }
         // Checked as the upstream will see it: an escaped dot is a dot.
         let decoded = decode(path)?;
         if decoded.iter().any(u8::is_ascii_control) {
-            return Err(BadPath::BadCharacter);
+            return Err(BadPath::ControlCharacter);
         }
         if path.contains("//")
             || first_segment(path).contains('@')
@@ -85,6 +90,14 @@ fn first_segment(path: &str) -> &str {
 
 /// Escapes within escapes: proxies before an upstream may each decode once.
 const MOST_DECODINGS: usize = 4;
+
+/// Whether a segment of a path is `.` or `..`, also an encoded one: what it stands for depends on who resolves it. A
+/// query and a fragment don't count.
+#[must_use]
+pub fn has_dot_segments(path: &str) -> bool {
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    climbs(percent_decode_str(path).collect())
+}
 
 /// Whether a segment is `.` or `..`, as any upstream may read it: Java servers leave out what stands behind its `;`,
 /// and some decode what is decoded.
@@ -168,11 +181,24 @@ mod tests {
         {
             assert_eq!(UpstreamPath::parse(text), Err(BadPath::NamesHost), "{text}");
         }
-        for text in ["/a b", "/a\r\nb", "/a%00", "/a#b", "/ä", "/{a}", "/a|b", "/a?b=c d", "/a?b=\"", "/a?ä"] {
+        for text in ["/a b", "/a#b", "/ä", "/{a}", "/a|b", "/a?b=c d", "/a?b=\"", "/a?ä"] {
             assert_eq!(UpstreamPath::parse(text), Err(BadPath::BadCharacter), "{text}");
+        }
+        for text in ["/a\r\nb", "/a?b\n", "/a%00", "/a%0d%0ab", "/%7F"] {
+            assert_eq!(UpstreamPath::parse(text), Err(BadPath::ControlCharacter), "{text}");
         }
         for text in ["/%", "/%2", "/%zz"] {
             assert_eq!(UpstreamPath::parse(text), Err(BadPath::BadEscape), "{text}");
+        }
+    }
+
+    #[test]
+    fn dot_segments_are_found_in_any_path() {
+        for path in ["/a/../b", "/a/.", "../b", "/%2e/b", "/a%2f..%2fb", "/..;/b", "/%zz/.."] {
+            assert!(has_dot_segments(path), "{path}");
+        }
+        for path in ["", "/", "/a/...", "/a/b.c", "/.well-known/x", "/a?b=/../c", "/a#/../b", "/%zz", "/%ff"] {
+            assert!(!has_dot_segments(path), "{path}");
         }
     }
 }

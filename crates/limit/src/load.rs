@@ -15,6 +15,7 @@ use dripfeed_job::{expected, unique_members};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_path_to_error::Segment;
+use serde_saphyr::UserMessageFormatter;
 use thiserror::Error;
 
 use crate::kinds;
@@ -74,13 +75,13 @@ pub fn yaml(text: &str) -> Result<Policies, LoadError> {
 /// # Errors
 /// When it isn't YAML.
 pub fn parse_yaml(text: &str) -> Result<Json, LoadError> {
-    serde_saphyr::from_str(text).map_err(|error| whole(&in_a_line(&error.to_string())))
+    let said = |error: serde_saphyr::Error| error.render_with_formatter(&UserMessageFormatter);
+    serde_saphyr::from_str(text).map_err(|error| whole(&in_a_line(&said(error))))
 }
 
-/// The reader's message without the lines of the document, which may have secrets, and without a hint for programmers.
+/// The reader's message without the lines of the document, which may have secrets.
 fn in_a_line(message: &str) -> &str {
-    let line = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    line.split_once(", set DuplicateKeyPolicy").map_or(line, |(said, _)| said)
+    message.lines().next().unwrap_or_default().trim_start_matches("error: ")
 }
 
 /// Reads a TOML document.

@@ -23,6 +23,8 @@ mod oracle;
 mod outage;
 /// The loads and examples of published limiters.
 mod published;
+/// Refusals that are remembered.
+mod refusals;
 /// Rules of services, registered at run time.
 mod registry;
 /// Each rule's arithmetic, by example.

@@ -101,8 +101,10 @@ async fn a_policy_can_bound_the_backlog_below_the_capacity() {
         { "id": "short", "match": { "methods": ["PUT"] }, "tiers": [{ "kind": "backlog", "limit": 2 }] }
     ])));
     let put = || Submission { method: Some(Method::PUT), ..of("alice") };
-    for _ in 0..2 {
-        assert!(is_admitted(&judge(&bucket, put()).await));
+    for left in [1, 0] {
+        let judged = judge(&bucket, put()).await;
+        assert!(is_admitted(&judged));
+        assert_eq!(judged.limits.unwrap().policies[0].tiers[0].remaining, left, "itself counted");
     }
     let refused = judge(&bucket, put()).await;
     assert_eq!(refusal(&refused).reason, RefusalReason::CallerLimit);

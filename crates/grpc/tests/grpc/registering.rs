@@ -116,6 +116,8 @@ async fn a_check_has_the_same_input_and_result_as_over_http() {
     refused(client.should_forward_request(put("acme", "eu", "here", None)).await, Code::InvalidArgument);
     refused(client.should_forward_request(put("acme", "a\nb", "", None)).await, Code::InvalidArgument);
     refused(client.should_forward_request(put("acme", "", "", Some(1 << 53))).await, Code::InvalidArgument);
+    refused(client.should_forward_request(put("x/../acme", "", "", None)).await, Code::InvalidArgument);
+    refused(client.should_forward_request(put("%2e/acme", "", "", None)).await, Code::InvalidArgument);
     let unknown = ShouldForwardsRequestRequest { service: "mail".to_owned(), ..of_shop("") };
     refused(client.should_forward_request(unknown).await, Code::NotFound);
 }

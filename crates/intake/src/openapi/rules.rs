@@ -158,7 +158,9 @@ enum Mode {
     Off,
 }
 
-/// How intakes share a limit.
+/// How intakes share a limit. `strict`: each check asks Redis. `leased` (kinds `bucket` and `fixed`): an intake takes a
+/// share ahead; never more than the limit, and of a bucket at most 3/8 of the burst at once. `async`: an intake counts
+/// locally and synchronises every `sync`; in one burst each intake allows the whole limit.
 #[derive(ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Consistency {

@@ -139,7 +139,7 @@ impl<P: Permission> FromRequestParts<Intake> for ServiceAccess<P> {
         if !caller.may_use_service(name) {
             return Err(Problem::new(Code::Forbidden, "this key has no access to this service"));
         }
-        let service = name.parse().map_err(|_| Problem::unknown_service())?;
+        let service = name.parse().map_err(|error| Problem::impossible_service(&error))?;
         Ok(Self { caller, service, permission: PhantomData })
     }
 }

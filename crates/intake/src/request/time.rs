@@ -1,5 +1,6 @@
 //! Times in the API: RFC 3339 with milliseconds.
 
+use dripfeed_job::time;
 use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -12,8 +13,7 @@ pub(crate) fn show(ms: u64) -> String {
 
 /// Milliseconds since the epoch, or why the text is invalid.
 pub(crate) fn read(text: &str) -> Result<u64, String> {
-    let at: Timestamp =
-        text.parse().map_err(|_| "not a time: use RFC 3339, such as 2030-01-01T12:00:00Z".to_owned())?;
+    let at = time::parse(text).map_err(|_| "not a time: use RFC 3339, such as 2030-01-01T12:00:00Z".to_owned())?;
     // Nothing in Redis is older than the epoch.
     Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
 }
@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn an_invalid_time_is_refused() {
-        for text in ["", "now", "2023-11-14", "1700000000"] {
+        for text in ["", "now", "2023-11-14", "1700000000", "2023-11-14T23:13:20+25:00", "2023-11-14T23:13:20+01:00:30"]
+        {
             assert!(read(text).is_err(), "{text:?}");
         }
     }

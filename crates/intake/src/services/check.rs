@@ -78,7 +78,8 @@ fn answer(decision: &Decision, settings: &IntakeSettings) -> Response {
 pub(crate) struct Check {
     #[serde(default)]
     method: String,
-    /// With or without the query, which is ignored.
+    /// With or without the query, which is ignored. A path with the segments `.` or `..`, also percent-encoded, is
+    /// refused with 422: resolve it first.
     #[serde(default)]
     path: String,
     /// By name; only those that rate limits use as keys are needed.
@@ -101,7 +102,7 @@ impl Check {
         if self.cost.is_some_and(|cost| cost >= EXACT) {
             return Err(Problem::bad_member("cost", "use a whole number below 2^53"));
         }
-        Ok(Request {
+        let request = Request {
             method: &self.method,
             path: &self.path,
             headers: Some(headers),
@@ -110,7 +111,9 @@ impl Check {
             ip: self.ip,
             body: None,
             cost: self.cost,
-        })
+        };
+        request.check_path().map_err(|error| Problem::bad_member("path", &error.to_string()))?;
+        Ok(request)
     }
 
     /// Each policy reads, and hashes, what it has as a key: no more than the head of a request that is proxied.

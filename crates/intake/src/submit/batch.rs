@@ -1,6 +1,7 @@
 //! `POST …/jobs/batch`: submits many jobs in one request; each is accepted or refused independently.
 
 pub(crate) mod item;
+mod legible;
 mod schema;
 mod split;
 
@@ -36,7 +37,8 @@ use crate::submit::ratelimit_fields::of_judgement;
 use crate::submit::span::SubmissionSpan;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
-/// each item is accepted or refused independently.
+/// each item is accepted or refused independently. Numbers of any size are passed on unchanged; an item nested more
+/// than 127 deep, or with half of a surrogate pair, is refused.
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/jobs/batch", tag = "jobs", params(parameters::Bucket),
     operation_id = "submit_batch",

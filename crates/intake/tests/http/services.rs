@@ -80,6 +80,32 @@ async fn published_service_levels_are_accepted_as_rules() {
 }
 
 #[tokio::test]
+async fn a_path_with_dot_segments_is_refused_before_it_escapes_a_rule() {
+    let harness = Harness::start().await;
+    let tier = json!({ "kind": "fixed", "limit": 2, "period": "1h", "align": "first" });
+    let secret = json!({ "id": "secret", "match": { "path": "/v1/secret" }, "tiers": [tier] });
+    put(&harness, &json!({ "policies": [secret] })).await;
+    for path in ["/v1/x/../secret", "/v1/./secret", "/v1/%2e/secret", "/v1/x/%2E./secret?a", "/v1/x%2f..%2fsecret"] {
+        let asked = json!({ "path": path }).to_string();
+        let problem = harness.ask("POST /v1/services/shop/check", &[], asked).await.refuses(422, "bad_member");
+        assert_eq!(problem["member"], "path", "{path}");
+    }
+    for path in ["//v1/secret", "/v1/%73ecret?back=/../x"] {
+        assert_eq!(check(&harness, json!({ "path": path })).await.json()["policies"][0]["id"], "secret", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_name_no_service_says_which_names_can() {
+    let harness = Harness::start().await;
+    for call in ["PUT /v1/services/a%2Fb/rules", "GET /v1/services/a%2Fb/rules", "POST /v1/services/-a/check"] {
+        let problem = harness.ask(call, &[], "{}").await.refuses(404, "unknown_service");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("is not a valid service name: use 1 to 64 of"), "{detail}");
+    }
+}
+
+#[tokio::test]
 async fn rules_are_accepted_as_a_whole_or_not_at_all() {
     let harness = Harness::start().await;
     put(&harness, &limit(2)).await;

@@ -40,6 +40,8 @@ pub enum BadRate {
     Zero(String),
     #[error("`{0}` is out of range: at most one call a microsecond, and periods of at most 366 days")]
     OutOfRange(String),
+    #[error("`{0}` is too fine: use periods of whole microseconds")]
+    Fine(String),
 }
 
 impl Rate {
@@ -49,6 +51,9 @@ impl Rate {
     /// When one of them is zero, or both are too large to be counted exactly.
     pub fn new(limit: u64, period: Duration) -> Result<Self, BadRate> {
         let shown = || format!("{limit}/{}", duration::show(period));
+        if !period.subsec_nanos().is_multiple_of(1_000) {
+            return Err(BadRate::Fine(shown()));
+        }
         let period_us = u64::try_from(period.as_micros()).map_err(|_| BadRate::OutOfRange(shown()))?;
         if limit == 0 || period_us == 0 {
             return Err(BadRate::Zero(shown()));

@@ -19,7 +19,7 @@ pub struct Decision {
     pub allowed: bool,
     /// Until it would pass: the longest over the enforced tiers that refuse.
     pub wait: Wait,
-    /// Of those that were asked: a refusal that was known already is reported without asking the others.
+    /// Of those that were asked: a refusal that was known already is reported without asking the shadows.
     pub policies: Vec<PolicyVerdict>,
     /// What can be returned.
     pub(crate) charges: Vec<Charge>,

@@ -3,7 +3,10 @@
 if code == BACKLOG then
   local rule
   rule = {
-    charge = function() end,
+    -- The request is one job in the queue, whatever it costs: the queue is as long as it was before that.
+    charge = function(tier)
+      tier.length = tier.length + 1
+    end,
 
     tier = function(text, at)
       local limit

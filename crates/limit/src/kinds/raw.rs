@@ -68,7 +68,12 @@ impl Raw {
 }
 
 pub(super) fn time(text: &str) -> Parsed<Duration> {
-    text_error(duration::parse(text))
+    let time: Duration = text_error(duration::parse(text))?;
+    // Cut off, it would be another limit than the one that was written.
+    if !time.subsec_nanos().is_multiple_of(1_000) {
+        return Err(format!("`{text}` is too fine: use whole microseconds"));
+    }
+    Ok(time)
 }
 
 pub(super) fn text_error<T, E: ToString>(result: Result<T, E>) -> Parsed<T> {

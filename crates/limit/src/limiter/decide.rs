@@ -20,6 +20,8 @@ pub(crate) struct PendingDecision<'l> {
     /// The id of the leases it takes.
     lease: u64,
     judged: Vec<JudgedScope>,
+    /// When Redis was asked, and when its reply was there.
+    asked: Option<(Instant, Instant)>,
 }
 
 struct JudgedScope {
@@ -39,7 +41,7 @@ struct PendingScope {
 
 impl<'l> PendingDecision<'l> {
     pub(crate) fn new(state: &'l LimiterState, plan: &Plan) -> Self {
-        Self { state, lease: plan.id(), judged: Vec::new() }
+        Self { state, lease: plan.id(), judged: Vec::new(), asked: None }
     }
 
     pub(crate) async fn run(mut self, plan: Plan) -> Result<PlacedDecision, LimitError> {
@@ -105,11 +107,11 @@ impl<'l> PendingDecision<'l> {
     }
 
     fn learn(&mut self, pending: Vec<PendingScope>, answer: DecideReply, sent: Instant) {
+        self.asked = Some((sent, Instant::now()));
         for (PendingScope { at, scope, account }, verdict) in pending.into_iter().zip(answer.verdicts) {
             if let Some(mut account) = account {
                 account.stock_up(&scope, &verdict, sent, answer.now_us);
             }
-            self.state.refusals.remember(&scope, &verdict, sent);
             self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Store });
         }
     }
@@ -142,6 +144,7 @@ impl<'l> PendingDecision<'l> {
             self.undo().await;
         }
         answered?;
+        self.remember();
         self.judged.sort_by_key(|judged| judged.at);
         let told = self.judged.iter().map(|judged| PolicyVerdict::of(&judged.scope, judged.verdict.clone())).collect();
         let mut decision = Decision::of(told);
@@ -152,6 +155,15 @@ impl<'l> PendingDecision<'l> {
             decision.charges = charged.map(charge).collect();
         }
         Ok(PlacedDecision { decision, places })
+    }
+
+    /// Remembers a refusal: all of it, since the longest wait may be that of any scope.
+    fn remember(&self) {
+        if let (true, Some((asked, answered))) = (self.is_refused(), self.asked) {
+            for judged in self.judged.iter().filter(|judged| judged.place != ChargedIn::Outage) {
+                self.state.refusals.remember(&judged.scope, &judged.verdict, asked, answered);
+            }
+        }
     }
 
     /// Redis charges nothing when it refuses, but this replica doesn't know before.

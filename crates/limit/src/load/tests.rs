@@ -232,6 +232,16 @@ policies:
 }
 
 #[test]
+fn a_period_is_whole_microseconds() {
+    for period in ["1500.5us", "1ns", "0.0000001s"] {
+        let reported = faults(yaml(&format!("policies: [{{ id: a, tiers: [{{ kind: gate, period: {period} }}] }}]")));
+        assert!(reported[0].contains("whole microseconds"), "{reported:?}");
+    }
+    assert!(yaml("policies: [{ id: a, tiers: [{ kind: gate, period: 1500us }] }]").is_ok());
+    assert!(yaml("policies: [{ id: a, tiers: [{ kind: gate, period: 1.5ms }] }]").is_ok());
+}
+
+#[test]
 fn a_document_is_one_list_with_each_id_once() {
     let twice =
         "policies: [{ id: a, tiers: [{ kind: bucket, rate: 1/s }] }, { id: a, tiers: [{ kind: bucket, rate: 1/s }] }]";
@@ -240,8 +250,10 @@ fn a_document_is_one_list_with_each_id_once() {
         assert_eq!(faults(yaml(text)).len(), 1, "{text}");
     }
     assert_eq!(faults(yaml("policies: [")), ["line 1 column 11: unclosed bracket '['"]);
-    let twice = "line 2 column 1: duplicate mapping key: policies";
+    let twice = "line 2 column 1: duplicate mapping key: policies not allowed here";
     assert_eq!(faults(yaml("policies: []\npolicies: []\n")), [twice]);
+    let two = "line 3 column 1: only single YAML document expected but multiple found";
+    assert_eq!(faults(yaml("policies: []\n---\npolicies: []\n")), [two]);
     assert!(faults(toml("policies = [")).join("\n").contains("line 1"));
     assert!(faults(json("{\"policies\":[}")).join("\n").contains("line 1"));
     assert!(yaml("policies: []").unwrap().is_empty());

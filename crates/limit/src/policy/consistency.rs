@@ -9,11 +9,13 @@ pub enum Consistency {
     #[default]
     Strict,
     /// A replica takes a share ahead and spends it on its own. Never over the limit; what a replica holds and doesn't
-    /// spend is missing elsewhere for a while.
+    /// spend is missing elsewhere for a while. Of a bucket at most 3/8 of the burst pass at once, with any number of
+    /// replicas: calls that were taken ahead and are spent later come on top.
     Leased,
     /// A replica counts on its own and reports Redis every `sync`, when it also learns what the others counted. What
     /// they let through is reported within one `sync` and learned within another, so a limit of a window can be passed:
     /// by at most what replicas let through in two `sync`s after it is used up, and by at most (replicas − 1) · limit.
+    /// In one burst each replica lets a whole limit, or burst, through, and a gate one call for each.
     Async { sync: Duration },
 }
 

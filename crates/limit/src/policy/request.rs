@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
+use dripfeed_job::path::has_dot_segments;
 use http::HeaderMap;
 use serde_json::Value as Json;
+use thiserror::Error;
 
 /// A request to decide on. None: unknown, which is a separate value in scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     pub method: &'a str,
-    /// With or without the query, which is ignored.
+    /// With or without the query, which is ignored. See [`Request::check_path`] for a path that somebody sent.
     pub path: &'a str,
     pub headers: Option<&'a HeaderMap>,
     pub caller: Option<&'a str>,
@@ -21,9 +23,22 @@ pub struct Request<'a> {
     pub cost: Option<u64>,
 }
 
+/// A path whose endpoint depends on who resolves it.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the segments `.` and `..`, also encoded, are not allowed: send the path that the service would resolve it to")]
+pub struct DotSegments;
+
 impl<'a> Request<'a> {
     pub fn new(method: &'a str, path: &'a str) -> Self {
         Self { method, path, ..Self::default() }
+    }
+
+    /// Templates compare segments and resolve nothing: `/v1/x/../secret` would escape the policies of `/v1/secret`.
+    ///
+    /// # Errors
+    /// For a path with dot segments.
+    pub fn check_path(&self) -> Result<(), DotSegments> {
+        if has_dot_segments(self.path) { Err(DotSegments) } else { Ok(()) }
     }
 
     /// The value of a header; the first, when there are several, and only if it is text.

@@ -15,11 +15,13 @@ use crate::policy::tier::TierKind;
 const LONGEST: Duration = Duration::from_secs(1);
 const MOST: u64 = 100_000;
 
+/// What a refused decision said of one scope. Scopes that passed are kept too: the longest wait is known only if the
+/// verdicts of all scopes are.
 #[derive(Clone, Debug)]
-struct CachedRefusal {
+struct CachedVerdict {
     cost: u64,
     fingerprint: u32,
-    /// Counted from when Redis was asked: it decided later, so the refusal isn't kept for too long.
+    /// Counted from when Redis was asked: it decided later, so the verdict isn't kept for too long.
     until: Instant,
     /// When its reply was there: it decided before, so who waits for what is left of the wait since then isn't early.
     answered: Instant,
@@ -27,41 +29,40 @@ struct CachedRefusal {
 }
 
 #[derive(Debug)]
-pub(crate) struct RefusalCache(Cache<String, CachedRefusal>);
+pub(crate) struct RefusalCache(Cache<String, CachedVerdict>);
 
 impl RefusalCache {
     pub(crate) fn new() -> Self {
         Self(Cache::builder().max_capacity(MOST).time_to_live(LONGEST).build())
     }
 
-    /// Remembers why a request was refused, where nobody else can change that before the time that was reported.
-    pub(crate) fn remember(&self, scope: &Scope, verdict: &ScopeVerdict, asked: Instant) {
+    /// Remembers what was decided on one scope of a refused request; not a refusal that others may end before its time.
+    pub(crate) fn remember(&self, scope: &Scope, verdict: &ScopeVerdict, asked: Instant, answered: Instant) {
         let policy = &scope.policy;
-        let settled = !policy.is_shadow() && !policy.tiers().iter().any(|tier| may_change(tier.kind()));
-        if let (true, false, Wait::After(wait)) = (settled, verdict.passed, verdict.wait()) {
-            let refusal = CachedRefusal {
-                cost: scope.cost,
-                fingerprint: policy.fingerprint(),
-                until: asked + wait.min(LONGEST),
-                answered: Instant::now(),
-                verdict: verdict.clone(),
-            };
-            self.0.insert(scope.key.clone(), refusal);
+        if policy.is_shadow() {
+            return;
         }
+        let keep = match verdict.wait() {
+            Wait::After(_) if policy.tiers().iter().any(|tier| may_change(tier.kind())) => return self.forget(scope),
+            Wait::After(wait) => wait.min(LONGEST),
+            Wait::Ready | Wait::Never => LONGEST,
+        };
+        let (cost, fingerprint) = (scope.cost, policy.fingerprint());
+        let cached = CachedVerdict { cost, fingerprint, until: asked + keep, answered, verdict: verdict.clone() };
+        self.0.insert(scope.key.clone(), cached);
     }
 
-    /// The refusal of a request that costs at least what was refused.
+    /// The refusal of a request, if what every enforced policy says of it is known.
     pub(crate) fn find(&self, plan: &Plan) -> Option<PlacedDecision> {
         let now = Instant::now();
-        plan.scopes().iter().enumerate().find_map(|(at, scope)| {
-            let refusal = self.0.get(&scope.key)?;
-            let holds = refusal.fingerprint == scope.policy.fingerprint()
-                && !scope.policy.is_shadow()
-                && scope.cost >= refusal.cost
-                && now < refusal.until;
-            let decision = || Decision::of(vec![PolicyVerdict::of(scope, refusal.later(scope, now))]);
-            holds.then(|| PlacedDecision { decision: decision(), places: vec![at] })
-        })
+        let (mut places, mut verdicts, mut refused) = (Vec::new(), Vec::new(), false);
+        for (at, scope) in plan.scopes().iter().enumerate().filter(|(_, scope)| !scope.policy.is_shadow()) {
+            let cached = self.0.get(&scope.key).filter(|cached| cached.is_about(scope, now))?;
+            refused |= !cached.verdict.passed;
+            verdicts.push(PolicyVerdict::of(scope, cached.later(now)));
+            places.push(at);
+        }
+        refused.then(|| PlacedDecision { decision: Decision::of(verdicts), places })
     }
 
     pub(crate) fn forget(&self, scope: &Scope) {
@@ -73,16 +74,19 @@ impl RefusalCache {
     }
 }
 
-impl CachedRefusal {
-    fn later(&self, scope: &Scope, now: Instant) -> ScopeVerdict {
+impl CachedVerdict {
+    /// A costlier request waits longer, or forever, and a cheaper one may pass.
+    fn is_about(&self, scope: &Scope, now: Instant) -> bool {
+        self.cost == scope.cost && self.fingerprint == scope.policy.fingerprint() && now < self.until
+    }
+
+    fn later(&self, now: Instant) -> ScopeVerdict {
         let passed = now.saturating_duration_since(self.answered);
         let us = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);
-        let tiers = self.verdict.tiers.iter().zip(scope.policy.tiers_in_store()).map(|((wait, left), tier)| {
-            let never = scope.cost > tier.most();
-            let wait = if never { Wait::Never } else { wait.less(passed) };
-            (wait, Remaining { calls: left.calls, resets: left.resets.saturating_sub(us) })
+        let tiers = self.verdict.tiers.iter().map(|(wait, left)| {
+            (wait.less(passed), Remaining { calls: left.calls, resets: left.resets.saturating_sub(us) })
         });
-        ScopeVerdict { passed: false, taken: 0, tiers: tiers.collect() }
+        ScopeVerdict { passed: self.verdict.passed, taken: 0, tiers: tiers.collect() }
     }
 }
 

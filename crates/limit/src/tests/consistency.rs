@@ -77,6 +77,18 @@ async fn leased_a_bucket_stays_within_its_burst_and_rate() {
 }
 
 #[tokio::test]
+async fn leased_a_bucket_admits_three_eighths_of_its_burst_at_once() {
+    let bench = Bench::new().await;
+    let slow = leased(vec![Tier::bucket(100, seconds(24 * 3_600), 100).unwrap()]);
+    let [one, other] = replicas(&bench, 2, &slow).await.try_into().unwrap();
+    let mut allowed = 0;
+    for _ in 0..100 {
+        allowed += ask(&one, "acme", 1).await + ask(&other, "acme", 1).await;
+    }
+    assert_eq!(allowed, 37);
+}
+
+#[tokio::test]
 async fn leased_what_was_not_spent_is_given_back() {
     let bench = Bench::new().await;
     let settings = leased(vec![long(1_000)]);
@@ -176,6 +188,19 @@ async fn async_replicas_see_each_other_after_a_sync_and_overshoot_is_bounded() {
     }
     assert!(allowed >= 90 && allowed <= 90 + 2 * most_in_a_sync, "{allowed}");
     assert_eq!(join_all(replicas.iter().map(|limiter| ask(limiter, "acme", 5))).await, [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn async_each_replica_lets_one_limit_through_until_it_learns_of_the_others() {
+    let bench = Bench::new().await;
+    for (id, tier, limit) in [
+        ("bucket", Tier::bucket(100, seconds(24 * 3_600), 100).unwrap(), 100),
+        ("gate", Tier::gate(seconds(24 * 3_600)).unwrap(), 1),
+    ] {
+        let settings = PolicySettings { id: id.parse().unwrap(), ..counted(vec![tier], seconds(60)) };
+        let [one, other] = replicas(&bench, 2, &settings).await.try_into().unwrap();
+        assert_eq!([ask(&one, "acme", 150).await, ask(&other, "acme", 150).await], [limit, limit], "{id}");
+    }
 }
 
 #[tokio::test]

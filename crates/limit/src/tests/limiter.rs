@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::load;
@@ -49,41 +47,6 @@ async fn what_no_policy_is_about_passes_without_asking() {
     let limiter = bench.patient_limiter(vec![off]).await;
     assert_eq!(passed(&limiter, &call("acme"), 5).await, 5);
     assert_eq!(bench.script_calls().await, 0);
-}
-
-#[tokio::test]
-async fn a_refusal_is_remembered_until_it_is_over() {
-    let bench = Bench::new().await;
-    let limiter =
-        bench.patient_limiter(vec![settings("a", vec![Tier::gate(Duration::from_millis(300)).unwrap()])]).await;
-    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
-    let first = limiter.decide(&call("acme")).await.unwrap();
-    let before = bench.script_calls().await;
-    let again = limiter.decide(&call("acme")).await.unwrap();
-    assert_eq!(bench.script_calls().await, before, "no call of Redis for what is known");
-    assert!(!again.allowed && again.retry_after() < first.retry_after());
-    // A cheaper one isn't known to be refused.
-    let peek = Request { cost: Some(0), ..call("acme") };
-    assert!(limiter.decide(&peek).await.unwrap().allowed);
-    assert_eq!(bench.script_calls().await, before + 1);
-    tokio::time::sleep(again.retry_after().unwrap()).await;
-    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
-}
-
-#[tokio::test]
-async fn who_waits_as_long_as_a_remembered_refusal_says_passes_also_when_redis_was_slow() {
-    let bench = Bench::new().await;
-    let gate = Tier::gate(Duration::from_secs(1)).unwrap();
-    let limiter = bench.patient_limiter(vec![settings("a", vec![gate])]).await;
-    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
-    let mut pause = redis::cmd("CLIENT");
-    bench.store.command::<()>(pause.arg("PAUSE").arg(300)).await.unwrap();
-    assert!(!limiter.decide(&call("acme")).await.unwrap().allowed);
-    let before = bench.script_calls().await;
-    let remembered = limiter.decide(&call("acme")).await.unwrap();
-    assert_eq!(bench.script_calls().await, before, "it is remembered");
-    tokio::time::sleep(remembered.retry_after().unwrap()).await;
-    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
 }
 
 #[tokio::test]

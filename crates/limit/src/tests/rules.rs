@@ -140,6 +140,9 @@ async fn a_backlog_refuses_by_the_length_of_a_queue() {
     let policy = Policy::new(settings("backlog", vec![Tier::backlog(3).unwrap()])).unwrap();
     // The queue of the test is empty.
     let decision = bench.decide(NOON, &plan_of(std::slice::from_ref(&policy), 3)).await;
-    assert_eq!((decision.allowed, decision.policies[0].tiers[0].remaining), (true, 3));
+    let after_it = |decision: &crate::Decision| (decision.allowed, decision.policies[0].tiers[0].remaining);
+    assert_eq!(after_it(&decision), (true, 2), "it is one job in the queue, whatever it costs");
+    let peek = bench.decide(NOON, &plan_of(std::slice::from_ref(&policy), 0)).await;
+    assert_eq!(after_it(&peek), (true, 3));
     assert_eq!(bench.decide(NOON, &plan_of(&[policy], 4)).await.wait, Wait::Never);
 }

@@ -31,7 +31,7 @@ pub enum UpstreamFault {
     Credentials,
     #[error("the URL has a fragment, which is never sent: remove `#` and what follows")]
     Fragment,
-    #[error("the host {0} has a private address, and `allow_private` is false: use a public address")]
+    #[error("the host {0} has a private address: use a public one, or `allow_private = true` in a configuration file")]
     Private(IpAddr),
     #[error("the method {0} is not supported: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")]
     Method(Method),

@@ -83,8 +83,8 @@ fn all_that_is_wrong_is_reported_together() {
         "the method TRACE",
         "`timeout` is zero",
         "`connect_timeout` is zero",
-        "headers: `Host` is a connection header",
-        "headers: `a b` is not a valid header name",
+        "`Host` is a connection header",
+        "`a b` is not a valid header name",
     ];
     assert_eq!(bad.lines().count(), begins.len(), "{bad}");
     assert!(bad.lines().zip(begins).all(|(line, begin)| line.starts_with(begin)), "{bad}");

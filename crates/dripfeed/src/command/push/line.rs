@@ -20,7 +20,8 @@ impl<'a> JobLine<'a> {
     /// # Errors
     /// What is wrong with the line.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
-        // A raw value would take what no intake does, such as half a surrogate pair, which refuses a whole batch.
+        // A raw value would take what not every intake does: 0.1.0 refuses a whole batch for a number that
+        // is too large, or half of a surrogate pair.
         serde_json::from_str::<Json>(text).map_err(|error| format!("is not valid JSON: {}", in_line(&error)))?;
         let mut members: BTreeMap<String, &RawValue> =
             serde_json::from_str(text).map_err(|_| "is not a JSON object")?;

@@ -1,10 +1,9 @@
-//! Splits a batch into items after parsing all of it, so that no item is stored if another one can't be parsed.
+//! Splits a batch into the texts of its items, so that no item is stored if the batch as a whole isn't JSON.
 
-use std::cell::Cell;
 use std::fmt;
 
 use http::{HeaderMap, header};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::problem::{Code, FaultPlace, Problem};
@@ -53,13 +52,14 @@ fn too_many(most: usize) -> Problem {
 }
 
 fn of_array(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
-    let item = Cell::new(0);
+    let mut items = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(body);
-    Array { item: &item, most }.deserialize(&mut json).and_then(|()| json.end()).map_err(|error| {
-        if item.get() > most { too_many(most) } else { bad(&error, Some(item.get()), error.line()) }
-    })?;
-    let texts: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| bad(&error, None, error.line()))?;
-    Ok(texts.into_iter().map(RawValue::get).collect())
+    let read = Array { items: &mut items, most }.deserialize(&mut json).and_then(|()| json.end());
+    match read {
+        Ok(()) => Ok(items),
+        Err(_) if items.len() > most => Err(too_many(most)),
+        Err(error) => Err(bad(&error, Some(items.len()), error.line())),
+    }
 }
 
 fn of_lines(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
@@ -71,9 +71,7 @@ fn of_lines(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
         if items.len() == most {
             return Err(too_many(most));
         }
-        let mut json = serde_json::Deserializer::from_slice(text);
-        let read = WellFormed.deserialize(&mut json).and_then(|()| json.end());
-        read.map_err(|error| bad(&error, Some(items.len()), line))?;
+        serde_json::from_slice::<&RawValue>(text).map_err(|error| bad(&error, Some(items.len()), line))?;
         let not_utf8 = |_| Problem::new(Code::BadBatch, "the line is not UTF-8");
         items.push(std::str::from_utf8(text).map_err(not_utf8)?);
     }
@@ -85,13 +83,13 @@ fn bad(error: &serde_json::Error, item: Option<usize>, line: usize) -> Problem {
     Problem::new(Code::BadBatch, without_place(error)).at(place)
 }
 
-/// Checks the items of an array and tracks the position.
-struct Array<'a> {
-    item: &'a Cell<usize>,
+/// Collects the texts of the items, up to the first one too many: an error doesn't lose the place.
+struct Array<'a, 'de> {
+    items: &'a mut Vec<&'de str>,
     most: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Array<'_> {
+impl<'de> DeserializeSeed<'de> for Array<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -99,7 +97,7 @@ impl<'de> DeserializeSeed<'de> for Array<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Array<'_> {
+impl<'de> Visitor<'de> for Array<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,66 +105,11 @@ impl<'de> Visitor<'de> for Array<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(WellFormed)?.is_some() {
-            self.item.set(self.item.get() + 1);
-            if self.item.get() > self.most {
+        while let Some(item) = items.next_element::<&RawValue>()? {
+            self.items.push(item.get());
+            if self.items.len() > self.most {
                 return Err(serde::de::Error::custom("too many items"));
             }
-        }
-        Ok(())
-    }
-}
-
-/// Checks any JSON value. A raw value alone would accept a lone surrogate or unlimited nesting.
-struct WellFormed;
-
-impl<'de> DeserializeSeed<'de> for WellFormed {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for WellFormed {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        while elements.next_element_seed(Self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        while members.next_key_seed(Self)?.is_some() {
-            members.next_value_seed(Self)?;
         }
         Ok(())
     }

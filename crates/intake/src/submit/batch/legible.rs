@@ -1,0 +1,89 @@
+//! What few readers can parse, although it is JSON: deep nesting, and half of a pair of surrogates.
+//!
+//! Items are split without parsing numbers or strings, so that a number of any size goes on as it was sent.
+
+/// As deep as the usual parsers go, the item included.
+const DEEPEST: usize = 127;
+
+/// Why an item is refused, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Illegible {
+    pub(super) reason: &'static str,
+    /// Counted from 1, in bytes.
+    pub(super) column: usize,
+}
+
+/// `text` is one JSON value, by its grammar.
+pub(super) fn check(text: &str) -> Result<(), Illegible> {
+    let (bytes, mut at, mut depth) = (text.as_bytes(), 0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = end_of_string(bytes, at)?,
+            b'[' | b'{' if depth == DEEPEST => {
+                return Err(Illegible { reason: "nested more than 127 deep", column: at + 1 });
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// The place of the closing quote of a string that begins at `begin`.
+fn end_of_string(bytes: &[u8], begin: usize) -> Result<usize, Illegible> {
+    let lone = |at| Illegible { reason: "an escaped surrogate without the other half of its pair", column: at + 1 };
+    let mut at = begin + 1;
+    loop {
+        match bytes.get(at) {
+            None | Some(b'"') => return Ok(at),
+            Some(b'\\') => match escaped(bytes, at) {
+                Some(0xD800..=0xDBFF) => match escaped(bytes, at + 6) {
+                    Some(0xDC00..=0xDFFF) => at += 12,
+                    _ => return Err(lone(at)),
+                },
+                Some(0xDC00..=0xDFFF) => return Err(lone(at)),
+                _ => at += 2,
+            },
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// The UTF-16 unit of a `\uXXXX` at this place.
+fn escaped(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_and_any_character_is_legible() {
+        for text in
+            ["1e400", "-12345678901234567890123", r#""\ud83d\ude00""#, r#""\\ud800""#, r#""\"\\""#, "\"é\"", "{}"]
+        {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
+        // Brackets within a string nest nothing.
+        assert_eq!(check(&format!("\"{}\"", "[".repeat(200))), Ok(()));
+        assert_eq!(check(&"[],".repeat(200)), Ok(()));
+    }
+
+    #[test]
+    fn half_of_a_pair_is_found_with_its_place() {
+        for text in [r#"["\ud800"]"#, r#"["\udc00"]"#, r#"["\ud800\ud800"]"#, r#"["\ud800\n"]"#, r#"["\uD83Dx"]"#] {
+            assert_eq!(check(text).map_err(|found| found.column), Err(3), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_limited() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(check(&nested(DEEPEST)), Ok(()));
+        assert_eq!(check(&nested(DEEPEST + 1)).map_err(|found| found.column), Err(DEEPEST + 1));
+    }
+}

@@ -1,0 +1,53 @@
+//! Times in text form, with their offset: `2030-01-01T12:00:00Z`.
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("`{0}` is not a time: use RFC 3339, such as 2030-01-01T12:00:00Z")]
+pub struct BadTime(String);
+
+/// Reads a time with its offset from UTC.
+///
+/// # Errors
+/// For text in another form, and for a time that doesn't exist.
+pub fn parse(text: &str) -> Result<Timestamp, BadTime> {
+    let read = if has_offset(text) { text.parse().ok() } else { None };
+    read.ok_or_else(|| BadTime(text.chars().take(48).collect()))
+}
+
+/// `Z`, or hours of a day and minutes. `Timestamp` also reads offsets of 25 hours or with seconds, and names of zones.
+fn has_offset(text: &str) -> bool {
+    if text.ends_with(['Z', 'z']) {
+        return true;
+    }
+    let Some((_, offset)) = text.rsplit_once(['+', '-']) else { return false };
+    let digits: String = offset.chars().filter(|c| *c != ':').collect();
+    let is_below = |at, most: u8| digits.get(at..at + 2).is_some_and(|two| two.parse().is_ok_and(|two: u8| two < most));
+    match offset.len() {
+        2 => is_below(0, 24),
+        4 | 5 => digits.len() == 4 && is_below(0, 24) && is_below(2, 60),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_an_offset_of_less_than_a_day() {
+        for text in
+            ["1970-01-01T01:00:00+01:00", "1970-01-01 00:00Z", "1970-01-01T01:00:00.0+0100", "1970-01-01t01:00:00+01"]
+        {
+            assert_eq!(parse(text), Ok(Timestamp::UNIX_EPOCH), "{text}");
+        }
+        assert!(parse("1970-01-01T00:00:00-23:59").is_ok());
+        for text in ["", "1970-01-01", "1970-01-01T00:00:00", "1970-01-32T00:00:00Z", "1970-01-01T00:00:00Z[UTC]"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        for offset in ["+25:00", "-24:00", "+01:60", "+01:00:30", "+1:00", "+", "+0:100", "+01:00[UTC]"] {
+            assert!(parse(&format!("1970-01-01T00:00:00{offset}")).is_err(), "{offset}");
+        }
+    }
+}
