@@ -52,6 +52,7 @@ pub struct ShouldForwardsRequestRequest {
     pub service: ::prost::alloc::string::String,
     #[prost(string, tag = "12")]
     pub method: ::prost::alloc::string::String,
+    /// Without the segments `.` and `..`, also percent-encoded: INVALID_ARGUMENT.
     #[prost(string, tag = "13")]
     pub path: ::prost::alloc::string::String,
     #[prost(map = "string, string", tag = "14")]
