@@ -161,22 +161,25 @@ impl Real {
     async fn admit(&mut self, offers: &[Offer]) -> StepResult {
         let submissions = offers.iter().map(submission).collect();
         let verdicts = self.bucket.admit_many(submissions).await;
+        let verdicts = offers.iter().zip(verdicts);
         StepResult::Admissions(
-            verdicts.into_iter().map(|verdict| self.verdict(verdict.expect("Redis answers"))).collect(),
+            verdicts.map(|(offer, verdict)| self.verdict(verdict.expect("Redis answers"), offer.delayed)).collect(),
         )
     }
 
-    fn verdict(&mut self, admission: Admission) -> Verdict {
+    /// `delayed`: by longer than it may live.
+    fn verdict(&mut self, admission: Admission, delayed: bool) -> Verdict {
         match admission {
             Admission::Admitted(Admitted { id, level, repeated: true, .. }) => {
                 Verdict::Repeated { job: self.number(id), level }
             }
             Admission::Admitted(Admitted { id, level, .. }) => Verdict::Admitted { job: self.number(id), level },
             Admission::Refused(Refused { reason, level, retry_after, .. }) => {
-                let waiting_helps = matches!(
-                    reason,
-                    RefusalReason::BucketFull | RefusalReason::ShareUsedUp | RefusalReason::DeadlineUnreachable
-                );
+                let waiting_helps = match reason {
+                    RefusalReason::BucketFull | RefusalReason::ShareUsedUp => true,
+                    RefusalReason::DeadlineUnreachable => !delayed,
+                    _ => false,
+                };
                 assert_eq!(retry_after.is_some(), waiting_helps, "when to come again after {reason:?}");
                 Verdict::Refused { reason, level }
             }
@@ -234,8 +237,8 @@ impl Real {
 
     async fn replay(&mut self, job: JobNumber) -> Result<StepResult, BucketError> {
         Ok(StepResult::Replay(match self.bucket.replay(self.jobs[job]).await? {
-            Replayed::As(admitted) => Some(self.verdict(Admission::Admitted(admitted))),
-            Replayed::Refused(refused) => Some(self.verdict(Admission::Refused(refused))),
+            Replayed::As(admitted) => Some(self.verdict(Admission::Admitted(admitted), false)),
+            Replayed::Refused(refused) => Some(self.verdict(Admission::Refused(refused), false)),
             Replayed::Unknown => None,
         }))
     }
