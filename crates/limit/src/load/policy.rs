@@ -81,6 +81,17 @@ enum RawOnStoreError {
 
 const DEFAULT_SYNC: Duration = Duration::from_secs(1);
 
+fn tiers_of(items: Vec<Json>, faults: &mut LoadFaults) -> Vec<Tier> {
+    let read = |(at, item)| {
+        tier(item).unwrap_or_else(|found| {
+            let place = format!("tiers[{at}]");
+            faults.extend(found.into_iter().map(|fault| LoadFault { place: join(&place, &fault.place), ..fault }));
+            Tier::unread()
+        })
+    };
+    items.into_iter().enumerate().map(read).collect()
+}
+
 /// What can't be read is a fault, and something in its place that is never used. None: nothing can be read.
 pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings> {
     let raw: Raw = members(item, faults)?;
@@ -101,16 +112,7 @@ pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings
     let key = key.map(|(at, part)| keep(faults, &format!("key[{at}]"), key_part(part)).unwrap_or(KeyPart::Caller));
     let key = key.collect();
     let cost = keep(faults, "cost", cost(raw.cost.as_ref()));
-    let tiers = raw.tiers.unwrap_or_else(|| vec![Json::Null]).into_iter().enumerate();
-    let tiers = tiers.map(|(at, item)| match item {
-        Json::Null => Tier::unread(),
-        item => tier(item).unwrap_or_else(|found| {
-            let place = format!("tiers[{at}]");
-            faults.extend(found.into_iter().map(|fault| LoadFault { place: join(&place, &fault.place), ..fault }));
-            Tier::unread()
-        }),
-    });
-    let tiers = tiers.collect();
+    let tiers = raw.tiers.map_or_else(|| vec![Tier::unread()], |items| tiers_of(items, faults));
     let sync = match raw.sync.as_deref() {
         // Whether it may be there can't be known.
         Some(_) if !is_read(faults, "consistency") => None,

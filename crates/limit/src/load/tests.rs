@@ -174,6 +174,15 @@ policies:
     assert_eq!(reported.len(), expected.len(), "{reported:#?}");
 }
 
+/// What stands in the place of a tier that can't be read is never a tier.
+#[test]
+fn no_tier_may_be_null() {
+    for text in ["[null]", "[{ kind: gate, period: 1s }, null]", "[7]", "null", "[]"] {
+        assert!(yaml(&format!("policies: [{{ id: a, tiers: {text} }}]")).is_err(), "{text}");
+    }
+    assert!(yaml("slas: [{ id: a, tiers: [null] }]").is_err());
+}
+
 #[test]
 fn nothing_that_is_wrong_hides_anything_else_nor_makes_up_more() {
     let document = yaml(
