@@ -125,22 +125,22 @@ async fn whatever_is_missing_from_the_acl_is_told() {
     let otherwise = ["cluster|info", "cluster|slots", "select"];
     for command in granted() {
         guarded.set_user([format!("-{command}").as_str()]).await;
-        let mut told = Vec::new();
+        let mut denials = Vec::new();
         for bucket in &buckets {
-            told.push(bucket.denied().await.unwrap());
+            denials.push(bucket.denied().await.unwrap());
         }
         guarded.set_user([format!("+{command}").as_str()]).await;
         if command.starts_with("acl|") {
-            assert!(told.iter().all(Option::is_none), "{command}: {told:?}");
+            assert!(denials.iter().all(Option::is_none), "{command}: {denials:?}");
             continue;
         }
-        let named = told.iter().flatten().flatten().any(|denial| denial.contains(&format!("'{command}'")));
-        assert_eq!(named, !otherwise.contains(&&*command), "{command}: {told:?}");
+        let named = denials.iter().flatten().flatten().any(|denial| denial.contains(&format!("'{command}'")));
+        assert_eq!(named, !otherwise.contains(&&*command), "{command}: {denials:?}");
     }
     let elsewhere =
         guarded.bucket(BucketSettings { key: Some("elsewhere".to_owned()), ..settings("b", Kind::Stream) }).await;
-    let told = elsewhere.denied().await.unwrap().unwrap();
-    assert!(told.iter().all(|denial| denial.contains("'elsewhere' key")) && !told.is_empty(), "{told:?}");
+    let denials = elsewhere.denied().await.unwrap().unwrap();
+    assert!(denials.iter().all(|denial| denial.contains("'elsewhere' key")) && !denials.is_empty(), "{denials:?}");
 }
 
 #[test]
@@ -235,25 +235,28 @@ async fn real_processes_work_under_the_acl() {
 
     guarded.set_user(["-xclaim", "-rpop"]).await;
     let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
-    let told = String::from_utf8_lossy(&checked.stdout);
+    let printed = String::from_utf8_lossy(&checked.stdout);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
-    assert!(told.contains("'xclaim'") && told.contains("'rpop'") && told.contains("redis-acl.conf"), "{told}");
+    assert!(
+        printed.contains("'xclaim'") && printed.contains("'rpop'") && printed.contains("redis-acl.conf"),
+        "{printed}"
+    );
 
     // Where it can't be asked beforehand, the first refusal says as much of each bucket.
     guarded.set_user(["-acl|whoami", "-evalsha"]).await;
     let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
-    let told = String::from_utf8_lossy(&checked.stdout);
+    let printed = String::from_utf8_lossy(&checked.stdout);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
-    let of_buckets = told.lines().filter(|line| line.starts_with("error: bucket ") && line.contains("'evalsha'"));
-    assert!(of_buckets.filter(|line| line.contains("redis-acl.conf")).count() > 1, "{told}");
+    let of_buckets = printed.lines().filter(|line| line.starts_with("error: bucket ") && line.contains("'evalsha'"));
+    assert!(of_buckets.filter(|line| line.contains("redis-acl.conf")).count() > 1, "{printed}");
 
     // A script finds more of them, and one refusal hides no other.
     guarded.set_user(["+evalsha", "-hget", "-zadd", "-xadd"]).await;
     let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
-    let told = String::from_utf8_lossy(&checked.stdout);
+    let printed = String::from_utf8_lossy(&checked.stdout);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
-    let of_stream = told.lines().find(|line| line.starts_with("error: bucket stream:")).expect("a line");
+    let of_stream = printed.lines().find(|line| line.starts_with("error: bucket stream:")).expect("a line");
     for command in ["hget", "zadd", "xadd", "xclaim"] {
-        assert!(of_stream.contains(&format!("'{command}'")), "{command}: {told}");
+        assert!(of_stream.contains(&format!("'{command}'")), "{command}: {printed}");
     }
 }

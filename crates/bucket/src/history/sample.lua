@@ -1,7 +1,7 @@
 -- Adds to a bucket's history what it has counted since the last sample, and what a replica saw of its calls. The first
 -- that comes samples; one that comes soon after adds only what it saw. Where nothing happened nothing is written.
 --
--- needs: now, pace, pace_constants, slots, kind/jobs, kind/census
+-- needs: now, counts, pace, pace_constants, slots, kind/jobs, kind/census
 -- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
 --       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
 --       5 pace (hash)  6 meter (hash), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset)
@@ -32,19 +32,20 @@ if #last ~= 1 + #TOTALS + GAUGES then last = {} end
 local is_due = lost or not last[1] or now_ms < last[1] or now_ms - last[1] >= SOON
 if not is_due and seen == '' then return { table.concat(last, ' ') } end
 
--- How many events of a series of the meter (counts.lua) were a moment ago: since a checkpoint of that time.
+-- How many events of a series of the meter were a moment ago: since a checkpoint of that time.
 local function recent(series)
   local MOMENT = 15000000
-  local t0, c0, t1, c1, c = string.match(series or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-  if t0 and now_us - t0 <= MOMENT then return c - c0 end
-  return t1 and now_us - t1 <= MOMENT and c - c1 or 0
+  local m = rates.read(METER, series)
+  if not m then return 0 end
+  if now_us - m.t0 <= MOMENT then return m.c - m.c0 end
+  return now_us - m.t1 <= MOMENT and m.c - m.c1 or 0
 end
 
 -- The look that nobody had, before the first jobs of a bucket that was new, or had no job for a day: without what the
 -- meter counted a moment ago. It doesn't know how jobs ended: most are delivered.
 local function look_before(look)
-  local before, meter = { unpack(look) }, redis.call('HMGET', METER, 'accepted', 'refused', 'leak')
-  local left = { recent(meter[1]), recent(meter[2]), recent(meter[3]) }
+  rates.look(METER, 'accepted', 'refused', 'leak')
+  local before, left = { unpack(look) }, { recent('accepted'), recent('refused'), recent('leak') }
   for i = 1, #TOTALS do
     local series = math.min(i, #left)
     local counted = math.min(before[i + 1], left[series])

@@ -24,8 +24,6 @@ mod many_buckets;
 mod monitors;
 /// Invalid bucket names.
 mod names;
-/// What needs an operator.
-mod needs;
 /// Pause, resume, purge, cancel, changes at run time.
 mod operating;
 /// Cross-site requests, DNS rebinding, and safe methods.

@@ -1,5 +1,7 @@
 /// Jobs by caller and age.
 mod filters;
+/// What needs an operator.
+mod needs;
 /// What is to be sent.
 mod payloads;
 
