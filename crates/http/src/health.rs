@@ -1,15 +1,15 @@
-//! Whether a process is ready for work: it isn't stopping, and Redis answers.
+//! Whether a process is ready for work: it isn't stopping, and Redis takes writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Store;
+use dripfeed_store::{InstallationKeys, Store};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Timeout of a readiness check's PING.
-const PING_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout of a readiness check's request to Redis.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Readiness of one process. Cheap to clone.
 #[derive(Clone)]
@@ -17,12 +17,22 @@ pub struct Health(Arc<HealthState>);
 
 struct HealthState {
     store: Store,
-    /// Time and result of the last PING. Locked during a PING, so that concurrent checks share its result.
-    checked: Mutex<Option<(Instant, bool)>>,
+    /// Of the installation: never there.
+    nothing: String,
+    /// Time and result of the last request. Locked during a request, so that concurrent checks share its result.
+    checked: Mutex<Option<(Instant, RedisState)>>,
     leaving: CancellationToken,
     draining: CancellationToken,
     /// The same: every request asks, and a token has a lock.
     is_draining: AtomicBool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RedisState {
+    TakesWrites,
+    /// A replica, as after a failover; or a master with too few replicas.
+    RefusesWrites,
+    Silent,
 }
 
 /// Why a process should get no requests.
@@ -30,17 +40,19 @@ struct HealthState {
 pub enum NotReady {
     Draining,
     RedisUnavailable,
+    RedisRefusesWrites,
 }
 
 impl Health {
-    /// Redis is pinged at most this often, however many checks come in.
-    pub const PING_INTERVAL: Duration = Duration::from_secs(1);
+    /// Redis is asked at most this often, however many checks come in.
+    pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
     #[must_use]
     pub fn new(store: Store) -> Self {
         let (leaving, draining) = (CancellationToken::new(), CancellationToken::new());
         let (checked, is_draining) = (Mutex::default(), AtomicBool::new(false));
-        Self(Arc::new(HealthState { store, checked, leaving, draining, is_draining }))
+        let nothing = InstallationKeys::new(store.prefix()).nothing;
+        Self(Arc::new(HealthState { store, nothing, checked, leaving, draining, is_draining }))
     }
 
     /// Reports not ready from now on. Requests are still served.
@@ -69,24 +81,36 @@ impl Health {
     /// Checks readiness.
     ///
     /// # Errors
-    /// When this process is stopping, or Redis doesn't answer.
+    /// When this process is stopping, or Redis doesn't answer, or refuses writes.
     pub async fn ready(&self) -> Result<(), NotReady> {
         if self.0.leaving.is_cancelled() {
             return Err(NotReady::Draining);
         }
-        if self.redis_answers().await { Ok(()) } else { Err(NotReady::RedisUnavailable) }
+        match self.redis_state().await {
+            RedisState::TakesWrites => Ok(()),
+            RedisState::RefusesWrites => Err(NotReady::RedisRefusesWrites),
+            RedisState::Silent => Err(NotReady::RedisUnavailable),
+        }
     }
 
-    /// Whether Redis answered a PING within the last second.
+    /// Whether Redis answered within the last second.
     pub async fn redis_answers(&self) -> bool {
+        self.redis_state().await != RedisState::Silent
+    }
+
+    async fn redis_state(&self) -> RedisState {
         let mut checked = self.0.checked.lock().await;
-        if let Some((when, answered)) = *checked
-            && when.elapsed() < Self::PING_INTERVAL
+        if let Some((when, state)) = *checked
+            && when.elapsed() < Self::CHECK_INTERVAL
         {
-            return answered;
+            return state;
         }
-        let answered = matches!(tokio::time::timeout(PING_TIMEOUT, self.0.store.ping()).await, Ok(Ok(())));
-        *checked = Some((Instant::now(), answered));
-        answered
+        let state = match tokio::time::timeout(CHECK_TIMEOUT, self.0.store.takes_writes(&self.0.nothing)).await {
+            Ok(Ok(true)) => RedisState::TakesWrites,
+            Ok(Ok(false)) => RedisState::RefusesWrites,
+            Ok(Err(_)) | Err(_) => RedisState::Silent,
+        };
+        *checked = Some((Instant::now(), state));
+        state
     }
 }

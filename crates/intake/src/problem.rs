@@ -172,11 +172,13 @@ impl Problem {
 
 impl From<NotReady> for Problem {
     fn from(why: NotReady) -> Self {
+        let unavailable = |detail| Self::new(Code::StoreUnavailable, detail).retry_after(Some(Health::CHECK_INTERVAL));
         match why {
             NotReady::Draining => Self::draining(),
-            NotReady::RedisUnavailable => {
-                Self::new(Code::StoreUnavailable, "Redis doesn't answer").retry_after(Some(Health::PING_INTERVAL))
-            }
+            NotReady::RedisUnavailable => unavailable("Redis doesn't answer"),
+            NotReady::RedisRefusesWrites => unavailable(
+                "Redis answers, but refuses writes: it is a replica, or has fewer than min-replicas-to-write",
+            ),
         }
     }
 }

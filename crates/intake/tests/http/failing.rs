@@ -45,6 +45,41 @@ async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
     harness.submit("z").await;
 }
 
+/// As after a failover that nobody told the intake of: a replica answers, but refuses what it is asked to write.
+#[tokio::test]
+async fn while_redis_refuses_writes_no_process_is_ready() {
+    let harness = Harness::start().await;
+    harness.submit("x").await;
+    let follow = async |host: &str, port: &str| {
+        let mut replicaof = redis::cmd("REPLICAOF");
+        harness.store.command::<()>(replicaof.arg(host).arg(port)).await.unwrap();
+    };
+    follow("127.0.0.1", "1").await;
+    let refused = async {
+        loop {
+            let answer = harness.get("/readyz").await;
+            if answer.status != 200 {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let answer = tokio::time::timeout(PATIENCE, refused).await.expect("not ready any more");
+    let problem = answer.refuses(503, "store_unavailable");
+    assert!(problem["detail"].as_str().unwrap().contains("refuses writes"), "{problem}");
+    let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
+    assert!(metrics.contains("dripfeed_redis_up 1"), "it answers: {metrics}");
+
+    follow("NO", "ONE").await;
+    let back = async {
+        while harness.get("/readyz").await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, back).await.expect("ready again without help");
+    harness.submit("y").await;
+}
+
 #[tokio::test]
 async fn a_redis_out_of_memory_is_reported_and_stores_nothing() {
     let harness = Harness::with(vec![settings("b")], Vec::new(), &[]).await;
