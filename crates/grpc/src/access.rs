@@ -1,8 +1,9 @@
 //! Authorization: the same keys and scopes as over HTTP, in the metadata.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use dripfeed_auth::{ApiKeys, Caller, CallerTurns, SUBMISSIONS, Scope, Turn, Waiter};
+use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Scope, Turn, Waiter};
 use dripfeed_http::Peer;
 use dripfeed_limit::{BadServiceName, ServiceName};
 use http::HeaderMap;
@@ -15,16 +16,23 @@ use crate::refusal::unread_key;
 pub(crate) struct Access {
     keys: Arc<ApiKeys>,
     checks: Arc<CallerTurns>,
+    lookups: Arc<CallerTurns>,
 }
 
 impl Access {
     pub(crate) fn new(keys: Arc<ApiKeys>) -> Self {
-        Self { keys, checks: Arc::new(CallerTurns::new(SUBMISSIONS)) }
+        let [checks, lookups] = [SUBMISSIONS, LOOKUPS].map(|at_once| Arc::new(CallerTurns::new(at_once)));
+        Self { keys, checks, lookups }
     }
 
     /// The turn of one check, as over HTTP: however many a caller sends, few of them are on their way to Redis.
     pub(crate) async fn turn(&self, caller: &Caller, extensions: &Extensions) -> Turn {
         self.checks.take_one(waiter(caller, extensions)).await
+    }
+
+    /// The same for who reads the state of buckets.
+    pub(crate) async fn lookup_turn(&self, waiter: Waiter) -> Turn {
+        self.lookups.take_one(waiter).await
     }
 
     /// Authorizes a caller for a service.
@@ -56,7 +64,11 @@ impl Access {
 
 /// Who asks, by its key, or by its address where there are no keys.
 pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> Waiter {
-    Waiter::new(caller.id(), extensions.get::<Peer>().map(|peer| peer.0.to_canonical()))
+    Waiter::new(caller.id(), address(extensions))
+}
+
+pub(crate) fn address(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<Peer>().map(|peer| peer.0.to_canonical())
 }
 
 pub(crate) fn unknown_service() -> Status {

@@ -17,7 +17,7 @@ use self::active::ActiveStream;
 use self::asked::Asked;
 use self::known_buckets::KnownBuckets;
 use self::work::Work;
-use crate::access::{Access, waiter};
+use crate::access::Access;
 use crate::external_scaler::external_scaler_server::ExternalScaler;
 use crate::external_scaler::{
     GetMetricSpecResponse, GetMetricsRequest, GetMetricsResponse, IsActiveResponse, MetricSpec, MetricValue,
@@ -56,7 +56,6 @@ impl ExternalScaler for Scaler {
         &self,
         request: Request<ScaledObjectRef>,
     ) -> Result<Response<Self::StreamIsActiveStream>, Status> {
-        let extensions = request.extensions().clone();
         let asked = Asked::of(request)?;
         // Refused at once, instead of at the first look.
         let caller = self.work.allows(&asked).await?;
@@ -64,7 +63,7 @@ impl ExternalScaler for Scaler {
             let detail = format!("too many streams are open: at most {MOST_STREAMS_OF_ONE} of one caller");
             Status::resource_exhausted(detail)
         };
-        let permit = self.streams.enter(waiter(&caller, &extensions)).ok_or_else(most)?;
+        let permit = self.streams.enter(asked.waiter(&caller)).ok_or_else(most)?;
         Ok(Response::new(Box::pin(
             ActiveStream::new(self.work.clone(), asked, self.draining.clone(), permit).answers(),
         )))

@@ -1,12 +1,14 @@
 //! Which buckets a trigger means, and with which key it asks.
 
-use dripfeed_auth::{Caller, Scope};
+use std::net::IpAddr;
+
+use dripfeed_auth::{Caller, Scope, Waiter};
 use dripfeed_bucket::Bucket;
 use http::{HeaderMap, HeaderValue, header};
 use tonic::{Request, Status};
 
 use super::known_buckets::KnownBuckets;
-use crate::access::Access;
+use crate::access::{Access, address};
 use crate::external_scaler::ScaledObjectRef;
 
 /// All buckets that the key may read.
@@ -16,12 +18,14 @@ pub(super) struct Asked {
     /// A name, or `*`.
     bucket: String,
     headers: HeaderMap,
+    /// None: the request didn't come over a connection.
+    address: Option<IpAddr>,
 }
 
 impl Asked {
     /// Of the trigger's metadata: KEDA sends no header fields, and a key only as the value of a variable.
     pub(super) fn of(request: Request<ScaledObjectRef>) -> Result<Self, Status> {
-        let mut headers = request.metadata().as_ref().clone();
+        let (mut headers, address) = (request.metadata().as_ref().clone(), address(request.extensions()));
         let mut metadata = request.into_inner().scaler_metadata;
         let missing = || Status::invalid_argument("metadata: `bucket` is missing: name a bucket, or `*` for all");
         let bucket = metadata.remove("bucket").filter(|bucket| !bucket.is_empty()).ok_or_else(missing)?;
@@ -33,7 +37,11 @@ impl Asked {
             };
             headers.insert(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).map_err(bad)?);
         }
-        Ok(Self { bucket, headers })
+        Ok(Self { bucket, headers, address })
+    }
+
+    pub(super) fn waiter(&self, caller: &Caller) -> Waiter {
+        Waiter::new(caller.id(), self.address)
     }
 
     pub(super) async fn buckets(

@@ -27,7 +27,8 @@ impl Work {
 
     /// Checks the key each time: it may be revoked while a stream is open.
     pub(super) async fn slots(&self, asked: &Asked) -> Result<Slots, Status> {
-        let (_, buckets) = asked.buckets(&self.access, &self.buckets).await?;
+        let (caller, buckets) = asked.buckets(&self.access, &self.buckets).await?;
+        let _turn = self.access.lookup_turn(asked.waiter(&caller)).await;
         Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error))
     }
 }

@@ -1,7 +1,11 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use dripfeed_auth::{BucketSet, Scope};
 use dripfeed_grpc::external_scaler::external_scaler_client::ExternalScalerClient;
 use dripfeed_grpc::external_scaler::{GetMetricsRequest, IsActiveResponse, ScaledObjectRef};
 use dripfeed_tests::buckets::{DELIVERED, job, join, settle, submit, take_one};
+use futures::future::join_all;
 use tonic::transport::Channel;
 use tonic::{Code, Streaming};
 
@@ -116,4 +120,26 @@ async fn one_callers_streams_leave_room_for_those_of_others() {
     assert_eq!(next(&mut stream).await, Some(false));
     drop(open.pop());
     while client.stream_is_active(one.clone()).await.is_err() {}
+}
+
+/// However many requests one caller sends at once, those of others wait behind few of them.
+#[tokio::test]
+async fn one_callers_requests_leave_redis_to_others() {
+    const MANY: usize = 40;
+    let harness = Harness::with(vec![key("one", &[Scope::Read]), key("other", &[Scope::Read])], None).await;
+    let client = client(&harness).await;
+    let answered = Arc::new(AtomicUsize::new(0));
+    let ask = |key: &str| {
+        let scaled_object_ref = Some(trigger(&[("bucket", "*"), ("keyFromEnv", key)]));
+        let (mut client, answered) = (client.clone(), Arc::clone(&answered));
+        tokio::spawn(async move {
+            client.get_metrics(GetMetricsRequest { scaled_object_ref }).await.unwrap();
+            answered.fetch_add(1, Ordering::Relaxed)
+        })
+    };
+    // They go over one connection, in this order.
+    let flood: Vec<_> = (0..MANY).map(|_| ask("one")).collect();
+    let before = ask("other").await.unwrap();
+    assert!(before < MANY / 2, "behind {before} of {MANY}");
+    join_all(flood).await;
 }
