@@ -80,7 +80,11 @@ impl<'l> PendingDecision<'l> {
             let mut account = self.state.leases.account(&scope).await;
             match account.spend(scope.cost) {
                 Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Lease }),
-                None => pending.push(PendingScope { at, scope: scope.taking_ahead(SHARE), account: Some(account) }),
+                // Who only looks takes nothing ahead.
+                None => {
+                    let scope = if scope.cost == 0 { scope } else { scope.taking_ahead(SHARE) };
+                    pending.push(PendingScope { at, scope, account: Some(account) });
+                }
             }
         }
         pending

@@ -110,11 +110,11 @@ impl Drop for Leases {
 }
 
 impl LeaseAccount {
-    /// Spends `n` if they are there.
+    /// Spends `n` if they are there. Of who asks for none and finds none, Redis knows what is left.
     pub(crate) fn spend(&mut self, n: u64) -> Option<ScopeVerdict> {
         let now = Instant::now();
         let mut good: Vec<&mut Stock> = self.stock.iter_mut().filter(|stock| now < stock.until).collect();
-        if good.iter().map(|stock| stock.calls).sum::<u64>() < n || self.tiers.is_empty() {
+        if good.iter().map(|stock| stock.calls).sum::<u64>() < n.max(1) || self.tiers.is_empty() {
             return None;
         }
         let mut rest = n;
@@ -123,7 +123,10 @@ impl LeaseAccount {
             stock.calls -= part;
             rest -= part;
         }
+        // The newest one stays: what turns out not to be used is put back into it.
+        let newest = self.stock.pop_back();
         self.stock.retain(|stock| stock.calls > 0);
+        self.stock.extend(newest);
         let tiers = self.tiers.iter().map(|left| (Wait::Ready, *left)).collect();
         Some(ScopeVerdict { passed: true, taken: n, tiers })
     }

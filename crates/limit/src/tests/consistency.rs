@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use crate::{Align, Consistency, Limiter, PolicySettings, Tier};
+use crate::{Align, Consistency, Limiter, PolicySettings, Request, Tier};
 
 use crate::decide::redis_decide::PER_CALL;
 
@@ -140,6 +140,29 @@ async fn leased_all_or_nothing_over_strict_and_leased_policies() {
     assert_eq!(ask(&limiter, "acme", 20).await, 5);
     limiter.replace(policies(vec![leased(vec![long(100)])])).unwrap();
     assert_eq!(ask(&limiter, "acme", 200).await, 95, "refused requests charged nothing");
+}
+
+#[tokio::test]
+async fn leased_the_last_call_of_a_lease_comes_back_from_a_refused_request() {
+    let bench = Bench::new().await;
+    let strict = settings("strict", vec![long(1)]);
+    let limiter = bench.patient_limiter(vec![leased(vec![long(150)]), strict]).await;
+    assert_eq!(ask(&limiter, "acme", 20).await, 1);
+    limiter.replace(policies(vec![leased(vec![long(150)])])).unwrap();
+    assert_eq!(ask(&limiter, "acme", 200).await, 149, "refused requests charged nothing");
+}
+
+#[tokio::test]
+async fn leased_who_only_looks_sees_what_others_have_left_and_takes_nothing() {
+    let bench = Bench::new().await;
+    let [one, other] = replicas(&bench, 2, &leased(vec![long(90)])).await.try_into().unwrap();
+    let look = Request { cost: Some(0), ..call("acme") };
+    let left = async |limiter: &Limiter| limiter.decide(&look).await.unwrap().policies[0].tiers[0].remaining;
+    assert_eq!(left(&one).await, 90);
+    assert_eq!(ask(&other, "acme", 50).await, 50);
+    assert_eq!(left(&one).await, 40);
+    assert_eq!(ask(&other, "acme", 90).await, 40, "all of them");
+    assert_eq!(left(&one).await, 0);
 }
 
 #[tokio::test]
