@@ -1,9 +1,18 @@
-//! A filter of dead letters as text.
+//! A filter of dead letters: whether it may be meant, and as text.
 
 use dripfeed_bucket::DeadFilter;
 use dripfeed_job::{LastStatus, Rate};
 
 use crate::request::time;
+
+/// The member that is given and empty, and why that is refused: what a script didn't fill in must not mean all letters.
+pub(crate) fn empty_text(filter: &DeadFilter) -> Option<(&'static str, &'static str)> {
+    if filter.caller.as_deref() == Some("") {
+        return Some(("caller", "is empty; give a caller, or omit it"));
+    }
+    let is_empty = filter.reason.as_deref() == Some("") && !filter.exact_reason;
+    is_empty.then_some(("reason", "is empty; give a part of a reason, or omit it"))
+}
 
 /// For the audit log: ``at 10/s, status 410, of shop, the reason `gone```.
 pub(crate) fn described(filter: &DeadFilter, rate: Option<Rate>) -> String {

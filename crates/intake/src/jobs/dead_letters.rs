@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use crate::buckets::audit;
 use crate::intake::Intake;
+use crate::jobs::dead_filter::empty_text;
 use crate::jobs::job::JobOutcome;
 use crate::jobs::payload::{self, Header};
 use crate::openapi::{formats, parameters, responses};
@@ -53,15 +54,15 @@ pub(crate) struct DeadLettersQuery {
 
 impl DeadLettersQuery {
     pub(super) fn filter(&self) -> Result<DeadFilter, Problem> {
-        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        Ok(DeadFilter {
-            reason: text(&self.reason),
+        let filter = DeadFilter {
+            reason: self.reason.clone(),
             exact_reason: pagination::parsed("exact_reason", self.exact_reason.as_deref())?.unwrap_or(false),
             status: pagination::parsed("status", self.status.as_deref())?,
-            caller: text(&self.caller),
+            caller: self.caller.clone(),
             died_since_ms: pagination::time_ms("since", self.since.as_deref())?,
             died_until_ms: pagination::time_ms("until", self.until.as_deref())?,
-        })
+        };
+        empty_text(&filter).map_or(Ok(filter), |(name, why)| Err(pagination::bad(name, why)))
     }
 
     /// Of which letters groups are made, from where on, and how many groups at most.

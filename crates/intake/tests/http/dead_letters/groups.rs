@@ -83,6 +83,28 @@ async fn a_group_without_a_status_is_selected_without_the_others_of_its_reason()
     }
 }
 
+/// A script whose variable isn't set must not delete or replay those of all callers.
+#[tokio::test]
+async fn an_empty_filter_is_refused() {
+    let harness = Harness::start().await;
+    bury(&harness, "gone", 410).await;
+    for query in ["caller=", "caller=&status=410", "status=410&reason=", "reason=&caller=shop"] {
+        for line in [format!("DELETE /v1/buckets/b/dead?{query}"), format!("GET /v1/buckets/b/dead/groups?{query}")] {
+            let detail = harness.ask(&line, &[], "").await.refuses(422, "bad_query")["detail"].clone();
+            assert!(detail.as_str().unwrap().contains(": is empty; give a"), "{line}: {detail}");
+        }
+    }
+    for filter in [r#"{"caller": ""}"#, r#"{"reason": "", "status": 410}"#] {
+        for operation in ["replay", "replays"] {
+            let line = format!("POST /v1/buckets/b/dead/{operation}");
+            harness.ask(&line, &[], filter).await.refuses(422, "bad_member");
+        }
+    }
+    assert_eq!(groups(&harness, "").await, (vec![json!([410, "gone", 1])], 0));
+    // Those without any reason.
+    assert_eq!(groups(&harness, "?reason=&exact_reason=true").await, (Vec::new(), 0));
+}
+
 #[tokio::test]
 async fn the_audit_log_names_the_filter_of_what_was_done_with_many() {
     let harness = Harness::start().await;
