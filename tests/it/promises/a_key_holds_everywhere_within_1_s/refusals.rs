@@ -57,6 +57,11 @@ async fn who_may_do_less_neither_sees_nor_changes_a_key() {
     let listed = get(&team_a, "/v1/keys").await.json();
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(1), "{listed}");
     assert_eq!(listed["items"][0]["id"], "team-a-worker");
+    // The audit log shows no more: of keys that may do more only what is about the reader, or was done by it.
+    let auditor = made(&platform, "auditor", &["keys"], &["*"]).await;
+    let trail = get(&intake.client().with_key(&auditor), "/v1/audit").await.json();
+    assert_eq!(trail["items"].as_array().map(Vec::len), Some(1), "{trail}");
+    assert!(trail["items"][0]["detail"].as_str().is_some_and(|detail| detail.starts_with("auditor:")), "{trail}");
     assert_eq!(submit(&intake.client().with_key(&key), "mail").await, 202);
 }
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{KeyAuditEntry, ReadKeys};
+use dripfeed_auth::{KeyAuditEntry, ReadKeys, RunTimeKey};
 
 use super::change;
 use crate::buckets::audit::Audited;
@@ -12,8 +12,9 @@ use crate::problem::Problem;
 use crate::request::access::Allowed;
 use crate::request::pagination::List;
 
-/// Returns the audit log of keys created over the API: the latest hundred entries, newest first. A key that is
-/// restricted to some buckets sees only the entries about itself.
+/// Returns the audit log of keys created over the API: the latest hundred entries, newest first. A key sees the entries
+/// about itself, what it did, and the entries about keys that have no more permissions. Of a revoked key those aren't
+/// known any more: keys with every permission see the entries about it, too.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "installation",
     responses((status = 200, description = "The audit log of keys", body = List<Audited>), responses::OfAll)
@@ -23,7 +24,12 @@ pub(crate) async fn key_audit(
     Allowed { caller, .. }: Allowed<ReadKeys>,
 ) -> Result<Json<List<Audited>>, Problem> {
     let (registry, own) = change::registry(&intake, &caller)?;
-    let may_see = |entry: &KeyAuditEntry| caller.may_use_all_buckets() || entry.by == own;
+    intake.keys().follow().await?;
+    let (keys, sees_all) = (intake.keys().run_time_keys(), caller.may_do_everything());
+    let has_no_more = |key: &RunTimeKey| caller.exceeded_by(&key.key, key.not_after_ms).is_none();
+    let may_see = |entry: &KeyAuditEntry| {
+        sees_all || entry.by == own || entry.id == own || keys.get(&entry.id).is_some_and(|key| has_no_more(key))
+    };
     let items = registry.audit_trail().await?.into_iter().filter(may_see).map(Audited::from).collect();
     Ok(Json(List { items, next: None }))
 }
