@@ -173,16 +173,22 @@ impl ApiKeys {
     /// By the hash of the key, so that the time says nothing of the keys themselves: of nearly the same key the hash is
     /// another one altogether.
     pub(crate) fn identify(&self, key: Option<&[u8]>) -> Identity {
-        let table = self.table.load();
-        if table.is_open() {
+        if self.is_empty() {
             return Identity::Open;
         }
-        let Some(key) = key.filter(|key| !key.is_empty()) else { return Identity::Unknown };
-        let hash = hash_of_key(key);
-        if let Some(key) = table.configured_by_hash(&hash) {
+        match key.filter(|key| !key.is_empty()) {
+            Some(key) => self.of_hash(&hash_of_key(key)),
+            None => Identity::Unknown,
+        }
+    }
+
+    /// Of a valid key.
+    pub(crate) fn of_hash(&self, hash: &[u8; 32]) -> Identity {
+        let table = self.table.load();
+        if let Some(key) = table.configured_by_hash(hash) {
             return Identity::Known(Arc::clone(key));
         }
-        match table.held_by_hash(&hash) {
+        match table.held_by_hash(hash) {
             Some(key) if key.not_after_ms.is_none() || !key.has_expired(self.now_ms()) => {
                 Identity::RunTime(Arc::clone(key))
             }

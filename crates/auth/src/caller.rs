@@ -9,7 +9,7 @@ use crate::api_key::ApiKey;
 use crate::api_keys::{ApiKeys, Identity};
 use crate::key_registry::error::KeyRegistryError;
 use crate::scopes::Scope;
-use crate::selector::BucketSet;
+use crate::selector::{BucketSet, ServiceSet};
 
 /// Carries the key when `Authorization` is for the upstream.
 pub const DRIPFEED_KEY: HeaderName = HeaderName::from_static("dripfeed-key");
@@ -41,6 +41,17 @@ impl ApiKeys {
             Identity::Unknown => return None,
         };
         Some(Caller { key: Some(key), not_after_ms, authorization_is_ours })
+    }
+
+    /// Whether the key is as it was when the caller authenticated: a request may take longer than its key is valid.
+    #[must_use]
+    pub fn is_current(&self, caller: &Caller) -> bool {
+        let Some(key) = &caller.key else { return self.is_empty() };
+        match self.of_hash(&key.sha256) {
+            Identity::Known(now) => now == *key,
+            Identity::RunTime(now) => now.key == *key && now.not_after_ms == caller.not_after_ms,
+            Identity::Open | Identity::Unknown => false,
+        }
     }
 
     /// Like [`ApiKeys::caller`], but looks up an unknown key in Redis, because it may have been created a moment ago.
@@ -86,6 +97,18 @@ impl Caller {
     #[must_use]
     pub fn highest_priority(&self) -> Priority {
         self.key.as_ref().map_or(Priority::High, |key| key.priority)
+    }
+
+    /// Whether no key may do more.
+    #[must_use]
+    pub fn may_do_everything(&self) -> bool {
+        self.key.as_ref().is_none_or(|key| {
+            Scope::ALL.iter().all(|scope| key.scopes.contains(scope))
+                && key.buckets == BucketSet::All
+                && key.services == ServiceSet::All
+                && key.priority == Priority::High
+                && self.not_after_ms.is_none()
+        })
     }
 
     /// The permission of `key` that exceeds those of the caller's key. None: none does.

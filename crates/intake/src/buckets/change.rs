@@ -13,8 +13,10 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
+use crate::request::body::{self, Sender};
+use crate::request::client_ip::ClientIp;
+use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
-use crate::request::{body, json};
 
 /// Changes settings at run time. `null` restores the configured value.
 #[utoipa::path(
@@ -26,9 +28,10 @@ pub(crate) async fn change(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<axum::Json<BucketState>, Problem> {
-    let body = body::read(body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
     let before = bucket.census().await?;

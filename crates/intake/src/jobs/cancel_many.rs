@@ -17,8 +17,10 @@ use crate::intake::Intake;
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
+use crate::request::body::{self, Sender};
+use crate::request::client_ip::ClientIp;
+use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
-use crate::request::{body, json};
 
 /// Cancels all waiting and parked jobs that match all given members; at least one is required. Jobs in flight are not
 /// affected.
@@ -32,9 +34,10 @@ pub(crate) async fn cancel_many(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Json<CancelSummary>, Problem> {
-    let body = body::read(body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
     let cancelled = bucket.cancel_many(&filter).await;
     let which = described(&filter);

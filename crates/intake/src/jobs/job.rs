@@ -16,7 +16,7 @@ use crate::jobs::failed_attempt::FailedJobAttempt;
 use crate::jobs::payload::Payload;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
-use crate::request::access::{BucketAccess, JobInPath};
+use crate::request::access::{BucketAccess, JobInPath, check_current};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 use crate::request::sight::Sight;
@@ -61,6 +61,7 @@ pub(crate) async fn job(
     if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
         && until_ended(&intake, &bucket, id, wait, reader.clone()).await
     {
+        check_current(&caller, &intake)?;
         view = find(&intake, reader, &bucket, id, reads_payload).await?;
         applied = Some(wait.applied());
     }

@@ -14,11 +14,11 @@ use utoipa::ToSchema;
 
 use crate::buckets::audit;
 use crate::intake::Intake;
-use crate::jobs::dead_filter::described;
+use crate::jobs::dead_filter::{described, empty_text};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, JobInPath, lacks};
-use crate::request::body::{self, Unused};
+use crate::request::body::{self, Sender, Unused};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::{json, time};
@@ -85,7 +85,7 @@ pub(crate) async fn edit(
     options::none_here(&headers, "a replayed job keeps its options")?;
     let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
     let encoding = options::payload_header(&headers, &header::CONTENT_ENCODING)?;
-    let body = body::read(body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let waiter = Waiter::new(caller.id(), address);
     let replayed = intake
         .in_turn(waiter, &bucket, |bucket| async move {
@@ -117,9 +117,10 @@ pub(crate) async fn replay_many(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Json<ReplaySummary>, Problem> {
-    let (filter, rate) = read(body, &intake).await?;
+    let (filter, rate) = read(Sender { caller: &caller, address }, body, &intake).await?;
     let replayed = bucket.replay_many(&filter, rate).await;
     let which = described(&filter, rate);
     let count = |done: &ReplayedMany| format!("{} dead letters", done.replayed);
@@ -128,15 +129,22 @@ pub(crate) async fn replay_many(
 }
 
 /// Which letters, and how fast.
-pub(super) async fn read(body: Body, intake: &Intake) -> Result<(DeadFilter, Option<Rate>), Problem> {
-    let body = body::read(body, intake).await?;
+pub(super) async fn read(
+    sender: Sender<'_>,
+    body: Body,
+    intake: &Intake,
+) -> Result<(DeadFilter, Option<Rate>), Problem> {
+    let body = body::read(sender, body, intake).await?;
     let read = |body: &Bytes| {
         let all = body.is_empty() || body.trim_ascii() == b"null";
         if all { Ok(ReplayRequest::default()) } else { json::read(body) }
     };
     let request = body::parse(body, read).await?;
-    let rate = request.rate;
-    Ok((request.into(), rate))
+    let (rate, filter) = (request.rate, DeadFilter::from(request));
+    match empty_text(&filter) {
+        Some((member, why)) => Err(Problem::bad_member(member, why)),
+        None => Ok((filter, rate)),
+    }
 }
 
 #[derive(Default, Deserialize, ToSchema)]

@@ -19,7 +19,8 @@ use crate::jobs::replay::{self, ReplayRequest};
 use crate::openapi::{formats, parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, ReplayInPath};
-use crate::request::body::Unused;
+use crate::request::body::{Sender, Unused};
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
@@ -43,9 +44,10 @@ pub(crate) async fn start(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Response, Problem> {
-    let (filter, rate) = replay::read(body, &intake).await?;
+    let (filter, rate) = replay::read(Sender { caller: &caller, address }, body, &intake).await?;
     for (name, text) in [("reason", &filter.reason), ("caller", &filter.caller)] {
         if text.as_ref().is_some_and(|text| text.len() > LONGEST_TEXT) {
             return Err(Problem::bad_member(name, &format!("use at most {LONGEST_TEXT} bytes")));

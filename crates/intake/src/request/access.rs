@@ -49,6 +49,14 @@ pub(crate) async fn authenticate(headers: &HeaderMap, intake: &Intake) -> Result
     intake.keys().authenticate(headers).await?.ok_or_else(Problem::unauthenticated)
 }
 
+/// Refuses a caller whose key was revoked or changed since its request began.
+pub(crate) fn check_current(caller: &Caller, intake: &Intake) -> Result<(), Problem> {
+    if intake.keys().is_current(caller) {
+        return Ok(());
+    }
+    Err(Problem::new(Code::Unauthenticated, "the key was revoked or changed during the request; send it again"))
+}
+
 /// A caller with permission `P`, and the bucket that the path names.
 pub(crate) struct BucketAccess<P> {
     pub(crate) caller: Caller,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
-use dripfeed_auth::Waiter;
+use dripfeed_auth::{Caller, Waiter};
 use dripfeed_job::{duration, size};
 use http_body_util::BodyExt as _;
 use tokio::sync::OwnedSemaphorePermit;
@@ -22,8 +22,12 @@ use utoipa::{PartialSchema, ToSchema};
 use self::budget::{BodyBudget, BodyShare, COUNTED};
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
+use crate::request::access::check_current;
+use crate::request::client_ip::ClientIp;
 
 const LARGEST_FORM: u64 = 2 * 1024 * 1024;
+/// Of a body that an operation ignores.
+const LARGEST_UNUSED: u64 = 64 * 1024;
 
 /// A body, and its share of the memory budget until it is dropped.
 struct Budgeted {
@@ -37,10 +41,10 @@ struct Reserved {
     share: Option<BodyShare>,
 }
 
-/// Who sends a body: the id of its key, and its address.
+/// Who sends a body, from which address. Each gets its part of the memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Sender<'a> {
-    pub(crate) caller: Option<&'a str>,
+    pub(crate) caller: &'a Caller,
     pub(crate) address: Option<IpAddr>,
 }
 
@@ -50,18 +54,20 @@ impl AsRef<[u8]> for Budgeted {
     }
 }
 
-pub(crate) async fn read(body: Body, intake: &Intake) -> Result<Bytes, Problem> {
-    read_within(body, intake.settings().max_body, intake, None).await
+pub(crate) async fn read(sender: Sender<'_>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
+    read_within(sender, body, intake.settings().max_body, intake).await
 }
 
-/// Of callers that send many: each gets its part of the memory.
-pub(crate) async fn read_from(sender: Sender<'_>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
-    read_within(body, intake.settings().max_body, intake, Some(sender)).await
+async fn read_within(sender: Sender<'_>, body: Body, most: u64, intake: &Intake) -> Result<Bytes, Problem> {
+    let waiter = || Waiter::new(sender.caller.id(), sender.address);
+    let check = || check_current(sender.caller, intake);
+    read_in_time(body, most, intake.settings().body_timeout, intake.body_budget(), waiter, check).await
 }
 
-/// The body of a request to a page, where some bytes of a payload take three.
+/// The body of a request to a page, where some bytes of a payload take three. Its caller is checked when it is read.
 pub(crate) async fn read_form(address: Option<IpAddr>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
-    read_within(body, LARGEST_FORM, intake, Some(Sender { caller: None, address })).await
+    let (timeout, budget) = (intake.settings().body_timeout, intake.body_budget());
+    read_in_time(body, LARGEST_FORM, timeout, budget, || Waiter::new(None, address), || Ok(())).await
 }
 
 /// Parses a body; a large one on a separate thread, so that it doesn't block others.
@@ -72,32 +78,37 @@ pub(crate) async fn parse<T: Send + 'static>(
     dripfeed_bucket::parse(body.len(), move || read(&body)).await?
 }
 
-async fn read_within(body: Body, most: u64, intake: &Intake, sender: Option<Sender<'_>>) -> Result<Bytes, Problem> {
-    read_in_time(body, most, intake.settings().body_timeout, intake.body_budget(), sender).await
-}
-
+/// `check`: of a body that came later than its head.
 async fn read_in_time(
     body: Body,
     most: u64,
     timeout: Duration,
     budget: &BodyBudget,
-    sender: Option<Sender<'_>>,
+    waiter: impl Fn() -> Waiter,
+    check: impl FnOnce() -> Result<(), Problem>,
 ) -> Result<Bytes, Problem> {
     // A declared length is refused before the first byte is read.
     if body.size_hint().lower() > most {
         return Err(too_large(most));
     }
-    let mut read = pin!(collect(body, most, budget, sender));
+    let mut read = pin!(collect(body, most, budget, waiter));
     // Most bodies have come with their head: they need no timer.
     if let Poll::Ready(read) = futures::poll!(read.as_mut()) {
         return read;
     }
-    tokio::time::timeout(timeout, read).await.unwrap_or_else(|_| Err(too_slow(timeout)))
+    let body = tokio::time::timeout(timeout, read).await.unwrap_or_else(|_| Err(too_slow(timeout)))?;
+    check()?;
+    Ok(body)
 }
 
 /// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many
 /// bytes.
-async fn collect(mut body: Body, most: u64, budget: &BodyBudget, sender: Option<Sender<'_>>) -> Result<Bytes, Problem> {
+async fn collect(
+    mut body: Body,
+    most: u64,
+    budget: &BodyBudget,
+    waiter: impl Fn() -> Waiter,
+) -> Result<Bytes, Problem> {
     let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let mut collected = Bytes::new();
     let mut reserved = Reserved::default();
@@ -107,7 +118,7 @@ async fn collect(mut body: Body, most: u64, budget: &BodyBudget, sender: Option<
         if data.len() > most_bytes - collected.len() {
             return Err(too_large(most));
         }
-        reserved.add(data.len(), collected.len(), budget, sender).ok_or_else(overloaded)?;
+        reserved.add(data.len(), collected.len(), budget, &waiter).ok_or_else(overloaded)?;
         // Most bodies come as a whole, and are kept where the connection has read them.
         collected = if collected.is_empty() { data } else { joined(collected, &data) };
     }
@@ -116,12 +127,10 @@ async fn collect(mut body: Body, most: u64, budget: &BodyBudget, sender: Option<
 
 impl Reserved {
     /// For `more` bytes behind those `before`. None: there is no room for them.
-    fn add(&mut self, more: usize, before: usize, budget: &BodyBudget, sender: Option<Sender<'_>>) -> Option<()> {
-        if let Some(Sender { caller, address }) = sender
-            && before + more > COUNTED
-        {
+    fn add(&mut self, more: usize, before: usize, budget: &BodyBudget, waiter: impl Fn() -> Waiter) -> Option<()> {
+        if before + more > COUNTED {
             let counted = if self.share.is_some() { more } else { before + more };
-            self.share.get_or_insert_with(|| budget.share_of(Waiter::new(caller, address))).add(counted)?;
+            self.share.get_or_insert_with(|| budget.share_of(waiter())).add(counted)?;
         }
         let permit = budget.reserve(more)?;
         match &mut self.permit {
@@ -140,14 +149,17 @@ fn joined(before: Bytes, data: &[u8]) -> Bytes {
 }
 
 /// The ignored body of an operation that needs none. It is read completely first, so that a broken request has no
-/// effect.
+/// effect, nor one whose key is revoked before its end.
 pub(crate) struct Unused;
 
 impl FromRequest<Intake> for Unused {
     type Rejection = Problem;
 
     async fn from_request(request: Request, intake: &Intake) -> Result<Self, Problem> {
-        read(request.into_body(), intake).await.map(|_| Self)
+        let (parts, body) = request.into_parts();
+        let ClientIp(address) = ClientIp::of(&parts, intake);
+        let caller = intake.keys().caller(&parts.headers).ok_or_else(Problem::unauthenticated)?;
+        read_within(Sender { caller: &caller, address }, body, LARGEST_UNUSED, intake).await.map(|_| Self)
     }
 }
 

@@ -16,7 +16,8 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::{BucketAccess, NewScheduleInPath};
-use crate::request::body;
+use crate::request::body::{self, Sender};
+use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::{Preconditions, UNVERSIONED};
 use crate::submit::priority;
@@ -35,12 +36,13 @@ pub(crate) async fn define_schedule(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     NewScheduleInPath(id): NewScheduleInPath,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Schedule>, Problem> {
     owned::check_may_submit(&caller)?;
     let preconditions = Preconditions::of(&headers)?;
-    let body = body::read(body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let owner = caller.id().map(str::to_owned);
     let parsed = body::parse(body, move |body| {
         let owner = owner.as_deref();

@@ -48,7 +48,7 @@ pub(crate) async fn check(
     ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Response, Problem> {
-    let body = body::read_from(Sender { caller: caller.id(), address }, body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let read = |body: &Bytes| {
         let check: Check = json::read(body)?;
         check.check_size()?;

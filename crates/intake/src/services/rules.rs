@@ -15,7 +15,8 @@ use crate::openapi::rules::{PublishedDocument, RulesDocument};
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::ServiceAccess;
-use crate::request::body::{self, Unused};
+use crate::request::body::{self, Sender, Unused};
+use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
 
@@ -34,10 +35,11 @@ pub(crate) async fn put(
     State(intake): State<Intake>,
     ServiceAccess { service, caller, .. }: ServiceAccess<Operate>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, Problem> {
-    let (body, is_yaml) = (body::read(body, &intake).await?, is_yaml(&headers));
+    let (body, is_yaml) = (body::read(Sender { caller: &caller, address }, body, &intake).await?, is_yaml(&headers));
     let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { json::read(body)? })?);
     let rules = body::parse(body, rules).await?;
     intake.services().put(&service, &rules).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::response::Response;
-use dripfeed_auth::{Turn, Waiter};
+use dripfeed_auth::{Caller, Turn, Waiter};
 use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Origin, Refused};
 use dripfeed_job::{BucketName, Submission};
 use dripfeed_limit::Decision;
@@ -18,18 +18,19 @@ use crate::submit::receipt;
 use crate::submit::span::SubmissionSpan;
 use crate::submit::sync_wait::{self, SyncWait};
 
-/// Submits to the bucket and responds. `sender`: the key.
+/// Submits to the bucket and responds. `sender`: the id of the key. `wait`: for the end of the job, and whose key may
+/// see it then.
 pub(crate) async fn admit(
     intake: &Intake,
     bucket: &Bucket,
     sender: Option<&str>,
     mut submission: Box<Submission>,
     origin: Arc<Origin>,
-    wait: Option<SyncWait>,
+    wait: Option<(SyncWait, &Caller)>,
 ) -> Result<Response, Problem> {
     let begun = Instant::now();
     let caller = Waiter::new(submission.caller.as_deref(), origin.address);
-    let wait = wait.map(|wait| (wait, caller.clone()));
+    let wait = wait.map(|(wait, reader)| (wait, reader, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
     let (other, judged) = if turn.is_of_one() {
@@ -47,7 +48,9 @@ pub(crate) async fn admit(
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
         // Apart, as it is rare: so each submission takes less memory.
-        Some((wait, caller)) => Box::pin(sync_wait::answer(intake, bucket, &admitted, wait, caller)).await,
+        Some((wait, reader, waiter)) => {
+            Box::pin(sync_wait::answer(intake, bucket, &admitted, wait, reader, waiter)).await
+        }
         None => receipt::answer(intake.settings(), bucket, &admitted),
     };
     add_of_caller(response.headers_mut(), limits);

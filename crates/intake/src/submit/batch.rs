@@ -60,7 +60,7 @@ pub(crate) async fn batch(
     body: Body,
 ) -> Result<Response, Problem> {
     let read =
-        counted(&intake, bucket.name(), read(&intake, Sender { caller: caller.id(), address }, &headers, body).await)?;
+        counted(&intake, bucket.name(), read(&intake, Sender { caller: &caller, address }, &headers, body).await)?;
     admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await
 }
 
@@ -72,9 +72,9 @@ async fn read(
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
     options::none_here(headers, "in a batch, set options in the items")?;
     let form = Form::of(headers)?;
-    let body = body::read_from(sender, body, intake).await?;
+    let body = body::read(sender, body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
-    let (most, caller) = (intake.settings().max_batch, sender.caller.map(str::to_owned));
+    let (most, caller) = (intake.settings().max_batch, sender.caller.id().map(str::to_owned));
     let items = move |body: &Bytes| {
         let read = |(index, text): (usize, &str)| {
             let mut submission = item::read(body, text, index, now)?;

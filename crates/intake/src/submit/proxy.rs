@@ -60,7 +60,7 @@ pub(crate) async fn proxy(
     let request = Proxied { method, uri: &uri, headers: &headers, address };
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
     let submission = counted(&intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
-    let wait = SyncWait::of(&headers);
+    let wait = SyncWait::of(&headers).map(|wait| (wait, &caller));
     admit(&intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
@@ -94,7 +94,7 @@ async fn read(
         ..Submission::default()
     };
     options::read(headers, OptionSource::ProxiedRequest, &mut submission)?;
-    submission.body = body::read_from(Sender { caller: caller.id(), address }, body, intake).await?;
+    submission.body = body::read(Sender { caller, address }, body, intake).await?;
     Ok(submission)
 }
 

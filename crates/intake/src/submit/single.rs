@@ -62,14 +62,14 @@ pub(crate) async fn put(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let read = read(intake, Sender { caller: caller.id(), address }, &headers, body).await;
+    let read = read(intake, Sender { caller: &caller, address }, &headers, body).await;
     let submission = counted(intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
-    let wait = SyncWait::of(&headers);
+    let wait = SyncWait::of(&headers).map(|wait| (wait, &caller));
     admit(intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
 
 async fn read(intake: &Intake, sender: Sender<'_>, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {
-    let mut submission = Submission { caller: sender.caller.map(str::to_owned), ..Submission::default() };
+    let mut submission = Submission { caller: sender.caller.id().map(str::to_owned), ..Submission::default() };
     options::read(headers, OptionSource::Headers, &mut submission)?;
     submission.content_type = options::payload_header(headers, &header::CONTENT_TYPE)?;
     // An encoded body needs its encoding to be decoded.
@@ -77,6 +77,6 @@ async fn read(intake: &Intake, sender: Sender<'_>, headers: &HeaderMap, body: Bo
         let pushed = submission.headers.push(header::CONTENT_ENCODING.as_str(), &encoding);
         pushed.map_err(|error| options::bad_header(&header::CONTENT_ENCODING, &error))?;
     }
-    submission.body = body::read_from(sender, body, intake).await?;
+    submission.body = body::read(sender, body, intake).await?;
     Ok(submission)
 }

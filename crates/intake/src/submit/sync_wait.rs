@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use dripfeed_auth::Waiter;
+use dripfeed_auth::{Caller, Waiter};
 use dripfeed_bucket::{Admitted, Bucket, EndedJob};
 use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -72,13 +72,14 @@ fn outside_quotes(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// 200 with the upstream's response when the job was delivered in time, else 202. When too many requests wait already,
-/// 202 at once, without `Preference-Applied`.
+/// 200 with the upstream's response when the job was delivered in time, else 202: also when the key of its reader
+/// is revoked meanwhile. When too many requests wait already, 202 at once, without `Preference-Applied`.
 pub(crate) async fn answer(
     intake: &Intake,
     bucket: &Bucket,
     admitted: &Admitted,
     wait: SyncWait,
+    reader: &Caller,
     waiter: Waiter,
 ) -> Response {
     let Some(_permit) = intake.waits().enter(waiter) else {
@@ -88,7 +89,8 @@ pub(crate) async fn answer(
         ended = outcome(bucket, admitted.id, wait) => ended,
         () = intake.health().draining().cancelled() => None,
     };
-    let mut response = match ended.filter(|ended| ended.outcome.result == Ending::Delivered) {
+    let may_see = |ended: &EndedJob| ended.outcome.result == Ending::Delivered && intake.keys().is_current(reader);
+    let mut response = match ended.filter(may_see) {
         Some(delivered) => {
             let fields: HeaderMap = FreeCapacity::from(admitted)
                 .fields(intake.settings())

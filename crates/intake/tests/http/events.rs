@@ -96,15 +96,19 @@ async fn a_frame_has_only_buckets_that_the_key_may_read() {
 
 #[tokio::test]
 async fn a_stream_ends_with_its_key_and_with_the_intake() {
-    let harness = Harness::with(vec![settings("b")], vec![key("a", "b"), key("z", "b")], &[]).await;
-    let mut of_a = Frames::open(&harness, "/v1/events", &[("dripfeed-key", "a")]).await;
-    let mut of_z = Frames::open(&harness, "/v1/events", &[("dripfeed-key", "z")]).await;
-    assert!(of_a.next().await.is_some() && of_z.next().await.is_some());
-    harness.keys.replace([key("z", "b")]);
-    assert_eq!(of_a.next().await, None);
-    assert!(of_z.next().await.is_some());
+    let keys = ["revoked", "narrowed", "kept"].map(|id| key(id, "b"));
+    let harness = Harness::with(vec![settings("b")], keys.to_vec(), &[]).await;
+    let open = async |id: &str| Frames::open(&harness, "/v1/events", &[("dripfeed-key", id)]).await;
+    let (mut revoked, mut narrowed, mut kept) = (open("revoked").await, open("narrowed").await, open("kept").await);
+    for stream in [&mut revoked, &mut narrowed, &mut kept] {
+        assert!(stream.next().await.is_some());
+    }
+    harness.keys.replace([ApiKey { scopes: vec![Scope::Submit], ..key("narrowed", "b") }, key("kept", "b")]);
+    assert_eq!(revoked.next().await, None);
+    assert_eq!(narrowed.next().await, None, "it may not read any more");
+    assert!(kept.next().await.is_some());
     harness.health.drain();
-    while of_z.next().await.is_some() {}
+    while kept.next().await.is_some() {}
 }
 
 #[tokio::test]

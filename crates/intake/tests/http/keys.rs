@@ -1,3 +1,5 @@
+mod during_a_request;
+
 use std::collections::BTreeSet;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};

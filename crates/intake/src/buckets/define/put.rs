@@ -15,9 +15,11 @@ use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
 use crate::request::access::NewBucketAccess;
+use crate::request::body::{self, Sender};
+use crate::request::client_ip::ClientIp;
+use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::Preconditions;
-use crate::request::{body, json};
 
 /// Creates a bucket, or replaces its definition. The definition applies at this intake at once, and in all processes
 /// within a second; every intake accepts jobs for the bucket as soon as this request is answered. A new bucket starts
@@ -36,11 +38,12 @@ pub(crate) async fn define_bucket(
     State(intake): State<Intake>,
     NewBucketAccess { caller, name, definitions, .. }: NewBucketAccess<Define>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let preconditions = Preconditions::of(&headers)?;
-    let body = body::read(body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     if body.len() > DefinitionBounds::ONE {
         let detail = format!("a definition may have at most {} bytes", DefinitionBounds::ONE);
         return Err(Problem::new(Code::BodyTooLarge, detail));

@@ -14,10 +14,12 @@ use super::shown::{MadeKey, ShownKey, answer};
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
-use crate::request::access::{Allowed, KeyInPath};
+use crate::request::access::{Allowed, KeyInPath, check_current};
+use crate::request::body::{self, Sender};
+use crate::request::client_ip::ClientIp;
+use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::Preconditions;
-use crate::request::{body, json};
 
 /// Creates or changes a key. A new key is valid at every intake at once, because an intake looks up an unknown key
 /// before it refuses it; a change reaches all intakes within a second. A key can't have more permissions than the
@@ -37,13 +39,14 @@ pub(crate) async fn put_key(
     Allowed { caller, .. }: Allowed<ChangeKeys>,
     _: Params<NoParams>,
     KeyInPath(id): KeyInPath,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     change::registry(&intake, &caller)?;
     change::check_configured(&intake, &id)?;
     let preconditions = Preconditions::of(&headers)?;
-    let body = body::read(body, &intake).await?;
+    let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     if body.len() > NewKey::LONGEST {
         return Err(Problem::new(Code::BodyTooLarge, format!("a key may have at most {} bytes", NewKey::LONGEST)));
     }
@@ -86,6 +89,8 @@ async fn store(
         check(intake, caller, &wanted)?;
         let detail = described(&wanted, known.as_deref());
         let known_version = known.as_ref().map(|known| known.version);
+        // Redis was asked meanwhile: the caller's key may be gone.
+        check_current(caller, intake)?;
         let WantedKey { key, not_after_ms, made } = wanted;
         let new = NewKey { key: &key, not_after_ms, known: known_version, by, detail: &detail };
         match registry.put(&new).await? {

@@ -8,7 +8,11 @@ const MOST: u64 = 10;
 const TIMEOUT: Duration = Duration::from_millis(20);
 
 async fn read(body: Body) -> Result<Bytes, Problem> {
-    read_in_time(body, MOST, TIMEOUT, &BodyBudget::new(2 * MOST, MOST), None).await
+    read_with(body, MOST, &BodyBudget::new(2 * MOST, MOST), None).await
+}
+
+async fn read_with(body: Body, most: u64, budget: &BodyBudget, caller: Option<&str>) -> Result<Bytes, Problem> {
+    read_in_time(body, most, TIMEOUT, budget, || Waiter::new(caller, None), || Ok(())).await
 }
 
 fn code(read: Result<Bytes, Problem>) -> Code {
@@ -31,7 +35,7 @@ async fn reading_stops_at_the_size_limit() {
 #[tokio::test]
 async fn bodies_share_a_budget_and_release_it() {
     let budget = BodyBudget::new(15, MOST);
-    let read = async |text: &'static str| read_in_time(Body::from(text), MOST, TIMEOUT, &budget, None).await;
+    let read = async |text: &'static str| read_with(Body::from(text), MOST, &budget, None).await;
     let first = read("0123456789").await.unwrap();
     let part = first.slice(2..4);
     assert_eq!(code(read("012345").await), Code::Overloaded);
@@ -46,10 +50,8 @@ async fn bodies_share_a_budget_and_release_it() {
 async fn large_bodies_of_one_caller_leave_room_for_others() {
     let largest = 1 << 20;
     let budget = BodyBudget::new(4 * largest, largest);
-    let read = async |caller, bytes: usize| {
-        let sender = Sender { caller: Some(caller), address: None };
-        read_in_time(Body::from(vec![b'x'; bytes]), largest, TIMEOUT, &budget, Some(sender)).await
-    };
+    let read =
+        async |caller, bytes: usize| read_with(Body::from(vec![b'x'; bytes]), largest, &budget, Some(caller)).await;
     let held = [read("acme", 1 << 20).await.unwrap(), read("acme", 1 << 20).await.unwrap()];
     assert_eq!(code(read("acme", COUNTED + 1).await), Code::Overloaded);
     assert_eq!(read("acme", COUNTED).await.unwrap().len(), COUNTED);
