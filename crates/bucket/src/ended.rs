@@ -3,6 +3,7 @@
 pub(crate) mod await_outcome;
 pub(crate) mod dead_letters;
 pub(crate) mod ended_job;
+pub(crate) mod expire;
 pub(crate) mod forget;
 pub(crate) mod outcomes;
 pub(crate) mod replay;

@@ -147,10 +147,10 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
 
     /// Whether to try again after an error, and when.
     fn again(&self, error: ClientError, course: &mut Course) -> Result<Tried, ClientError> {
-        let silent_for = course.silent_since.get_or_insert_with(Instant::now).elapsed();
         if error.is_answered() {
-            self.answered.store(true, Ordering::Relaxed);
+            self.answered(course);
         }
+        let silent_for = course.silent_since.get_or_insert_with(Instant::now).elapsed();
         if error.is_retryable() && self.answered.load(Ordering::Relaxed) && silent_for < self.patience {
             return Ok(Tried::Later(error.retry_after().unwrap_or(USUAL_WAIT), error));
         }

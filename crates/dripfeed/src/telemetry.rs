@@ -1,5 +1,6 @@
 //! Logs and traces of a process. Metrics belong to the roles.
 
+mod json_lines;
 mod log;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -147,7 +147,10 @@ impl Drop for LeaseGuard {
             let (limiter, decision) = (self.limiter.clone(), self.decision.clone());
             tokio::spawn(async move {
                 if let Err(error) = limiter.release(decision).await {
-                    tracing::warn!(%error, "could not return a lease; it expires after its maximum duration");
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "could not return a lease; it expires after its maximum duration"
+                    );
                 }
             });
         }
@@ -172,7 +175,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
 }
 
 fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
-    tracing::warn!(%error, "request refused: could not check its rate limit");
+    tracing::warn!(error = error as &dyn std::error::Error, "request refused: could not check its rate limit");
     let mut response = problem(
         StatusCode::SERVICE_UNAVAILABLE,
         &json!({

@@ -178,7 +178,10 @@ async fn keep_giving_back(state: Weak<LimiterState>, held: Arc<Notify>) {
         tokio::time::sleep(LOOK_AFTER).await;
         let Some(state) = state.upgrade() else { return };
         if let Err(error) = state.withdraw(Withdraw::Expired).await {
-            tracing::warn!(%error, "could not return unused quota; it stays charged until its window ends");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "could not return unused quota; it stays charged until its window ends"
+            );
         }
     }
 }

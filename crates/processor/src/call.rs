@@ -3,7 +3,7 @@
 pub(crate) mod request;
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
@@ -15,8 +15,6 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use jiff::Timestamp;
-use jiff::fmt::rfc2822;
 use thiserror::Error;
 use tokio::time::timeout;
 use tower::timeout::error::Elapsed;
@@ -139,8 +137,8 @@ impl CallResult {
 fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();
     let asked = text(RETRY_AFTER)?;
-    let date = text(DATE).and_then(|date| rfc2822::parse(date).ok()).map(|date| date.timestamp());
-    retry_after::parse(asked, date.unwrap_or_else(Timestamp::now))
+    let date = text(DATE).and_then(retry_after::date);
+    retry_after::parse(asked, date.unwrap_or_else(SystemTime::now))
 }
 
 /// A field may come in several lines: they are one list.

@@ -22,7 +22,7 @@ const BETWEEN_LINES: Duration = Duration::from_mins(1);
 pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     tokio::select! {
         () = beat(replica, bucket, metrics) => {}
-        never = forget_ended(bucket) => match never {},
+        never = keep_retention(bucket, metrics) => match never {},
         never = history::keep(bucket, metrics.seen()) => match never {},
     }
 }
@@ -46,7 +46,7 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     }
 }
 
-async fn forget_ended(bucket: &Bucket) -> Infallible {
+async fn keep_retention(bucket: &Bucket, metrics: &LaneMetrics) -> Infallible {
     let mut ticks = interval(RETENTION);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut retry = LoggedRetry::new(bucket.name().clone(), "delete expired records");
@@ -56,6 +56,7 @@ async fn forget_ended(bucket: &Bucket) -> Infallible {
         match bucket.enforce_retention().await {
             Ok(retention) => {
                 retry.over();
+                metrics.expired(retention.expired);
                 report.report(bucket, retention.dead_dropped, Instant::now());
             }
             Err(error) => drop(retry.failed(&error)),

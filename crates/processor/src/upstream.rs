@@ -3,10 +3,12 @@
 mod checks;
 pub(crate) mod connector;
 mod dial;
+mod names;
 pub(crate) mod pattern;
 pub(crate) mod root_certs;
 mod shared_clients;
 pub(crate) mod signature;
+mod source_address;
 pub(crate) mod ssrf;
 
 use std::fmt;

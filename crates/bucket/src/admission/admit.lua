@@ -63,7 +63,7 @@ for i = 1, fields do entry[2 * i - 1], entry[2 * i] = ARGV[NAMES + i], '' end
 local PLAIN = members
 
 local pace = pace_read(PACE)
-local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead', 'accepted')
+local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead', 'accepted', 'deadline')
 -- Where no job was ever called no replica has joined yet, and nothing of a pace was lost (join.lua).
 pace.new = pace.new or not (counted[3] or counted[4])
 local look = pace_look(pace, plan_of_pace)
@@ -71,6 +71,9 @@ local level, pending = count_jobs(keys.jobs)
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, refused = 0, {}
+-- No deadline of a job in the bucket is earlier (expire.lua), in ms; nil where none has one.
+local deadline_known = tonumber(counted[6] or nil)
+local earliest = deadline_known
 rates.look(METER, 'leak', 'accepted', 'refused', 'call')
 -- A small batch takes no places where nobody waits: a take sorts its jobs in if that matters.
 local FEW = 64
@@ -286,6 +289,7 @@ local function open_admit(found, bytes_found, is_few)
       end
       deadline = now_ms + lifetime
     end
+    if deadline then earliest = math.min(earliest or deadline, deadline) end
     write_entry(first, last, due, deadline)
     local id = put(size, due, deadline)
     if takes_turns then rare.note_mixed(PACE, pace, due, group, priority) end
@@ -362,6 +366,7 @@ if write then write() end
 if places then places.close() end
 if accepted > 0 then
   redis.call('HSET', TALLY, 'accepted', whole((counted[5] or 0) + accepted), 'bytes', whole(bytes))
+  if earliest ~= deadline_known then redis.call('HSET', TALLY, 'deadline', whole(earliest)) end
   rates.count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
   -- While some wait, those who take jobs know of them.

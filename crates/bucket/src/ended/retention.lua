@@ -9,9 +9,8 @@
 -- ARGV  1 what is kept (keep.lua)
 --       2 the most idempotency keys to name
 --       3 where to go on in the keyed jobs, as HSCAN writes it; '' to leave them
--- Result  { how many outcomes and letters went, letters dropped since the bucket began, where to go on in the keyed
---       jobs,
---           idempotency keys whose time has come… }
+-- Result  { how many outcomes and letters went, letters dropped since the bucket began, '1' where a deadline of a job
+--         may have passed (expire.lua), where to go on in the keyed jobs, idempotency keys whose time has come… }
 local keys = {
   tally = KEYS[1], outcomes = KEYS[2], ended = KEYS[3], dead = KEYS[4], letters = KEYS[5], sizes = KEYS[6],
   key_ends = KEYS[7], keyed_jobs = KEYS[8], keep = ARGV[1],
@@ -43,4 +42,6 @@ if cursor ~= '' then
     if is_gone(page[2][i]) then end_key(keys, page[2][i]) end
   end
 end
-return { gone, tonumber(redis.call('HGET', keys.tally, 'dead_dropped') or 0), cursor, unpack(names) }
+local noted = redis.call('HMGET', keys.tally, 'dead_dropped', 'deadline')
+local is_overdue = noted[2] and tonumber(noted[2]) <= now_ms
+return { gone, tonumber(noted[1] or 0), is_overdue and '1' or '0', cursor, unpack(names) }

@@ -1,5 +1,5 @@
 //! Retention of ended work by age, number and bytes. Every script that ends jobs deletes more records than it adds;
-//! this module covers buckets in which no job ends, and idempotency keys.
+//! this module covers buckets in which no job ends, and idempotency keys; and deadlines of jobs that nobody takes.
 
 use std::sync::atomic::Ordering;
 
@@ -19,15 +19,17 @@ const ROUNDS: usize = 100;
 /// Idempotency keys forgotten in one call.
 const MOST_KEYS: usize = 500;
 
-/// Dead letters dropped by a bucket.
+/// What was deleted, or ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
+    /// Jobs that have expired, which no replica had come to.
+    pub expired: u64,
     /// Dead letters deleted at the maximum number, bytes or age, since the bucket was created.
     pub dead_dropped: u64,
 }
 
 impl Bucket {
-    /// Deletes expired records. To be called periodically, for buckets in which no job ends.
+    /// Deletes expired records, and ends overdue jobs. To be called periodically, for buckets in which no job ends.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -38,12 +40,14 @@ impl Bucket {
         // returns.
         let mut names = Vec::new();
         // One page of the keyed jobs in each run: sooner or later each is looked at.
+        let mut is_overdue = false;
         let mut keyed = redis_bucket.keyed_looked_at.load(Ordering::Relaxed).to_string();
         for _ in 0..ROUNDS {
             let call = redis_bucket.retention_call(names, &keyed);
             let mut reply = Reply::new("retention", redis_bucket.store.run::<Value>(&call).await?)?;
             let gone = reply.count()?;
             retention.dead_dropped = reply.count()?;
+            is_overdue |= reply.count()? == 1;
             if let Ok(next) = reply.text()?.parse() {
                 redis_bucket.keyed_looked_at.store(next, Ordering::Relaxed);
             }
@@ -55,6 +59,9 @@ impl Bucket {
             if gone == 0 && names.is_empty() {
                 break;
             }
+        }
+        if is_overdue {
+            retention.expired = redis_bucket.expire_overdue().await?;
         }
         Ok(retention)
     }

@@ -15,6 +15,7 @@ use dripfeed_store::{Call, Store};
 use parking_lot::Mutex;
 use redis::Value;
 
+use crate::ended::expire::ExpiryLook;
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::constants::SMALL_BYTES;
@@ -113,6 +114,8 @@ pub(crate) struct RedisBucket {
     effective: ArcSwap<EffectiveSettings>,
     /// Where the next run of retention goes on in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
+    /// Where its next run goes on among the jobs.
+    pub(crate) expiry_look: Mutex<ExpiryLook>,
     /// What the next sample for the history goes on from where Redis has none; empty: nothing.
     pub(crate) last_look: Mutex<String>,
     /// Scripts of this process that change it.
@@ -128,8 +131,9 @@ impl RedisBucket {
         let store = store.for_key(&keys.jobs());
         let effective =
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
-        let (keyed_looked_at, changes, last_look) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
-        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, last_look, changes }
+        let (keyed_looked_at, changes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (expiry_look, last_look) = (Mutex::default(), Mutex::default());
+        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, expiry_look, last_look, changes }
     }
 
     /// Runs a script that reads jobs or records for somebody, and whose answer begins with their bytes: these come

@@ -126,13 +126,13 @@ const OF_LISTS: &Fragments = &[
     Fragment::new("kind/gone", include_str!("../kind/list/gone.lua")),
     Fragment::new("kind/held", include_str!("../kind/list/held.lua")),
     Fragment::new("kind/jobs", include_str!("../kind/list/jobs.lua")),
-    Fragment::new("kind/leave_flows", include_str!("../kind/list/leave_flows.lua")),
+    Fragment::new("kind/leave_flows", include_str!("../kind/list/turns/leave_flows.lua")),
     Fragment::new("kind/leaving", include_str!("../kind/list/leaving.lua")),
     Fragment::new("kind/look_at_pending", include_str!("../kind/list/look_at_pending.lua")),
     Fragment::new("kind/moved", include_str!("../kind/list/moved.lua")),
-    Fragment::new("kind/places", include_str!("../kind/list/places.lua")),
+    Fragment::new("kind/places", include_str!("../kind/list/turns/places.lua")),
     Fragment::new("kind/take", include_str!("../kind/list/take.lua")),
-    Fragment::new("kind/takes_places", include_str!("../kind/list/takes_places.lua")),
+    Fragment::new("kind/takes_places", include_str!("../kind/list/turns/takes_places.lua")),
     Fragment::new("kind/view", include_str!("../kind/list/view.lua")),
 ];
 

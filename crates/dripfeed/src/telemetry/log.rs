@@ -7,6 +7,7 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
 
+use super::json_lines::JsonLines;
 use crate::settings::{LogFormat, LogLevel, LogSettings};
 
 /// Changes the level of the running log.
@@ -27,7 +28,7 @@ impl Log {
         let lines = if human {
             fmt::layer().with_writer(io::stderr).with_ansi(colours).with_target(false).boxed()
         } else {
-            fmt::layer().json().flatten_event(true).with_writer(io::stderr).boxed()
+            fmt::layer().event_format(JsonLines).with_writer(io::stderr).boxed()
         };
         // Fails where there is a log already, as in tests.
         let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();

@@ -57,7 +57,7 @@ impl From<KeyAuditEntry> for Audited {
 pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detail: &str) {
     tracing::info!(bucket = %bucket.name(), key = caller.id(), action, detail, "audit");
     if let Err(error) = bucket.record(caller.id(), action, detail).await {
-        tracing::warn!(bucket = %bucket.name(), %error, action, "could not write the audit log to Redis");
+        tracing::warn!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, action, "could not write the audit log to Redis");
     }
 }
 

@@ -1,20 +1,25 @@
 //! Parses the `Retry-After` header of upstreams (RFC 9110, 10.2.3): seconds, or a date.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
 /// How long to wait. None: the value can't be parsed; zero: the date has passed. The caller limits it.
 #[must_use]
-pub fn parse(value: &str, now: Timestamp) -> Option<Duration> {
+pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit()) {
         // More digits than a u64 holds are still "very long".
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let at = rfc2822::parse(value).ok()?.timestamp();
-    Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO))
+    Some(date(value)?.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+/// In one of the three forms that HTTP has had (RFC 9110, 5.6.7), or as mail has it.
+#[must_use]
+pub fn date(value: &str) -> Option<SystemTime> {
+    let as_mail = || Some(rfc2822::parse(value).ok()?.timestamp().into());
+    httpdate::parse_http_date(value).ok().or_else(as_mail)
 }
 
 #[cfg(test)]
@@ -23,18 +28,22 @@ mod tests {
 
     #[test]
     fn seconds_and_dates_are_read() {
-        let now: Timestamp = "1994-11-06T08:49:27Z".parse().unwrap_or(Timestamp::UNIX_EPOCH);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_767);
         assert_eq!(parse("120", now), Some(Duration::from_secs(120)));
         assert_eq!(parse("0", now), Some(Duration::ZERO));
         assert_eq!(parse("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(10)));
         assert_eq!(parse("Sun, 06 Nov 1994 08:49:17 GMT", now), Some(Duration::ZERO));
+        assert_eq!(parse("Sunday, 06-Nov-94 08:49:37 GMT", now), Some(Duration::from_secs(10)));
+        assert_eq!(parse("Sun Nov  6 08:49:37 1994", now), Some(Duration::from_secs(10)));
+        assert_eq!(parse("Sun, 06 Nov 1994 10:49:37 +0200", now), Some(Duration::from_secs(10)));
+        assert!(parse("Fri, 31 Dec 9999 23:59:59 GMT", now) > Some(Duration::from_hours(24 * 365 * 8000)));
         assert_eq!(parse("99999999999999999999999", now), Some(Duration::from_secs(u64::MAX)));
     }
 
     #[test]
     fn nonsense_says_nothing() {
         for value in ["", "-1", "1.5", "soon", "1e9"] {
-            assert_eq!(parse(value, Timestamp::UNIX_EPOCH), None, "{value:?}");
+            assert_eq!(parse(value, SystemTime::UNIX_EPOCH), None, "{value:?}");
         }
     }
 }

@@ -111,6 +111,9 @@ fn retire(limiter: Limiter) {
 
 async fn refund_all(limiter: &Limiter) {
     if let Err(error) = limiter.close().await {
-        tracing::warn!(%error, "could not return unused quota; it stays charged until its window ends");
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "could not return unused quota; it stays charged until its window ends"
+        );
     }
 }

@@ -112,7 +112,10 @@ impl AsyncCounter {
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(%error, "could not send counts to Redis; retrying");
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "could not send counts to Redis; retrying"
+                    );
                 }
             }
         }

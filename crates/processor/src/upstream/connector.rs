@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::upstream::Upstream;
 use crate::upstream::dial::dial;
+use crate::upstream::names::Names;
 use crate::upstream::shared_clients::{Origin, Reach, Shared};
 
 /// Creates the HTTP clients of all upstreams. Cheap to clone.
@@ -16,6 +17,7 @@ use crate::upstream::shared_clients::{Origin, Reach, Shared};
 pub struct Connector {
     /// Versions and ciphers; whom to trust is each upstream's own.
     tls: ConfigBuilder<ClientConfig, WantsVerifier>,
+    names: Names,
     dials: Shared<Reach, Dial>,
     clients: Shared<Origin, HttpClient>,
 }
@@ -31,13 +33,13 @@ impl Connector {
         // Named, because a provider installed for the whole process is nobody's promise.
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let tls = tls.with_safe_default_protocol_versions()?;
-        Ok(Self { tls, dials: Shared::none_yet(), clients: Shared::none_yet() })
+        Ok(Self { tls, names: Names::default(), dials: Shared::none_yet(), clients: Shared::none_yet() })
     }
 
     /// The client of all upstreams of its origin that trust and may reach the same.
     pub(crate) fn client(&self, upstream: &Upstream) -> Arc<HttpClient> {
         self.clients.get(Origin::of(upstream), |origin| {
-            let dial = self.dials.get(origin.reach.clone(), |reach| dial(self.tls.clone(), reach));
+            let dial = self.dials.get(origin.reach.clone(), |reach| dial(self.tls.clone(), reach, self.names.clone()));
             HttpClient::new(dial, upstream.url().clone())
         })
     }

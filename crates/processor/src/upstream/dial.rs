@@ -9,28 +9,32 @@ use std::{io, vec};
 use dripfeed_outbound::Dial;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
+use hyper_util::client::legacy::connect::dns::Name;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
 use tokio::time::timeout;
-use tower::Service as _;
 use tower::timeout::Timeout;
 
-use crate::local_shortage::shortage_of_files;
 use crate::upstream::Upstream;
+use crate::upstream::names::{Names, look_up};
 use crate::upstream::shared_clients::Reach;
+use crate::upstream::source_address::{NoSourceAddress, connect, has_source_for};
 use crate::upstream::ssrf::is_public;
 
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// Makes connections that trust, and may reach, the same.
-pub(super) fn dial(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reach) -> Dial {
+pub(super) fn dial(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reach, names: Names) -> Dial {
     let allow_private = reach.allow_private;
-    let names = tower::service_fn(move |name| resolve(name, allow_private));
-    let mut tcp = HttpConnector::new_with_resolver(names);
+    let resolver = tower::service_fn(move |name| {
+        let names = names.clone();
+        async move { resolve(&names, name, allow_private).await }
+    });
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(KEEPALIVE));
+    let tcp = tower::service_fn(move |to| connect(tcp.clone(), to));
     let tls = match reach.root_certs.roots() {
         None => tls.with_webpki_roots(),
         Some(roots) => tls.with_root_certificates(roots),
@@ -58,27 +62,17 @@ impl Upstream {
 
 /// The addresses of a name, less those that are not to be called. What is left is what is connected to: the name isn't
 /// looked up again in between.
-async fn resolve(name: Name, allow_private: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
-    let found = look_up(&name).await?;
-    let called: Vec<_> = found.iter().copied().filter(|at| allow_private || is_public(at.ip())).collect();
+async fn resolve(names: &Names, name: Name, allow_private: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
+    let found = names.look_up(&name).await?;
+    let mut called: Vec<_> = found.iter().copied().filter(|at| allow_private || is_public(at.ip())).collect();
     if called.is_empty() && !found.is_empty() {
         return Err(io::Error::other(PrivateName(name.to_string())));
     }
-    Ok(called.into_iter())
-}
-
-/// A name that can't be looked up for want of files looks like one that doesn't exist. When there are files again by
-/// the time this is looked at, the name is looked up once more.
-async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
-    for _ in 0..2 {
-        if let Ok(found) = GaiResolver::new().call(name.clone()).await {
-            return Ok(found.collect());
-        }
-        if let Some(shortage) = shortage_of_files() {
-            return Err(shortage);
-        }
+    called.retain(|at| has_source_for(at.ip()));
+    if called.is_empty() && !found.is_empty() {
+        return Err(io::Error::other(NoSourceAddress(name.to_string())));
     }
-    Ok(GaiResolver::new().call(name.clone()).await?.collect())
+    Ok(called.into_iter())
 }
 
 #[derive(Debug, Error)]
@@ -93,9 +87,10 @@ mod tests {
     #[tokio::test]
     async fn a_name_of_a_private_address_is_not_connected_to() {
         let name: Name = "localhost".parse().unwrap();
-        let refused = resolve(name.clone(), false).await.unwrap_err();
+        let names = Names::default();
+        let refused = resolve(&names, name.clone(), false).await.unwrap_err();
         assert!(refused.to_string().contains("only private addresses"), "{refused}");
-        assert!(resolve(name, true).await.unwrap().count() > 0);
+        assert!(resolve(&names, name, true).await.unwrap().count() > 0);
     }
 
     #[tokio::test]
@@ -114,6 +109,6 @@ mod tests {
 
     #[tokio::test]
     async fn a_number_that_only_the_resolver_takes_for_an_address_is_checked_as_well() {
-        assert!(resolve("127.1".parse().unwrap(), false).await.is_err());
+        assert!(resolve(&Names::default(), "127.1".parse().unwrap(), false).await.is_err());
     }
 }

@@ -9,8 +9,19 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 10] =
-    ["beat", "join", "recover", "retention", "sample", "settle", "standby", "sweeper", "orphaned_claims", "take"];
+pub const SCRIPTS: [&str; 11] = [
+    "beat",
+    "expire",
+    "join",
+    "recover",
+    "retention",
+    "sample",
+    "settle",
+    "standby",
+    "sweeper",
+    "orphaned_claims",
+    "take",
+];
 
 /// The one of a replica that has nothing to do.
 const STANDBY: &str = "standby";
@@ -52,6 +63,10 @@ impl Harness {
     /// Does what makes the processor call that script or command.
     async fn bring_about(&mut self, name: &str) {
         match name {
+            // As if the deadline of a job had passed.
+            "expire" => {
+                let _: u64 = self.service.redis("HSET dripfeed:{b}:tally deadline 1").await;
+            }
             // A replica that finds itself gone joins again.
             "join" => {
                 let _: u64 = self.service.redis("DEL dripfeed:{b}:replicas").await;

@@ -15,16 +15,6 @@ local keys = {
 }
 local id = ARGV[1]
 
--- By those who take.
-local function count_in_flight(jobs)
-  local pending, parked = redis.pcall('XPENDING', jobs, GROUP), 0
-  if pending.err then return 0 end
-  for _, consumer in ipairs(pending[4] or {}) do
-    if consumer[1] == PARKED_OWNER then parked = tonumber(consumer[2]) end
-  end
-  return pending[1] - parked
-end
-
 local owner = owner_of(JOBS, id)
 if owner and owner ~= PARKED_OWNER then return { 0, 'elsewhere', -1, 0 } end
 local found = redis.call('XRANGE', JOBS, id, id)[1]
@@ -32,7 +22,7 @@ if not found then return { 0, 'elsewhere', -1, 0 } end
 count_read(found[2])
 local chain = field(found[2], 'chain')
 if keys.outbox and #keys.outbox.targets_of(id, 'cancelled', chain) > 0 then
-  if keys.outbox.room(keys, count_in_flight(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
+  if keys.outbox.room(keys, count_claimed(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
 end
 local failures = tonumber(leave(id) or 0)
 local caller = caller_of(found[2])

@@ -19,6 +19,16 @@ local function pending_jobs(jobs, from, to, most, consumer)
   return pending.err and {} or pending
 end
 
+-- How many jobs replicas have.
+local function count_claimed(jobs)
+  local pending, parked = redis.pcall('XPENDING', jobs, GROUP), 0
+  if pending.err then return 0 end
+  for _, consumer in ipairs(pending[4] or {}) do
+    if consumer[1] == PARKED_OWNER then parked = tonumber(consumer[2]) end
+  end
+  return pending[1] - parked
+end
+
 -- What nobody has sorted in comes after the last id that was delivered; nil without a group.
 local function last_delivered(jobs)
   local groups = redis.pcall('XINFO', 'GROUPS', jobs)

@@ -1,0 +1,52 @@
+//! Ends jobs whose deadline has passed and that no replica takes: of a bucket that is paused, throttled or without a
+//! processor, and far behind others. (A take ends those that it comes to.)
+
+use std::mem;
+
+use dripfeed_store::Call;
+
+use crate::error::BucketError;
+use crate::script::redis_bucket::RedisBucket;
+use crate::script::reply::Reply;
+use crate::script::scripts::Scripts;
+
+static SCRIPTS: Scripts =
+    Scripts::of_kinds("expire", include_str!("../kind/stream/expire.lua"), include_str!("../kind/list/expire.lua"));
+
+/// Calls in one round, each of which looks at 200 jobs at most; the next round goes on.
+const CALLS: usize = 25;
+
+/// How far a look through all jobs of a bucket has come.
+#[derive(Debug, Default)]
+pub(crate) struct ExpiryLook {
+    /// Empty: it begins.
+    at: String,
+    /// The earliest deadline of the jobs before, in ms. Empty: none has one.
+    earliest: String,
+}
+
+impl RedisBucket {
+    /// To be called when the earliest deadline that Redis knows has passed. Returns how many jobs have expired.
+    pub(crate) async fn expire_overdue(&self) -> Result<u64, BucketError> {
+        let mut expired = 0;
+        let mut look = mem::take(&mut *self.expiry_look.lock());
+        for _ in 0..CALLS {
+            let mut reply = Reply::new("expire", self.store.run_durably(&self.expire_call(&look)).await?)?;
+            expired += reply.count()?;
+            let goes_on = reply.count()? == 1;
+            look = ExpiryLook { at: reply.text()?, earliest: reply.text()? };
+            if !goes_on {
+                break;
+            }
+        }
+        *self.expiry_look.lock() = look;
+        Ok(expired)
+    }
+
+    fn expire_call(&self, look: &ExpiryLook) -> Call<'static> {
+        let settings = self.settings();
+        let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel(&settings.on_outcome));
+        call.arg(settings.packed_ends()).arg(&look.at).arg(&look.earliest);
+        call
+    }
+}

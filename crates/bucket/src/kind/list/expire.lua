@@ -1,0 +1,52 @@
+-- Ends jobs whose deadline has passed and that no replica has, newest first, in a part of the list at a time: nobody
+-- takes them while a bucket is paused, throttled or without a processor.
+--
+-- needs: at_maxmemory, now, budget, record, kind/entry, kind/view
+-- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
+-- ARGV  1 what is kept (keep.lua)  2 where to begin: elements behind the head, '' for the first
+--       3 the earliest deadline of the jobs before, in ms ('': none has one)
+-- Result  { expired, '1' where more is to be looked at now, where to go on ('' for the first), the earliest deadline
+--         of what was looked at ('': none) }
+local keys = {
+  meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
+}
+local JOBS, at, earliest = KEYS[1], tonumber(ARGV[2]) or 0, tonumber(ARGV[3])
+-- At most so many ms until all is looked at again: what came to the head meanwhile wasn't looked at, and what is taken
+-- from the tail may come back.
+local LATER = 60000
+
+local gone, at_end = {}, false
+for _ = 1, LOOKED_AT do
+  if not may_read() then break end
+  local element = redis.call('LINDEX', JOBS, at)
+  if not element then
+    at_end = true
+    break
+  end
+  count_read(element)
+  local head = read_head(element)
+  local deadline = head and head.expires
+  if deadline and deadline <= now_ms then
+    local entry = entry_of(JOBS, element)
+    record_expired(keys, head.id, head.deliveries, head.throttled, counted_bytes(entry), caller_of(entry))
+    gone[#gone + 1] = at
+  elseif deadline then
+    earliest = math.min(earliest or deadline, deadline)
+  end
+  at = at + 1
+end
+
+-- As in cancel_many.lua.
+local MARK = '\0gone'
+for _, index in ipairs(gone) do redis.call('LSET', JOBS, index, MARK) end
+if #gone > 0 then at = at - redis.call('LREM', JOBS, #gone, MARK) end
+record_exits(keys)
+if not at_end then return { #gone, '1', whole(at), earliest and whole(earliest) or '' } end
+if at > 0 then
+  redis.call('HSET', keys.tally, 'deadline', whole(math.min(earliest or math.huge, now_ms + LATER)))
+else
+  redis.call('HDEL', keys.tally, 'deadline')
+end
+return { #gone, '0', '', '' }

@@ -1,0 +1,68 @@
+-- Ends jobs whose deadline has passed and that no replica has: nobody takes them while a bucket is paused, throttled or
+-- without a processor, nor soon where they are far behind others. Looks at a part of the stream in each call.
+--
+-- needs: at_maxmemory, constants, now, budget, outbox, record, kind/entry, kind/leave, kind/pending
+-- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)
+--       9 notices (zset)  10 outbox (stream) where ends go elsewhere, then attempts (hash), unburied (hash),
+--       failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
+-- ARGV  1 what is kept (keep.lua)  2 where to begin: the id before, '' for the first
+--       3 the earliest deadline of the jobs before, in ms ('': none has one)
+-- Result  { expired, '1' where more is to be looked at now, where to go on ('' for the first), the earliest deadline
+--         of what was looked at ('': none) }
+local keys = {
+  meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
+  keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
+  outbox = open_outbox(ARGV[1], KEYS[10]),
+}
+local after, earliest = ARGV[2], tonumber(ARGV[3])
+-- In one call; and after how many ms what a replica has is looked at again: it may come back, without an attempt.
+local LOOKED_AT, LATER = 200, 60000
+
+local room = keys.outbox and keys.outbox.room(keys, count_claimed(JOBS)) or math.huge
+local expired = 0
+
+-- When it is to be looked at again, in ms; nil: not for its deadline.
+local function expire(id, entry)
+  local pending = redis.pcall('XPENDING', JOBS, GROUP, id, id, 1)
+  -- No group, before the first replica: nothing is pending.
+  local held = not pending.err and pending[1] or nil
+  if held and held[2] ~= PARKED_OWNER then return now_ms + LATER end
+  local counted = held and redis.call('HGET', ATTEMPTS, id)
+  -- It was called before its deadline; or has ended, and waits for room among the dead letters.
+  if tonumber(counted or 0) > 0 or held and redis.call('HEXISTS', UNBURIED, id) == 1 then return nil end
+  leave(id)
+  local deliveries = held and held[4] or 0
+  record_expired(keys, id, deliveries, counted, counted_bytes(entry), caller_of(entry), field(entry, 'chain'))
+  expired = expired + 1
+  return nil
+end
+
+-- 'end' of the stream, 'full' where an outbox has no room, or nil: there is more.
+local function look()
+  for _ = 1, LOOKED_AT do
+    if not may_read() then return nil end
+    local found = redis.call('XRANGE', JOBS, after == '' and '-' or '(' .. after, '+', 'COUNT', 1)[1]
+    if not found then return 'end' end
+    count_read(found[2])
+    local deadline = tonumber(option(found[2], 'expires'))
+    if deadline and deadline <= now_ms then
+      if expired >= room then return 'full' end
+      deadline = expire(found[1], found[2])
+    end
+    if deadline then earliest = math.min(earliest or deadline, deadline) end
+    after = found[1]
+  end
+  return nil
+end
+
+local stopped = look()
+record_exits(keys)
+if stopped ~= 'end' then return { expired, stopped and '0' or '1', after, earliest and whole(earliest) or '' } end
+-- What was added meanwhile comes later in the stream, so it was looked at, too.
+if earliest then
+  redis.call('HSET', keys.tally, 'deadline', whole(earliest))
+else
+  redis.call('HDEL', keys.tally, 'deadline')
+end
+return { expired, '0', '', '' }

@@ -1,0 +1,144 @@
+//! Log lines as JSON: time, level, fields and target. The formatter of `tracing-subscriber` leaves out what an error is
+//! caused by, which is often all that says what to do.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+pub(super) struct JsonLines;
+
+impl<S, N> FormatEvent<S, N> for JsonLines
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut line = Line::default();
+        line.insert("timestamp", format!("{:.6}", Timestamp::now()));
+        line.insert("level", event.metadata().level().as_str());
+        event.record(&mut line);
+        line.insert("target", event.metadata().target());
+        let text = serde_json::to_string(&line).map_err(|_| fmt::Error)?;
+        writeln!(writer, "{text}")
+    }
+}
+
+/// One line, as far as its fields are recorded, in their order.
+#[derive(Default)]
+struct Line(Vec<(Cow<'static, str>, Value)>);
+
+impl Line {
+    fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) {
+        self.0.push((name.into(), value.into()));
+    }
+}
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.insert(field.name(), value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.insert(field.name(), value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.insert(field.name(), value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.insert(field.name(), value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.insert(field.name(), value);
+    }
+
+    /// With its causes, the nearest first, under the name that they have in readable text.
+    fn record_error(&mut self, field: &Field, error: &(dyn Error + 'static)) {
+        self.insert(field.name(), error.to_string());
+        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+        let mut causes: Vec<String> = causes.map(ToString::to_string).collect();
+        // Some name their cause as their own words.
+        causes.dedup();
+        if !causes.is_empty() {
+            self.insert(format!("{}.sources", field.name()), causes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::io::{self, Write};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use tracing_subscriber::fmt;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("Redis can't be reached")]
+    struct Unreachable(#[source] io::Error);
+
+    fn logged(log: impl FnOnce()) -> Vec<Value> {
+        let written = Written::default();
+        let writer = written.clone();
+        let subscriber = fmt().event_format(JsonLines).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber, log);
+        let text = String::from_utf8(written.0.lock().clone()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn an_error_is_logged_with_its_causes() {
+        let error = Unreachable(io::Error::other("connection refused"));
+        let lines = logged(|| {
+            tracing::warn!(bucket = %"b", jobs = 7_u64, error = &error as &dyn Error, "could not \"ask\"\n");
+            tracing::info!(error = &io::Error::other("alone") as &dyn Error, ratio = 0.5, on = true, "plain");
+        });
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert_eq!((&lines[0]["error"], &lines[0]["bucket"]), (&"Redis can't be reached".into(), &"b".into()));
+        assert_eq!(lines[0]["error.sources"], serde_json::json!(["connection refused"]));
+        assert_eq!((&lines[0]["level"], &lines[0]["jobs"]), (&"WARN".into(), &7.into()));
+        assert_eq!(lines[0]["message"], "could not \"ask\"\n");
+        assert!(lines[0]["timestamp"].as_str().unwrap().parse::<Timestamp>().is_ok(), "{}", lines[0]);
+        assert!(lines[0]["target"].as_str().unwrap().contains("json_lines"), "{}", lines[0]);
+        assert_eq!((&lines[1]["error.sources"], &lines[1]["on"]), (&Value::Null, &true.into()));
+    }
+}
