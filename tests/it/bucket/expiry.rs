@@ -1,5 +1,5 @@
-//! Jobs whose deadline passes while nobody takes them: they end all the same, give back their room, and nothing else
-//! does.
+//! Jobs whose deadline passes while nobody takes them: they end all the same, their room is free again, and no other
+//! job ends.
 
 use std::time::Duration;
 

@@ -1,29 +1,26 @@
 //! Ends jobs whose deadline has passed and that no replica takes: of a bucket that is paused, throttled or without a
 //! processor, and far behind others. (A take ends those that it comes to.)
 
+pub(crate) mod look;
+
 use std::mem;
 
 use dripfeed_store::Call;
 
+use self::look::ExpiryLook;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 
-static SCRIPTS: Scripts =
-    Scripts::of_kinds("expire", include_str!("../kind/stream/expire.lua"), include_str!("../kind/list/expire.lua"));
+static SCRIPTS: Scripts = Scripts::of_kinds(
+    "expire",
+    include_str!("../kind/stream/remove/expire.lua"),
+    include_str!("../kind/list/remove/expire.lua"),
+);
 
 /// Calls in one round, each of which looks at 200 jobs at most; the next round goes on.
 const CALLS: usize = 25;
-
-/// How far a look through all jobs of a bucket has come.
-#[derive(Debug, Default)]
-pub(crate) struct ExpiryLook {
-    /// Empty: it begins.
-    at: String,
-    /// The earliest deadline of the jobs before, in ms. Empty: none has one.
-    earliest: String,
-}
 
 impl RedisBucket {
     /// To be called when the earliest deadline that Redis knows has passed. Returns how many jobs have expired.

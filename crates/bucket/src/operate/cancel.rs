@@ -8,8 +8,11 @@ use crate::kind::list::ListScan;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::scripts::Scripts;
 
-static SCRIPTS: Scripts =
-    Scripts::of_kinds("cancel", include_str!("../kind/stream/cancel.lua"), include_str!("../kind/list/cancel.lua"));
+static SCRIPTS: Scripts = Scripts::of_kinds(
+    "cancel",
+    include_str!("../kind/stream/remove/cancel.lua"),
+    include_str!("../kind/list/remove/cancel.lua"),
+);
 
 /// The result of cancelling a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

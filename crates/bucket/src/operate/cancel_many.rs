@@ -16,8 +16,8 @@ use crate::settings::on_outcome::OnOutcome;
 
 static SCRIPTS: Scripts = Scripts::of_kinds(
     "cancel_many",
-    include_str!("../kind/stream/cancel_many.lua"),
-    include_str!("../kind/list/cancel_many.lua"),
+    include_str!("../kind/stream/remove/cancel_many.lua"),
+    include_str!("../kind/list/remove/cancel_many.lua"),
 );
 
 impl Bucket {

@@ -7,8 +7,11 @@ use crate::script::constants::BATCH_JOBS;
 use crate::script::scripts::Scripts;
 use crate::settings::on_outcome::OnOutcome;
 
-static SCRIPTS: Scripts =
-    Scripts::of_kinds("purge", include_str!("../kind/stream/purge.lua"), include_str!("../kind/list/purge.lua"));
+static SCRIPTS: Scripts = Scripts::of_kinds(
+    "purge",
+    include_str!("../kind/stream/remove/purge.lua"),
+    include_str!("../kind/list/remove/purge.lua"),
+);
 
 impl Bucket {
     /// Cancels all that waits or is parked when it begins, however long it runs; returns how many.

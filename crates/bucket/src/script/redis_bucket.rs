@@ -15,7 +15,7 @@ use dripfeed_store::{Call, Store};
 use parking_lot::Mutex;
 use redis::Value;
 
-use crate::ended::expire::ExpiryLook;
+use crate::ended::expire::look::ExpiryLook;
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::constants::SMALL_BYTES;

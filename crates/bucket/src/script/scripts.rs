@@ -99,7 +99,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/in_range", include_str!("../kind/stream/turns/in_range.lua")),
     Fragment::new("kind/jobs", include_str!("../kind/stream/jobs.lua")),
     Fragment::new("kind/largest", include_str!("../kind/stream/take/largest.lua")),
-    Fragment::new("kind/leave", include_str!("../kind/stream/leave.lua")),
+    Fragment::new("kind/leave", include_str!("../kind/stream/remove/leave.lua")),
     Fragment::new("kind/leave_flows", include_str!("../kind/stream/turns/leave_flows.lua")),
     Fragment::new("kind/leaving", include_str!("../kind/stream/leaving.lua")),
     Fragment::new("kind/look_at_pending", include_str!("../kind/stream/look_at_pending.lua")),

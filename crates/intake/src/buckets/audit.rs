@@ -1,5 +1,7 @@
 //! `GET …/audit`: the audit log of a bucket.
 
+use std::error::Error;
+
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
 use dripfeed_bucket::{AuditEntry, Bucket, BucketError};
@@ -57,7 +59,8 @@ impl From<KeyAuditEntry> for Audited {
 pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detail: &str) {
     tracing::info!(bucket = %bucket.name(), key = caller.id(), action, detail, "audit");
     if let Err(error) = bucket.record(caller.id(), action, detail).await {
-        tracing::warn!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, action, "could not write the audit log to Redis");
+        let (bucket, error) = (bucket.name(), &error as &dyn Error);
+        tracing::warn!(%bucket, error, action, "could not write the audit log to Redis");
     }
 }
 

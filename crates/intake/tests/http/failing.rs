@@ -45,7 +45,7 @@ async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
     harness.submit("z").await;
 }
 
-/// As after a failover that nobody told the intake of: a replica answers, but refuses what it is asked to write.
+/// As after a failover that the intake doesn't know of: a replica answers, but refuses what it is asked to write.
 #[tokio::test]
 async fn while_redis_refuses_writes_no_process_is_ready() {
     let harness = Harness::start().await;

@@ -1,5 +1,6 @@
 //! Looks up names of upstreams, each once at a time. While a name server is silent, a lookup keeps one of the process's
-//! threads for as long as the resolver waits, whoever still waits for it, and all buckets share those threads.
+//! threads for as long as the resolver waits, also when nobody waits for it any more; and all buckets share those
+//! threads.
 
 use std::collections::HashMap;
 use std::io;
@@ -80,7 +81,7 @@ mod tests {
             })
             .collect();
         assert!(on_its_way() >= Some(100), "{:?}", on_its_way());
-        // Whoever leaves takes nothing from the others.
+        // One that leaves takes nothing from the others.
         let mut many = many.into_iter();
         drop(many.next());
         for asking in many {

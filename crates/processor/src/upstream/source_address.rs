@@ -1,5 +1,5 @@
-//! Whether this machine has an address from which another one can be reached. Without one, as for IPv6 where it is turned
-//! off, Linux answers a connection with the error that it has for a lack of ports (`EADDRNOTAVAIL`).
+//! Whether this machine has an address from which another one can be reached. Without one, as for IPv6 where it is
+//! turned off, Linux answers a connection with the error that it has for a lack of ports (`EADDRNOTAVAIL`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 

@@ -13,8 +13,8 @@ local keys = {
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
 local JOBS, at, earliest = KEYS[1], tonumber(ARGV[2]) or 0, tonumber(ARGV[3])
--- At most so many ms until all is looked at again: what came to the head meanwhile wasn't looked at, and what is taken
--- from the tail may come back.
+-- After how many ms, at the latest, all is looked at again: what came to the head meanwhile wasn't looked at, and what
+-- is taken from the tail may come back.
 local LATER = 60000
 
 local gone, at_end = {}, false
