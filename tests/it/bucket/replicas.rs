@@ -31,18 +31,22 @@ async fn since_when_a_replica_is_a_member_and_its_latest_heartbeat_are_shown() {
         let joined = replica(&bucket, "a").await;
         assert!(joined.joined_ms.is_some_and(|ms| ms >= before), "{joined:?}");
         assert!(joined.heartbeat_age.is_some_and(|age| age < Duration::from_secs(10)), "{joined:?}");
+        assert!(!joined.is_silent, "{joined:?}");
 
         // As if the last one was long ago.
         let mut set = redis::cmd("HSET");
-        set.arg(format!("dripfeed:{{{name}}}:members")).arg("a").arg("1000 2000");
+        set.arg(format!("dripfeed:{{{name}}}:members")).arg("a").arg("1000 2000 5000");
         redis.store().await.command::<u64>(&set).await.expect("Redis answers");
         let silent = replica(&bucket, "a").await;
         assert_eq!(silent.joined_ms, Some(1000));
         assert!(silent.heartbeat_age.is_some_and(|age| age > Duration::from_secs(1_000_000)), "{silent:?}");
+        assert!(silent.is_silent, "{silent:?}");
+        assert_eq!(bucket.census().await.expect("Redis answers").alive(), 1);
         first.beat().await.expect("Redis answers");
         let beating = replica(&bucket, "a").await;
         assert_eq!(beating.joined_ms, Some(1000));
         assert!(beating.heartbeat_age.is_some_and(|age| age < Duration::from_secs(10)), "{beating:?}");
+        assert!(!beating.is_silent, "{beating:?}");
 
         // An earlier version notes nothing.
         let mut forget = redis::cmd("HDEL");

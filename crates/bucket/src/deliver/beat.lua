@@ -8,7 +8,7 @@
 local JOBS, REPLICAS, MEMBERS, consumer = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 redis.call('HINCRBY', REPLICAS, consumer, 1)
--- An earlier version noted no time when it joined.
-local joined = string.match(redis.call('HGET', MEMBERS, consumer) or '', '^%d+')
-if joined then redis.call('HSET', MEMBERS, consumer, joined .. ' ' .. whole(now_ms)) end
+-- An earlier version noted no time when it joined, or not how long it lasts without a heartbeat.
+local joined, lasts = string.match(redis.call('HGET', MEMBERS, consumer) or '', '^(%d+) %d+(.*)$')
+if joined then redis.call('HSET', MEMBERS, consumer, joined .. ' ' .. whole(now_ms) .. lasts) end
 return { 'alive', redis.call('HGETALL', REPLICAS), consumers_of(JOBS) }

@@ -4,7 +4,7 @@
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash)  6 control (hash),
 --       7 members (hash), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)  4 '1': only the first
---       5 incarnation ('': it isn't created over the API)
+--       5 incarnation ('': it isn't created over the API)  6 ms after which it is dead without a heartbeat
 -- Result  { 'joined', µs of the Redis clock }; { 'others', 0 }: only the first, and there are members; { 'gone', 0 }:
 --         the bucket was deleted, or created again: what is lost of it, the new one never had
 local JOBS, REPLICAS, PACE, TIERS, STANDBY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -28,6 +28,6 @@ redis.call('HSET', REPLICAS, consumer, 0)
 for _, member in ipairs(redis.call('HKEYS', MEMBERS)) do
   if redis.call('HEXISTS', REPLICAS, member) == 0 then redis.call('HDEL', MEMBERS, member) end
 end
-redis.call('HSET', MEMBERS, consumer, whole(now_ms) .. ' ' .. whole(now_ms))
+redis.call('HSET', MEMBERS, consumer, whole(now_ms) .. ' ' .. whole(now_ms) .. ' ' .. ARGV[6])
 if stood_by ~= '' then redis.call('HDEL', STANDBY, stood_by) end
 return { 'joined', whole(now_us) }

@@ -69,7 +69,7 @@ impl JoinRequest<'_> {
         let mut call = SCRIPT.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));
         call.arg(self.before.map_or_else(String::new, |(name, _)| name.to_owned())).arg(u8::from(who == Who::First));
-        call.arg(redis_bucket.incarnation_word());
+        call.arg(redis_bucket.incarnation_word()).arg(self.lease.as_millis());
         let (joined, joined_us) = redis_bucket.store.run::<(String, u64)>(&call).await?;
         match joined.as_str() {
             OTHERS => return Ok(None),

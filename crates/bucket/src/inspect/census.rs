@@ -29,6 +29,8 @@ const LEAST_WINDOW_US: u64 = 1_000_000;
 const METER_WINDOW_US: u64 = 5_000_000;
 /// A parked job that is due within this is due soon: a processor that is started for it is ready by then.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// Without a heartbeat: of those on standby (standby.lua), and of replicas of earlier versions.
+const USUALLY_LASTS: Duration = Duration::from_mins(3);
 /// Who waits longer for the next token than this sees a bucket that stands still.
 const USED_UP: Duration = Duration::from_secs(2);
 
@@ -106,6 +108,16 @@ pub struct ReplicaCensus {
     pub joined_ms: Option<u64>,
     /// Since its latest heartbeat.
     pub heartbeat_age: Option<Duration>,
+    /// No heartbeat came within the lease: it has died, is suspended, or can't reach Redis.
+    pub is_silent: bool,
+}
+
+impl Census {
+    /// Replicas that serve the bucket as far as is known, on standby or not.
+    #[must_use]
+    pub fn alive(&self) -> usize {
+        self.replicas.iter().filter(|replica| !replica.is_silent).count()
+    }
 }
 
 impl Bucket {
@@ -240,23 +252,30 @@ fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, Bu
             let joined_ms = times.next().flatten().filter(|ms| *ms > 0);
             // A clock that was set back shows no negative age.
             let heartbeat_age = times.next().flatten().map(|ms| Duration::from_millis(now_ms.saturating_sub(ms)));
-            replicas.push(ReplicaCensus { consumer, in_flight, joined_ms, heartbeat_age });
+            let lasts = times.next().flatten().map_or(USUALLY_LASTS, Duration::from_millis);
+            let is_silent = heartbeat_age.is_some_and(|age| age > lasts);
+            replicas.push(ReplicaCensus { consumer, in_flight, joined_ms, heartbeat_age, is_silent });
         }
     }
     replicas.sort_by(|a: &ReplicaCensus, b| a.consumer.cmp(&b.consumer));
     Ok(replicas)
 }
 
-/// Reads a series of counts.lua: `t0 c0 t1 c1 c`. What has had no event for a while can't be faster than one in that
-/// time, however many there were before.
+/// Reads a series of counts.lua: `t0 c0 t1 c1 c`. What has had no event for two windows can't be faster than one in that
+/// time, however many there were before: within those a large batch may be on its way.
 #[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
 fn per_second(series: &str, now_us: u64) -> f64 {
     let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();
-    let [t0, c0, t1, _, c] = numbers[..] else { return 0.0 };
+    let [mut t0, mut c0, t1, c1, c] = numbers[..] else { return 0.0 };
+    // Behind a gap, what came since says more, where that is more than one.
+    if t1.saturating_sub(t0) > 2 * METER_WINDOW_US && c > c1 + 1 {
+        (t0, c0) = (t1, c1);
+    }
     let window = now_us.saturating_sub(t0).max(LEAST_WINDOW_US);
+    let rate = c.saturating_sub(c0) as f64 * 1e6 / window as f64;
     // An event behind the window of the younger checkpoint would have moved it.
-    let silence = now_us.saturating_sub(t1).saturating_sub(METER_WINDOW_US).max(1);
-    (c.saturating_sub(c0) as f64 * 1e6 / window as f64).min(1e6 / silence as f64)
+    let silence = now_us.saturating_sub(t1).saturating_sub(METER_WINDOW_US);
+    if silence > METER_WINDOW_US { rate.min(1e6 / silence as f64) } else { rate }
 }
 
 #[cfg(test)]
@@ -273,6 +292,10 @@ mod tests {
         let burst = "0 0 0 0 11000";
         assert!(close(per_second(burst, 5_000_000), 2200.0));
         assert!(close(per_second(burst, 160_000_000), 1.0 / 155.0));
+        // Batches of 40 every two seconds, of which the last one moved no checkpoint.
+        assert!(close(per_second("0 0 5000000 100 200", 11_900_000), 200.0 / 11.9));
+        // Twenty a second, for two seconds, behind a gap of a hundred.
+        assert!(close(per_second("0 0 100000000 5 45", 102_000_000), 20.0));
         // One a minute stays one a minute.
         assert!(close(per_second("0 0 60000000 1 2", 110_000_000), 2.0 / 110.0));
     }

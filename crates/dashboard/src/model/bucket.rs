@@ -59,6 +59,9 @@ pub struct Replica {
     pub since: Option<String>,
     #[serde(default)]
     pub heartbeat_age_ms: Option<u64>,
+    /// Its heartbeat is overdue.
+    #[serde(default)]
+    pub silent: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -225,6 +228,12 @@ impl Summary {
 }
 
 impl Bucket {
+    /// Replicas that aren't silent.
+    #[must_use]
+    pub fn alive(&self) -> usize {
+        self.replicas.iter().filter(|replica| !replica.silent).count()
+    }
+
     #[must_use]
     pub fn row(&self) -> Row {
         Row {
@@ -244,7 +253,7 @@ impl Bucket {
             held_for_ms: self.pace.held_for_ms,
             outbox_oversized: self.outbox_oversized,
             paused: self.paused,
-            replicas: self.replicas.len() as u64,
+            replicas: self.alive() as u64,
             problems: self.problems.clone(),
             warnings: self.warnings.clone(),
         }

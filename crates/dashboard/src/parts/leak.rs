@@ -69,7 +69,7 @@ impl Why {
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
             "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
-            _ if bucket.replicas.is_empty() => why("No processor", format!(" serves it. Its rate is {target}.")),
+            _ if bucket.alive() == 0 => why("No processor", format!(" serves it. Its rate is {target}.")),
             _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },
         }
     }

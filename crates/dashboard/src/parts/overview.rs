@@ -84,13 +84,21 @@ pub(crate) fn replicas(bucket: &Bucket) -> Markup {
 }
 
 fn one(replica: &Replica) -> Markup {
-    let heartbeat = replica.heartbeat_age_ms.map(|ms| format!("{} ago", numbers::time(ms / 1000 * 1000)));
+    let heartbeat = replica.heartbeat_age_ms.map(|ms| numbers::time(ms / 1000 * 1000));
     html! {
         tr {
             th scope="row" { (replica.consumer) }
             td.number { (numbers::count(replica.in_flight)) }
-            td { @match &replica.since { Some(at) => (when::ago(at)), None => "–" } }
-            td.number { (card::or_dash(heartbeat)) }
+            td { @match &replica.since {
+                Some(at) => (when::ago(at)),
+                None if replica.silent => "–",
+                None => "on standby",
+            } }
+            td.number { @match heartbeat {
+                Some(age) if replica.silent => span.badge data-mood="bad" { "■ none for " (age) },
+                Some(age) => { (age) " ago" },
+                None => "–",
+            } }
         }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct BucketState {
     replicas: Vec<ReplicaState>,
     totals: Totals,
     /// What needs an operator now: `dead_full` or `outbox_full` (calls are stopped for that), `outbox_oversized`,
-    /// `no_processor` (jobs wait, and no replica calls), `refusing` (it is nearly full, and jobs are refused).
+    /// `no_processor` (there are jobs, and no replica, or only silent ones), `refusing` (it is nearly full, and jobs are refused).
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
     /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %
@@ -106,6 +106,9 @@ struct ReplicaState {
     /// far above the lease. Null: it runs an earlier version.
     #[schema(required)]
     heartbeat_age_ms: Option<u64>,
+    /// No heartbeat came within `processor.lease`: it has died, is suspended, or can't reach Redis. The next replica
+    /// requeues its jobs.
+    silent: bool,
 }
 
 /// Counts since the bucket was created.
@@ -132,6 +135,11 @@ struct Totals {
 impl BucketState {
     pub(crate) async fn of(bucket: &Bucket) -> Result<Self, Problem> {
         Self::read(bucket).await.map_err(Problem::from)
+    }
+
+    /// Replicas that aren't silent.
+    fn alive(&self) -> usize {
+        self.replicas.iter().filter(|replica| !replica.silent).count()
     }
 
     pub(crate) async fn read(bucket: &Bucket) -> Result<Self, BucketError> {
@@ -209,6 +217,7 @@ impl From<ReplicaCensus> for ReplicaState {
             in_flight: replica.in_flight,
             since: replica.joined_ms.map(time::show),
             heartbeat_age_ms: replica.heartbeat_age.map(ms_up),
+            silent: replica.is_silent,
         }
     }
 }

@@ -91,9 +91,10 @@ fn attention(bucket: &Json) -> String {
 
 fn replicas(bucket: &Json) -> String {
     let replicas = bucket["replicas"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let lines = replicas
-        .iter()
-        .map(|replica| format!("{} ({} in flight)", shown(replica, "/consumer"), shown(replica, "/in_flight")));
+    let lines = replicas.iter().map(|replica| {
+        let silent = if replica["silent"] == true { ", no heartbeat" } else { "" };
+        format!("{} ({} in flight{silent})", shown(replica, "/consumer"), shown(replica, "/in_flight"))
+    });
     let lines: Vec<String> = lines.collect();
     if lines.is_empty() { "none: no jobs are delivered".to_owned() } else { lines.join("\n") }
 }

@@ -128,7 +128,8 @@ fn details(state: &Bucket, theme: Theme) -> Vec<Line<'static>> {
     }
     lines.extend(state.replicas.iter().map(|replica| {
         let in_flight = numbers::count(replica.in_flight);
-        Line::from(format!("  {}  {in_flight} in flight", replica.consumer))
+        let silent = if replica.silent { ", no heartbeat" } else { "" };
+        Line::from(format!("  {}  {in_flight} in flight{silent}", replica.consumer))
     }));
     lines.push(Line::default());
     lines.push(Line::styled("Totals", theme.strong()));

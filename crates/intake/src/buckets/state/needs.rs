@@ -68,7 +68,7 @@ impl Needs {
                 (Need::DeadFull, bucket.pace.reason == "dead_full"),
                 (Need::OutboxFull, bucket.pace.reason == "outbox_full"),
                 (Need::OutboxOversized, bucket.outbox_oversized > 0),
-                (Need::NoProcessor, bucket.replicas.is_empty() && bucket.level > 0),
+                (Need::NoProcessor, bucket.alive() == 0 && bucket.level > 0),
                 (Need::Refusing, refuses),
             ]),
             warnings: those(&[

@@ -52,7 +52,7 @@ impl Serialize for Row<'_> {
         row.serialize_element(&of.pace.held_for_ms)?;
         row.serialize_element(&of.outbox_oversized)?;
         row.serialize_element(&of.paused)?;
-        row.serialize_element(&of.replicas.len())?;
+        row.serialize_element(&of.alive())?;
         row.serialize_element(&Indices(&of.problems))?;
         row.serialize_element(&Indices(&of.warnings))?;
         row.end()
