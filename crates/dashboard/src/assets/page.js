@@ -14,6 +14,18 @@ filter();
 strips();
 live();
 
+// What was done is said once, and not again after a reload.
+const address = new URL(location);
+if (address.searchParams.has("done")) {
+  for (const name of ["done", "count"]) address.searchParams.delete(name);
+  history.replaceState(history.state, "", address);
+}
+
+for (const button of document.querySelectorAll("[data-back]")) {
+  button.hidden = history.length < 2;
+  button.addEventListener("click", () => history.back());
+}
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = !navigator.clipboard;
   button.addEventListener("click", async () => {

@@ -2,7 +2,9 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use http::StatusCode;
 use maud::{Markup, html};
+use serde::de::IgnoredAny;
 
 use crate::dashboard::Dashboard;
 use crate::model::job::{DeadLetter, Receipt};
@@ -47,6 +49,18 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
     }
 }
 
+/// A slip of the hand isn't sent to the upstream as JSON. Another content type sends it as it stands.
+fn check_json(content_type: &str, body: &str) -> Result<(), Failure> {
+    let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if media != "application/json" && !media.ends_with("+json") {
+        return Ok(());
+    }
+    serde_json::from_str::<IgnoredAny>(body).map(drop).map_err(|error| {
+        let detail = format!("the payload isn't JSON: {error}; nothing was replayed");
+        Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid payload", &detail)
+    })
+}
+
 pub(crate) async fn edit(
     State(page): State<Dashboard>,
     Path((name, id)): Path<(String, String)>,
@@ -59,8 +73,10 @@ async fn edited(page: &Dashboard, action: &Action, name: &str, id: &str) -> Resu
     let (name, id) = (escaped(name), escaped(id));
     let body = action.fields.get("body").cloned().unwrap_or_default();
     let body = if action.field("crlf").is_some() { body } else { body.replace("\r\n", "\n") };
+    let content_type = action.field("content_type");
+    check_json(content_type.unwrap_or_default(), &body)?;
     let path = format!("/v1/buckets/{name}/dead/{id}/edit");
-    let answer = page.api().submit(&action.visitor, &path, action.field("content_type"), body).await?;
+    let answer = page.api().submit(&action.visitor, &path, content_type, body).await?;
     let Receipt { id } = serde_json::from_slice(&answer).map_err(|_| Failure::unreadable())?;
     Ok(format!("/buckets/{name}/jobs/{id}?done=replayed&count=1"))
 }

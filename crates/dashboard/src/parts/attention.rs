@@ -88,6 +88,16 @@ pub fn of_unavailable(name: &str) -> Notice {
     }
 }
 
+/// Where no bucket can be read (`is_any_read`), one line says so, instead of one for each.
+pub(crate) fn of_all_unavailable(names: &[String], is_any_read: bool) -> Vec<Notice> {
+    if is_any_read || names.len() < 2 {
+        return names.iter().map(|name| of_unavailable(name)).collect();
+    }
+    let what = format!("doesn't answer: none of {} buckets can be read", numbers::count(names.len() as u64));
+    let what_to_do = "check Redis, and the log of the intake".to_owned();
+    vec![Notice { mood: "bad", subject: "Redis".to_owned(), link: "/redis".to_owned(), what, what_to_do }]
+}
+
 #[must_use]
 pub fn of_redis(redis: &Redis) -> Vec<Notice> {
     let notice = |mood, what: &str, what_to_do: &str| Notice {

@@ -10,7 +10,9 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders) -> Markup {
     html! {
         section.card {
             h2 { "Callers" }
-            @if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
+            @if holders.items.is_empty() && bucket.level > 0 {
+                p.faint { "All jobs were submitted without a key." }
+            } @else if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
             @else {
                 div.scroll tabindex="0" role="region" aria-label="Callers" { table {
                     (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))

@@ -41,7 +41,11 @@ pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
             (picture(failure.status))
             h1 { (failure.title) }
             p { (sentence(&failure.detail)) }
-            p { a.button href="/" { "All buckets" } }
+            p.chips {
+                // Where the browser has kept what was typed.
+                button type="button" data-back hidden { "Back" }
+                a.button href="/" { "All buckets" }
+            }
         }
     };
     let page = Page { title: &failure.title, section: "", live: None, body };
@@ -81,7 +85,8 @@ fn links(visitor: &Visitor) -> Markup {
     html! {
         a href=(visitor.api.link("/docs/")) { "API explorer" } " · "
         a href=(visitor.api.link("/openapi.json")) { "OpenAPI" } " · "
-        a href=(visitor.api.link("/metrics")) { "metrics" } " · "
+        // A session isn't a key, which they need where there are keys.
+        @if visitor.permissions.id.is_none() { a href=(visitor.api.link("/metrics")) { "metrics" } " · " }
     }
 }
 
@@ -105,6 +110,8 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
             div.status {
                 @if page.live.is_some() {
                     span #live data-state="still" role="status" { span.dot {} span.word { "reload to update" } }
+                } @else if visitor.is_some() {
+                    a href="" { "reload to update" }
                 }
                 @if let Some(visitor) = visitor {
                     @if let Some(id) = &visitor.permissions.id {
@@ -132,8 +139,11 @@ fn keys() -> Markup {
     }
 }
 
-/// The API's details begin as its logs do.
+/// The API's details begin as its logs do, or with the name of a member.
 fn sentence(detail: &str) -> String {
+    if detail.split_whitespace().next().is_some_and(|word| word.ends_with(':')) {
+        return detail.to_owned();
+    }
     let mut characters = detail.chars();
     let first = characters.next().map(|first| first.to_uppercase().collect::<String>());
     first.unwrap_or_default() + characters.as_str()

@@ -62,9 +62,21 @@ fn a_command_has_the_key_and_the_address_of_the_api() {
     let page = text(asked(&page, "/services"));
     let command = "curl -X PUT https://10.0.0.7:7180/v1/services/shop/rules -H &quot;Dripfeed-Key: $KEY&quot; --json";
     assert!(page.contains(command), "{page}");
-    for path in ["/docs/", "/openapi.json", "/metrics"] {
+    for path in ["/docs/", "/openapi.json"] {
         assert!(page.contains(&format!("href=\"https://10.0.0.7:7180{path}\"")), "{path}: {page}");
     }
+    assert!(!page.contains("/metrics"), "they take a key, and a session is none: {page}");
+}
+
+#[test]
+fn where_no_bucket_can_be_read_one_line_says_so() {
+    let names = ["a", "b", "c"].map(str::to_owned);
+    let subjects = |names: &[String], is_any_read| -> Vec<String> {
+        attention::of_all_unavailable(names, is_any_read).into_iter().map(|notice| notice.subject).collect()
+    };
+    assert_eq!(subjects(&names, false), ["Redis"]);
+    assert_eq!(subjects(&names, true), ["a", "b", "c"]);
+    assert_eq!(subjects(&names[..1], false), ["a"]);
 }
 
 #[test]

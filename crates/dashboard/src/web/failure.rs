@@ -16,6 +16,8 @@ pub(crate) struct Failure {
 struct Problem {
     title: String,
     detail: String,
+    /// Of the request.
+    member: Option<String>,
 }
 
 impl Failure {
@@ -26,7 +28,10 @@ impl Failure {
     /// Of an answer of the API.
     pub(crate) fn of(status: StatusCode, body: &[u8]) -> Self {
         match serde_json::from_slice::<Problem>(body) {
-            Ok(Problem { title, detail }) => Self { status, title, detail },
+            Ok(Problem { title, detail, member: Some(member) }) if !detail.contains(&member) => {
+                Self { status, title, detail: format!("{member}: {detail}") }
+            }
+            Ok(Problem { title, detail, .. }) => Self { status, title, detail },
             Err(_) => Self::unreadable(),
         }
     }

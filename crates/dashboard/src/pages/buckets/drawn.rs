@@ -14,7 +14,7 @@ pub(super) const MOST_CARDS: usize = 30;
 
 /// As [`attention`], of a frame that hasn't a row of each bucket.
 pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
-    let gone = frame.unavailable.iter().map(|name| attention::of_unavailable(name));
+    let gone = attention::of_all_unavailable(&frame.unavailable, frame.summary.capacity > 0);
     let mut notices: Vec<Notice> = others.iter().cloned().chain(gone).collect();
     let (problems, warnings) = attention::counts(&notices);
     let of_buckets = frame.notices();
@@ -25,7 +25,7 @@ pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
 /// `others` are those of Redis.
 pub(super) fn attention(rows: &[Row], unavailable: &[String], others: &[Notice]) -> Markup {
     let states = rows.iter().flat_map(attention::of_bucket);
-    let gone = unavailable.iter().map(|name| attention::of_unavailable(name));
+    let gone = attention::of_all_unavailable(unavailable, !rows.is_empty());
     attention::list(others.iter().cloned().chain(states).chain(gone).collect())
 }
 
@@ -47,14 +47,17 @@ pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice>
 pub(super) fn summary(all: &Summary) -> Markup {
     let dead = format!("in {}", numbers::counted(all.buckets_with_dead, "bucket", "buckets"));
     let paused = format!("{} paused", numbers::count(all.paused));
+    // Where no bucket can be read, nothing is known: that isn't 0.
+    let is_known = all.capacity > 0 || all.buckets == 0;
+    let shown = |text: String| if is_known { text } else { "–".to_owned() };
     html! {
         dl.tiles.card #summary {
-            (card::tile("buckets", &numbers::count(all.buckets), &paused))
-            (card::tile("jobs", &numbers::count(all.level), &format!("of {}", numbers::count(all.capacity))))
-            (card::tile("in", &numbers::measured(all.accepted_per_s), "accepted"))
-            (card::tile("out", &numbers::measured(all.settled_per_s), "settled"))
-            (card::tile("refused", &numbers::measured(all.refused_per_s), "with 429"))
-            (card::tile("dead letters", &numbers::count(all.dead), &dead))
+            (card::tile("buckets", &numbers::count(all.buckets), &shown(paused)))
+            (card::tile("jobs", &shown(numbers::count(all.level)), &format!("of {}", shown(numbers::count(all.capacity)))))
+            (card::tile("in", &shown(numbers::measured(all.accepted_per_s)), "accepted"))
+            (card::tile("out", &shown(numbers::measured(all.settled_per_s)), "settled"))
+            (card::tile("refused", &shown(numbers::measured(all.refused_per_s)), "with 429"))
+            (card::tile("dead letters", &shown(numbers::count(all.dead)), &shown(dead)))
         }
     }
 }
