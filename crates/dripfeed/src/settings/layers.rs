@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use config::{Environment, FileFormat, Format as _, Map, Source, Value};
+use config::{Environment, FileFormat, Format as _, Map, Source, Value, ValueKind};
 use dripfeed_job::unique_members::UniqueMembers;
 use dripfeed_limit::load;
 
@@ -47,7 +47,7 @@ impl Layers {
             .separator("__")
             .source(self.environment.clone())
             .collect()
-            .map(Layer)
+            .map(|values| Layer(values.into_iter().map(|(key, value)| (key, table_or(value))).collect()))
             .map_err(|error| ConfigError { origin: None, key: None, message: error.to_string() })
     }
 }
@@ -118,7 +118,20 @@ fn argument(text: &str) -> Result<Layer, ConfigError> {
         return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
     }
     let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());
-    Ok(Layer(Map::from([(key.to_owned(), value)])))
+    Ok(Layer(Map::from([(key.to_owned(), table_or(value))])))
+}
+
+/// A table that is written as text, as in the environment: it adds to those of lower layers, key by key, and doesn't
+/// replace them. What can't be read stays as it is, and is reported as the setting that it was to be.
+fn table_or(value: Value) -> Value {
+    const NAME: &str = "table";
+    let ValueKind::String(text) = &value.kind else { return value };
+    if !text.trim_start().starts_with('{') {
+        return value;
+    }
+    let origin = value.origin().map(str::to_owned);
+    let read = FileFormat::Toml.parse(origin.as_ref(), &format!("{NAME} = {text}"));
+    read.ok().and_then(|mut tables| tables.remove(NAME)).unwrap_or(value)
 }
 
 fn unreadable(origin: &str, error: &str) -> ConfigError {
