@@ -13,7 +13,7 @@ use redis::{ErrorKind as RedisErrorKind, RedisError};
 pub(crate) use self::code::code_of;
 use self::code::first_refused;
 pub use self::kind::ErrorKind;
-use self::kind::{is_cut, is_untrusted, kind_of_code, kind_without_code};
+use self::kind::{is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code};
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
 
@@ -173,6 +173,11 @@ impl StoreError {
                 code,
                 source: Some(source),
             };
+        }
+        let is_script = matches!(during, Operation::Script(_) | Operation::ScriptAndWait(_));
+        if is_script && code.as_deref() == Some("ERR") && is_denied_within(&source) {
+            let (kind, certainty) = (ErrorKind::Denied, Certainty::Unknown);
+            return Self { kind, certainty, during: during.to_string(), code, source: Some(source) };
         }
         let kind = match &code {
             Some(code) => kind_of_code(code).unwrap_or(match during {

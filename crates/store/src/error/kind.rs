@@ -67,6 +67,13 @@ pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
     }
 }
 
+/// What the ACL denies within a script has no code (`NOPERM`), whatever was written before it.
+pub(super) fn is_denied_within(source: &RedisError) -> bool {
+    let words = source.to_string();
+    let of_versions = ["can't run this command or subcommand", "can't access at least one of the keys", "ACL failure"];
+    of_versions.iter().any(|denial| words.contains(denial))
+}
+
 pub(super) fn kind_without_code(source: &RedisError) -> ErrorKind {
     match source.kind() {
         RedisErrorKind::Io if source.is_timeout() => ErrorKind::Timeout,

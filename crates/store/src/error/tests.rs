@@ -50,6 +50,17 @@ fn a_script_that_breaks_half_way_may_have_written() {
 }
 
 #[test]
+fn what_the_acl_denies_within_a_script_is_no_bug() {
+    for line in [
+        "ERR The user executing the script can't run this command or subcommand script: f0a1, on @user_script:12.",
+        "ERR The user executing the script can't access at least one of the keys mentioned in the command script: f0a1",
+        "ERR ACL failure in script: User app has no permissions to run the 'xadd' command script: f0a1",
+    ] {
+        assert_eq!(judged(SCRIPT, line), (ErrorKind::Denied, Certainty::Unknown), "{line}");
+    }
+}
+
+#[test]
 fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
     assert_eq!(judged(Operation::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
 }
