@@ -35,6 +35,10 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let stop = arguments.stop()?;
     let reloading = Reloading::new(layers, settings, log)?;
     let settings = &reloading.settings;
+    let wanted = &settings.processor.buckets;
+    if !settings.buckets.is_empty() && calls_at_once(settings, wanted) == 0 {
+        tracing::warn!("processor.buckets matches no bucket of the configuration: none of them is called here");
+    }
     let calls = calls_at_once(settings, &settings.processor.buckets);
     open_files::raise_for("the concurrency of all buckets together", calls);
     let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };

@@ -17,6 +17,8 @@ use super::tally::{Ended, Tally};
 
 /// Requests on their way. One that is due beyond them waits, which its latency shows.
 const MOST: usize = 1000;
+/// Bytes of a payload that an intake can be configured to take.
+const LARGEST: usize = 4 << 20;
 /// All of them may wait.
 const MOST_SUBMISSIONS: u64 = 1_000_000;
 
@@ -34,6 +36,9 @@ impl Load {
         let submissions = u64::try_from(submissions).unwrap_or(u64::MAX);
         if !(1..=MOST_SUBMISSIONS).contains(&submissions) {
             return Err(format!("{submissions} submissions: use a rate and a time that give 1 to {MOST_SUBMISSIONS}"));
+        }
+        if bytes > LARGEST {
+            return Err(format!("{bytes} bytes: an intake takes payloads of at most {LARGEST}"));
         }
         Ok(Self { rate, submissions, body: Bytes::from("x".repeat(bytes)) })
     }
