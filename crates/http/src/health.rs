@@ -30,7 +30,7 @@ struct HealthState {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RedisState {
     TakesWrites,
-    /// A replica, as after a failover; or a master with too few replicas.
+    /// A replica, as after a failover; or a master with too few replicas, or a full disk.
     RefusesWrites,
     Silent,
 }

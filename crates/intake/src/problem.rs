@@ -177,7 +177,8 @@ impl From<NotReady> for Problem {
             NotReady::Draining => Self::draining(),
             NotReady::RedisUnavailable => unavailable("Redis doesn't answer"),
             NotReady::RedisRefusesWrites => unavailable(
-                "Redis answers, but refuses writes: it is a replica, or has fewer than min-replicas-to-write",
+                "Redis answers, but refuses writes: it is a replica, has fewer than min-replicas-to-write, or can't \
+                 write to its disk",
             ),
         }
     }

@@ -199,9 +199,9 @@ impl Store {
         futures::future::try_join_all(answers).await.map(drop)
     }
 
-    /// Whether Redis takes writes: a replica doesn't, nor does a master that has too few replicas. Writes nothing;
-    /// `key` is never there. Of a Cluster it is only known that its masters answer: a node that isn't one any more
-    /// refers to another.
+    /// Whether Redis takes writes: a replica doesn't, nor does a master that has too few replicas, or couldn't write to
+    /// its disk. Writes nothing; `key` is never there. Of a Cluster it is only known that its masters answer: a node
+    /// that isn't one any more refers to another.
     ///
     /// # Errors
     /// When Redis doesn't answer, as for any command.
@@ -212,7 +212,7 @@ impl Store {
         // Refused where a write is; of a key that isn't there, neither logged nor replicated.
         match self.command::<()>(redis::cmd("DEL").arg(key)).await {
             Ok(()) => Ok(true),
-            Err(error) if matches!(error.code(), Some("READONLY" | "NOREPLICAS")) => Ok(false),
+            Err(error) if matches!(error.code(), Some("READONLY" | "NOREPLICAS" | "MISCONF")) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -515,17 +515,30 @@ fn is_done(replay: &Value) -> bool {
 async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
     let harness = Harness::start().await;
     let client = harness.intake.client();
-    for fault in [ProxyFault::Error("LOADING Redis is loading the dataset in memory"), ProxyFault::Drop] {
-        harness.proxy.plan("PING", fault, u64::MAX);
-        until_ready(&client, false).await;
-        harness.proxy.behave("PING");
+    for (fault, says) in [
+        (ProxyFault::Error("LOADING Redis is loading the dataset in memory"), "doesn't answer"),
+        (ProxyFault::Drop, "doesn't answer"),
+        (ProxyFault::Error("READONLY You can't write against a read only replica."), "refuses writes"),
+        (ProxyFault::Error("NOREPLICAS Not enough good replicas to write."), "refuses writes"),
+        (ProxyFault::Error("MISCONF Errors writing to the AOF file: No space left on device"), "refuses writes"),
+    ] {
+        harness.proxy.plan("DEL", fault, u64::MAX);
+        let refused = until_ready(&client, false).await;
+        let problem = refused.json();
+        assert_eq!(problem["code"], "store_unavailable", "{fault:?}: {problem}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(says)), "{fault:?}: {problem}");
+        harness.proxy.behave("DEL");
         until_ready(&client, true).await;
     }
 }
 
-async fn until_ready(client: &Client, ready: bool) {
+async fn until_ready(client: &Client, ready: bool) -> ClientResponse {
     let begun = Instant::now();
-    while (client.get("/readyz").await.expect("an answer").status == 200) != ready {
+    loop {
+        let answer = client.get("/readyz").await.expect("an answer");
+        if (answer.status == 200) == ready {
+            return answer;
+        }
         assert!(begun.elapsed() < Duration::from_secs(10), "ready: {}", !ready);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
