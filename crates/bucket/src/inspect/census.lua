@@ -11,7 +11,7 @@
 --         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
 --           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, ms when it joined, of its latest heartbeat and after which it is dead without one, as
---             far as they are known, … of members, of those on standby (they haven't joined) and of all who hold jobs },
+--             far as they are known, … of members, of those on standby (who haven't joined) and of who holds jobs },
 --           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS, STANDBY, MEMBERS = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8], KEYS[9]

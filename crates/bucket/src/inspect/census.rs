@@ -261,8 +261,8 @@ fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, Bu
     Ok(replicas)
 }
 
-/// Reads a series of counts.lua: `t0 c0 t1 c1 c`. What has had no event for two windows can't be faster than one in that
-/// time, however many there were before: within those a large batch may be on its way.
+/// Reads a series of counts.lua: `t0 c0 t1 c1 c`. What has had no event for two windows can't be faster than one in
+/// that time, however many there were before: within those a large batch may be on its way.
 #[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
 fn per_second(series: &str, now_us: u64) -> f64 {
     let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();

@@ -122,7 +122,7 @@ fn argument(text: &str) -> Result<Layer, ConfigError> {
 }
 
 /// A table that is written as text, as in the environment: it adds to those of lower layers, key by key, and doesn't
-/// replace them. What can't be read stays as it is, and is reported as the setting that it was to be.
+/// replace them. What can't be read stays a text, and is reported as the setting that it was to be.
 fn table_or(value: Value) -> Value {
     const NAME: &str = "table";
     let ValueKind::String(text) = &value.kind else { return value };

@@ -6,6 +6,7 @@ mod errors;
 mod keys;
 mod layers;
 mod secrets;
+mod tables;
 
 use std::collections::HashMap;
 use std::fs;

@@ -63,7 +63,8 @@ pub(crate) struct BucketState {
     replicas: Vec<ReplicaState>,
     totals: Totals,
     /// What needs an operator now: `dead_full` or `outbox_full` (calls are stopped for that), `outbox_oversized`,
-    /// `no_processor` (there are jobs, and no replica, or only silent ones), `refusing` (it is nearly full, and jobs are refused).
+    /// `no_processor` (there are jobs, and no replica, or only silent ones), `refusing` (it is nearly full, and jobs
+    /// are refused).
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
     /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %

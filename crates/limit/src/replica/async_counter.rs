@@ -1,5 +1,6 @@
 //! Local counters that are reported to Redis every `sync`: a two-layer counter.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -112,10 +113,7 @@ impl AsyncCounter {
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "could not send counts to Redis; retrying"
-                    );
+                    tracing::warn!(error = &error as &dyn Error, "could not send counts to Redis; retrying");
                 }
             }
         }

@@ -50,10 +50,11 @@ pub(super) fn summary(all: &Summary) -> Markup {
     // Where no bucket can be read, nothing is known: that isn't 0.
     let is_known = all.capacity > 0 || all.buckets == 0;
     let shown = |text: String| if is_known { text } else { "–".to_owned() };
+    let capacity = format!("of {}", shown(numbers::count(all.capacity)));
     html! {
         dl.tiles.card #summary {
             (card::tile("buckets", &numbers::count(all.buckets), &shown(paused)))
-            (card::tile("jobs", &shown(numbers::count(all.level)), &format!("of {}", shown(numbers::count(all.capacity)))))
+            (card::tile("jobs", &shown(numbers::count(all.level)), &capacity))
             (card::tile("in", &shown(numbers::measured(all.accepted_per_s)), "accepted"))
             (card::tile("out", &shown(numbers::measured(all.settled_per_s)), "settled"))
             (card::tile("refused", &shown(numbers::measured(all.refused_per_s)), "with 429"))

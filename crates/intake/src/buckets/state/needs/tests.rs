@@ -121,8 +121,7 @@ fn an_outcome_job_that_never_fits_is_a_problem_and_one_that_waits_is_none() {
 #[test]
 fn a_missing_processor_is_a_problem_only_while_there_are_jobs() {
     assert_eq!(needs(|bucket| bucket.replicas.clear()), problem(Need::NoProcessor));
-    // One that crashed stays a member until another replica finds it dead.
-    assert_eq!(needs(|bucket| bucket.replicas[0].is_silent = true), problem(Need::NoProcessor));
+    assert_eq!(needs(|bucket| bucket.replicas[0].is_silent = true), problem(Need::NoProcessor), "it crashed");
     let idle = |bucket: &mut Census| {
         bucket.replicas.clear();
         bucket.level = 0;
