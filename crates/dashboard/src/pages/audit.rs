@@ -49,8 +49,8 @@ pub(crate) async fn show(
 }
 
 async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Result<Markup, Failure> {
-    let buckets: List<ListedBucket> = page.api().get(visitor, "/v1/buckets").await?;
-    let names: Vec<String> = buckets.items.into_iter().map(ListedBucket::into_name).collect();
+    let buckets: Vec<ListedBucket> = page.api().list(visitor, "/v1/buckets").await?;
+    let names: Vec<String> = buckets.into_iter().map(ListedBucket::into_name).collect();
     let read: Vec<&str> = match bucket {
         Some(bucket) => vec![bucket],
         None => names.iter().take(MOST_LOGS).map(String::as_str).collect(),

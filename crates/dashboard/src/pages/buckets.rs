@@ -14,7 +14,6 @@ pub(crate) use self::live::events;
 
 use self::drawn::{MOST_CARDS, attention, of_redis, summary, unavailable};
 use crate::dashboard::Dashboard;
-use crate::model::List;
 use crate::model::bucket::{Bucket, ListedBucket, Row, Summary};
 use crate::model::history::History;
 use crate::pages::playground;
@@ -186,9 +185,8 @@ impl Listed {
 }
 
 async fn listed(page: &Dashboard, visitor: &Visitor) -> Result<Listed, Failure> {
-    let list: List<ListedBucket> = page.api().get(visitor, "/v1/buckets").await?;
     let mut listed = Listed { states: Vec::new(), unavailable: Vec::new() };
-    for item in list.items {
+    for item in page.api().list(visitor, "/v1/buckets").await? {
         match item {
             ListedBucket::State(bucket) => listed.states.push(*bucket),
             ListedBucket::Unavailable { name } => listed.unavailable.push(name),

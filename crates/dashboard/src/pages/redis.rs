@@ -6,7 +6,6 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::dashboard::Dashboard;
-use crate::model::List;
 use crate::model::bucket::ListedBucket;
 use crate::model::redis::{Examination, Redis, Server};
 use crate::parts::layout::{self, Page};
@@ -34,7 +33,7 @@ pub(crate) async fn show(
 
 async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Result<Markup, Failure> {
     let redis: Redis = page.api().get(visitor, "/v1/redis").await?;
-    let buckets: List<ListedBucket> = page.api().get(visitor, "/v1/buckets").await?;
+    let buckets: Vec<ListedBucket> = page.api().list(visitor, "/v1/buckets").await?;
     let examined = match bucket {
         Some(bucket) => {
             let path = format!("/v1/buckets/{}/doctor", escaped(bucket));
@@ -42,7 +41,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
         }
         None => None,
     };
-    let names: Vec<String> = buckets.items.into_iter().map(ListedBucket::into_name).collect();
+    let names: Vec<String> = buckets.into_iter().map(ListedBucket::into_name).collect();
     Ok(html! {
         h1 { "Redis" }
         (attention::list(attention::of_redis(&redis)))

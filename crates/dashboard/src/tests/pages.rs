@@ -7,7 +7,7 @@ use axum::{Json, Router};
 use dripfeed_job::redaction::Redaction;
 use futures::executor::block_on;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Request, StatusCode, Uri};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -49,6 +49,26 @@ fn an_overflow_is_more_than_what_has_room() {
     let request = Request::post("/buckets/b/send").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
     let answer = block_on(page.router().oneshot(request.body(Body::from(form)).unwrap())).unwrap();
     assert_eq!((answer.status(), sent.load(Ordering::Relaxed)), (StatusCode::SEE_OTHER, 1550));
+}
+
+#[test]
+fn all_pages_of_buckets_are_read() {
+    let pages = async |uri: Uri| match uri.query() {
+        None => json!({ "items": [bucket("one", 1)], "next": "one" }).to_string(),
+        Some("cursor=one") => json!({ "items": [bucket("two", 1)], "next": null }).to_string(),
+        Some(other) => other.to_owned(),
+    };
+    let log = json!({ "items": [], "next": null }).to_string();
+    let log = async move || log;
+    let routes = Router::new()
+        .route("/v1/buckets", get(pages))
+        .route("/v1/audit", get(log.clone()))
+        .route("/v1/buckets/{bucket}/audit", get(log));
+    let page = over(api(&[]).merge(routes));
+    for path in ["/", "/redis", "/audit"] {
+        let text = text(asked(&page, path));
+        assert!(text.contains("one</") && text.contains("two</"), "{path}: {text}");
+    }
 }
 
 #[test]

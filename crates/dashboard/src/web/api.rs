@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
+use crate::model::List;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
@@ -33,6 +34,17 @@ impl Api {
             tracing::error!(%error, path, "the dashboard can't parse a response of the API");
             Failure::unreadable()
         })
+    }
+
+    /// The items of all pages of a list, whose path has no query.
+    pub(crate) async fn list<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<Vec<T>, Failure> {
+        let (mut all, mut from) = (Vec::new(), String::new());
+        loop {
+            let page: List<T> = self.get(visitor, &format!("{path}{from}")).await?;
+            all.extend(page.items);
+            let Some(next) = page.next else { return Ok(all) };
+            from = format!("?cursor={}", escaped(&next));
+        }
     }
 
     /// A call that changes something. Returns the answer's body.

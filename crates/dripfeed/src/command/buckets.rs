@@ -29,8 +29,11 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
             say_attention(std::slice::from_ref(&bucket), output);
         }
         None => {
-            let mut all = server.get("/v1/buckets").await?;
-            let buckets = all["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            let mut pages = server.list("/v1/buckets", &[], usize::MAX);
+            let mut buckets = Vec::new();
+            while let Some(page) = pages.next().await? {
+                buckets.extend(page);
+            }
             bucket_state::print_all(&buckets, output)?;
             say_attention(&buckets, output);
         }

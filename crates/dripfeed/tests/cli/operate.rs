@@ -364,3 +364,15 @@ async fn buckets_say_what_needs_attention_and_what_to_do() {
     assert_eq!(run(&["buckets", "-o", "json"]).err, "");
     intake.end().await;
 }
+
+#[tokio::test]
+async fn buckets_lists_more_than_one_page_has() {
+    let all: Vec<String> = (0..1001).map(|number| format!("b{number:04}")).collect();
+    let settings: String =
+        all.iter().map(|name| format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:1/\"\n")).collect();
+    let intake = Intake::start(&settings).await;
+    let listed = run(&["buckets", "-o", "json", "--server", &intake.server]);
+    let listed: Vec<serde_json::Value> = serde_json::from_str(&listed.out).unwrap();
+    assert_eq!(listed.iter().map(|bucket| bucket["name"].as_str().unwrap()).collect::<Vec<_>>(), all);
+    intake.end().await;
+}

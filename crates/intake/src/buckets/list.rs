@@ -1,12 +1,15 @@
 //! `GET /v1/buckets`.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{OriginalUri, State};
+use axum::response::{IntoResponse as _, Response};
 use dripfeed_auth::Read;
 use dripfeed_bucket::Bucket;
 use dripfeed_job::BucketName;
 use futures::{StreamExt as _, stream};
-use serde::Serialize;
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::buckets::state::{BucketState, READ_AT_ONCE};
@@ -15,29 +18,85 @@ use crate::openapi::responses;
 use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
-use crate::request::pagination::List;
+use crate::request::pagination::{self, List, Params};
 
-/// Lists the buckets that the caller may access. A bucket whose state can't be read is listed with an error.
+/// After as many bytes a page ends: a bucket may show tens of kilobytes of limits.
+const PAGE_BYTES: usize = 4 << 20;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BucketsQuery {
+    /// The maximum number of buckets.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 1000)]
+    limit: Option<String>,
+    /// `next` of the previous page.
+    cursor: Option<String>,
+}
+
+/// Lists the buckets that the caller may access, ordered by name. A bucket whose state can't be read is listed with an
+/// error.
+///
+/// A page has fewer buckets than `limit` when their states are large.
 #[utoipa::path(
-    get, path = "/v1/buckets", tag = "buckets",
+    get, path = "/v1/buckets", tag = "buckets", params(BucketsQuery),
     operation_id = "list_buckets",
-    responses((status = 200, description = "All buckets", body = List<ListedBucket>), responses::OfAll)
+    responses(
+        (status = 200, description = "A page of buckets", body = List<ListedBucket>,
+            headers(("Link" = String, description = "`rel=\"next\"`: the next page"))),
+        responses::OfAll,
+    )
 )]
 pub(crate) async fn buckets(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
     ClientIp(address): ClientIp,
-) -> Result<Json<List<ListedBucket>>, Problem> {
+    Params(query): Params<BucketsQuery>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<Response, Problem> {
+    let limit = query.limit.as_deref().map_or(Ok(pagination::MOST_ITEMS), |text| pagination::limit(Some(text)))?;
+    let after = pagination::parsed::<BucketName>("cursor", query.cursor.as_deref())?;
     let _turn = intake.lookup_turn(&caller, address).await;
-    let theirs = intake.buckets().among(|name| caller.may_use(name));
-    let items: Vec<_> = stream::iter(theirs).map(ListedBucket::of).buffered(READ_AT_ONCE).collect().await;
-    // When no state can be read, the cause isn't a single bucket.
-    if let Some(ListedBucket::Unavailable(first)) = items.first()
-        && items.iter().all(|item| matches!(item, ListedBucket::Unavailable(_)))
+    let is_behind = |name: &str| after.as_ref().is_none_or(|after| name > after.as_str());
+    let theirs = intake.buckets().among(|name| is_behind(name) && caller.may_use(name));
+    let page = BucketPage::read(&theirs, limit).await?;
+    let next = theirs.get(page.items.len()).and(page.items.len().checked_sub(1).map(|last| theirs[last].name()));
+    // Where no state can be read, the cause isn't a single bucket; but a small page may have only some that can't.
+    if let Some(problem) = page.none_is_read
+        && (after.is_none() && next.is_none() || !intake.health().redis_answers().await)
     {
-        return Err(first.error.clone());
+        return Err(problem);
     }
-    Ok(Json(List { items, next: None }))
+    let next = next.map(ToString::to_string);
+    let link = next.as_deref().map(|next| pagination::link(&uri, next));
+    Ok((link.into_iter().collect::<HeaderMap>(), Json(List { items: page.items, next })).into_response())
+}
+
+/// In JSON, so that its bytes are counted before they are sent.
+struct BucketPage {
+    items: Vec<Box<RawValue>>,
+    /// Why the first of them can't be read, if none can.
+    none_is_read: Option<Problem>,
+}
+
+impl BucketPage {
+    /// Of the first of `buckets`.
+    async fn read(buckets: &[Bucket], limit: usize) -> Result<Self, Problem> {
+        let mut states = stream::iter(buckets.iter().take(limit).cloned()).map(ListedBucket::of).buffered(READ_AT_ONCE);
+        let (mut items, mut bytes, mut is_any_read, mut first) = (Vec::new(), 0, false, None);
+        while bytes < PAGE_BYTES
+            && let Some(state) = states.next().await
+        {
+            let json = serde_json::value::to_raw_value(&state).map_err(|_| Problem::internal())?;
+            bytes += json.get().len();
+            items.push(json);
+            match state {
+                ListedBucket::State(_) => is_any_read = true,
+                ListedBucket::Unavailable(bucket) => first = first.or(Some(bucket.error)),
+            }
+        }
+        Ok(Self { items, none_is_read: first.filter(|_| !is_any_read) })
+    }
 }
 
 /// A bucket in a list.

@@ -19,7 +19,7 @@ use crate::intake::Intake;
 use crate::problem::{Code, FaultPlace, Problem};
 use crate::request::time;
 
-const MOST_ITEMS: usize = 1000;
+pub(crate) const MOST_ITEMS: usize = 1000;
 const ITEMS: usize = 100;
 
 /// Query parameters. Unknown ones are refused: a misspelt filter must not list everything.

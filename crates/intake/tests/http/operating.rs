@@ -44,8 +44,8 @@ const ADDRESSED_BY_OTHERS: [&str; 5] =
     ["/jobs", "/jobs/batch", "/proxy", "/proxy/{path}", "/v1/services/{service}/check"];
 
 /// Of all that there is: who asks for a page of it gets it whole.
-const WHOLE_LISTS: [&str; 5] =
-    ["/v1/buckets", "/v1/services", "/v1/audit", "/v1/buckets/{bucket}/audit", "/v1/buckets/{bucket}/dead/replays"];
+const WHOLE_LISTS: [&str; 4] =
+    ["/v1/services", "/v1/audit", "/v1/buckets/{bucket}/audit", "/v1/buckets/{bucket}/dead/replays"];
 
 #[tokio::test]
 async fn no_operation_ignores_a_query_parameter() {

@@ -1,3 +1,5 @@
+/// Pages of buckets.
+mod bucket_pages;
 /// Jobs by caller and age.
 mod filters;
 /// What needs an operator.

@@ -52,8 +52,13 @@ async fn create(address: SocketAddr, upstream: &str) -> anyhow::Result<f64> {
 
 /// How many of them an intake lists. It isn't asked for one by name: then it would look for it.
 async fn known(address: SocketAddr) -> anyhow::Result<usize> {
-    let list: Value = serde_json::from_slice(&fetch(address, "/v1/buckets").await?)?;
-    let items = list["items"].as_array().context("a list of buckets")?;
-    let names: BTreeSet<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
+    let (mut names, mut path) = (BTreeSet::new(), "/v1/buckets".to_owned());
+    loop {
+        let page: Value = serde_json::from_slice(&fetch(address, &path).await?)?;
+        let items = page["items"].as_array().context("a list of buckets")?;
+        names.extend(items.iter().filter_map(|item| item["name"].as_str().map(str::to_owned)));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/v1/buckets?cursor={next}");
+    }
     Ok((0..BUCKETS).filter(|number| names.contains(other_bucket(*number).as_str())).count())
 }
