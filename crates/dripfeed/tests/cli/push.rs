@@ -36,6 +36,20 @@ async fn an_interrupted_push_says_how_to_go_on_without_duplicates() {
     intake.end().await;
 }
 
+/// As where the disk is full to which the ids go.
+#[tokio::test]
+async fn a_push_that_cannot_print_says_how_many_were_accepted() {
+    let intake = Intake::start(BUCKET).await;
+    let file = write(intake.folder.path(), "jobs.ndjson", &"{\"body\":1}\n".repeat(3));
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut push = dripfeed(&["push", "mail", "--ndjson", &file, "--server", &intake.server]);
+    let pushed = push.stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&pushed.stderr);
+    assert_eq!(pushed.status.code(), Some(1), "{said}");
+    assert!(said.contains("3 jobs accepted, 0 lines failed") && said.contains("--run-id "), "{said}");
+    intake.end().await;
+}
+
 #[tokio::test]
 async fn a_line_that_cannot_be_read_keeps_no_other_back() {
     let intake = Intake::start(BUCKET).await;

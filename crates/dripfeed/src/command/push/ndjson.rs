@@ -73,12 +73,13 @@ async fn all(
         if let Some(error) = batch.error {
             return Err(error.into());
         }
+        // Counted before they are printed, which may fail.
+        let accepted = batch.items.iter().filter(|result| matches!(result, ItemResult::Accepted(_)));
+        accepted.for_each(|_| progress.accepted());
         for (line, result) in lines.into_iter().zip(batch.items) {
             print(line, &result, format)?;
-            match result {
-                ItemResult::Accepted(_) => progress.accepted(),
-                ItemResult::Refused(problem) => progress.failed(line, &problem.to_string()),
-                ItemResult::Left => {}
+            if let ItemResult::Refused(problem) = result {
+                progress.failed(line, &problem.to_string());
             }
         }
     }
