@@ -126,8 +126,8 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
         bucket.apply_overrides(&changed("capacity", capacity)).await.unwrap();
     }
     bucket.census().await.unwrap();
-    let page = bucket.outcomes(None, None, None, 1).await.unwrap();
-    assert!(!bucket.outcomes(None, None, page.next.as_ref(), 10).await.unwrap().items.is_empty());
+    let page = bucket.outcomes(TimeWindow::default(), None, None, 1).await.unwrap();
+    assert!(!bucket.outcomes(TimeWindow::default(), None, page.next.as_ref(), 10).await.unwrap().items.is_empty());
     bucket.report(Duration::from_hours(1)).await.unwrap();
     bucket.sample_history(&CallStats::default()).await.unwrap();
     bucket.history(HistoryWindow::Hour).await.unwrap();

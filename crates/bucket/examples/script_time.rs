@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{
     BATCH_BYTES, BATCH_JOBS, Bucket, BucketSettings, ClaimedJob, Consumer, DeadFilter, JobFilter, Kind, Life, Replica,
-    Settled, Settlement, Take,
+    Settled, Settlement, Take, TimeWindow,
 };
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -147,7 +147,10 @@ impl Bench {
         let groups = timed(store, async { Ok(bucket.dead_groups(&filter, None, 100).await?) }).await?.0;
         add("group dead letters", groups);
         add("replay", timed(store, async { Ok(bucket.replay(page.items[0].id).await?) }).await?.0);
-        add("list outcomes", timed(store, async { Ok(bucket.outcomes(None, None, None, 1000).await?) }).await?.0);
+        add(
+            "list outcomes",
+            timed(store, async { Ok(bucket.outcomes(TimeWindow::default(), None, None, 1000).await?) }).await?.0,
+        );
         add("examine", timed(store, async { Ok(bucket.examine(false).await?) }).await?.0);
         add("report", timed(store, async { Ok(bucket.report(Duration::from_hours(1)).await?) }).await?.0);
         bucket.purge().await?;

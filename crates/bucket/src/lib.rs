@@ -66,7 +66,7 @@ pub use inspect::doctor::{Examination, Finding, FindingKind};
 pub use inspect::find::JobView;
 pub use inspect::flows::{Flow, Flows, PriorityState};
 pub use inspect::holders::Holder;
-pub use inspect::job_filter::JobFilter;
+pub use inspect::job_filter::{JobFilter, TimeWindow};
 pub use inspect::job_payload::JobPayload;
 pub use inspect::pagination::{BadCursor, Cursor, Page};
 pub use inspect::served::bucket_place::BucketPlace;

@@ -30,7 +30,6 @@ use crate::settings::Layers;
 use crate::{dev, role, top};
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 pub(crate) enum Command {
     /// Run Redis, intake, processor and an echo upstream locally, without configuration
     Dev(dev::Arguments),

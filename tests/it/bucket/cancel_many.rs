@@ -69,7 +69,7 @@ async fn all_jobs_of_a_flooding_caller_go_and_those_of_others_stay() {
         let walks = redis.calls("lrem").await - before;
         assert!(walks < 10, "{walks} walks over the list for {} jobs", go.len());
         assert_eq!(listed(&bucket).await, stay);
-        let ended = bucket.outcomes(None, Some(Ending::Cancelled), None, 1000).await.unwrap();
+        let ended = bucket.outcomes(TimeWindow::default(), Some(Ending::Cancelled), None, 1000).await.unwrap();
         assert_eq!(ended.items.iter().map(|ended| ended.id).collect::<BTreeSet<_>>(), go);
         let outcome = &ended.items[0].outcome;
         assert_eq!((outcome.reason.as_deref(), outcome.caller.as_deref()), (Some("bulk cancel"), Some("flood")));

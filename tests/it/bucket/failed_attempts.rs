@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketSettings, FailedCall, Feedback, Kind, Replica, Settlement};
+use dripfeed_bucket::{BucketSettings, FailedCall, Feedback, Kind, Replica, Settlement, TimeWindow};
 use dripfeed_job::JobId;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_store::Store;
@@ -56,7 +56,7 @@ async fn the_latest_failed_attempts_of_a_job_are_kept_with_it_and_then_with_its_
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     assert_eq!(shown().await.collect::<Vec<_>>(), latest);
     assert_eq!(count(&store).await, 0);
-    let ended = bucket.outcomes(None, None, None, 10).await.unwrap().items;
+    let ended = bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items;
     assert_eq!((ended[0].outcome.attempts, ended[0].failed.len()), (4, 2), "{ended:?}");
     // A report reads the ending of such a record, and not of what stands behind it.
     let report = bucket.report(Duration::from_hours(1)).await.unwrap();

@@ -196,7 +196,7 @@ async fn outcomes_come_in_pages_bounded_by_bytes_and_a_report_loads_no_answers()
     }
     let (mut seen, mut after) = (BTreeSet::new(), None);
     loop {
-        let (page, bytes) = sent(&store, bucket.outcomes(None, None, after.as_ref(), 1000)).await;
+        let (page, bytes) = sent(&store, bucket.outcomes(TimeWindow::default(), None, after.as_ref(), 1000)).await;
         let page = page.unwrap();
         assert!(bytes < 3 * BODY, "{bytes} bytes for a page");
         seen.extend(page.items.iter().map(|ended| ended.id));
@@ -206,7 +206,7 @@ async fn outcomes_come_in_pages_bounded_by_bytes_and_a_report_loads_no_answers()
         }
     }
     assert_eq!(seen, ids);
-    let dead = bucket.outcomes(None, Some(Ending::Dead), None, 1000).await.unwrap();
+    let dead = bucket.outcomes(TimeWindow::default(), Some(Ending::Dead), None, 1000).await.unwrap();
     assert!(dead.items.is_empty());
     let (report, bytes) = sent(&store, bucket.report(Duration::from_hours(1))).await;
     let report = report.unwrap();
@@ -235,8 +235,9 @@ async fn an_outcome_page_goes_on_where_thousands_ended_in_one_millisecond() {
         store.command::<()>(command).await.unwrap();
     }
     let (mut seen, mut after) = (BTreeSet::new(), None);
+    let since = TimeWindow { since_ms: Some(1_700_000_000_000), until_ms: None };
     loop {
-        let page = bucket.outcomes(Some(1_700_000_000_000), None, after.as_ref(), 1000).await.unwrap();
+        let page = bucket.outcomes(since, None, after.as_ref(), 1000).await.unwrap();
         for ended in &page.items {
             assert!(seen.insert(ended.id), "{} twice", ended.id);
         }
@@ -327,7 +328,7 @@ async fn a_foreign_caller_that_is_no_utf_8_breaks_no_page() {
 
     let cancelled = add().await;
     assert_eq!(bucket.purge().await.unwrap(), 1);
-    let page = bucket.outcomes(None, Some(Ending::Cancelled), None, 10).await.unwrap();
+    let page = bucket.outcomes(TimeWindow::default(), Some(Ending::Cancelled), None, 10).await.unwrap();
     assert_eq!(page.items[0].id, cancelled);
     is_shown(page.items[0].outcome.caller.clone());
     is_shown(bucket.find(cancelled).await.unwrap().unwrap().caller);

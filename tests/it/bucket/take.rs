@@ -152,7 +152,7 @@ async fn what_somebody_else_added_and_cannot_be_handed_out_in_time_does_not_stop
         // Reading it was enough for one take.
         assert!(matches!(replica.take(10).await.unwrap(), Take::Idle(_)));
         assert_eq!(replica.expired(), 0);
-        let ended = bucket.outcomes(None, None, None, 10).await.unwrap().items;
+        let ended = bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items;
         assert_eq!((ended.len(), ended[0].outcome.result), (1, dripfeed_job::Ending::Dead), "{kind:?}");
         assert!(ended[0].outcome.reason.as_deref().unwrap().contains("too many to be handed out"));
         assert_eq!(take(&replica, 10).await.len(), 1);

@@ -152,10 +152,10 @@ async fn an_outcome_is_recorded_once_whatever_way_a_job_took() {
     let replica = join(&bucket, "a").await;
     let job = submit(&bucket, buckets::job("x")).await;
     for end in [Settlement::Retry { after: Duration::ZERO }, Settlement::Requeue, buckets::DELIVERED] {
-        assert_eq!(bucket.outcomes(None, None, None, 10).await.unwrap().items.len(), 0);
+        assert_eq!(bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items.len(), 0);
         buckets::settle(&replica, take_one(&replica).await, end).await;
     }
-    let outcomes = bucket.outcomes(None, None, None, 10).await.unwrap().items;
+    let outcomes = bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items;
     assert_eq!(outcomes.iter().map(|ended| ended.id).collect::<Vec<_>>(), [job.id]);
     let ended: u64 = bucket.census().await.unwrap().ended.iter().map(|(_, count)| count).sum();
     assert_eq!(ended, 1);

@@ -43,7 +43,7 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.in_flight, census.parked, census.dead), (5, 5, 0, 0));
     assert_eq!(census.pace.reason, "no_rate", "the bucket holds for nobody");
-    assert!(bucket.outcomes(None, None, None, 10).await.unwrap().items.is_empty());
+    assert!(bucket.outcomes(TimeWindow::default(), None, None, 10).await.unwrap().items.is_empty());
     assert!(matches!(former.take(1).await.unwrap(), Take::Fenced));
 
     for taken in owned {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dripfeed_bucket::{Bucket, BucketSettings};
+use dripfeed_bucket::{Bucket, BucketSettings, TimeWindow};
 use dripfeed_job::Ending;
 use dripfeed_tests::accept::accept;
 use dripfeed_tests::buckets;
@@ -190,7 +190,8 @@ async fn no_upstream_can_hold_a_slot_or_fill_the_memory() {
 async fn all_ended_so(bucket: &Bucket, calls: usize, ending: Ending, reason: &str) {
     let (mut ended, mut after) = (Vec::new(), None);
     loop {
-        let page = bucket.outcomes(None, None, after.as_ref(), calls + 1).await.expect("Redis answers");
+        let page =
+            bucket.outcomes(TimeWindow::default(), None, after.as_ref(), calls + 1).await.expect("Redis answers");
         ended.extend(page.items);
         after = page.next;
         if after.is_none() {

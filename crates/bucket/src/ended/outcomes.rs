@@ -8,7 +8,7 @@ use dripfeed_store::Script;
 use crate::bucket::Bucket;
 use crate::ended::ended_job::{EndedJob, parse};
 use crate::error::BucketError;
-use crate::inspect::job_filter::JobFilter;
+use crate::inspect::job_filter::{JobFilter, TimeWindow};
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::WaitFor;
 use crate::script::reply::Reply;
@@ -67,18 +67,18 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
     pub async fn outcomes(
         &self,
-        since_ms: Option<u64>,
+        ended: TimeWindow,
         ending: Option<Ending>,
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page<EndedJob>, BucketError> {
-        self.ended_jobs(since_ms, ending, &JobFilter::default(), after, limit).await
+        self.ended_jobs(ended, ending, &JobFilter::default(), after, limit).await
     }
 
-    /// Those of the filter's caller and age.
+    /// Those of the filter's caller, age and admission.
     pub(crate) async fn ended_jobs(
         &self,
-        since_ms: Option<u64>,
+        ended: TimeWindow,
         ending: Option<Ending>,
         filter: &JobFilter,
         after: Option<&Cursor>,
@@ -87,12 +87,13 @@ impl Bucket {
         let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
         let after = after.map(|cursor| cursor.position::<OutcomePosition>(LIST, bucket)).transpose()?;
-        let mut from = after.unwrap_or(OutcomePosition(since_ms.unwrap_or(0), String::new()));
+        let mut from = after.unwrap_or(OutcomePosition(ended.since_ms.unwrap_or(0), String::new()));
         let (mut items, mut bytes) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let mut call = OUTCOMES.on(&[self.redis_bucket.keys.outcomes(), self.redis_bucket.keys.ended()]);
             call.arg(from.0).arg(&from.1).arg(limit - items.len()).arg(ending.map_or("", Ending::as_str)).arg(bytes);
-            call.arg(filter.age_arg());
+            call.arg(filter.age_arg()).arg(filter.accepted.since_arg()).arg(filter.accepted.until_arg());
+            call.arg(ended.until_arg());
             let (read, mut reply) =
                 self.redis_bucket.read("outcomes", &call.with_large_reply(), WaitFor::Reply).await?;
             bytes += read;

@@ -2,8 +2,30 @@
 
 use std::time::Duration;
 
-use dripfeed_job::JobState;
 use dripfeed_job::duration::ms_up;
+use dripfeed_job::{JobId, JobState};
+
+/// Both times belong to it, in ms since the epoch. None: without an end there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeWindow {
+    pub since_ms: Option<u64>,
+    pub until_ms: Option<u64>,
+}
+
+impl TimeWindow {
+    /// For scripts: its first ms, '' for all.
+    pub(crate) fn since_arg(self) -> String {
+        self.since_ms.map_or_else(String::new, |since| since.to_string())
+    }
+
+    /// For scripts: its last ms, '' for all.
+    pub(crate) fn until_arg(self) -> String {
+        self.until_ms.map_or_else(String::new, |until| until.to_string())
+    }
+}
+
+/// No id has a later second part: those of streams count jobs of one ms, and those of lists have at most 15 digits.
+const LAST_OF_MS: u64 = 999_999_999_999_999;
 
 /// Jobs must match all given members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,12 +35,20 @@ pub struct JobFilter {
     pub caller: Option<String>,
     /// Since the admission.
     pub older_than: Option<Duration>,
+    /// When it was admitted.
+    pub accepted: TimeWindow,
 }
 
 impl JobFilter {
     #[must_use]
     pub fn of_state(state: JobState) -> Self {
         Self { state: Some(state), ..Self::default() }
+    }
+
+    /// Whether it asks for nothing but a caller.
+    #[must_use]
+    pub fn is_of_callers_alone(&self) -> bool {
+        Self { caller: None, ..self.clone() } == Self::default()
     }
 
     pub(crate) fn allows(&self, state: JobState) -> bool {
@@ -33,6 +63,17 @@ impl JobFilter {
     /// For scripts: ms since the admission at least, '' for all.
     pub(crate) fn age_arg(&self) -> String {
         self.older_than.map_or_else(String::new, |age| ms_up(age).to_string())
+    }
+
+    /// The last id that is too old.
+    pub(crate) fn after(&self) -> Option<JobId> {
+        let too_old = self.accepted.since_ms?.checked_sub(1)?;
+        Some(JobId::new(too_old, LAST_OF_MS))
+    }
+
+    /// For scripts: the id after which to begin, '' for the first.
+    pub(crate) fn after_arg(&self) -> String {
+        self.after().map_or_else(String::new, |id| id.to_string())
     }
 
     pub(crate) fn is_of(&self, caller: Option<&str>) -> bool {

@@ -7,7 +7,7 @@ use dripfeed_job::{JobId, JobState};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::inspect::find::JobView;
-use crate::inspect::job_filter::JobFilter;
+use crate::inspect::job_filter::{JobFilter, TimeWindow};
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::kind::list::ListScan;
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
@@ -33,12 +33,13 @@ impl Bucket {
         limit: usize,
     ) -> Result<Page<JobView>, BucketError> {
         if let Some(JobState::Ended(ending)) = filter.state {
-            let page = self.ended_jobs(None, Some(ending), filter, after, limit).await?;
+            let page = self.ended_jobs(TimeWindow::default(), Some(ending), filter, after, limit).await?;
             return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
         }
         let after = after
             .map(|cursor| cursor.position::<JobId>(LIST, self.redis_bucket.settings().name.as_str()))
-            .transpose()?;
+            .transpose()?
+            .max(filter.after());
         match self.redis_bucket.kind {
             Kind::Stream => self.redis_bucket.jobs_of_stream(filter, after, limit).await,
             Kind::List => self.redis_bucket.jobs_of_lists(filter, after, limit).await,
@@ -59,7 +60,7 @@ impl RedisBucket {
         for _ in 0..CALLS {
             let mut call = SCRIPTS.of(Kind::Stream).on(&[keys.jobs(), keys.parked(), keys.attempts(), keys.ranges()]);
             call.arg(&last).arg(limit - items.len()).arg(filter.state.map_or("", JobState::as_str)).arg(bytes);
-            call.arg(filter.caller_arg()).arg(filter.age_arg());
+            call.arg(filter.caller_arg()).arg(filter.age_arg()).arg(filter.accepted.until_arg());
             let (read, mut reply) = self.read("list", &call, WaitFor::Reply).await?;
             bytes += read;
             last = reply.text()?;
@@ -88,14 +89,16 @@ impl RedisBucket {
             scans.extend(self.taken_lists().await?);
         }
         let after = after.map_or_else(String::new, |id| id.to_string());
-        let (caller, age) = (filter.caller_arg(), filter.age_arg());
+        let (caller, age, until) = (filter.caller_arg(), filter.age_arg(), filter.accepted.until_arg());
         let mut first = BTreeMap::new();
         let mut more = false;
         for mut scan in scans {
             loop {
                 let bound = first.last_key_value().filter(|_| first.len() == limit);
                 let bound = bound.map_or_else(String::new, |(id, _): (&JobId, &JobView)| id.to_string());
-                let Some(mut reply) = scan.next(self, &SCRIPTS, &[&after, &bound, caller, &age]).await? else { break };
+                let Some(mut reply) = scan.next(self, &SCRIPTS, &[&after, &bound, caller, &age, &until]).await? else {
+                    break;
+                };
                 while !reply.is_empty() {
                     let job = JobView::read(&mut reply.array()?)?;
                     first.insert(job.id, job);

@@ -40,7 +40,7 @@ impl RedisBucket {
         let (mut cancelled, mut last) = (0, String::new());
         // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.
         for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
-            let mut after = String::new();
+            let mut after = filter.after_arg();
             loop {
                 let mut call = self.cancel_call(filter, &last);
                 call.arg(if filter.state.is_none() && state == JobState::Parked { "either" } else { state.as_str() });
@@ -63,7 +63,7 @@ impl RedisBucket {
         let mut scan = ListScan::of_jobs(&self.keys);
         while let Some(at) = scan.at() {
             let mut call = self.cancel_call(filter, &last);
-            call.arg(at).arg(cancelled).arg(BATCH_JOBS);
+            call.arg(at).arg(cancelled).arg(BATCH_JOBS).arg(filter.after_arg());
             let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
             cancelled += reply.count()?;
             last = reply.text()?;
@@ -75,7 +75,8 @@ impl RedisBucket {
     /// With the arguments that both kinds have.
     fn cancel_call(&self, filter: &JobFilter, last: &str) -> Call<'static> {
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel(&OnOutcome::default()));
-        call.arg(self.settings().keep.packed()).arg(filter.caller_arg()).arg(filter.age_arg()).arg(last);
+        call.arg(self.settings().keep.packed()).arg(filter.caller_arg());
+        call.arg(filter.age_arg()).arg(filter.accepted.until_arg()).arg(last);
         call
     }
 }

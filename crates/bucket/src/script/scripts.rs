@@ -51,6 +51,7 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("each_letter", include_str!("../ended/dead_letters/each_letter.lua")),
     Fragment::new("eta", include_str!("../pace/eta.lua")),
     Fragment::new("is_deleted", include_str!("../define/is_deleted.lua")),
+    Fragment::new("job_filter", include_str!("../inspect/job_filter.lua")),
     Fragment::new("keep", include_str!("../ended/keep.lua")),
     Fragment::new("known_schedules", include_str!("../schedule/known_schedules.lua")),
     Fragment::new("letters", include_str!("../ended/letters.lua")),

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: FilterArgs,
     /// Only the job with this idempotency key, in any state; with --caller, that of this caller
-    #[arg(long, conflicts_with_all = ["cancel", "state", "older_than"])]
+    #[arg(long, conflicts_with_all = ["cancel", "state", "older_than", "since", "until"])]
     idempotency_key: Option<String>,
     /// Maximum number of jobs
     #[arg(long, default_value_t = 100, conflicts_with = "cancel")]

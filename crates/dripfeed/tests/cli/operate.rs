@@ -194,12 +194,18 @@ async fn a_bucket_is_filled_looked_at_changed_and_emptied() {
     );
     assert_eq!(run(&["jobs", "mail", "--older-than", "1ms", "export"]).out.lines().count(), 4);
     assert_eq!(run(&["jobs", "mail", "export", "--caller", "shop"]).out, "");
+    let long_ago = "2020-01-01T00:00:00Z";
+    assert_eq!((listed(&["--since", long_ago]), listed(&["--until", long_ago])), (4, 0));
+    assert_eq!(run(&["jobs", "mail", "--until", long_ago, "export"]).out, "");
+    assert_eq!(json(&["jobs", "mail", "--cancel", "--until", long_ago, "--yes"])["cancelled"], 0);
     assert_eq!(run(&["jobs", "mail", "--limit", "3"]).out.lines().count(), 4, "heads and three jobs");
     assert_eq!(json(&["pause", "mail"])["paused"], true);
     assert_eq!(json(&["resume", "mail"])["paused"], false);
     assert_eq!(json(&["job", "mail", &id, "--cancel"])["state"], "cancelled");
     assert_eq!(json(&["jobs", "mail", "--cancel", "--older-than", "1h", "--yes"])["cancelled"], 0);
     assert_eq!(json(&["purge", "mail", "--yes"])["purged"], 3);
+    let ended = |filter: &[&str]| json(&[&["outcomes", "mail", "list"], filter].concat()).as_array().unwrap().len();
+    assert_eq!((ended(&["--since", long_ago]), ended(&["--until", long_ago])), (4, 0));
     let tiers = json(&["set", "mail", r#"fair.tiers=[{"rate":"1000/d","burst":1000}]"#]);
     assert_eq!(tiers["changes"]["fair"]["tiers"][0]["burst"], 1000, "{tiers}");
     json(&["set", "mail", "fair.tiers="]);

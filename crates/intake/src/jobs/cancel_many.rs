@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::JobFilter;
+use dripfeed_bucket::{JobFilter, TimeWindow};
 use dripfeed_job::{JobState, duration};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -21,6 +21,7 @@ use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::time;
 
 /// Cancels all waiting and parked jobs that match all given members; at least one is required. Jobs in flight are not
 /// affected.
@@ -61,6 +62,14 @@ pub(crate) struct CancelRequest {
     #[serde(default, deserialize_with = "age")]
     #[schema(value_type = Option<formats::Duration>, inline)]
     older_than: Option<Duration>,
+    /// Only jobs that were accepted at or after this time (RFC 3339).
+    #[serde(default, deserialize_with = "time::deserialize")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    since: Option<u64>,
+    /// Only jobs that were accepted at or before this time (RFC 3339).
+    #[serde(default, deserialize_with = "time::deserialize")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    until: Option<u64>,
 }
 
 #[derive(Clone, Copy, Deserialize, ToSchema)]
@@ -85,9 +94,10 @@ impl CancelRequest {
             CancellableState::Waiting => JobState::Waiting,
             CancellableState::Parked => JobState::Parked,
         });
-        let filter = JobFilter { state, caller: self.caller, older_than: self.older_than };
+        let accepted = TimeWindow { since_ms: self.since, until_ms: self.until };
+        let filter = JobFilter { state, caller: self.caller, older_than: self.older_than, accepted };
         if filter == JobFilter::default() {
-            let detail = "give at least one of state, caller and older_than; …/purge cancels all jobs";
+            let detail = "give at least one of state, caller, older_than, since and until; …/purge cancels all jobs";
             return Err(Problem::new(Code::BadMember, detail));
         }
         Ok(filter)
@@ -99,7 +109,9 @@ fn described(filter: &JobFilter) -> String {
     let state = filter.state.map(|state| state.to_string());
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));
     let age = filter.older_than.map(|age| format!("older than {}", duration::show(age)));
-    [state, caller, age].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let since = filter.accepted.since_ms.map(|ms| format!("since {}", time::show(ms)));
+    let until = filter.accepted.until_ms.map(|ms| format!("until {}", time::show(ms)));
+    [state, caller, age, since, until].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 #[derive(Serialize, ToSchema)]

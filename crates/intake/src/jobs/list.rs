@@ -35,6 +35,12 @@ pub(crate) struct JobsQuery {
     /// Only jobs that were accepted at least this long ago, such as `10m`.
     #[param(value_type = formats::Duration, inline, required = false)]
     older_than: Option<String>,
+    /// Only jobs that were accepted at or after this time (RFC 3339).
+    #[param(format = DateTime)]
+    since: Option<String>,
+    /// Only jobs that were accepted at or before this time (RFC 3339).
+    #[param(format = DateTime)]
+    until: Option<String>,
     #[param(ignore)]
     redacted: Option<String>,
     #[param(ignore)]
@@ -72,14 +78,14 @@ pub(crate) async fn jobs(
     })?;
     let reader = Waiter::new(caller.id(), address);
     let page = match key {
-        Some(key) if filter.state.is_none() && filter.older_than.is_none() && after.is_none() => {
+        Some(key) if filter.is_of_callers_alone() && after.is_none() => {
             let owner = owner_of_key(&caller, filter.caller)?;
             let find = |bucket: Bucket| async move { bucket.find_by_key(owner.as_deref(), &key).await };
             let found = intake.in_turn(reader, &bucket, find).await?;
             Page { items: found.into_iter().collect(), next: None }
         }
         Some(_) => {
-            return Err(pagination::bad("idempotency_key", "matches one job; omit state, older_than and cursor"));
+            return Err(pagination::bad("idempotency_key", "matches one job; omit all other filters but caller"));
         }
         None => {
             let list = |bucket: Bucket| async move { bucket.jobs(&filter, after.as_ref(), limit).await };
@@ -99,6 +105,7 @@ impl JobsQuery {
             state: pagination::parsed::<JobState>("state", self.state.as_deref())?,
             caller: self.caller.clone(),
             older_than: pagination::param("older_than", self.older_than.as_deref(), age)?,
+            accepted: pagination::window(self.since.as_deref(), self.until.as_deref())?,
         })
     }
 }

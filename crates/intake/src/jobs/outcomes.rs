@@ -23,6 +23,9 @@ pub(crate) struct OutcomesQuery {
     /// Only jobs that ended at or after this time (RFC 3339).
     #[param(format = DateTime)]
     since: Option<String>,
+    /// Only jobs that ended at or before this time (RFC 3339).
+    #[param(format = DateTime)]
+    until: Option<String>,
     /// Only `delivered`, `dead`, `expired` or `cancelled`.
     #[param(pattern = "^(delivered|dead|expired|cancelled)$")]
     outcome: Option<String>,
@@ -52,18 +55,14 @@ pub(crate) async fn outcomes(
     Params(query): Params<OutcomesQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
-    let since_ms = pagination::time_ms("since", query.since.as_deref())?;
+    let ended = pagination::window(query.since.as_deref(), query.until.as_deref())?;
     let ending = pagination::parsed::<Ending>("outcome", query.outcome.as_deref())?;
     let limit = pagination::limit(query.limit.as_deref())?;
     let mask = pagination::mask(&intake, query.redacted.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
     let waiter = Waiter::new(caller.id(), address);
     let page = intake
-        .in_turn(
-            waiter,
-            &bucket,
-            |bucket| async move { bucket.outcomes(since_ms, ending, after.as_ref(), limit).await },
-        )
+        .in_turn(waiter, &bucket, |bucket| async move { bucket.outcomes(ended, ending, after.as_ref(), limit).await })
         .await?;
     let sight = Sight::of(&caller);
     Ok(pagination::masked_answer(&uri, page, mask, |ended| Job::of(bucket.name(), JobView::from(ended), sight)))

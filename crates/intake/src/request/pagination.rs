@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query};
 use axum::response::{IntoResponse, Response};
-use dripfeed_bucket::{Cursor, Page};
+use dripfeed_bucket::{Cursor, Page, TimeWindow};
 use dripfeed_job::redaction::Redaction;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
@@ -69,6 +69,11 @@ pub(crate) fn parsed<T: FromStr<Err: std::fmt::Display>>(name: &str, text: Optio
 /// A time: milliseconds since the epoch.
 pub(crate) fn time_ms(name: &str, text: Option<&str>) -> Result<Option<u64>, Problem> {
     param(name, text, time::read)
+}
+
+/// The window from `since` to `until`.
+pub(crate) fn window(since: Option<&str>, until: Option<&str>) -> Result<TimeWindow, Problem> {
+    Ok(TimeWindow { since_ms: time_ms("since", since)?, until_ms: time_ms("until", until)? })
 }
 
 pub(crate) fn limit(text: Option<&str>) -> Result<usize, Problem> {

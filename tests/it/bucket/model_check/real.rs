@@ -130,7 +130,7 @@ impl Real {
             },
             Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(StepResult::Cancel),
             Step::CancelMany { state, caller } => {
-                let filter = JobFilter { state: *state, caller: caller.map(String::from), older_than: None };
+                let filter = JobFilter { state: *state, caller: caller.map(String::from), ..JobFilter::default() };
                 self.bucket.cancel_many(&filter).await.map(StepResult::Purged)
             }
             Step::Purge => self.bucket.purge().await.map(StepResult::Purged),
@@ -294,7 +294,8 @@ impl Real {
         let everything = usize::MAX >> 1;
         let census = self.bucket.census().await.expect("Redis answers");
         let jobs = self.bucket.jobs(&JobFilter::default(), None, 1000).await.expect("Redis answers");
-        let outcomes = self.bucket.outcomes(None, None, None, everything).await.expect("Redis answers");
+        let outcomes =
+            self.bucket.outcomes(TimeWindow::default(), None, None, everything).await.expect("Redis answers");
         let letters = self.bucket.dead_letters(&DeadFilter::default(), None, 100).await.expect("Redis answers");
         let mut outcomes: Vec<_> = outcomes
             .items

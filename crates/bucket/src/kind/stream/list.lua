@@ -1,17 +1,18 @@
 -- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes
 -- that a script may read; what is pending is known by its id before it is read.
 --
--- needs: constants, now, budget, kind/pending, kind/view, kind/waiting
+-- needs: constants, now, budget, job_filter, kind/pending, kind/view, kind/waiting
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash), then ranges (zset)
 -- ARGV  1 the id after which to begin ('' for the first)  2 the most jobs  3 a state, or '' for all
 --       4 bytes read for the page before  5 the caller, '' for all  6 ms since the admission at least, '' for all
+--       7 the latest ms of the admission, '' for all
 -- Result  { bytes read, the last id that was looked at or '' at the end, job… as in view.lua }
 local JOBS = KEYS[1]
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local last, most, state = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local before, wanted, age_ms = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local before, wanted, newest_ms = tonumber(ARGV[4]), ARGV[5], newest_of(ARGV[6], ARGV[7])
 -- An id without its second part stands for the last one of its millisecond.
-local newest = age_ms == '' and '+' or whole(math.max(0, now_ms - tonumber(age_ms)))
+local newest = newest_ms == math.huge and '+' or whole(newest_ms)
 bytes_read = before
 -- In one call, so that a rare state or caller doesn't keep Redis from others.
 local LOOKED_AT = 200

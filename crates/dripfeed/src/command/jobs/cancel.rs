@@ -13,7 +13,8 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, filter, yes, connection, .. } = arguments;
     let filter: Map<_, _> = filter.pairs().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     if filter.is_empty() {
-        let message = "use at least one of --state, --caller and --older-than; `dripfeed purge` cancels all jobs";
+        let message = "use at least one of --state, --caller, --older-than, --since and --until; `dripfeed purge` \
+                       cancels all jobs";
         return Err(Failure::new(Exit::Usage, message));
     }
     let server = connection.server()?;

@@ -15,6 +15,12 @@ pub(super) struct FilterArgs {
     /// Only jobs that were accepted at least this long ago, such as 10m
     #[arg(long)]
     older_than: Option<String>,
+    /// Only jobs that were accepted at or after this time (RFC 3339)
+    #[arg(long)]
+    since: Option<String>,
+    /// Only jobs that were accepted at or before this time (RFC 3339)
+    #[arg(long)]
+    until: Option<String>,
 }
 
 impl FilterArgs {
@@ -24,12 +30,20 @@ impl FilterArgs {
             state: self.state.or(others.state),
             caller: self.caller.clone().or_else(|| others.caller.clone()),
             older_than: self.older_than.clone().or_else(|| others.older_than.clone()),
+            since: self.since.clone().or_else(|| others.since.clone()),
+            until: self.until.clone().or_else(|| others.until.clone()),
         }
     }
 
     pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         let state = self.state.map(|state| state.to_string());
-        let all = [("state", state), ("caller", self.caller.clone()), ("older_than", self.older_than.clone())];
+        let all = [
+            ("state", state),
+            ("caller", self.caller.clone()),
+            ("older_than", self.older_than.clone()),
+            ("since", self.since.clone()),
+            ("until", self.until.clone()),
+        ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }

@@ -43,6 +43,9 @@ struct FilterArgs {
     /// Only jobs that ended at or after this time (RFC 3339)
     #[arg(long)]
     since: Option<String>,
+    /// Only jobs that ended at or before this time (RFC 3339)
+    #[arg(long)]
+    until: Option<String>,
     /// Only delivered, dead, expired or cancelled jobs
     #[arg(long)]
     outcome: Option<Ending>,
@@ -51,7 +54,7 @@ struct FilterArgs {
 impl FilterArgs {
     fn pairs(&self) -> Vec<(&'static str, String)> {
         let outcome = self.outcome.map(|outcome| outcome.to_string());
-        let all = [("since", self.since.clone()), ("outcome", outcome)];
+        let all = [("since", self.since.clone()), ("until", self.until.clone()), ("outcome", outcome)];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }

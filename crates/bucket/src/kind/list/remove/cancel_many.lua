@@ -1,25 +1,27 @@
 -- Cancels jobs that match, newest first, in a part of the list at a time. What comes later stays, and so does what
 -- somebody else has put there: it has no id before a replica takes it.
 --
--- needs: at_maxmemory, now, budget, record, kind/entry, kind/view
+-- needs: at_maxmemory, now, budget, job_filter, record, kind/entry, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
---       4 the last id that may match ('' at first: by the age, or the last one that was given)
---       5 where to begin: elements behind the head  6 how many were cancelled so far
---       7 the most jobs to cancel in this call
+--       4 the latest ms of the admission, '' for all
+--       5 the last id that may match ('' at first: by these times, or the last one that was given)
+--       6 where to begin: elements behind the head  7 how many were cancelled so far
+--       8 the most jobs to cancel in this call  9 the id after which jobs match, '' for all
 -- Result  { cancelled, the last id that may match, where to go on or -1 at the end,
 --           jobs that have ended so far, but for those that were cancelled by this }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
-local JOBS, wanted, age_ms, last = KEYS[1], ARGV[2], ARGV[3], ARGV[4]
-local at, before, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local JOBS, wanted, newest_ms, last = KEYS[1], ARGV[2], newest_of(ARGV[3], ARGV[4]), ARGV[5]
+local at, before, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local too_old = read_head('{"id":"' .. ARGV[9] .. '",') or { ms = -1, seq = -1 }
 
-if last == '' and age_ms ~= '' then
+if last == '' and newest_ms < math.huge then
   -- No id of that millisecond has a later second part.
-  last = whole(math.max(0, now_ms - tonumber(age_ms))) .. '-999999999999999'
+  last = whole(newest_ms) .. '-999999999999999'
 elseif last == '' then
   -- Ids grow: all that are there are at most the last one that was given.
   last = redis.call('HGET', keys.tally, 'last_id') or '0-0'
@@ -39,7 +41,8 @@ for _ = 1, LOOKED_AT do
   local head = read_head(element)
   local entry = head and entry_of(JOBS, element)
   local caller = entry and caller_of(entry)
-  if head and not comes_after(head, bound) and (wanted == '' or caller == wanted) then
+  local is_between = head and comes_after(head, too_old) and not comes_after(head, bound)
+  if is_between and (wanted == '' or caller == wanted) then
     local outcome = outcome_of('cancelled', 'bulk cancel', 0, caller)
     record(keys, head.id, outcome, 'cancelled', counted_bytes(entry), caller)
     gone[#gone + 1] = at

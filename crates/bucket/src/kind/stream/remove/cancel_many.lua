@@ -1,27 +1,28 @@
 -- Cancels jobs that match and wait or are parked, as many at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, constants, now, budget, record, kind/entry, kind/leave, kind/pending, kind/waiting
+-- needs: at_maxmemory, constants, now, budget, job_filter, record, kind/entry, kind/leave, kind/pending, kind/waiting
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), throttled (zset),
 --       flow-state (hash), parked (zset), flows (zset), ranges (zset)
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
---       4 the last id that may match ('' at first: by the age, or the last one there is now)  5 `waiting`, `parked`, or
---       `either`: parked, or was and waits again
---       6 the id after which to begin, '' for the first  7 the most jobs to cancel in this call
+--       4 the latest ms of the admission, '' for all
+--       5 the last id that may match ('' at first: by these times, or the last one there is now)
+--       6 `waiting`, `parked`, or `either`: parked, or was and waits again
+--       7 the id after which to begin, '' for the first  8 the most jobs to cancel in this call
 -- Result  { cancelled, the last id that may match, '1' at the end, the id after which to go on }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
-local wanted, age_ms, last, state = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local after, most = ARGV[6], tonumber(ARGV[7])
+local wanted, newest_ms, last, state = ARGV[2], newest_of(ARGV[3], ARGV[4]), ARGV[5], ARGV[6]
+local after, most = ARGV[7], tonumber(ARGV[8])
 -- In one call, so that a rare caller doesn't keep Redis from others.
 local LOOKED_AT = 200
 
-if last == '' and age_ms ~= '' then
+if last == '' and newest_ms < math.huge then
   -- An id without its second part stands for the last one of its millisecond.
-  last = whole(math.max(0, now_ms - tonumber(age_ms)))
+  last = whole(newest_ms)
 elseif last == '' then
   local newest = redis.call('XREVRANGE', JOBS, '+', '-', 'COUNT', 1)[1]
   if newest then count_read(newest[2]) end
