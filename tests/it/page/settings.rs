@@ -58,7 +58,7 @@ async fn what_would_change_nothing_or_cannot_be_read_is_said_before_anything_cha
     for path in ["/buckets/b/change/preview", "/buckets/b/change"] {
         let refused = reader.post(path, &format!("{token}fair.weights={}", escaped("{\"shop\": }"))).await;
         let text = String::from_utf8_lossy(&refused.body);
-        assert!(refused.status == 422 && text.contains("Fair.weights: not JSON"), "{text}");
+        assert!(refused.status == 422 && text.contains("fair.weights: not JSON"), "{text}");
     }
 }
 
