@@ -36,6 +36,7 @@ impl ReferenceStateMachine for Histories {
             (24, vec(offer(), 1..5).prop_map(Step::Admit).boxed()),
             (2, prop_oneof![Just(Life::First), Just(Life::Again)].prop_map(Step::Join).boxed()),
             (1, Just(Step::Purge).boxed()),
+            (3, Just(Step::EndOverdue).boxed()),
             (1, cancel_many().boxed()),
             (2, prop_oneof![Just(Step::Pause), Just(Step::Resume)].boxed()),
             (2, option::of(1..=MOST_ADMITTED).prop_map(Step::SetCapacity).boxed()),

@@ -133,6 +133,7 @@ impl Model {
             Step::Cancel(job) => StepResult::Cancel(self.cancel(*job)),
             Step::CancelMany { state, caller } => self.cancel_many(*state, *caller),
             Step::Purge => self.purge(),
+            Step::EndOverdue => self.set(Self::end_overdue),
             Step::Replay(job) => StepResult::Replay(self.replay(*job)),
             Step::Forget(job) => self.forget(*job),
             Step::Pause => self.set(|model| model.paused = true),

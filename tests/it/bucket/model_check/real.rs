@@ -134,6 +134,7 @@ impl Real {
                 self.bucket.cancel_many(&filter).await.map(StepResult::Purged)
             }
             Step::Purge => self.bucket.purge().await.map(StepResult::Purged),
+            Step::EndOverdue => self.bucket.enforce_retention().await.map(|_| StepResult::Done),
             Step::Replay(job) => self.replay(*job).await,
             Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(StepResult::Forgotten),
             Step::Pause => self.bucket.pause().await.map(|()| StepResult::Done),

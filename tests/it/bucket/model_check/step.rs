@@ -31,6 +31,8 @@ pub enum Step {
         caller: Option<char>,
     },
     Purge,
+    /// What intakes and processors do periodically: jobs past their deadline end.
+    EndOverdue,
     Replay(JobNumber),
     Forget(JobNumber),
     Pause,

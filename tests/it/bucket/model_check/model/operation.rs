@@ -31,6 +31,15 @@ impl Model {
         StepResult::Purged(numbers.len() as u64)
     }
 
+    /// Of what was never called: no other job has a deadline here that passes.
+    pub(super) fn end_overdue(&mut self) {
+        let is_overdue = |job: &Job| job.ephemeral && job.failures == 0 && !matches!(job.place, Place::InFlight(_));
+        let overdue: Vec<_> = self.jobs.iter().filter(|(_, job)| is_overdue(job)).map(|(number, _)| *number).collect();
+        for number in overdue {
+            self.end(number, Ending::Expired, 0);
+        }
+    }
+
     pub(super) fn replay(&mut self, number: JobNumber) -> Option<Verdict> {
         let place = self.letters.iter().position(|(dead, _)| *dead == number)?;
         let Job { bytes, caller, readable, .. } = self.letters[place].1;
