@@ -1,10 +1,10 @@
 -- Lists how jobs ended, in the order of their ends, up to the bytes that a script may read.
 --
--- needs: now, budget, job_filter, order
+-- needs: budget, job_filter, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
 -- ARGV  1 the ms  2 and the job id after which to begin (order.lua)  3 the most outcomes  4 an ending, or '' for all
 --       5 bytes read for the page before  6 ms since the admission at least, '' for all
---       7 the first and 8 the latest ms of the admission, 9 the latest ms of the end; each '' for all
+--       7 the first ms of the admission, '' for all  8 the latest one  9 the latest ms of the end
 -- Result  { bytes read, the ms and the job id after which to go on, '' at the end, { job id, record }… }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local ms, id, most, ending = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]

@@ -1,7 +1,7 @@
 -- Lists the jobs in a part of a list whose ids lie within bounds. What somebody else has put there has no id, and is
 -- not shown, until a replica takes it.
 --
--- needs: now, job_filter, kind/entry, kind/view
+-- needs: job_filter, kind/entry, kind/view
 -- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
 -- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs
 --       3 the id after which jobs are wanted ('' for all)  4 the id up to which they are ('' for all)
