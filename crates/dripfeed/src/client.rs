@@ -8,4 +8,4 @@ mod version;
 pub(crate) use self::connection_args::{ConnectionArgs, read_certificates};
 pub(crate) use self::events::{EventStream, events};
 pub(crate) use self::request_error::RequestError;
-pub(crate) use self::version::{if_match, version};
+pub(crate) use self::version::{CreateArgs, if_match, version};

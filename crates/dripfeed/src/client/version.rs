@@ -1,11 +1,26 @@
-//! Versions of resources: `ETag` and `If-Match`.
+//! Versions of resources: `ETag`, `If-Match` and `If-None-Match`.
 
+use clap::Args;
 use dripfeed_client::ApiResponse;
-use http::header::{ETAG, IF_MATCH};
+use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure};
+
+/// For a command that creates or replaces.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// Fail if it exists; by default it is replaced
+    #[arg(long)]
+    create: bool,
+}
+
+impl CreateArgs {
+    pub(crate) fn headers(&self) -> HeaderMap {
+        self.create.then_some((IF_NONE_MATCH, HeaderValue::from_static("*"))).into_iter().collect()
+    }
+}
 
 /// The version in an answer, or null.
 pub(crate) fn version(answer: &ApiResponse) -> Json {

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use self::definition::DefinitionArgs;
 use super::buckets::bucket_state;
-use crate::client::{ConnectionArgs, if_match, version};
+use crate::client::{ConnectionArgs, CreateArgs, if_match, version};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 
@@ -49,8 +49,10 @@ struct PutArgs {
     name: BucketName,
     #[command(flatten)]
     definition: DefinitionArgs,
+    #[command(flatten)]
+    create: CreateArgs,
     /// Only if the definition has this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", conflicts_with = "create")]
     if_match: Option<String>,
 }
 
@@ -66,6 +68,7 @@ pub(super) async fn run(Arguments { command, connection }: Arguments) -> Result<
         BucketCommand::Put(put) => {
             let definition = put.definition.read().map_err(|message| Failure::new(Exit::Usage, message))?;
             let mut headers = if_match(put.if_match.as_deref())?;
+            headers.extend(put.create.headers());
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             let path = format!("/v1/buckets/{}", put.name);
             print(&server, Method::PUT, &path, headers, definition.to_string(), connection.output).await

@@ -78,3 +78,32 @@ async fn a_key_is_made_shown_and_revoked_at_run_time() {
     assert_eq!(key(&["show", "a/b"]).code, Some(1));
     intake.end().await;
 }
+
+#[tokio::test]
+async fn put_with_create_replaces_nothing() {
+    let made: serde_json::Value = serde_json::from_str(&run(&["key", "new", "-o", "json"]).out).unwrap();
+    let hash = made["section"]["sha256"].as_str().unwrap();
+    let scopes = r#"["submit", "read", "operate", "define", "keys"]"#;
+    let section = format!("[[keys]]\nid = \"platform\"\nsha256 = \"{hash}\"\nscopes = {scopes}\n");
+    let define = "[define]\nupstreams = [\"https://*.partner.example\"]\n";
+    let intake = Intake::start(&format!("{BUCKET}\n{section}\n{define}")).await;
+    let file = write(intake.folder.path(), "key", made["key"].as_str().unwrap());
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let run = |command: &[&str]| run(&[command, &["--server", &intake.server, "--key-file", &file]].concat());
+    let bucket = ["bucket", "put", "team-a", "--upstream", "https://api.partner.example/"];
+    for put in [
+        bucket.as_slice(),
+        &["schedule", "mail", "put", "nightly", "--every", "1h", "--body", "1"],
+        &["key", "put", "robot", "--scope", "submit", "--bucket", "mail"],
+    ] {
+        let create = [put, &["--create"]].concat();
+        let created = run(&create);
+        assert_eq!(created.code, Some(0), "{put:?} {}", created.err);
+        let again = run(&create);
+        assert_eq!((again.code, again.out.as_str()), (Some(1), ""), "{put:?} {}", again.err);
+        assert!(again.err.contains("exists"), "{put:?} {}", again.err);
+        assert_eq!(run(put).code, Some(0), "{put:?}");
+    }
+    assert_eq!(run(&[&bucket[..], &["--create", "--if-match", "1"]].concat()).code, Some(2), "at most one of them");
+    intake.end().await;
+}

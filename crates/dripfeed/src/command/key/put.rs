@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::new::id;
 use super::shown::{print, with_version};
-use crate::client::{ConnectionArgs, if_match};
+use crate::client::{ConnectionArgs, CreateArgs, if_match};
 use crate::exit::Failure;
 use crate::output::{self, Format};
 
@@ -37,8 +37,10 @@ pub(super) struct PutArgs {
     /// printed]
     #[arg(long, value_name = "HASH")]
     sha256: Option<String>,
+    #[command(flatten)]
+    create: CreateArgs,
     /// Only if the key has this version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", conflicts_with = "create")]
     if_match: Option<String>,
     #[command(flatten)]
     pub(super) connection: ConnectionArgs,
@@ -63,6 +65,7 @@ impl PutArgs {
 /// A key that was made is all of standard output; the rest is said on standard error.
 pub(super) async fn run(server: &Client, path: &str, put: &PutArgs) -> Result<(), Failure> {
     let mut headers: HeaderMap = if_match(put.if_match.as_deref())?;
+    headers.extend(put.create.headers());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let answer = server.call(Method::PUT, path, headers, put.document().to_string().into()).await?;
     let key = with_version(&answer)?;

@@ -6,11 +6,12 @@ use clap::{Args, ValueEnum};
 use dripfeed_client::Client;
 use dripfeed_job::schedule::ScheduleId;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use serde::Serialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
+use crate::client::CreateArgs;
 use crate::exit::{Exit, Failure};
 
 /// The server validates the times.
@@ -45,6 +46,8 @@ pub(super) struct PutArgs {
     /// Create it paused
     #[arg(long)]
     paused: bool,
+    #[command(flatten)]
+    create: CreateArgs,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
@@ -93,7 +96,8 @@ pub(super) async fn put(server: &Client, path: &str, arguments: &PutArgs) -> Res
         job: job(arguments).map_err(|message| Failure::new(Exit::Usage, message))?,
     };
     let body = serde_json::to_vec(&definition).map_err(anyhow::Error::from)?;
-    let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let mut headers = arguments.create.headers();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let path = format!("{path}/{}", arguments.id);
     Ok(server.call(Method::PUT, &path, headers, body.into()).await?.json()?)
 }
