@@ -42,6 +42,13 @@ async fn since_when_a_replica_is_a_member_and_its_latest_heartbeat_are_shown() {
         assert!(silent.heartbeat_age.is_some_and(|age| age > Duration::from_secs(1_000_000)), "{silent:?}");
         assert!(silent.is_silent, "{silent:?}");
         assert_eq!(bucket.census().await.expect("Redis answers").alive(), 1);
+        // One that went on standby shows itself seldom, and was a member before.
+        let now = Timestamp::now().as_millisecond();
+        let _: u64 = redis.ask(&format!("HSET dripfeed:{{{name}}}:standby a {now}")).await;
+        let resting = replica(&bucket, "a").await;
+        assert!(!resting.is_silent && resting.joined_ms.is_none(), "{resting:?}");
+        let _: u64 = redis.ask(&format!("DEL dripfeed:{{{name}}}:standby")).await;
+
         first.beat().await.expect("Redis answers");
         let beating = replica(&bucket, "a").await;
         assert_eq!(beating.joined_ms, Some(1000));
