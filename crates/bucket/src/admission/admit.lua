@@ -292,7 +292,8 @@ local function open_admit(found, bytes_found, is_few)
     if deadline then earliest = math.min(earliest or deadline, deadline) end
     write_entry(first, last, due, deadline)
     local id = put(size, due, deadline)
-    if takes_turns then rare.note_mixed(PACE, pace, due, group, priority) end
+    -- Also where nobody takes turns: they may from now on.
+    rare.note_mixed(PACE, pace, due, group, priority)
     if own_waits then own_waits.add(group, caller, priority) end
     if key then once.name(key, id, options['@fingerprint']) end
     if verdict then limit_charge(verdict) end

@@ -65,7 +65,9 @@ local function open_places(keys, holders, text, level, is_few, pace, bounds, sol
 
   -- The job that was asked about last.
   function places.add(id, due, deadline)
-    if queue then queue.add(id, due, deadline) end
+    if queue then return queue.add(id, due, deadline) end
+    -- What isn't due is read when it is sorted in, so it never is one of a caller's run that is sorted in unread.
+    if due then sole, places.sole = nil, nil end
   end
 
   function places.close()
