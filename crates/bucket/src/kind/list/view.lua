@@ -18,6 +18,15 @@ local function look_through(list, at, look)
   return at + LOOKED_AT
 end
 
+-- Removes the elements at these places behind the head, and says how many. They are marked and then removed in one
+-- walk: LREM looks for each element from the head on.
+local function remove_at(list, places)
+  if #places == 0 then return 0 end
+  local MARK = '\0gone'
+  for _, place in ipairs(places) do redis.call('LSET', list, place, MARK) end
+  return redis.call('LREM', list, #places, MARK)
+end
+
 -- Jobs that have ended so far: as many may have gone from the middle of a list.
 local function ended_so_far(tally)
   local ended = 0

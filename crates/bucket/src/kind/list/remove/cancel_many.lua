@@ -50,10 +50,6 @@ for _ = 1, LOOKED_AT do
   at = at + 1
 end
 
--- Marked and then removed in one walk: LREM looks for each element from the head on.
-local MARK = '\0gone'
-for _, index in ipairs(gone) do redis.call('LSET', JOBS, index, MARK) end
-if #gone > 0 then at = at - redis.call('LREM', JOBS, #gone, MARK) end
-
+at = at - remove_at(JOBS, gone)
 record_exits(keys)
 return { #gone, last, at_end and -1 or at, whole(ended_otherwise) }

@@ -38,10 +38,7 @@ for _ = 1, LOOKED_AT do
   at = at + 1
 end
 
--- As in cancel_many.lua.
-local MARK = '\0gone'
-for _, index in ipairs(gone) do redis.call('LSET', JOBS, index, MARK) end
-if #gone > 0 then at = at - redis.call('LREM', JOBS, #gone, MARK) end
+at = at - remove_at(JOBS, gone)
 record_exits(keys)
 if not at_end then return { #gone, '1', whole(at), earliest and whole(earliest) or '' } end
 if at > 0 then
