@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, header};
 use crate::api_key::ApiKey;
 use crate::api_keys::{ApiKeys, Identity};
 use crate::key_registry::error::KeyRegistryError;
+use crate::key_registry::run_time_key::RunTimeKey;
 use crate::scopes::Scope;
 use crate::selector::{BucketSet, ServiceSet};
 
@@ -129,6 +130,12 @@ impl Caller {
             return Some(format!("the priority `{}`", key.priority));
         }
         lasts_longer.then(|| "an expiry later than its own".to_owned())
+    }
+
+    /// Whether the key may do no more than the caller's, so that the caller may see and change it.
+    #[must_use]
+    pub fn covers(&self, key: &RunTimeKey) -> bool {
+        self.exceeded_by(&key.key, key.not_after_ms).is_none()
     }
 
     #[must_use]

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::{KeyAuditEntry, ReadKeys, RunTimeKey};
+use dripfeed_auth::{KeyAuditEntry, ReadKeys};
 
 use super::change;
 use crate::buckets::audit::Audited;
@@ -26,9 +26,8 @@ pub(crate) async fn key_audit(
     let (registry, own) = change::registry(&intake, &caller)?;
     intake.keys().follow().await?;
     let (keys, sees_all) = (intake.keys().run_time_keys(), caller.may_do_everything());
-    let has_no_more = |key: &RunTimeKey| caller.exceeded_by(&key.key, key.not_after_ms).is_none();
     let may_see = |entry: &KeyAuditEntry| {
-        sees_all || entry.by == own || entry.id == own || keys.get(&entry.id).is_some_and(|key| has_no_more(key))
+        sees_all || entry.by == own || entry.id == own || keys.get(&entry.id).is_some_and(|key| caller.covers(key))
     };
     let items = registry.audit_trail().await?.into_iter().filter(may_see).map(Audited::from).collect();
     Ok(Json(List { items, next: None }))

@@ -31,7 +31,7 @@ pub(super) fn check_configured(intake: &Intake, id: &str) -> Result<(), Problem>
 pub(super) async fn find(intake: &Intake, caller: &Caller, id: &str) -> Result<Option<Arc<RunTimeKey>>, Problem> {
     intake.keys().follow().await?;
     let found = intake.keys().run_time_keys().get(id).cloned();
-    Ok(found.filter(|found| caller.exceeded_by(&found.key, found.not_after_ms).is_none()))
+    Ok(found.filter(|found| caller.covers(found)))
 }
 
 /// Each time there was another change.

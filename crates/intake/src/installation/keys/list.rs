@@ -5,7 +5,7 @@ use axum::extract::{OriginalUri, State};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dripfeed_auth::{ReadKeys, RunTimeKey};
+use dripfeed_auth::ReadKeys;
 use http::HeaderMap;
 use serde::Deserialize;
 
@@ -43,9 +43,8 @@ pub(crate) async fn keys(
     let after = pagination::param("cursor", query.cursor.as_deref(), id_of)?;
     intake.keys().follow().await?;
     let (all, now_ms) = (intake.keys().run_time_keys(), intake.keys().now_ms());
-    let may_see = |key: &RunTimeKey| caller.exceeded_by(&key.key, key.not_after_ms).is_none();
     let seen = all.values().filter(|key| after.as_deref().is_none_or(|after| key.key.id.as_str() > after));
-    let mut seen = seen.filter(|key| may_see(key)).peekable();
+    let mut seen = seen.filter(|key| caller.covers(key)).peekable();
     let items: Vec<ShownKey> = seen.by_ref().take(limit).map(|key| ShownKey::of(key, now_ms)).collect();
     let next = seen.peek().and(items.last()).map(|last| URL_SAFE_NO_PAD.encode(last.id()));
     let link = next.as_deref().map(|next| pagination::link(&uri, next));
