@@ -30,7 +30,7 @@ for _, key in ipairs({ REPLICAS, STANDBY }) do
   for _, consumer in ipairs(redis.call('HKEYS', key)) do by_consumer[consumer] = 0 end
 end
 local standby, members = redis.call('HGETALL', STANDBY), redis.call('HGETALL', MEMBERS)
--- One on standby was a member before, and is none.
+-- A replica on standby was a member before: its heartbeat of that time doesn't count.
 for i = 1, #members, 2 do times[members[i]] = members[i + 1] end
 for i = 1, #standby, 2 do times[standby[i]] = '0 ' .. standby[i + 1] end
 for _, holder in ipairs(holders) do by_consumer[holder[1]] = tonumber(holder[2]) end

@@ -85,7 +85,7 @@ fn a_command_has_the_key_and_the_address_of_the_api() {
     for path in ["/docs/", "/openapi.json"] {
         assert!(page.contains(&format!("href=\"https://10.0.0.7:7180{path}\"")), "{path}: {page}");
     }
-    assert!(!page.contains("/metrics"), "they take a key, and a session is none: {page}");
+    assert!(!page.contains("/metrics"), "metrics need an API key, and a session isn't one: {page}");
 }
 
 #[test]
