@@ -1,6 +1,8 @@
 //! Callers take turns: while jobs of several wait, each gets calls by its weight, whatever the others have queued.
 
+mod cancelled;
 mod credit;
+mod delayed;
 mod groups;
 mod histories;
 mod index;

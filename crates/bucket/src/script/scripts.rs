@@ -102,6 +102,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/largest", include_str!("../kind/stream/take/largest.lua")),
     Fragment::new("kind/leave", include_str!("../kind/stream/remove/leave.lua")),
     Fragment::new("kind/leave_flows", include_str!("../kind/stream/turns/leave_flows.lua")),
+    Fragment::new("kind/leave_ranges", include_str!("../kind/stream/remove/leave_ranges.lua")),
     Fragment::new("kind/leaving", include_str!("../kind/stream/leaving.lua")),
     Fragment::new("kind/look_at_pending", include_str!("../kind/stream/look_at_pending.lua")),
     Fragment::new("kind/moved", include_str!("../kind/stream/moved.lua")),

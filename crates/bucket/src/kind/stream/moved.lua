@@ -8,10 +8,11 @@ local function withdraw_moved(jobs, ids, _, record_end)
     local pending = redis.pcall('XPENDING', jobs, GROUP, id, id, 1)
     pending = not pending.err and pending[1]
     if found and not (pending and pending[2] ~= PARKED_OWNER) then
-      local counted = leave(id)
+      local counted = leave(id, found[2])
       record_end(id, found[2], tonumber(counted or 0), pending and pending[4] or 0, counted)
       ended = ended + 1
     end
   end
+  write_ranges(jobs)
   return ended
 end

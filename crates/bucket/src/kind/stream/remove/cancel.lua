@@ -24,7 +24,8 @@ local chain = field(found[2], 'chain')
 if keys.outbox and #keys.outbox.targets_of(id, 'cancelled', chain) > 0 then
   if keys.outbox.room(keys, count_claimed(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
 end
-local failures = tonumber(leave(id) or 0)
+local failures = tonumber(leave(id, found[2]) or 0)
+write_ranges(JOBS)
 local caller = caller_of(found[2])
 local outcome = outcome_of('cancelled', nil, failures, caller)
 record(keys, id, outcome, 'cancelled', counted_bytes(found[2]), caller, nil, chain)

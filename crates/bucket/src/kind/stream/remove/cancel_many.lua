@@ -39,7 +39,7 @@ local function look_at(id, entry)
   local caller = caller_of(entry)
   if wanted ~= '' and caller ~= wanted then return end
   cancelled = cancelled + 1
-  local failures = tonumber(leave(id) or 0)
+  local failures = tonumber(leave(id, entry) or 0)
   record(keys, id, outcome_of('cancelled', 'bulk cancel', failures, caller), 'cancelled', counted_bytes(entry), caller)
 end
 
@@ -68,5 +68,6 @@ end
 
 local at_end
 if state == 'waiting' then at_end = look_at_waiting() else at_end = look_at_parked() end
+write_ranges(JOBS)
 record_exits(keys)
 return { cancelled, last, at_end and '1' or '0', after }

@@ -31,7 +31,7 @@ local function expire(id, entry)
   local counted = held and redis.call('HGET', ATTEMPTS, id)
   -- It was called before its deadline; or has ended, and waits for room among the dead letters.
   if tonumber(counted or 0) > 0 or held and redis.call('HEXISTS', UNBURIED, id) == 1 then return nil end
-  leave(id)
+  leave(id, entry)
   local deliveries = held and held[4] or 0
   record_expired(keys, id, deliveries, counted, counted_bytes(entry), caller_of(entry), field(entry, 'chain'))
   expired = expired + 1
@@ -57,6 +57,7 @@ local function look()
 end
 
 local stopped = look()
+write_ranges(JOBS)
 record_exits(keys)
 if stopped ~= 'end' then return { expired, stopped and '0' or '1', after, earliest and whole(earliest) or '' } end
 -- What was added meanwhile comes later in the stream, so it was looked at, too.

@@ -13,7 +13,7 @@ local keys = {
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[3],
 }
 local last, most, after = ARGV[1], tonumber(ARGV[2]), ARGV[4]
-local FLOWS, FORGOTTEN_AT_ONCE = KEYS[#KEYS - 1], 1000
+local FORGOTTEN_AT_ONCE = 1000
 
 if last == '' then
   local newest = redis.call('XREVRANGE', JOBS, '+', '-', 'COUNT', 1)[1]
@@ -29,7 +29,7 @@ end
 
 local function drop(id, entry)
   looked_at, purged = looked_at + 1, purged + 1
-  local failures = tonumber(leave(id) or 0)
+  local failures = tonumber(leave(id, entry) or 0)
   local caller = caller_of(entry)
   record(keys, id, outcome_of('cancelled', 'purged', failures, caller), 'cancelled', counted_bytes(entry), caller)
 end
@@ -75,6 +75,8 @@ local function forget_flows()
   return is_all
 end
 
-local all = drop_parked() and drop_waiting() and forget_flows()
+local all = drop_parked() and drop_waiting()
+write_ranges(JOBS)
+all = all and forget_flows()
 record_exits(keys)
 return { purged, all and '' or last, after }

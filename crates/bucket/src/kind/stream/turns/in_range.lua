@@ -29,29 +29,34 @@ local function count_below(score)
 end
 
 local function range_at(rank)
-  return read_range(redis.call('ZRANGE', RANGES, rank, rank)[1])
+  local text = redis.call('ZRANGE', RANGES, rank, rank)[1]
+  local from, to, jobs = read_range(text)
+  return { text = text, from = from, to = to, jobs = tonumber(jobs) }
 end
 
--- Looks for the range of a job that nobody has, which is often that of the one before. They are in the order of their
--- ids, the rests first.
-local function is_in_range(id, flow)
-  if is_unsorted(id) then return true end
-  if not has_flow(flow) then return false end
-  if flow.from and includes(flow.from, flow.to, id) then return true end
+-- The range of a job that nobody has: { text, from, to, jobs }; nil where it is in none. It is often that of the one
+-- before. They are in the order of their ids, the rests first.
+local function range_with(id, flow)
+  if not has_flow(flow) then return nil end
+  if flow.looked_at and includes(flow.looked_at.from, flow.looked_at.to, id) then return flow.looked_at end
   local low, high = count_below(2 * flow.number + 1), count_below(2 * flow.number + 2) - 1
   while low <= high do
-    local from, to = range_at(low)
-    if string.sub(from, 1, 1) ~= '(' then break end
-    if includes(from, to, id) then return true end
+    flow.looked_at = range_at(low)
+    if string.sub(flow.looked_at.from, 1, 1) ~= '(' then break end
+    if includes(flow.looked_at.from, flow.looked_at.to, id) then return flow.looked_at end
     low = low + 1
   end
   while low <= high do
     local middle = math.floor((low + high + 1) / 2)
-    flow.from, flow.to = range_at(middle)
-    if includes(flow.from, flow.to, id) then return true end
-    if padded(id) < flow.from then high = middle - 1 else low = middle + 1 end
+    flow.looked_at = range_at(middle)
+    if includes(flow.looked_at.from, flow.looked_at.to, id) then return flow.looked_at end
+    if padded(id) < flow.looked_at.from then high = middle - 1 else low = middle + 1 end
   end
-  return false
+  return nil
+end
+
+local function is_in_range(id, flow)
+  return is_unsorted(id) or range_with(id, flow) ~= nil
 end
 
 -- The same of one that was parked, and isn't any more.
