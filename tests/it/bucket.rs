@@ -1,6 +1,7 @@
 //! One bucket in both kinds, over a private Redis.
 
 mod cancel_many;
+mod deleted_by_hand;
 mod expiry;
 mod failed_attempts;
 mod free_share;

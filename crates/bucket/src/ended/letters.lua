@@ -58,14 +58,11 @@ local function drop_letters(keys, more, bytes)
     if freed >= math.max(bytes, BATCH_BYTES / 2) then break end
     local letter, size, job = oldest_letter(keys)
     if not letter or not is_beyond(letter) then break end
-    if delete_letter(keys, letter, size, job) then
-      count, held = count - 1, held - size
-      dropped, freed = dropped + 1, freed + size
-    end
+    -- One that somebody deleted by hand is still counted.
+    held, freed = held - size, freed + size
+    if delete_letter(keys, letter, size, job) then count, dropped = count - 1, dropped + 1 end
   end
-  if dropped > 0 then
-    count_bytes(keys, 'dead_bytes', -freed)
-    redis.call('HINCRBY', keys.tally, 'dead_dropped', dropped)
-  end
+  count_bytes(keys, 'dead_bytes', -freed)
+  if dropped > 0 then redis.call('HINCRBY', keys.tally, 'dead_dropped', dropped) end
   return dropped
 end

@@ -147,7 +147,9 @@ local function record_exits(keys)
   if keys.outbox then keys.outbox.write(keys) end
   publish_ends(keys.notices)
   local tally = recorded.tally or read_tally(keys)
-  local bytes, outcomes_bytes = tonumber(tally[1] or 0), tonumber(tally[2] or 0) + recorded.bytes
+  -- Where these are all, somebody may have deleted by hand what was counted.
+  local kept_bytes = count > jobs and tonumber(tally[2] or 0) or 0
+  local bytes, outcomes_bytes = tonumber(tally[1] or 0), kept_bytes + recorded.bytes
   local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.any_old)
   -- Of a job that Redis lost, nothing was counted any more.
   local words = {

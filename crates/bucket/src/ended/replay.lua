@@ -65,7 +65,7 @@ if not id then return { 'absent' } end
 note_mixed(PACE, pace, field(entry, 'due'), field(entry, 'group'), field(entry, 'priority'))
 note_largest(largest, level, size)
 write_largest(TALLY, largest)
-if level == 0 then rates.restart(METER, 'leak') end
+if is_idle(level, pending) then rates.restart(METER, 'leak') end
 remove_letter(keys, letter, found[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)
 redis.call('HINCRBY', TALLY, 'replayed', 1)

@@ -1,11 +1,11 @@
 -- Forgets ended work that is older, more or larger than what is kept: also of a bucket in which nothing ends any more.
--- A bounded number at a time. And lets the time of idempotency keys begin whose jobs left without an end: somebody
--- deleted them.
+-- A bounded number at a time. And what somebody deleted by hand is counted no more, where nothing else is there; and
+-- the time of the idempotency keys of such jobs begins.
 --
 -- needs: now, keep, letters, kind/gone
 -- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 sizes (zset)
---       7 key ends (zset)  8 keyed jobs (hash)  9 jobs, then idempotency keys (string) that are to be forgotten where
---       their time has come, then where a list's takers are counted (hash)
+--       7 key ends (zset)  8 keyed jobs (hash)  9 jobs  10 outbox (stream), then idempotency keys (string) that are to
+--       be forgotten where their time has come, then where a list's takers are counted (hash)
 -- ARGV  1 what is kept (keep.lua)
 --       2 the most idempotency keys to name
 --       3 where to go on in the keyed jobs, as HSCAN writes it; '' to leave them
@@ -15,7 +15,7 @@ local keys = {
   tally = KEYS[1], outcomes = KEYS[2], ended = KEYS[3], dead = KEYS[4], letters = KEYS[5], sizes = KEYS[6],
   key_ends = KEYS[7], keyed_jobs = KEYS[8], keep = ARGV[1],
 }
-local KEY_ENDS, JOBS, FIRST_NAME = KEYS[7], KEYS[9], 10
+local KEY_ENDS, JOBS, OUTBOX, FIRST_NAME = KEYS[7], KEYS[9], KEYS[10], 11
 local cursor = ARGV[3]
 -- In one call: as many as a page of HSCAN has.
 local KEYED_AT_ONCE = 500
@@ -29,7 +29,18 @@ for i = FIRST_NAME, #KEYS do
   end
 end
 
-local outcomes_bytes = tonumber(redis.call('HGET', keys.tally, 'outcomes_bytes') or 0)
+-- What is counted where nothing is left, and its index.
+local function forget_count(counter, count_command, key, ...)
+  local counted = tonumber(redis.call('HGET', keys.tally, counter) or 0)
+  if counted == 0 or redis.call(count_command, key) > 0 then return counted end
+  redis.call('HDEL', keys.tally, counter)
+  if ... then redis.call('DEL', ...) end
+  return 0
+end
+
+local outcomes_bytes = forget_count('outcomes_bytes', 'HLEN', keys.outcomes, keys.ended)
+forget_count('dead_bytes', 'XLEN', keys.dead, keys.letters, keys.sizes)
+forget_count('outbox_bytes', 'XLEN', OUTBOX)
 local gone, freed = forget_outcomes(keys, 0, redis.call('HLEN', keys.outcomes), outcomes_bytes)
 count_bytes(keys, 'outcomes_bytes', -freed)
 gone = gone + drop_letters(keys, 0, 0)

@@ -72,7 +72,7 @@ impl RedisBucket {
         let keys = &self.keys;
         let mut common = vec![keys.tally(), keys.outcomes(), keys.ended()];
         common.extend([keys.dead(), keys.letters(), keys.letter_sizes()]);
-        common.extend([keys.key_ends(), keys.keyed_jobs(), keys.jobs()]);
+        common.extend([keys.key_ends(), keys.keyed_jobs(), keys.jobs(), keys.outbox()]);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_takers([common, names].concat()));
         call.arg(self.effective_settings().settings.keep.packed()).arg(MOST_KEYS).arg(keyed);
         call
