@@ -6,6 +6,7 @@ mod expiry;
 mod failed_attempts;
 mod free_share;
 mod history;
+mod idle;
 mod lifecycle;
 mod list_kind;
 mod max_share;

@@ -68,7 +68,10 @@ local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dea
 pace.new = pace.new or not (counted[3] or counted[4])
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs)
+local was_idle = is_idle(level, pending)
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
+-- Somebody may have deleted jobs by hand.
+if level == 0 then bytes = 0 end
 local waiting, found, bytes_found = level - pending, level, bytes
 local accepted, refused = 0, {}
 -- No deadline of a job in the bucket is earlier (expire.lua), in ms; nil where none has one.
@@ -92,7 +95,10 @@ local function put(size, due, expires)
   local id = append(keys, entry)
   if places then places.add(id, due, expires) end
   if level == 0 or largest.bytes and size > largest.bytes then note_largest(largest, level, size) end
-  if level == 0 then rates.restart(METER, 'leak') end
+  if was_idle then
+    rates.restart(METER, 'leak')
+    was_idle = false
+  end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted = accepted + 1
   return id

@@ -49,7 +49,7 @@ impl RedisBucket {
     ) -> Result<(), BucketError> {
         // Any other text than before, also after Redis lost the one that was.
         let version = format!("{:016x}", fastrand::u64(..));
-        let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control()]);
+        let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control(), self.keys.meter()]);
         call.arg(version).arg(self.incarnation_word());
         for (field, value) in fields {
             call.arg(field).arg(value.unwrap_or_default());

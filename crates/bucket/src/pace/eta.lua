@@ -23,10 +23,10 @@ local function wait_for_calls(look, jobs)
 end
 
 -- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither,
--- the time that the bucket has leaked nothing is the best guess for how long it goes on so.
+-- the time that the bucket has leaked nothing is the best guess for how long it goes on so; unless all are parked.
 local function wait_for_room(meter, pace, look, level, jobs)
-  local m = rates.read(meter, 'leak')
-  local wait = math.max(wait_for_calls(look, jobs), wait_until_due(level, jobs))
+  local due, is_parked = wait_until_due(level, jobs)
+  local wait, m = math.max(wait_for_calls(look, jobs), due), not is_parked and rates.read(meter, 'leak')
   if m then
     local passed = math.max(1, now_us - m.t0)
     local left = m.c - m.c0

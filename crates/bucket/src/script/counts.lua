@@ -62,7 +62,7 @@ function rates.flush(key)
   rates.changed = {}
 end
 
--- A bucket that was empty begins to leak again: what it did before says nothing about now.
+-- A bucket that leaked nothing, being empty or paused, begins again: what it did before says nothing about now.
 function rates.restart(key, series)
   local m = rates.read(key, series) or { c = 0 }
   rates.write(series, { t0 = now_us, c0 = m.c, t1 = now_us, c1 = m.c, c = m.c })

@@ -15,6 +15,11 @@ local function count_jobs(jobs)
   return redis.call('LLEN', jobs) + held, held, holders
 end
 
+-- Whether nothing leaves the bucket: nothing is parked.
+local function is_idle(level)
+  return level == 0
+end
+
 -- Adds a job at the head; what it returns is the job's id. nil for an entry that has no element in it. The content in
 -- it has no first brace, unless it is a dead letter's.
 local function append(keys, entry)
@@ -28,5 +33,5 @@ end
 
 -- Nothing is parked.
 local function wait_until_due(_, _)
-  return 0
+  return 0, false
 end

@@ -8,6 +8,11 @@ local function count_jobs(jobs)
   return redis.call('XLEN', jobs), pending[1], pending[4] or {}
 end
 
+-- Whether nothing leaves the bucket: all of its jobs are parked.
+local function is_idle(level, pending)
+  return level <= pending and level <= redis.call('ZCARD', KEYS[#KEYS - 2])
+end
+
 -- Adds a job; what it returns is the job's id. nil for an entry that has nothing in it: it would only die.
 local function append(keys, entry)
   if #entry == 0 then return nil end
@@ -15,12 +20,12 @@ local function append(keys, entry)
 end
 
 -- Parked jobs are in the zset `parked`, before the flows and ranges, by the ms at which they are due. µs until this
--- many of `level` jobs may leave: those that are parked only when they are due.
+-- many of `level` jobs may leave: those that are parked only when they are due; and whether all are parked.
 local function wait_until_due(level, jobs)
   local PARKED = KEYS[#KEYS - 2]
   local parked = redis.call('ZCARD', PARKED)
   local of_parked = jobs - (level - parked)
-  if of_parked < 1 then return 0 end
+  if of_parked < 1 then return 0, false end
   local last = redis.call('ZRANGE', PARKED, of_parked - 1, of_parked - 1, 'WITHSCORES')
-  return last[2] and math.max(0, tonumber(last[2]) * 1000 - now_us) or 0
+  return last[2] and math.max(0, tonumber(last[2]) * 1000 - now_us) or 0, parked >= level
 end
