@@ -188,3 +188,23 @@ async fn one_that_was_handed_over_and_not_removed_is_known_by_its_key() {
     let outcome = Outcome::from_record("delivered 200 1").expect("a record");
     assert_eq!(reported[&id.to_string()]["attempts"], outcome.attempts);
 }
+
+/// As where a configuration is rolled out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_does_not_know_a_target_leaves_it_to_others() {
+    let redis = TestRedis::start().await;
+    let from = buckets::open(&redis, reporting("from", vec![to("old"), to("new")], 100)).await;
+    let [old, new] = ["old", "new"].map(|name| buckets::open(&redis, buckets::settings(name)));
+    let (old, new) = (old.await, new.await);
+    let replica = join(&from, "r").await;
+    submit(&from, job("x")).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+
+    let (mut one, mut other) = (OutcomeCourier::new(from.clone()), OutcomeCourier::new(from.clone()));
+    let known = Buckets::new([from.clone(), old.clone()]);
+    assert_eq!(hand_over(&mut one, &known).await, HandedOver::Unknown);
+    assert_eq!((outbox(&redis, "from").await, reported(&old).await.len()), (1, 1), "it moves what it can");
+    let all = Buckets::new([from.clone(), old, new.clone()]);
+    assert_eq!(hand_over(&mut other, &all).await, HandedOver::All);
+    assert_eq!((outbox(&redis, "from").await, reported(&new).await.len()), (0, 1));
+}

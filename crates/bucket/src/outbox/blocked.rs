@@ -17,6 +17,8 @@ pub(super) struct Blocked {
     retry_after: Option<Duration>,
     /// For each job that is larger than its target may ever be.
     oversized: Vec<BucketName>,
+    /// Whether this process doesn't know one of them.
+    is_unknown: bool,
 }
 
 impl Blocked {
@@ -40,6 +42,16 @@ impl Blocked {
     /// For now nothing more is given to it.
     pub(super) fn block(&mut self, bucket: &BucketName) {
         self.buckets.insert(bucket.clone());
+    }
+
+    /// This process doesn't know it; another one may.
+    pub(super) fn block_unknown(&mut self, bucket: &BucketName) {
+        self.block(bucket);
+        self.is_unknown = true;
+    }
+
+    pub(super) const fn has_unknown(&self) -> bool {
+        self.is_unknown
     }
 
     pub(super) fn has_all(&self, buckets: impl Iterator<Item = BucketName>) -> bool {

@@ -27,6 +27,8 @@ const TOGETHER: usize = 32 << 10;
 const LEAST_WAIT: Duration = Duration::from_millis(200);
 /// A message is sent when the first comes; one that was lost delays by that.
 const LOOK: Duration = Duration::from_secs(1);
+/// A process that doesn't know a target leaves the others so much time to begin.
+const STAND_BACK: Duration = Duration::from_secs(3);
 
 /// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub enum HandedOver {
     Elsewhere,
     /// Some have to wait so long at least.
     Waiting(Duration),
+    /// Some are for buckets that this process doesn't know: others may hand over.
+    Unknown,
     /// There may be more.
     Some,
 }
@@ -88,6 +92,7 @@ impl OutcomeCourier {
             Ok(HandedOver::Some) => {}
             Ok(HandedOver::All) => drop(tokio::time::timeout(LOOK, self.news.rung()).await),
             Ok(HandedOver::Elsewhere) | Err(_) => tokio::time::sleep(LOOK).await,
+            Ok(HandedOver::Unknown) => tokio::time::sleep(STAND_BACK).await,
             Ok(HandedOver::Waiting(wait)) => tokio::time::sleep(wait.clamp(LEAST_WAIT, LOOK)).await,
         }
     }
@@ -122,6 +127,10 @@ impl OutcomeCourier {
             if is_end || blocked.has_all(on_outcome.targets.iter().map(|target| target.bucket.clone())) {
                 self.after.clear();
                 self.oversized.note(&self.from, is_end).await?;
+                if blocked.has_unknown() {
+                    self.from.leave_outbox(&self.name).await?;
+                    return Ok(HandedOver::Unknown);
+                }
                 let is_all = is_end && page.read > 0 && done.len() == page.read;
                 return Ok(if is_all { HandedOver::Some } else { waiting(&blocked) });
             }
@@ -140,7 +149,7 @@ impl OutcomeCourier {
             match targets.get(to.as_str()) {
                 Some(target) => self.submit_to(&target, jobs, blocked, &mut done).await,
                 None => {
-                    blocked.block(&to);
+                    blocked.block_unknown(&to);
                     self.warn_of_missing(&to);
                 }
             }

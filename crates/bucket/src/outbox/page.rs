@@ -13,6 +13,7 @@ use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static NEXT: Script = Script::new("next_outcomes", SHARED, include_str!("next_outcomes.lua"));
+static LEAVE: Script = Script::new("leave_outbox", SHARED, include_str!("leave_outbox.lua"));
 static HANDED_OVER: Script = Script::new("handed_over", SHARED, include_str!("handed_over.lua"));
 
 /// Outcome jobs that are read at once: each may be as long as what is kept of an answer.
@@ -71,6 +72,15 @@ impl Bucket {
             }
         }
         Ok(NextOutcomes::Page(page))
+    }
+
+    /// Another process may go on at once.
+    pub(super) async fn leave_outbox(&self, name: &str) -> Result<(), BucketError> {
+        let (store, keys) = (&self.redis_bucket.store, &self.redis_bucket.keys);
+        let mut call = LEAVE.on(&[keys.outbox_lease()]);
+        call.arg(name);
+        store.run::<u64>(&call).await?;
+        Ok(())
     }
 
     /// Their buckets have them.

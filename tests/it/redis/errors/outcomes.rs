@@ -1,5 +1,7 @@
 use std::time::Instant;
 
+use dripfeed_bucket::*;
+use dripfeed_job::Ending;
 use dripfeed_tests::buckets::{self, job, submit};
 use dripfeed_tests::redis_fault_proxy::RedisFaultProxy;
 use dripfeed_tests::service::{Service, until};
@@ -7,7 +9,7 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 3] = ["handed_over", "next_outcomes", "note_oversized"];
+pub const SCRIPTS: [&str; 4] = ["handed_over", "leave_outbox", "next_outcomes", "note_oversized"];
 
 /// Whose bucket `work` has outcome jobs for `events`.
 async fn service(upstream: &Upstream) -> Service {
@@ -71,4 +73,30 @@ async fn outcome_jobs_that_never_fit_are_counted_whatever_redis_answers() {
     let (log, most) = (processor.log(), most_lines(begun.elapsed().as_secs()));
     assert!(!log.contains("panicked") && log.lines().count() <= most, "{log}");
     assert!(log.contains("larger than the capacity_bytes"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_know_a_target_leaves_it_to_others_whatever_redis_answers() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&format!("[buckets.work]\nupstream = \"{}\"", upstream.url())).await;
+    let targets = vec![OutcomeTarget { bucket: "elsewhere".parse().expect("a name"), outcomes: Ending::ALL.to_vec() }];
+    let on_outcome = OnOutcome { targets, most: 100, bytes: 16 << 20 };
+    let work = buckets::open(&service.redis, BucketSettings { on_outcome, ..buckets::settings("work") }).await;
+    let id = submit(&work, job("x")).await.id;
+    assert_eq!(work.cancel(id).await.expect("Redis answers"), Cancel::Cancelled);
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let url = format!("redis.url={}", proxy.url());
+    let begun = Instant::now();
+    let intake = service.role("intake", &[&url, "redis.response_timeout=300ms"]).await;
+    for fault in faults() {
+        proxy.plan("leave_outbox", fault, 1);
+        proxy.done("leave_outbox").await;
+        until("another process may have it", async || {
+            service.redis::<u64>("EXISTS dripfeed:{work}:outbox:lease").await == 0
+        })
+        .await;
+    }
+    let (log, most) = (intake.log(), most_lines(begun.elapsed().as_secs()));
+    assert!(!log.contains("panicked") && log.lines().count() <= most, "{log}");
+    assert_eq!(service.redis::<u64>("XLEN dripfeed:{work}:outbox").await, 1);
 }
