@@ -7,10 +7,15 @@ use crate::kinds::{self, Reader, Rule};
 use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
+/// µs by which the clock of Redis, as a process measures it, goes back while nobody sets it, at most.
+const NOISE: u64 = 1_000_000;
+
 /// All tiers of one scope.
 #[derive(Debug)]
 pub(crate) struct LocalScope {
     last: u64,
+    /// µs by which its time is ahead of the clock, since somebody set that back.
+    ahead: u64,
     tiers: Vec<(u8, Box<dyn Rule>)>,
 }
 
@@ -18,12 +23,16 @@ impl LocalScope {
     /// A scope that was never seen.
     pub(crate) fn new<'t>(tiers: impl IntoIterator<Item = (&'t Tier, Phase)>) -> Self {
         let tier = |(tier, phase): (&Tier, Phase)| Some((kinds::code(tier.kind()), kinds::rule(tier, phase)?));
-        Self { last: 0, tiers: tiers.into_iter().filter_map(tier).collect() }
+        Self { last: 0, ahead: 0, tiers: tiers.into_iter().filter_map(tier).collect() }
     }
 
-    /// Lets time pass up to `now`; a clock that went back has stood still.
+    /// Lets time pass up to `now`. A clock that went back has stood still; one that was set back goes on from where it
+    /// was: else nothing would pass, or be learned from Redis, until it is there again.
     pub(crate) fn advance<'t>(&mut self, now: u64, phases: impl IntoIterator<Item = (&'t Tier, Phase)>) {
-        let now = now.max(self.last);
+        if now + self.ahead + NOISE < self.last {
+            self.ahead = self.last - now;
+        }
+        let now = (now + self.ahead).max(self.last);
         for ((_, rule), (_, phase)) in self.tiers.iter_mut().zip(phases) {
             rule.relay(phase);
             rule.advance(self.last, now);
@@ -108,7 +117,7 @@ impl LocalScope {
             reader.number(6)?;
             rule.read(reader)?;
         }
-        self.last = last;
+        (self.last, self.ahead) = (last, 0);
         Some(())
     }
 }

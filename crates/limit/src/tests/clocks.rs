@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use crate::{Align, Plan, Tier, Wait};
 
+use crate::local::LocalScope;
+
 use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
 const HOUR: u64 = 3_600 * SECOND;
@@ -104,5 +106,34 @@ async fn a_clock_put_forward_makes_no_room_where_another_tells_what_has_passed()
         let forward = NOON + 10 * SECOND + HOUR;
         let room = bench.run(&[(forward, Step::RoomWithinSecond(&pace)), (forward, Step::Room(&pace))]).await;
         assert_eq!((room[0][0], room[1][0]), (expected, 10), "{shown}");
+    }
+}
+
+/// Nothing passes, so nothing is sent to Redis, which could say what time it is.
+#[test]
+fn a_local_decision_after_the_clock_was_put_back_waits_no_longer_than_before() {
+    let tiers = [
+        Tier::bucket(10, seconds(1), 10).unwrap(),
+        Tier::gate(seconds(1)).unwrap(),
+        Tier::fixed(10, seconds(1), Align::First).unwrap(),
+        Tier::sliding(10, seconds(1)).unwrap(),
+        Tier::log(10, seconds(1), Duration::ZERO, false).unwrap(),
+    ];
+    for tier in tiers {
+        let shown = tier.to_string();
+        let policy = policy(vec![tier]);
+        let scope = plan(&policy, 1).scopes()[0].clone();
+        let mut local = LocalScope::new(scope.phases(NOON));
+        let mut passes = |now: u64| {
+            local.advance(now, scope.phases(now));
+            local.take(1, 0).passed
+        };
+        while passes(NOON) {}
+        let back = NOON - HOUR;
+        assert!(!passes(back), "{shown}");
+        assert!(passes(back + 2 * SECOND), "{shown}");
+        // And by what the measurement of the clock goes back, nobody gains a call.
+        while passes(back + 2 * SECOND) {}
+        assert!((0..100).all(|step| !passes(back + 2 * SECOND - step % 2 * 1000)), "{shown}");
     }
 }
