@@ -6,6 +6,7 @@
 pub(crate) mod event_buffer;
 pub(crate) mod pulse;
 pub(crate) mod redis_turn;
+pub(crate) mod reread;
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -39,6 +40,11 @@ const SIGNED_OUT: &str = "event: signed-out\ndata:\n\n";
 
 /// An element of the page, by its id.
 pub(crate) type Part = (String, Markup);
+
+/// Where a frame doesn't have a bucket: nothing changes while that can't be read, or else it is gone.
+pub(crate) fn without(frame: &Frame, bucket: &String) -> Option<Vec<Part>> {
+    frame.unavailable.contains(bucket).then(Vec::new)
+}
 
 /// Draws a frame. None: the page has other elements now, and is to be loaded again.
 type Draw = Box<dyn Fn(Arc<Frame>) -> BoxFuture<'static, Option<Vec<Part>>> + Send>;

@@ -1,5 +1,5 @@
 // Keeps the page as the intake draws it: once a second, and not while nobody looks.
-import { morph } from "./morph.js";
+import { inUse, morph } from "./morph.js";
 import { signIn } from "./session.js";
 
 const STALE_AFTER_MS = 5000;
@@ -19,6 +19,8 @@ export function live() {
   if (!path || !status) return;
   let source;
   let stale;
+  // Parts that are in use now, by their ids.
+  const later = new Map();
 
   const say = (state, why) => {
     if (status.dataset.state === state) return;
@@ -41,7 +43,9 @@ export function live() {
       say("live");
       wait();
       status.title = `numbers of ${new Date(at).toLocaleTimeString()}`;
-      for (const [id, markup] of parts) replace(id, markup);
+      for (const [id, markup] of parts) later.set(id, markup);
+      for (const [id, markup] of later) if (replace(id, markup)) later.delete(id);
+      if (later.size) status.title += "; a list waits until nothing in it is in use";
       titled();
       document.dispatchEvent(new CustomEvent("frame"));
     });
@@ -92,9 +96,11 @@ function titled() {
 
 function replace(id, markup) {
   const element = document.getElementById(id);
-  if (!element) return;
+  if (!element) return true;
+  if ("calm" in element.dataset && inUse(element)) return false;
   const template = document.createElement("template");
   // A row stands in a table only.
   template.innerHTML = markup;
   morph(element, template.content.firstElementChild);
+  return true;
 }

@@ -26,13 +26,16 @@ for (const button of document.querySelectorAll("[data-back]")) {
   button.addEventListener("click", () => history.back());
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = "Copied";
-  });
+function copies() {
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
 }
+copies();
+document.addEventListener("frame", copies);
+document.addEventListener("click", async ({ target }) => {
+  if (!("copy" in target.dataset)) return;
+  await navigator.clipboard.writeText(target.dataset.copy);
+  target.textContent = "Copied";
+});
 
 // Actions whose effect the next frame shows: the page stays.
 document.addEventListener("submit", async (event) => {

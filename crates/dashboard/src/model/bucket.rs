@@ -64,7 +64,7 @@ pub struct Replica {
     pub silent: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Totals {
     pub accepted: u64,
     pub refused: BTreeMap<String, u64>,

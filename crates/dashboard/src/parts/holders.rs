@@ -6,32 +6,31 @@ use crate::model::bucket::Bucket;
 use crate::model::holders::Holders;
 use crate::parts::{listing, numbers};
 
+/// The content of a card.
 pub(crate) fn of(bucket: &Bucket, holders: &Holders) -> Markup {
     html! {
-        section.card {
-            h2 { "Callers" }
-            @if holders.items.is_empty() && bucket.level > 0 {
-                p.faint { "All jobs were submitted without a key." }
-            } @else if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
-            @else {
-                div.scroll tabindex="0" role="region" aria-label="Callers" { table {
-                    (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))
-                    tbody { @for holder in &holders.items { tr {
-                        th scope="row" { (holder.caller) }
-                        td.number { (numbers::count(holder.jobs)) }
-                        td.number { (numbers::percent(holder.jobs, bucket.capacity)) " %" }
-                        td.number { (numbers::bytes(holder.bytes)) }
-                        td.number { (numbers::percent(holder.bytes, bucket.capacity_bytes)) " %" }
-                    } } }
-                } }
-                @let others = holders.callers.saturating_sub(holders.items.len() as u64);
-                @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
-            }
-            @if !holders.limits.is_empty() { (limits(holders)) }
-            @if !holders.refused.is_empty() { (refused(holders)) }
-            @if !holders.limits.is_empty() || !holders.refused.is_empty() {
-                p.faint { "Counted by this intake since it started." }
-            }
+        h2 { "Callers" }
+        @if holders.items.is_empty() && bucket.level > 0 {
+            p.faint { "All jobs were submitted without a key." }
+        } @else if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="Callers" { table {
+                (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))
+                tbody { @for holder in &holders.items { tr {
+                    th scope="row" { (holder.caller) }
+                    td.number { (numbers::count(holder.jobs)) }
+                    td.number { (numbers::percent(holder.jobs, bucket.capacity)) " %" }
+                    td.number { (numbers::bytes(holder.bytes)) }
+                    td.number { (numbers::percent(holder.bytes, bucket.capacity_bytes)) " %" }
+                } } }
+            } }
+            @let others = holders.callers.saturating_sub(holders.items.len() as u64);
+            @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
+        }
+        @if !holders.limits.is_empty() { (limits(holders)) }
+        @if !holders.refused.is_empty() { (refused(holders)) }
+        @if !holders.limits.is_empty() || !holders.refused.is_empty() {
+            p.faint { "Counted by this intake since it started." }
         }
     }
 }
