@@ -165,6 +165,15 @@ class Pages(unittest.TestCase):
             self.assertLess(page.evaluate("window.shift"), 0.01)
 
 
+    def test_times_have_a_zone(self):
+        with Watched(self.stage, timezone_id="Asia/Tokyo") as page:
+            page.goto(self.stage.address + "/buckets/demo")
+            time = page.locator(".axis time").first
+            expect(time).to_have_attribute("title", re.compile(r"\d Asia/Tokyo$|[AP]M Asia/Tokyo$"))
+            page.get_by_role("button", name="show times in UTC").click()
+            expect(time).to_have_text(re.compile(" UTC$"))
+            expect(time).to_have_attribute("title", re.compile(" UTC$"))
+
     def test_one_cursor_reads_all_strips(self):
         self.stage.submit("demo")
         address = "/buckets/demo/history?window=24h"
@@ -236,6 +245,21 @@ class Actions(unittest.TestCase):
             page.get_by_label("Type orders to confirm").fill("orders")
             page.get_by_role("button", name="Purge").click()
             expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+
+    def test_a_preview_refuses_what_a_change_would(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            page.get_by_label("capacity Maximum number").fill("many")
+            page.get_by_role("button", name="Preview").click()
+            expect(page.get_by_role("alert")).to_contain_text("capacity")
+            expect(page.get_by_role("button", name="Apply")).to_have_count(0)
+            capacity = page.get_by_label("capacity Maximum number")
+            expect(capacity).to_have_value("many")
+            capacity.fill("7")
+            page.get_by_role("button", name="Preview").click()
+            page.get_by_role("button", name="Apply").click()
+            expect(page.locator("#overview")).to_contain_text("0 of 7")
 
     def test_a_change_by_somebody_else_is_seen_before_it_is_replaced(self):
         with Watched(self.stage) as page:
@@ -631,6 +655,16 @@ class Keys(unittest.TestCase):
             page.wait_for_url(stage.address + "/sign-in?next=%2Fbuckets%2Fdemo")
             stage.key = "ops"
             self.assertFalse(stage.state("demo")["paused"])
+
+    def test_a_tab_sees_that_another_one_signed_out(self):
+        with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:
+            self.signed_in(page, stage, "/buckets/demo")
+            other = page.context.new_page()
+            other.goto(stage.address + "/buckets/demo/jobs")
+            other.get_by_role("button", name="Sign out").click()
+            other.wait_for_url(stage.address + "/sign-in")
+            expect(page.locator("#live")).to_have_attribute("data-state", "signed-out", timeout=5_000)
+            expect(page.locator("#live").get_by_role("link", name="sign in")).to_be_visible()
 
     def test_a_page_of_another_site_changes_nothing(self):
         with Stage() as stage, Watched(stage) as page:

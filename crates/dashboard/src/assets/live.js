@@ -1,6 +1,7 @@
 // Keeps the page as the intake draws it: once a second, and not while nobody looks.
 import { inUse, morph } from "./morph.js";
-import { signIn } from "./session.js";
+import { signIn, whenSignedOut } from "./session.js";
+import { clock } from "./times.js";
 
 const STALE_AFTER_MS = 5000;
 const WORDS = {
@@ -42,7 +43,7 @@ export function live() {
       const { at, parts } = JSON.parse(event.data);
       say("live");
       wait();
-      status.title = `numbers of ${new Date(at).toLocaleTimeString()}`;
+      status.title = `numbers of ${clock(new Date(at))}`;
       for (const [id, markup] of parts) later.set(id, markup);
       for (const [id, markup] of later) if (replace(id, markup)) later.delete(id);
       if (later.size) status.title += "; a list waits until nothing in it is in use";
@@ -72,6 +73,12 @@ export function live() {
   };
   say("connecting");
   open();
+  // A stream that is open goes on, and the next one is refused.
+  whenSignedOut(() => {
+    if (document.hidden) return;
+    close();
+    open();
+  });
   document.addEventListener("visibilitychange", () => {
     close();
     if (document.hidden) say("hidden");

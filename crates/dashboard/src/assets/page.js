@@ -4,10 +4,11 @@ import { times } from "./times.js";
 import { keys } from "./keys.js";
 import { filter } from "./filter.js";
 import { strips } from "./history.js";
-import { signIn } from "./session.js";
+import { session, signIn } from "./session.js";
 
 const UNANSWERED = "The intake didn't answer. Check on this page whether it was done, and try again.";
 
+session();
 times();
 keys();
 filter();

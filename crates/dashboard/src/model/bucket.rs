@@ -48,6 +48,9 @@ pub struct Pace {
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
+    /// An intake of an earlier version doesn't send it.
+    #[serde(default)]
+    pub used_up_for_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod history;
+mod patch;
 mod settings;
 mod trail;
 mod wanted;
@@ -18,7 +19,8 @@ use self::history::Window;
 use self::trail::LiveTrail;
 use crate::dashboard::Dashboard;
 use crate::live::reread::Reread;
-use crate::live::{self, Part, Watcher};
+use crate::live::watcher::Watcher;
+use crate::live::{self, Part};
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
 use crate::model::holders::Holders;

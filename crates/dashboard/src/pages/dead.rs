@@ -7,8 +7,9 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
+use crate::live;
 use crate::live::reread::Reread;
-use crate::live::{self, Watcher};
+use crate::live::watcher::Watcher;
 use crate::model::List;
 use crate::model::bucket::Frame;
 use crate::model::job::{DeadLetter, LetterGroups};
@@ -16,7 +17,7 @@ use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::Done;
 use crate::pages::{dead_groups, replays};
 use crate::parts::layout::{self, Page};
-use crate::parts::{self, action, listing, numbers, when};
+use crate::parts::{self, action, listing, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -112,7 +113,8 @@ fn list(
             }
         };
     }
-    let shown = numbers::counted(letters.items.len() as u64, "dead letter", "dead letters");
+    let (count, what) = (letters.items.len(), ("dead letter", "dead letters"));
+    let shown = listing::shown(count, what, wanted.cursor.is_none(), letters.next.is_none());
     let next = letters.next.as_deref().map(|cursor| wanted.page(Some(cursor)));
     html! {
         @if wanted.is_filtered() { p { "Filtered: " (wanted.described()) ". " a href=(path) { "Show all" } } }

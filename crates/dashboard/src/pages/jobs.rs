@@ -10,15 +10,16 @@ use maud::{Markup, html};
 
 use self::jobs_query::JobsQuery;
 use crate::dashboard::Dashboard;
+use crate::live;
 use crate::live::reread::Reread;
-use crate::live::{self, Watcher};
+use crate::live::watcher::Watcher;
 use crate::model::List;
 use crate::model::bucket::Frame;
 use crate::model::job::Job;
 use crate::pages::cancel_many;
 use crate::pages::done::Done;
 use crate::parts::layout::{self, Page};
-use crate::parts::{listing, numbers, teach, when};
+use crate::parts::{listing, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
@@ -129,7 +130,7 @@ fn list(visitor: &Visitor, bucket: &str, wanted: &JobsQuery, jobs: &List<Job>) -
 }
 
 fn items(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Markup {
-    let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
+    let shown = listing::shown(jobs.items.len(), ("job", "jobs"), wanted.is_first_page(), jobs.next.is_none());
     let next = jobs.next.as_deref().map(|next| wanted.page(Some(next)));
     html! {
         @if jobs.items.is_empty() && next.is_some() {

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::routing::get;
-use http::StatusCode;
+use http::{StatusCode, Uri};
 use serde_json::{Value, json};
 
 use super::{api, asked, bucket, frame, over, text};
@@ -68,6 +68,25 @@ fn a_list_is_read_again_when_counts_have_changed() {
     }
     // The same list isn't sent again.
     assert_eq!(events_with(&text(asked(&page, "/live/buckets/b/jobs")), "jobs"), [0]);
+}
+
+#[test]
+fn a_page_says_which_part_of_the_list_it_is() {
+    let answer = async |uri: Uri| {
+        let query = uri.query().unwrap_or_default();
+        let next = (!query.contains("caller=last")).then_some("c");
+        json!({ "items": [job("waiting", 0, &Value::Null), job("waiting", 0, &Value::Null)], "next": next }).to_string()
+    };
+    let page = over(api(&[]).route("/v1/buckets/b/jobs", get(answer)));
+    for (query, shown) in [
+        ("state=waiting", "the first 2 jobs"),
+        ("state=waiting&cursor=c", "2 more jobs"),
+        ("caller=last", "2 jobs"),
+        ("caller=last&cursor=c", "2 more jobs"),
+    ] {
+        let text = text(asked(&page, &format!("/buckets/b/jobs?{query}")));
+        assert!(text.contains(&format!("<span>{shown}</span>")), "{query}: {text}");
+    }
 }
 
 #[test]
