@@ -1,5 +1,6 @@
 //! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
+mod callers;
 pub(crate) mod change;
 pub(crate) mod history;
 mod patch;
@@ -23,13 +24,12 @@ use crate::live::watcher::Watcher;
 use crate::live::{self, Part};
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
-use crate::model::holders::Holders;
 use crate::model::job::Purged;
 use crate::pages::done::{Done, after};
 use crate::pages::playground;
 use crate::parts::layout::{self, Page};
 use crate::parts::trail as audit_log;
-use crate::parts::{action, attention, drawing, holders, listing, overview, teach};
+use crate::parts::{action, attention, drawing, listing, overview, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -38,10 +38,7 @@ use crate::web::identity::Visitor;
 /// The ids of these parts.
 const ATTENTION: &str = "attention";
 const AUDIT_LOG: &str = "audit";
-const CALLERS: &str = "callers";
 const REPLICAS: &str = "replicas";
-/// That hold the most room.
-const MOST_CALLERS: usize = 10;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -57,7 +54,7 @@ pub(crate) async fn show(
             let around = Around {
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
-                callers: callers(&page, &visitor, &bucket).await.unwrap_or_default(),
+                callers: callers::card(&page, &visitor, &bucket).await.unwrap_or_default(),
                 settings: settings::section(&page, &visitor, &name).await,
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
@@ -130,12 +127,6 @@ fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
     }
 }
 
-async fn callers(page: &Dashboard, visitor: &Visitor, bucket: &Bucket) -> Result<Markup, Failure> {
-    let path = format!("/v1/buckets/{}/holders?limit={MOST_CALLERS}", escaped(&bucket.name));
-    let found: Holders = page.api().get(visitor, &path).await?;
-    Ok(html! { section.card id=(CALLERS) data-calm { (holders::of(bucket, &found)) } })
-}
-
 /// What changes with each frame.
 fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) -> Vec<Part> {
     let paused_by = trail.and_then(|trail| trail::paused_by(bucket, trail));
@@ -179,8 +170,8 @@ pub(crate) async fn live(
             let mut parts = parts(visitor, bucket, trail.as_deref());
             let is_old = shown.as_ref().is_some_and(|version| *version != settings::version(&bucket.changes));
             parts.push((settings::NOTE.to_owned(), settings::note(is_old)));
-            let callers = reread.with(&frame.at, bucket, callers(page, visitor, bucket)).await;
-            parts.extend(callers.map(|callers| (CALLERS.to_owned(), callers)));
+            let card = reread.with(&frame.at, bucket, callers::card(page, visitor, bucket)).await;
+            parts.extend(card.map(|card| (callers::CARD.to_owned(), card)));
             Some(parts)
         }
     };

@@ -8,6 +8,7 @@ use dripfeed_job::redaction::Redaction;
 use futures::executor::block_on;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, StatusCode, Uri};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -97,6 +98,30 @@ fn a_quota_that_is_used_up_says_until_when() {
     assert_eq!(why(&used_up), "The quota is used up for now: 2/h.");
     used_up["pace"]["used_up_for_ms"] = 7_500_000.into();
     assert_eq!(why(&used_up), "The quota is used up for another 2 h 5 min: 2/h.");
+}
+
+#[test]
+fn a_throttled_caller_says_until_when() {
+    let mut state = bucket("b", 9);
+    (state["level"], state["waiting"]) = (2.into(), 2.into());
+    let state = state.to_string();
+    let holders = json!({
+        "items": [{ "caller": "shop", "jobs": 1, "bytes": 1 }, { "caller": "soon", "jobs": 1, "bytes": 1 }],
+        "callers": 2, "limits": {}, "refused": [],
+    });
+    let soon = Timestamp::now().to_string();
+    let flows = json!({ "items": [
+        { "caller": "shop", "throttled_until": "2999-01-02T03:04:05Z" },
+        { "caller": "soon", "throttled_until": soon },
+        { "caller": null },
+    ] });
+    let routes = Router::new()
+        .route("/v1/buckets/b", get(async move || state))
+        .route("/v1/buckets/b/holders", get(async move || holders.to_string()))
+        .route("/v1/buckets/b/flows", get(async move || flows.to_string()));
+    let page = text(asked(&over(api(&[]).merge(routes)), "/buckets/b"));
+    assert_eq!(page.matches("throttled, next check at").count(), 1, "{page}");
+    assert!(page.contains(">2999-01-02 03:04:05 UTC<"), "{page}");
 }
 
 #[test]
