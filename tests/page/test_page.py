@@ -165,6 +165,15 @@ class Pages(unittest.TestCase):
             self.assertLess(page.evaluate("window.shift"), 0.01)
 
 
+    def test_times_have_a_zone(self):
+        with Watched(self.stage, timezone_id="Asia/Tokyo") as page:
+            page.goto(self.stage.address + "/buckets/demo")
+            time = page.locator(".axis time").first
+            expect(time).to_have_attribute("title", re.compile(r"\d Asia/Tokyo$|[AP]M Asia/Tokyo$"))
+            page.get_by_role("button", name="show times in UTC").click()
+            expect(time).to_have_text(re.compile(" UTC$"))
+            expect(time).to_have_attribute("title", re.compile(" UTC$"))
+
     def test_one_cursor_reads_all_strips(self):
         self.stage.submit("demo")
         address = "/buckets/demo/history?window=24h"
@@ -236,6 +245,21 @@ class Actions(unittest.TestCase):
             page.get_by_label("Type orders to confirm").fill("orders")
             page.get_by_role("button", name="Purge").click()
             expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+
+    def test_a_preview_refuses_what_a_change_would(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            page.get_by_label("capacity Maximum number").fill("many")
+            page.get_by_role("button", name="Preview").click()
+            expect(page.get_by_role("alert")).to_contain_text("capacity")
+            expect(page.get_by_role("button", name="Apply")).to_have_count(0)
+            capacity = page.get_by_label("capacity Maximum number")
+            expect(capacity).to_have_value("many")
+            capacity.fill("7")
+            page.get_by_role("button", name="Preview").click()
+            page.get_by_role("button", name="Apply").click()
+            expect(page.locator("#overview")).to_contain_text("0 of 7")
 
     def test_a_change_by_somebody_else_is_seen_before_it_is_replaced(self):
         with Watched(self.stage) as page:
@@ -477,6 +501,90 @@ class Live(unittest.TestCase):
             expect(page.get_by_role("button", name="Resume")).to_be_visible()
             expect(page.get_by_role("alert")).to_have_count(0)
 
+    def test_a_job_is_followed_to_its_end(self):
+        with Stage() as stage, Watched(stage) as page:
+            stage.call("POST", "/v1/buckets/orders/pause")
+            job = stage.submit("orders", 1, {"order": 17})[0]
+            page.goto(f"{stage.address}/buckets/orders/jobs/{job}")
+            live(page)
+            timeline = page.locator(".timeline")
+            expect(timeline).to_contain_text("waiting now")
+            page.locator("summary", has_text="As bytes").click()
+            stage.call("POST", "/v1/buckets/orders/resume")
+            expect(timeline).to_contain_text("in flight at")
+            # The payload stays, and what was opened in it.
+            expect(page.get_by_text("00000000  7b 22")).to_be_visible()
+            expect(timeline).to_contain_text("delivered")
+            expect(page.get_by_role("heading", name="Upstream response")).to_be_visible()
+            expect(page.get_by_role("button", name="Cancel the job")).to_have_count(0)
+
+    def test_a_job_that_is_tried_again_and_dies_is_followed(self):
+        refusing = """[buckets.refusing]
+upstream = "{echo}?status=500"
+retry = { attempts = 2, first = "2s" }
+"""
+        with Stage(buckets=refusing) as stage, Watched(stage) as page:
+            job = stage.submit("refusing", 1)[0]
+            page.goto(f"{stage.address}/buckets/refusing/jobs/{job}")
+            live(page)
+            timeline = page.locator(".timeline")
+            expect(timeline).to_contain_text("attempt 1 failed")
+            expect(timeline).to_contain_text("attempt 2 failed")
+            page.get_by_role("link", name="Show the dead letter").click()
+            expect(page.locator("h1")).to_contain_text("Dead letter")
+
+    def test_lists_follow_their_bucket(self):
+        with Stage(section_of_key("shop", '["read", "submit", "operate"]')) as stage, Watched(stage) as page:
+            stage.key = "shop"
+            page.goto(stage.address + "/buckets/demo/jobs")
+            page.get_by_label("Key", exact=True).fill("shop")
+            page.get_by_role("button", name="Sign in").click()
+            live(page)
+            stage.submit("demo", 3, delay="10m")
+            expect(page.locator("tbody tr")).to_have_count(3)
+            page.goto(stage.address + "/buckets/demo")
+            live(page)
+            card = page.locator("#callers")
+            expect(card.locator("tbody tr").first).to_contain_text("shop")
+            stage.submit("demo", 4, delay="10m")
+            expect(card.locator("tbody tr").first.locator("td").first).to_have_text("7")
+            page.goto(stage.address + "/buckets/broken/dead")
+            live(page)
+            stage.submit("broken", 2)
+            expect(page.get_by_role("region", name="Dead letters").locator("tbody tr")).to_have_count(2)
+            expect(page.locator("ul.groups .count")).to_contain_text("2, the last")
+
+    def test_a_list_that_is_in_use_waits(self):
+        with Stage() as stage, Watched(stage) as page:
+            stage.submit("broken", 1)
+            stage.until_state("broken", lambda state: state["dead"] == 1)
+            page.goto(stage.address + "/buckets/broken/dead")
+            live(page)
+            rows = page.get_by_role("region", name="Dead letters").locator("tbody tr")
+            expect(rows).to_have_count(1)
+            page.locator("summary", has_text="Delete these").click()
+            page.get_by_label("Type delete to confirm").fill("del")
+            stage.submit("broken", 1)
+            stage.until_state("broken", lambda state: state["dead"] == 2)
+            self.frames(page, 3)
+            expect(rows).to_have_count(1)
+            expect(page.get_by_label("Type delete to confirm")).to_have_value("del")
+            page.get_by_label("Type delete to confirm").fill("")
+            page.locator("summary", has_text="Delete these").click()
+            page.locator("h1").click()
+            expect(rows).to_have_count(2)
+            page.evaluate("getSelection().selectAllChildren(document.querySelector('#letters td'))")
+            stage.submit("broken", 1)
+            stage.until_state("broken", lambda state: state["dead"] == 3)
+            self.frames(page, 3)
+            expect(rows).to_have_count(2)
+            page.evaluate("getSelection().removeAllRanges()")
+            expect(rows).to_have_count(3)
+
+    def frames(self, page, number):
+        for _ in range(number):
+            page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
+
     def test_a_search_outlasts_frames(self):
         with Stage() as stage, Watched(stage) as page:
             page.goto(stage.address)
@@ -547,6 +655,16 @@ class Keys(unittest.TestCase):
             page.wait_for_url(stage.address + "/sign-in?next=%2Fbuckets%2Fdemo")
             stage.key = "ops"
             self.assertFalse(stage.state("demo")["paused"])
+
+    def test_a_tab_sees_that_another_one_signed_out(self):
+        with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:
+            self.signed_in(page, stage, "/buckets/demo")
+            other = page.context.new_page()
+            other.goto(stage.address + "/buckets/demo/jobs")
+            other.get_by_role("button", name="Sign out").click()
+            other.wait_for_url(stage.address + "/sign-in")
+            expect(page.locator("#live")).to_have_attribute("data-state", "signed-out", timeout=5_000)
+            expect(page.locator("#live").get_by_role("link", name="sign in")).to_be_visible()
 
     def test_a_page_of_another_site_changes_nothing(self):
         with Stage() as stage, Watched(stage) as page:

@@ -6,6 +6,8 @@
 pub(crate) mod event_buffer;
 pub(crate) mod pulse;
 pub(crate) mod redis_turn;
+pub(crate) mod reread;
+pub(crate) mod watcher;
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -13,32 +15,32 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use axum::body::{Body, BodyDataStream};
-use axum::extract::FromRequestParts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
-use http::request::Parts;
-use http::{Method, StatusCode, header};
+use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use maud::Markup;
 use serde_json::json;
 
 use self::event_buffer::EventBuffer;
 use self::pulse::Pulse;
+use self::watcher::{SIGNED_OUT, answer, refused};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Frame;
-use crate::parts::layout;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 use crate::web::session::SessionEnd;
-use crate::web::visitor::recognise;
-
-const SIGNED_OUT: &str = "event: signed-out\ndata:\n\n";
 
 /// An element of the page, by its id.
 pub(crate) type Part = (String, Markup);
+
+/// Where a frame doesn't have a bucket: nothing changes while that can't be read, or else it is gone.
+pub(crate) fn without(frame: &Frame, bucket: &String) -> Option<Vec<Part>> {
+    frame.unavailable.contains(bucket).then(Vec::new)
+}
 
 /// Draws a frame. None: the page has other elements now, and is to be loaded again.
 type Draw = Box<dyn Fn(Arc<Frame>) -> BoxFuture<'static, Option<Vec<Part>>> + Send>;
@@ -52,8 +54,10 @@ pub(crate) async fn events<D: Future<Output = Option<Vec<Part>>> + Send + 'stati
 ) -> Response {
     match frames(page, visitor, states).await {
         Ok(frames) => stream(Live {
+            page: page.clone(),
+            visitor: visitor.clone(),
             frames,
-            session_end: visitor.session_end,
+            is_over: false,
             read: EventBuffer::default(),
             draw: Box::new(move |frame| draw(frame).boxed()),
             pulse: Pulse::default(),
@@ -77,34 +81,17 @@ fn stream(live: Live) -> Response {
     answer(Body::from_stream(live.events()))
 }
 
-/// An event, as scripts don't see how a stream was refused. One that can't be served now is tried again anyway.
-fn refused(failure: &Failure) -> Response {
-    match failure.status {
-        StatusCode::UNAUTHORIZED => answer(Body::from(SIGNED_OUT)),
-        status if status.is_server_error() => layout::failed(None, failure),
-        _ => answer(Body::from(format!("event: refused\ndata: {}\n\n", json!(failure.title)))),
-    }
-}
-
-fn answer(events: Body) -> Response {
-    let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    (fields, events).into_response()
-}
-
-/// A visitor who follows a page.
-pub(crate) struct Watcher(pub(crate) Visitor);
-
-impl FromRequestParts<Dashboard> for Watcher {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, page: &Dashboard) -> Result<Self, Response> {
-        recognise(parts, page).await.map(Self).map_err(|failure| refused(&failure))
-    }
+/// Whether a key isn't valid any more, as after a revocation.
+async fn is_refused(page: &Dashboard, visitor: &Visitor) -> bool {
+    let answer = page.api().answer(visitor, Method::GET, "/v1/key", None).await;
+    answer.is_ok_and(|(status, _)| status == StatusCode::UNAUTHORIZED)
 }
 
 struct Live {
+    page: Dashboard,
+    visitor: Visitor,
     frames: BodyDataStream,
-    session_end: Option<SessionEnd>,
+    is_over: bool,
     read: EventBuffer,
     draw: Draw,
     pulse: Pulse,
@@ -115,25 +102,31 @@ struct Live {
 impl Live {
     fn events(self) -> impl Stream<Item = Result<Bytes, axum::Error>> {
         stream::unfold(self, |mut live| async move {
-            let event = match live.frame().await? {
+            if live.is_over {
+                return None;
+            }
+            let event = match live.frame().await {
                 // A frame comes each second.
-                Ok(_) if live.is_signed_out() => Ok(live.last_event()),
-                Ok(mut frame) => {
+                Some(Ok(_)) if live.is_signed_out() => Ok(live.last_event()),
+                Some(Ok(mut frame)) => {
                     live.pulse.take(&mut frame);
                     Ok(live.event(frame).await)
                 }
-                Err(error) => Err(error),
+                Some(Err(error)) => Err(error),
+                // It also ends where an intake stops, which another one may follow.
+                None if is_refused(&live.page, &live.visitor).await => Ok(live.last_event()),
+                None => return None,
             };
             Some((event, live))
         })
     }
 
     fn is_signed_out(&self) -> bool {
-        self.session_end.is_some_and(SessionEnd::has_come)
+        self.visitor.session_end.is_some_and(SessionEnd::has_come)
     }
 
     fn last_event(&mut self) -> Bytes {
-        (self.frames, self.read) = (Body::empty().into_data_stream(), EventBuffer::default());
+        self.is_over = true;
         Bytes::from_static(SIGNED_OUT.as_bytes())
     }
 

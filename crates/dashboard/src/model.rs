@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bucket;
+pub(crate) mod flows;
 pub(crate) mod history;
 pub(crate) mod holders;
 pub(crate) mod job;

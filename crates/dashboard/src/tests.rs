@@ -2,6 +2,8 @@
 
 /// What others wrote.
 mod escaping;
+/// Lists and jobs that somebody looks at.
+mod lists;
 /// What a page that somebody looks at is sent.
 mod live;
 /// Commands, links and columns.

@@ -12,15 +12,24 @@ use crate::settings::overrides::Overrides;
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
 impl Bucket {
+    /// Whether a bucket of this kind can have such settings.
+    ///
+    /// # Errors
+    /// For turns in a list bucket.
+    pub fn check_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
+        if self.redis_bucket.kind == Kind::List && overrides.ask_for_turns() {
+            return Err(BucketError::Unsupported("fair queuing"));
+        }
+        Ok(())
+    }
+
     /// Changes settings at once, on all replicas and intakes, also for queued jobs.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket; when the bucket was
     /// deleted or created again over the API.
     pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
-        if self.redis_bucket.kind == Kind::List && overrides.ask_for_turns() {
-            return Err(BucketError::Unsupported("fair queuing"));
-        }
+        self.check_overrides(overrides)?;
         self.redis_bucket.write_control(overrides.fields()).await
     }
 

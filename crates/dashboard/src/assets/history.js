@@ -1,6 +1,6 @@
 // One cursor for all strips of a bucket, and the strips again when there may be more in them.
 import { morph } from "./morph.js";
-import { all as times } from "./times.js";
+import { clock, all as times } from "./times.js";
 
 const [WIDTH, HEIGHT] = [600, 64];
 const LONGEST_MS = 60000;
@@ -25,6 +25,7 @@ export function strips() {
     if (Date.now() < due) return;
     due = Date.now() + interval(section);
     const answer = await fetch(section.dataset.source).catch(() => null);
+    if (answer?.status === 401) document.dispatchEvent(new CustomEvent("signed-out"));
     if (!answer?.ok || answer.redirected) return;
     const template = document.createElement("template");
     template.innerHTML = await answer.text();
@@ -65,7 +66,7 @@ function point(section, at) {
 function spoken(section, row) {
   if (row) return [...section.querySelectorAll(".readout")].map((part) => part.textContent).join("; ");
   const from = new Date(section.querySelector(".axis time").dateTime).getTime();
-  return `${new Date(from + place * Number(section.dataset.slotMs)).toLocaleTimeString()}: no activity`;
+  return `${clock(new Date(from + place * Number(section.dataset.slotMs)))}: no activity`;
 }
 
 // In one line; the first strip has the time for all of them.

@@ -1,6 +1,7 @@
 // Keeps the page as the intake draws it: once a second, and not while nobody looks.
-import { morph } from "./morph.js";
-import { signIn } from "./session.js";
+import { inUse, morph } from "./morph.js";
+import { signIn, whenSignedOut } from "./session.js";
+import { clock } from "./times.js";
 
 const STALE_AFTER_MS = 5000;
 const WORDS = {
@@ -19,6 +20,8 @@ export function live() {
   if (!path || !status) return;
   let source;
   let stale;
+  // Parts that are in use now, by their ids.
+  const later = new Map();
 
   const say = (state, why) => {
     if (status.dataset.state === state) return;
@@ -40,8 +43,10 @@ export function live() {
       const { at, parts } = JSON.parse(event.data);
       say("live");
       wait();
-      status.title = `numbers of ${new Date(at).toLocaleTimeString()}`;
-      for (const [id, markup] of parts) replace(id, markup);
+      status.title = `numbers of ${clock(new Date(at))}`;
+      for (const [id, markup] of parts) later.set(id, markup);
+      for (const [id, markup] of later) if (replace(id, markup)) later.delete(id);
+      if (later.size) status.title += "; a list waits until nothing in it is in use";
       titled();
       document.dispatchEvent(new CustomEvent("frame"));
     });
@@ -68,6 +73,12 @@ export function live() {
   };
   say("connecting");
   open();
+  // A stream that is open goes on, and the next one is refused.
+  whenSignedOut(() => {
+    if (document.hidden) return;
+    close();
+    open();
+  });
   document.addEventListener("visibilitychange", () => {
     close();
     if (document.hidden) say("hidden");
@@ -92,9 +103,11 @@ function titled() {
 
 function replace(id, markup) {
   const element = document.getElementById(id);
-  if (!element) return;
+  if (!element) return true;
+  if ("calm" in element.dataset && inUse(element)) return false;
   const template = document.createElement("template");
   // A row stands in a table only.
   template.innerHTML = markup;
   morph(element, template.content.firstElementChild);
+  return true;
 }

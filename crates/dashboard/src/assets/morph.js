@@ -24,3 +24,13 @@ function attributes(from, to) {
     if (!to.hasAttribute(name) && !(from.localName === "details" && name === "open")) from.removeAttribute(name);
   }
 }
+
+// Nothing else comes under the pointer, into a selection, or into a form that somebody fills in.
+export function inUse(element) {
+  const selection = getSelection();
+  if (!selection.isCollapsed && selection.containsNode(element, true)) return true;
+  const touched = ":is(a, form button, summary):hover, :is(a, button, summary):focus-visible";
+  if (element.querySelector(`${touched}, :is(input, textarea):focus, details.confirm[open]`)) return true;
+  const fields = [...element.querySelectorAll("input:not([type=hidden]), textarea")];
+  return fields.some((field) => field.value !== field.defaultValue);
+}

@@ -4,10 +4,11 @@ import { times } from "./times.js";
 import { keys } from "./keys.js";
 import { filter } from "./filter.js";
 import { strips } from "./history.js";
-import { signIn } from "./session.js";
+import { session, signIn } from "./session.js";
 
 const UNANSWERED = "The intake didn't answer. Check on this page whether it was done, and try again.";
 
+session();
 times();
 keys();
 filter();
@@ -26,13 +27,16 @@ for (const button of document.querySelectorAll("[data-back]")) {
   button.addEventListener("click", () => history.back());
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = "Copied";
-  });
+function copies() {
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
 }
+copies();
+document.addEventListener("frame", copies);
+document.addEventListener("click", async ({ target }) => {
+  if (!("copy" in target.dataset)) return;
+  await navigator.clipboard.writeText(target.dataset.copy);
+  target.textContent = "Copied";
+});
 
 // Actions whose effect the next frame shows: the page stays.
 document.addEventListener("submit", async (event) => {

@@ -25,14 +25,25 @@ export function all() {
   for (const element of document.querySelectorAll("time[datetime]")) {
     const at = new Date(element.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    const text = "clock" in element.dataset ? exact(at, { timeStyle: "medium" }) : relative(at);
+    const text = "clock" in element.dataset ? clock(at) : relative(at);
     if (element.textContent !== text) element.textContent = text;
-    element.title = exact(at, { dateStyle: "medium", timeStyle: "long" });
+    const title = `${exact(at, { dateStyle: "medium", timeStyle: "medium" })} ${zone()}`;
+    if (element.title !== title) element.title = title;
   }
 }
 
+// The time of day. Its zone is said where it isn't the one of the clock beside the page.
+export function clock(at) {
+  const date = Math.abs(at.getTime() - Date.now()) < STEPS[0][0] ? {} : { dateStyle: "medium" };
+  return exact(at, { ...date, timeStyle: "medium" }) + (utc ? " UTC" : "");
+}
+
 function exact(at, style) {
-  return at.toLocaleString(undefined, utc ? { ...style, timeZone: "UTC" } : style);
+  return at.toLocaleString(undefined, { ...style, timeZone: zone() });
+}
+
+function zone() {
+  return utc ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 function relative(at) {

@@ -48,6 +48,9 @@ pub struct Pace {
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
+    /// An intake of an earlier version doesn't send it.
+    #[serde(default)]
+    pub used_up_for_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -64,7 +67,7 @@ pub struct Replica {
     pub silent: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Totals {
     pub accepted: u64,
     pub refused: BTreeMap<String, u64>,

@@ -1,7 +1,9 @@
 //! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
+mod callers;
 pub(crate) mod change;
 pub(crate) mod history;
+mod patch;
 mod settings;
 mod trail;
 mod wanted;
@@ -17,16 +19,17 @@ use serde::Deserialize;
 use self::history::Window;
 use self::trail::LiveTrail;
 use crate::dashboard::Dashboard;
-use crate::live::{self, Part, Watcher};
+use crate::live::reread::Reread;
+use crate::live::watcher::Watcher;
+use crate::live::{self, Part};
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::{Bucket, Frame};
-use crate::model::holders::Holders;
 use crate::model::job::Purged;
 use crate::pages::done::{Done, after};
 use crate::pages::playground;
 use crate::parts::layout::{self, Page};
 use crate::parts::trail as audit_log;
-use crate::parts::{action, attention, drawing, holders, listing, overview, teach};
+use crate::parts::{action, attention, drawing, listing, overview, teach};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -36,8 +39,6 @@ use crate::web::identity::Visitor;
 const ATTENTION: &str = "attention";
 const AUDIT_LOG: &str = "audit";
 const REPLICAS: &str = "replicas";
-/// That hold the most room.
-const MOST_CALLERS: usize = 10;
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -50,12 +51,10 @@ pub(crate) async fn show(
         Ok(bucket) => {
             // What the bucket is doing matters more than that its trail can't be read.
             let trail = trail::read(&page, &visitor, &name).await.ok();
-            let path = format!("/v1/buckets/{}/holders?limit={MOST_CALLERS}", escaped(&name));
-            let found = page.api().get::<Holders>(&visitor, &path).await;
             let around = Around {
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
-                callers: found.map_or_else(|_| html! {}, |found| holders::of(&bucket, &found)),
+                callers: callers::card(&page, &visitor, &bucket).await.unwrap_or_default(),
                 settings: settings::section(&page, &visitor, &name).await,
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
@@ -157,21 +156,22 @@ pub(crate) async fn live(
     Path(name): Path<String>,
     Query(shown): Query<Shown>,
 ) -> Response {
-    let (dashboard, viewer, trail, viewed) = (page.clone(), visitor.clone(), LiveTrail::default(), name.clone());
+    let (trail, reread) = (LiveTrail::default(), Reread::default());
+    let of = Arc::new((page.clone(), visitor.clone(), name.clone(), shown.settings));
     let draw = move |frame: Arc<Frame>| {
-        let (dashboard, viewer, trail, viewed) = (dashboard.clone(), viewer.clone(), trail.clone(), viewed.clone());
-        let shown = shown.settings.clone();
-        let bucket = frame.states.first().cloned();
-        let is_unavailable = frame.unavailable.contains(&viewed);
+        let (of, trail, reread) = (Arc::clone(&of), trail.clone(), reread.clone());
         async move {
-            if is_unavailable {
-                return Some(vec![unavailable(&viewed)]);
+            let (page, visitor, name, shown) = &*of;
+            if frame.unavailable.contains(name) {
+                return Some(vec![unavailable(name)]);
             }
-            let bucket = bucket?;
-            let trail = trail.read(&dashboard, &viewer, &bucket).await;
-            let mut parts = parts(&viewer, &bucket, trail.as_deref());
-            let is_old = shown.is_some_and(|version| version != settings::version(&bucket.changes));
+            let bucket = frame.states.first()?;
+            let trail = trail.read(page, visitor, bucket).await;
+            let mut parts = parts(visitor, bucket, trail.as_deref());
+            let is_old = shown.as_ref().is_some_and(|version| *version != settings::version(&bucket.changes));
             parts.push((settings::NOTE.to_owned(), settings::note(is_old)));
+            let card = reread.with(&frame.at, bucket, callers::card(page, visitor, bucket)).await;
+            parts.extend(card.map(|card| (callers::CARD.to_owned(), card)));
             Some(parts)
         }
     };

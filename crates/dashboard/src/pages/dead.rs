@@ -1,20 +1,30 @@
 //! `/buckets/{b}/dead`: dead letters, grouped by reason.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::dashboard::Dashboard;
+use crate::live;
+use crate::live::reread::Reread;
+use crate::live::watcher::Watcher;
 use crate::model::List;
+use crate::model::bucket::Frame;
 use crate::model::job::{DeadLetter, LetterGroups};
-use crate::model::replay::Replay;
 use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::Done;
 use crate::pages::{dead_groups, replays};
 use crate::parts::layout::{self, Page};
-use crate::parts::{self, action, listing, numbers, when};
+use crate::parts::{self, action, listing, when};
 use crate::web::api::escaped;
+use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
+
+/// The ids of these parts.
+const REPLAYS: &str = "replays";
+const LETTERS: &str = "letters";
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -23,29 +33,62 @@ pub(crate) async fn show(
     Query(wanted): Query<DeadQuery>,
     Query(done): Query<Done>,
 ) -> Response {
-    let path = format!("/buckets/{}/dead", escaped(&name));
-    let query = wanted.page(wanted.cursor.as_deref());
-    match page.api().get::<List<DeadLetter>>(&visitor, &format!("/v1{path}{query}")).await {
+    match letters(&page, &visitor, &name, &wanted).await {
         Ok(letters) => {
             // The letters matter more than that replays can't be read.
             let replays = replays::read(&page, &visitor, &name).await.unwrap_or_default();
-            let live = replays.iter().any(Replay::is_running).then(|| format!("/live{path}"));
-            // Counted once, not again with each page of the list.
-            let groups = match wanted.cursor {
-                None => dead_groups::read(&page, &visitor, &path, &wanted).await,
-                Some(_) => None,
-            };
+            let path = path(&name);
             let body = html! {
                 (listing::heading(&name, &html! { "Dead letters" }, "/dead"))
                 (done.show_of(&wanted.described()))
                 (parts::replays::of(&visitor, &path, &replays))
-                (list(&visitor, &path, &wanted, &letters, groups.as_ref()))
+                (letters)
             };
-            let title = format!("Dead letters of {name}");
-            layout::show(&visitor, &Page { title: &title, section: "/", live: live.as_deref(), body })
+            let (title, live) = (format!("Dead letters of {name}"), format!("/live{path}{}", wanted.of_page()));
+            layout::show(&visitor, &Page { title: &title, section: "/", live: Some(&live), body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
+}
+
+fn path(name: &str) -> String {
+    format!("/buckets/{}/dead", escaped(name))
+}
+
+async fn letters(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &DeadQuery) -> Result<Markup, Failure> {
+    let path = path(name);
+    let letters: List<DeadLetter> = page.api().get(visitor, &format!("/v1{path}{}", wanted.of_page())).await?;
+    // Counted once, not again with each page of the list.
+    let groups = match wanted.cursor {
+        None => dead_groups::read(page, visitor, &path, wanted).await,
+        Some(_) => None,
+    };
+    Ok(html! {
+        div id=(LETTERS) data-calm { (list(visitor, &path, wanted, &letters, groups.as_ref())) }
+    })
+}
+
+/// The progress of replays, and the letters, read again when they may be other ones.
+pub(crate) async fn live(
+    State(page): State<Dashboard>,
+    Watcher(visitor): Watcher,
+    Path(name): Path<String>,
+    Query(wanted): Query<DeadQuery>,
+) -> Response {
+    let reread = Reread::default();
+    let of = Arc::new((page.clone(), visitor.clone(), name.clone(), wanted));
+    let draw = move |frame: Arc<Frame>| {
+        let (of, reread) = (Arc::clone(&of), reread.clone());
+        async move {
+            let (page, visitor, name, wanted) = &*of;
+            let Some(bucket) = frame.states.first() else { return live::without(&frame, name) };
+            let replays = replays::read(page, visitor, name).await.ok();
+            let replays = replays.map(|all| (REPLAYS.to_owned(), parts::replays::of(visitor, &path(name), &all)));
+            let letters = reread.with(&frame.at, bucket, letters(page, visitor, name, wanted)).await;
+            Some(replays.into_iter().chain(letters.map(|letters| (LETTERS.to_owned(), letters))).collect())
+        }
+    };
+    live::events(&page, &visitor, &[name], draw).await
 }
 
 fn list(
@@ -70,7 +113,8 @@ fn list(
             }
         };
     }
-    let shown = numbers::counted(letters.items.len() as u64, "dead letter", "dead letters");
+    let (count, what) = (letters.items.len(), ("dead letter", "dead letters"));
+    let shown = listing::shown(count, what, wanted.cursor.is_none(), letters.next.is_none());
     let next = letters.next.as_deref().map(|cursor| wanted.page(Some(cursor)));
     html! {
         @if wanted.is_filtered() { p { "Filtered: " (wanted.described()) ". " a href=(path) { "Show all" } } }

@@ -44,7 +44,11 @@ pub(crate) fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, groups: &L
             @if groups.others > 0 { li { span { "Others" } span.count { (numbers::count(groups.others)) } } }
         }
         @if groups.next.is_some() {
-            p.faint { "Counted: the oldest " (numbers::count(counted)) " dead letters. There are more." }
+            p.faint {
+                "Counted: the oldest " (numbers::count(counted)) " dead letters"
+                @if wanted.is_filtered() { " that match" }
+                ". There are more."
+            }
         }
     }
 }

@@ -32,6 +32,11 @@ impl DeadQuery {
         listing::query(&[reason, exact_reason, status, caller, ("cursor", cursor)])
     }
 
+    /// Of this page of the list.
+    pub(crate) fn of_page(&self) -> String {
+        self.page(self.cursor.as_deref())
+    }
+
     /// Of the page that comes after an action on these letters.
     pub(crate) fn after(&self, done: &str, count: Option<u64>) -> String {
         let [reason, exact_reason, status, caller] = self.pairs();

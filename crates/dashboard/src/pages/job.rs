@@ -1,21 +1,27 @@
 //! `/buckets/{b}/jobs/{id}`: one job and its outcome.
 
+pub(crate) mod live;
+mod timeline;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::Method;
 use maud::{Markup, html};
 
+use self::timeline::timeline;
 use crate::dashboard::Dashboard;
-use crate::model::job::{FailedAttempt, Job, Outcome};
+use crate::model::job::{Job, Outcome};
 use crate::pages::done::{Done, after};
-use crate::pages::jobs::label;
 use crate::parts::layout::{self, Page};
 use crate::parts::payload::{self, Payload, request};
-use crate::parts::{action, card, listing, numbers, when};
+use crate::parts::{action, listing, numbers};
 use crate::web::api::escaped;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
-use dripfeed_job::redaction::Redaction;
+
+/// The ids of these parts of the page.
+const ACTIONS: &str = "job-actions";
+const CONTENT: &str = "job-content";
 
 pub(crate) async fn show(
     State(page): State<Dashboard>,
@@ -31,94 +37,44 @@ pub(crate) async fn show(
             let payload = job.payload.map(|payload| request::masked(page.redaction(), payload));
             let job = Job { payload, ..job };
             let body = body(&page, &visitor, &name, &job, &done);
-            layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: None, body })
+            let live = format!("/live/buckets/{}/jobs/{}", escaped(&name), escaped(&id));
+            layout::show(&visitor, &Page { title: &format!("Job {id}"), section: "/", live: Some(&live), body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
 }
 
 fn body(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job, done: &Done) -> Markup {
-    let can_be_cancelled = matches!(job.state.as_str(), "waiting" | "parked");
     html! {
         (listing::heading(name, &html! { "Job " code { (job.id) } }, "/jobs"))
         (done.show())
-        section.card {
-        h2 { "Timeline" }
-        ol.timeline {
-            li { strong { "accepted" } " " (when::ago(&job.accepted_at)) }
-            @if job.attempts > 0 && !all_failed(job) {
-                li { strong { (numbers::attempts(job.attempts)) } (not_kept(job)) }
-            }
-            @for attempt in &job.failed_attempts { (failed(page.redaction(), attempt)) }
-            @if let Some(due) = &job.due_at { li { strong { "due" } " " (when::ago(due)) } }
-            @if let Some(consumer) = &job.consumer { li { strong { "in flight" } " at " code { (consumer) } } }
-            @match &job.outcome {
-                Some(outcome) => li data-mood=(mood(&outcome.result)) {
-                    strong { (outcome.result) } " " (when::ago(&outcome.settled_at))
-                    @if let Some(reason) = &outcome.reason { ": " (reason) }
-                },
-                None => li { strong { (label(&job.state)) } " now" },
-            }
-        }
-        dl.numbers {
-            (card::number("caller", &html! { (job.caller.as_deref().unwrap_or("none")) }))
-            @if let Some(died) = &job.replay_of { (card::number("edited from", &html! { code { (died) } })) }
-        }
-        @if job.state == "dead" {
-            p { a.button href={ "/buckets/" (name) "/dead/" (job.id) } { "Show the dead letter" } }
-        }
-        }
-        @if can_be_cancelled && visitor.may("operate") {
-            @let path = format!("/buckets/{name}/jobs/{}/cancel", job.id);
-            div.actions { (action::button(visitor, &path, "Cancel the job")) }
-        }
-        @match &job.outcome {
-            Some(outcome) => (answer(page, visitor, outcome)),
-            None => (request::section(page.redaction(), visitor, name, job.payload.as_ref())),
-        }
+        (timeline(page, name, job))
+        (actions(visitor, name, job))
+        (content(page, visitor, name, job))
     }
 }
 
-/// Each attempt has its own line.
-fn all_failed(job: &Job) -> bool {
-    usize::try_from(job.attempts).is_ok_and(|attempts| attempts == job.failed_attempts.len())
-}
-
-/// Of failed attempts the latest are kept.
-fn not_kept(job: &Job) -> Markup {
-    let first = job.failed_attempts.first().map_or(1, |failed| failed.attempt);
-    html! { @if first > 1 { ", the latest failed ones:" } }
-}
-
-fn failed(redaction: &Redaction, attempt: &FailedAttempt) -> Markup {
+fn actions(visitor: &Visitor, name: &str, job: &Job) -> Markup {
+    let can_be_cancelled = matches!(job.state.as_str(), "waiting" | "parked");
     html! {
-        li data-mood="bad" {
-            strong { "attempt " (attempt.attempt) " failed" } " " (when::ago(&attempt.started_at)) ": " (attempt.reason)
-            br;
-            span.faint {
-                @if let Some(status) = attempt.status { "status " (status) ", " }
-                "took " (numbers::latency(attempt.took_ms)) ", by " code { (attempt.replica) }
-            }
-            @if attempt.body.is_some() {
-                details {
-                    summary { "Response" }
-                    (payload::of(redaction, &Payload {
-                        text: attempt.body.as_deref(),
-                        is_base64: attempt.base64,
-                        content_type: attempt.content_type.as_deref(),
-                        truncated: attempt.truncated,
-                    }))
-                }
+        div id=(ACTIONS) {
+            @if can_be_cancelled && visitor.may("operate") {
+                @let path = format!("/buckets/{name}/jobs/{}/cancel", job.id);
+                div.actions { (action::button(visitor, &path, "Cancel the job")) }
             }
         }
     }
 }
 
-fn mood(result: &str) -> &'static str {
-    match result {
-        "delivered" => "good",
-        "dead" => "bad",
-        _ => "look",
+/// What is sent, and once it has ended the answer to that.
+fn content(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job) -> Markup {
+    html! {
+        div id=(CONTENT) data-calm {
+            @match &job.outcome {
+                Some(outcome) => (answer(page, visitor, outcome)),
+                None => (request::section(page.redaction(), visitor, name, job.payload.as_ref())),
+            }
+        }
     }
 }
 

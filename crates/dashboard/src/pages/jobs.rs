@@ -2,18 +2,24 @@
 
 pub(crate) mod jobs_query;
 
+use std::sync::Arc;
+
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 
 use self::jobs_query::JobsQuery;
 use crate::dashboard::Dashboard;
+use crate::live;
+use crate::live::reread::Reread;
+use crate::live::watcher::Watcher;
 use crate::model::List;
+use crate::model::bucket::Frame;
 use crate::model::job::Job;
 use crate::pages::cancel_many;
 use crate::pages::done::Done;
 use crate::parts::layout::{self, Page};
-use crate::parts::{listing, numbers, teach, when};
+use crate::parts::{listing, teach, when};
 use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
@@ -30,6 +36,8 @@ const STATES: [(&str, &str); 8] = [
     ("cancelled", "cancelled"),
 ];
 
+/// The id of the list.
+const LIST: &str = "jobs";
 /// Parts of the list that are looked through for one page of it, while none has a job that matches.
 const MOST_PARTS: usize = 10;
 
@@ -49,7 +57,6 @@ pub(crate) async fn show(
             answer::see_other(&format!("{path}/{}", items[0].id))
         }
         Ok(jobs) => {
-            let teach = teach::submit(&visitor, &name);
             let body = html! {
                 (listing::heading(&name, &html! { "Jobs" }, "/jobs"))
                 (done.show_of(&wanted.described()))
@@ -60,13 +67,37 @@ pub(crate) async fn show(
                         (states(&path, &wanted))
                         @if visitor.may("operate") { (cancel_many::form(&visitor, &name, &path, &wanted)) }
                     }
-                    (list(&path, &wanted, &jobs, &teach))
+                    (list(&visitor, &name, &wanted, &jobs))
                 }
             };
-            layout::show(&visitor, &Page { title: &format!("Jobs of {name}"), section: "/", live: None, body })
+            let live = wanted.key().is_none().then(|| format!("/live{path}{}", wanted.of_api(None)));
+            let title = format!("Jobs of {name}");
+            layout::show(&visitor, &Page { title: &title, section: "/", live: live.as_deref(), body })
         }
         Err(failure) => layout::failed(Some(&visitor), &failure),
     }
+}
+
+/// The list, read again when it may be another one.
+pub(crate) async fn live(
+    State(page): State<Dashboard>,
+    Watcher(visitor): Watcher,
+    Path(name): Path<String>,
+    Query(wanted): Query<JobsQuery>,
+) -> Response {
+    let reread = Reread::default();
+    let of = Arc::new((page.clone(), visitor.clone(), name.clone(), wanted));
+    let draw = move |frame: Arc<Frame>| {
+        let (of, reread) = (Arc::clone(&of), reread.clone());
+        async move {
+            let (page, visitor, name, wanted) = &*of;
+            let Some(bucket) = frame.states.first() else { return live::without(&frame, name) };
+            let path = format!("/buckets/{}/jobs", escaped(name));
+            let jobs = reread.with(&frame.at, bucket, read(page, visitor, &path, wanted)).await;
+            Some(jobs.map(|jobs| (LIST.to_owned(), list(visitor, name, wanted, &jobs))).into_iter().collect())
+        }
+    };
+    live::events(&page, &visitor, &[name], draw).await
 }
 
 /// A page of the API may be empty and not the last: rare jobs may come after it.
@@ -93,8 +124,13 @@ fn states(path: &str, wanted: &JobsQuery) -> Markup {
     }
 }
 
-fn list(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Markup {
-    let shown = numbers::counted(jobs.items.len() as u64, "job", "jobs");
+fn list(visitor: &Visitor, bucket: &str, wanted: &JobsQuery, jobs: &List<Job>) -> Markup {
+    let path = &format!("/buckets/{}/jobs", escaped(bucket));
+    html! { div id=(LIST) data-calm { (items(path, wanted, jobs, &teach::submit(visitor, bucket))) } }
+}
+
+fn items(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Markup {
+    let shown = listing::shown(jobs.items.len(), ("job", "jobs"), wanted.is_first_page(), jobs.next.is_none());
     let next = jobs.next.as_deref().map(|next| wanted.page(Some(next)));
     html! {
         @if jobs.items.is_empty() && next.is_some() {

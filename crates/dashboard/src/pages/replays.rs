@@ -1,7 +1,5 @@
 //! Background replays on the page of dead letters: start, progress, stop.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use dripfeed_job::LastStatus;
@@ -9,13 +7,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::dashboard::Dashboard;
-use crate::live::{self, Watcher};
 use crate::model::List;
-use crate::model::bucket::Frame;
 use crate::model::replay::Replay;
 use crate::pages::dead_query::DeadQuery;
 use crate::pages::done::after;
-use crate::parts::replays;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -24,25 +19,6 @@ use crate::web::identity::Visitor;
 pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, name: &str) -> Result<Vec<Replay>, Failure> {
     let path = format!("/v1/buckets/{}/dead/replays", escaped(name));
     page.api().get::<List<Replay>>(visitor, &path).await.map(|list| list.items)
-}
-
-/// Until the last one has ended: then the letters are other ones, and the page is loaded again.
-pub(crate) async fn live(
-    State(page): State<Dashboard>,
-    Watcher(visitor): Watcher,
-    Path(name): Path<String>,
-) -> Response {
-    let (dashboard, viewer, bucket) = (page.clone(), visitor.clone(), name.clone());
-    let draw = move |_: Arc<Frame>| {
-        let (dashboard, viewer, bucket) = (dashboard.clone(), viewer.clone(), bucket.clone());
-        async move {
-            let Ok(all) = read(&dashboard, &viewer, &bucket).await else { return Some(Vec::new()) };
-            let path = format!("/buckets/{}/dead", escaped(&bucket));
-            let part = ("replays".to_owned(), replays::of(&viewer, &path, &all));
-            all.iter().any(Replay::is_running).then(|| vec![part])
-        }
-    };
-    live::events(&page, &visitor, &[name], draw).await
 }
 
 pub(crate) async fn start(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {

@@ -10,7 +10,7 @@ use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::services::{Rules, Service};
 use crate::parts::layout::{self, Page};
-use crate::parts::{action, listing, numbers, policy, teach};
+use crate::parts::{action, listing, numbers, policy, teach, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
@@ -24,6 +24,8 @@ const EXAMPLE: &str =
 struct Tried {
     service: String,
     allowed: bool,
+    /// None: it was allowed, or no wait helps.
+    retry_after_ms: Option<u64>,
     answer: String,
 }
 
@@ -78,6 +80,7 @@ fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&
             @if let Some(tried) = tried {
                 p.note role="status" data-mood=(if tried.allowed { "good" } else { "bad" }) {
                     strong { @if tried.allowed { "Allowed" } @else { "Refused" } }
+                    @if let Some(ms) = tried.retry_after_ms { " until " (when::clock_in(ms)) }
                 }
                 pre.payload tabindex="0" { (tried.answer) }
             }
@@ -131,5 +134,6 @@ async fn tried(page: &Dashboard, action: &Action, service: &str) -> Result<Tried
     let verdict: Value = serde_json::from_slice(&body).map_err(|_| Failure::unreadable())?;
     let Some(allowed) = verdict["allowed"].as_bool() else { return Err(Failure::of(status, &body)) };
     let answer = serde_json::to_string_pretty(&verdict).map_err(|_| Failure::unreadable())?;
-    Ok(Tried { service: service.to_owned(), allowed, answer })
+    let retry_after_ms = verdict["retry_after_ms"].as_u64();
+    Ok(Tried { service: service.to_owned(), allowed, retry_after_ms, answer })
 }

@@ -1,39 +1,50 @@
 //! The callers with the most jobs in a bucket, and refusals by limit.
 
+use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use crate::model::bucket::Bucket;
+use crate::model::flows::Flows;
 use crate::model::holders::Holders;
-use crate::parts::{listing, numbers};
+use crate::parts::{listing, numbers, when};
 
-pub(crate) fn of(bucket: &Bucket, holders: &Holders) -> Markup {
+const MATTERS: SignedDuration = SignedDuration::from_secs(10);
+
+/// The content of a card.
+pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
     html! {
-        section.card {
-            h2 { "Callers" }
-            @if holders.items.is_empty() && bucket.level > 0 {
-                p.faint { "All jobs were submitted without a key." }
-            } @else if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
-            @else {
-                div.scroll tabindex="0" role="region" aria-label="Callers" { table {
-                    (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))
-                    tbody { @for holder in &holders.items { tr {
-                        th scope="row" { (holder.caller) }
-                        td.number { (numbers::count(holder.jobs)) }
-                        td.number { (numbers::percent(holder.jobs, bucket.capacity)) " %" }
-                        td.number { (numbers::bytes(holder.bytes)) }
-                        td.number { (numbers::percent(holder.bytes, bucket.capacity_bytes)) " %" }
-                    } } }
-                } }
-                @let others = holders.callers.saturating_sub(holders.items.len() as u64);
-                @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
-            }
-            @if !holders.limits.is_empty() { (limits(holders)) }
-            @if !holders.refused.is_empty() { (refused(holders)) }
-            @if !holders.limits.is_empty() || !holders.refused.is_empty() {
-                p.faint { "Counted by this intake since it started." }
-            }
+        h2 { "Callers" }
+        @if holders.items.is_empty() && bucket.level > 0 {
+            p.faint { "All jobs were submitted without a key." }
+        } @else if holders.items.is_empty() { p.faint { "No caller has a job in the bucket now." } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="Callers" { table {
+                (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))
+                tbody { @for holder in &holders.items { tr {
+                    th scope="row" { (holder.caller) (throttled(flows, &holder.caller)) }
+                    td.number { (numbers::count(holder.jobs)) }
+                    td.number { (numbers::percent(holder.jobs, bucket.capacity)) " %" }
+                    td.number { (numbers::bytes(holder.bytes)) }
+                    td.number { (numbers::percent(holder.bytes, bucket.capacity_bytes)) " %" }
+                } } }
+            } }
+            @let others = holders.callers.saturating_sub(holders.items.len() as u64);
+            @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
+        }
+        @if !holders.limits.is_empty() { (limits(holders)) }
+        @if !holders.refused.is_empty() { (refused(holders)) }
+        @if !holders.limits.is_empty() || !holders.refused.is_empty() {
+            p.faint { "Counted by this intake since it started." }
         }
     }
+}
+
+/// For longer than the card may be old.
+fn throttled(flows: &Flows, caller: &str) -> Markup {
+    let flows = flows.items.iter().filter(|flow| flow.caller.as_deref() == Some(caller));
+    let until = flows.filter_map(|flow| flow.throttled_until.as_deref()?.parse::<Timestamp>().ok()).max();
+    let until = until.filter(|until| until.duration_since(Timestamp::now()) > MATTERS);
+    html! { @if let Some(at) = until { br; span.faint { "throttled, next check at " (when::clock(at)) } } }
 }
 
 fn limits(holders: &Holders) -> Markup {

@@ -44,8 +44,8 @@ impl State {
 pub struct Why {
     before: &'static str,
     main: String,
-    /// For how long yet.
-    throttled_ms: Option<u64>,
+    /// For how long yet it is throttled, or its quota used up.
+    for_ms: Option<u64>,
     after: String,
 }
 
@@ -55,15 +55,19 @@ impl Why {
         let pace = &bucket.pace;
         let target = pace.target.as_deref().unwrap_or("no rate limit");
         let effective = pace.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
-        let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), throttled_ms: None, after };
+        let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
         let cut = |cause: &str| why(&format!("Cut to {effective}"), format!(" of {target}: {cause}."));
         match pace.reason.as_str() {
             "paused" => why("Paused", format!(". It fills until it is resumed. Its rate is {target}.")),
             "held" => {
                 let why = why("Throttled by the upstream", format!(". Its rate is {target}."));
-                Self { throttled_ms: pace.held_for_ms, ..why }
+                Self { for_ms: pace.held_for_ms, ..why }
             }
-            "used_up" => Self { before: "The ", ..why("quota is used up", format!(" for now: {target}.")) },
+            "used_up" => {
+                let now = if pace.used_up_for_ms.is_none() { " for now" } else { "" };
+                let why = why("quota is used up", format!("{now}: {target}."));
+                Self { before: "The ", for_ms: pace.used_up_for_ms, ..why }
+            }
             "refusals" => cut("the upstream refuses calls"),
             "timeouts" => cut("calls time out"),
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
@@ -77,18 +81,18 @@ impl Why {
     /// As plain text.
     #[must_use]
     pub fn text(&self) -> String {
-        let Self { before, main, throttled_ms, after } = self;
-        let throttled = throttled_ms.map_or_else(String::new, |ms| format!(" for another {}", numbers::time(ms)));
-        format!("{before}{main}{throttled}{after}")
+        let Self { before, main, for_ms, after } = self;
+        let yet = for_ms.map_or_else(String::new, |ms| format!(" for another {}", numbers::time(ms)));
+        format!("{before}{main}{yet}{after}")
     }
 }
 
 pub(crate) fn why(bucket: &Bucket) -> Markup {
-    let Why { before, main, throttled_ms, after } = Why::of(bucket);
+    let Why { before, main, for_ms, after } = Why::of(bucket);
     html! {
         (before)
         @if !main.is_empty() { strong { (main) } }
-        @if let Some(ms) = throttled_ms { " until " (when::clock_in(ms)) }
+        @if let Some(ms) = for_ms { " until " (when::clock_in(ms)) }
         (after)
     }
 }

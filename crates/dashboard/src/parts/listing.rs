@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::parts::numbers;
 use crate::web::api::escaped;
 
 /// Pairs of a query, without those that are empty.
@@ -20,6 +21,18 @@ pub(crate) fn head(columns: &[&str]) -> Markup {
                 None => th scope="col" { (column) },
             }
         } } }
+    }
+}
+
+/// What a page of a list shows: `3 jobs` if these are all, `the first 3 jobs`, or `3 more jobs` on a page after it.
+pub(crate) fn shown(items: usize, (one, many): (&str, &str), is_first: bool, is_last: bool) -> String {
+    let what = if items == 1 { one } else { many };
+    let count = numbers::count(items as u64);
+    match (is_first, is_last) {
+        (true, true) => format!("{count} {what}"),
+        (true, false) if items == 1 => format!("the first {what}"),
+        (true, false) => format!("the first {count} {what}"),
+        (false, _) => format!("{count} more {what}"),
     }
 }
 

@@ -5,9 +5,11 @@ use maud::{Markup, html};
 
 use crate::parts::numbers;
 
+const DAY_MS: u64 = 86_400_000;
+
 /// An RFC 3339 time as `3 min ago`.
 pub(crate) fn ago(text: &str) -> Markup {
-    html! { time datetime=(text) title=(text) { (relative(text)) } }
+    html! { time datetime=(text) title=(exact(text)) { (relative(text)) } }
 }
 
 /// The time of day in so long.
@@ -16,10 +18,17 @@ pub(crate) fn clock_in(ms: u64) -> Markup {
     clock(at.unwrap_or(Timestamp::MAX))
 }
 
-/// The time of day, to the second: `14:03:20`.
+/// The time of day, to the second: `14:03:20 UTC`. Of another day with its date.
 pub(crate) fn clock(at: Timestamp) -> Markup {
-    let (exact, shown) = (format!("{at:.0}"), at.strftime("%H:%M:%S UTC").to_string());
-    html! { time datetime=(exact) title=(exact) data-clock { (shown) } }
+    let text = format!("{at:.0}");
+    let is_of_another_day = at.as_millisecond().abs_diff(now_ms()) >= DAY_MS;
+    let shown = if is_of_another_day { exact(&text) } else { at.strftime("%H:%M:%S UTC").to_string() };
+    html! { time datetime=(text) title=(exact(&text)) data-clock { (shown) } }
+}
+
+/// With its zone: `2026-11-23 14:03:20 UTC`.
+fn exact(text: &str) -> String {
+    text.parse::<Timestamp>().map_or_else(|_| text.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
 fn now_ms() -> i64 {

@@ -3,7 +3,7 @@ use futures::executor::block_on;
 use http::StatusCode;
 use serde_json::json;
 
-use super::{api, asked, frame, over, text};
+use super::{api, asked, frame, over, permissions, text};
 use crate::live;
 use crate::web::identity::Visitor;
 use crate::web::session::SessionEnd;
@@ -52,6 +52,21 @@ fn what_cannot_be_served_now_is_tried_again() {
     for (path, refresh) in [("/live/buckets", Some("5")), ("/buckets/b", Some("5")), ("/sign-in", None)] {
         let answer = asked(&page, path);
         assert_eq!(answer.headers().get("refresh").map(|after| after.to_str().unwrap()), refresh, "{path}");
+    }
+}
+
+#[test]
+fn a_stream_that_ends_with_its_key_says_so() {
+    let valid = || get(async || permissions().to_string());
+    let revoked = || get(async || (StatusCode::UNAUTHORIZED, r#"{"title":"Unknown key","detail":"d"}"#));
+    for (key, last) in [(revoked(), "event: signed-out\ndata:\n\n"), (valid(), "")] {
+        let frames = format!("event: frame\ndata: {}\n\n", frame("2026-11-23T14:03:00Z"));
+        let routes = axum::Router::new().route("/v1/key", key).route("/v1/events", get(async move || frames));
+        let (page, visitor) = (over(routes), Visitor::default());
+        let draw = |_| std::future::ready(Some(Vec::new()));
+        let events = text(block_on(live::events(&page, &visitor, &[], draw)));
+        let (_, after) = events.split_once("\n\n").unwrap();
+        assert_eq!(after, last, "{events}");
     }
 }
 

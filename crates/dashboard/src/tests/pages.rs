@@ -8,12 +8,14 @@ use dripfeed_job::redaction::Redaction;
 use futures::executor::block_on;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request, StatusCode, Uri};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use super::{api, asked, bucket, over, text};
 use crate::model::bucket::Bucket;
-use crate::parts::attention;
+use crate::parts::leak::Why;
+use crate::parts::{attention, when};
 use crate::{ApiPlace, Dashboard, SessionSecret};
 
 #[test]
@@ -86,6 +88,69 @@ fn a_command_has_the_key_and_the_address_of_the_api() {
         assert!(page.contains(&format!("href=\"https://10.0.0.7:7180{path}\"")), "{path}: {page}");
     }
     assert!(!page.contains("/metrics"), "metrics need an API key, and a session isn't one: {page}");
+}
+
+#[test]
+fn a_quota_that_is_used_up_says_until_when() {
+    let mut used_up = bucket("b", 9);
+    used_up["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "used_up", "held_for_ms": null });
+    let why = |state: &Value| Why::of(&serde_json::from_value::<Bucket>(state.clone()).unwrap()).text();
+    assert_eq!(why(&used_up), "The quota is used up for now: 2/h.");
+    used_up["pace"]["used_up_for_ms"] = 7_500_000.into();
+    assert_eq!(why(&used_up), "The quota is used up for another 2 h 5 min: 2/h.");
+}
+
+#[test]
+fn a_throttled_caller_says_until_when() {
+    let mut state = bucket("b", 9);
+    (state["level"], state["waiting"]) = (2.into(), 2.into());
+    let state = state.to_string();
+    let holders = json!({
+        "items": [{ "caller": "shop", "jobs": 1, "bytes": 1 }, { "caller": "soon", "jobs": 1, "bytes": 1 }],
+        "callers": 2, "limits": {}, "refused": [],
+    });
+    let soon = Timestamp::now().to_string();
+    let flows = json!({ "items": [
+        { "caller": "shop", "throttled_until": "2999-01-02T03:04:05Z" },
+        { "caller": "soon", "throttled_until": soon },
+        { "caller": null },
+    ] });
+    let routes = Router::new()
+        .route("/v1/buckets/b", get(async move || state))
+        .route("/v1/buckets/b/holders", get(async move || holders.to_string()))
+        .route("/v1/buckets/b/flows", get(async move || flows.to_string()));
+    let page = text(asked(&over(api(&[]).merge(routes)), "/buckets/b"));
+    assert_eq!(page.matches("throttled, next check at").count(), 1, "{page}");
+    assert!(page.contains(">2999-01-02 03:04:05 UTC<"), "{page}");
+}
+
+#[test]
+fn an_exact_time_has_its_zone() {
+    let time = when::ago("2026-11-23T14:03:20.5Z").into_string();
+    assert!(time.contains("datetime=\"2026-11-23T14:03:20.5Z\" title=\"2026-11-23 14:03:20 UTC\""), "{time}");
+    let of_another_day = when::clock("2026-01-02T03:04:05Z".parse().unwrap()).into_string();
+    assert!(of_another_day.contains(">2026-01-02 03:04:05 UTC<"), "{of_another_day}");
+}
+
+#[test]
+fn a_preview_shows_what_a_save_would_refuse() {
+    let setting = json!({
+        "name": "capacity", "description": "d", "example": "5", "value": 9, "configured": 9, "changed": false,
+    });
+    let refusing = async |uri: Uri| match uri.query() {
+        Some("dry_run=true") => {
+            (StatusCode::UNPROCESSABLE_ENTITY, r#"{"title":"Invalid value","detail":"capacity: give a number"}"#)
+        }
+        _ => (StatusCode::OK, "changed by a preview"),
+    };
+    let state = bucket("b", 9).to_string();
+    let settings = json!({ "items": [setting], "next": null }).to_string();
+    let routes = Router::new()
+        .route("/v1/buckets/b", get(async move || state).patch(refusing))
+        .route("/v1/buckets/b/settings", get(async move || settings));
+    let page = text(asked(&over(api(&[]).merge(routes)), "/buckets/b/change?capacity=abc"));
+    assert!(page.contains("Invalid value") && page.contains("capacity: give a number"), "{page}");
+    assert!(!page.contains("Apply"), "{page}");
 }
 
 #[test]

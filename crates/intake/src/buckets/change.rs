@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
 use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, FairFault, Leak, Overrides};
+use serde::Deserialize;
 
 use crate::buckets::audit;
 use crate::buckets::patch::Patch;
@@ -16,21 +17,32 @@ use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
-use crate::request::pagination::{NoParams, Params};
+use crate::request::pagination::{self, Params};
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ChangeQuery {
+    /// With `true` the change is validated, as without, and nothing is changed: the response has the current state.
+    #[param(value_type = Option<bool>, example = true)]
+    dry_run: Option<String>,
+}
 
 /// Changes settings at run time. `null` restores the configured value.
 #[utoipa::path(
-    patch, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket), request_body = Patch,
+    patch, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket, ChangeQuery),
+    request_body = Patch,
     operation_id = "change_bucket",
     responses((status = 200, description = "The changed bucket", body = BucketState), responses::OfChange)
 )]
 pub(crate) async fn change(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
-    _: Params<NoParams>,
+    Params(query): Params<ChangeQuery>,
     ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<axum::Json<BucketState>, Problem> {
+    let is_dry_run = pagination::parsed::<bool>("dry_run", query.dry_run.as_deref())? == Some(true);
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
@@ -40,6 +52,10 @@ pub(crate) async fn change(
     }
     if overrides.iter().any(|(setting, _)| setting.place().0 == "fair") {
         check_fair(&bucket, &before.overrides.clone().and(overrides.clone()))?;
+    }
+    bucket.check_overrides(&overrides)?;
+    if is_dry_run {
+        return BucketState::of(&bucket).await.map(axum::Json);
     }
     bucket.apply_overrides(&overrides).await?;
     audit::record_changes(&bucket, &caller, "change", value_change::all(&bucket, &before, &overrides)).await;

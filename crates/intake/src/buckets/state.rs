@@ -92,6 +92,9 @@ struct PaceState {
     /// Remaining time of a throttle that the upstream asked for.
     #[schema(required)]
     held_for_ms: Option<u64>,
+    /// Time until the quota allows a call again, if the reason is `used_up`.
+    #[schema(required, example = 3_600_000)]
+    used_up_for_ms: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -207,6 +210,7 @@ impl From<Pace> for PaceState {
             effective_per_s: pace.effective_per_s,
             reason: pace.reason,
             held_for_ms: pace.throttled_for.map(ms_up),
+            used_up_for_ms: (pace.reason == "used_up").then(|| ms_up(pace.next_call)),
         }
     }
 }

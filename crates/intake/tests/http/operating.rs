@@ -234,6 +234,32 @@ async fn an_invalid_change_has_no_effect() {
 }
 
 #[tokio::test]
+async fn a_dry_run_refuses_what_a_change_would_and_changes_nothing() {
+    const DRY: &str = "PATCH /v1/buckets/b?dry_run=true";
+    let harness = Harness::start().await;
+    for patch in [r#"{"capacity": 0}"#, r#"{"fair": {"by": "off", "rate": "1/s"}}"#, "[]"] {
+        let (tried, changed) = (harness.ask(DRY, &[], patch).await, harness.ask(PATCH, &[], patch).await);
+        assert_eq!(tried.refuses(422, "bad_member"), changed.refuses(422, "bad_member"));
+    }
+    let bucket = harness.ask(DRY, &[], r#"{"capacity": 5}"#).await;
+    assert_eq!((bucket.status.as_u16(), &bucket.json()["capacity"]), (200, &json!(10)));
+    assert_eq!(harness.get("/v1/buckets/b").await.json()["changes"], json!({}));
+    assert_eq!(harness.get("/v1/buckets/b/audit").await.json()["items"], json!([]));
+    harness.ask("PATCH /v1/buckets/b?dry_run=1", &[], r#"{"capacity": 5}"#).await.refuses(422, "bad_query");
+}
+
+#[tokio::test]
+async fn a_quota_that_is_used_up_says_when_it_has_room_again() {
+    let harness = Harness::start().await;
+    let left = async || harness.get("/v1/buckets/b").await.json()["pace"]["used_up_for_ms"].clone();
+    assert_eq!(left().await, Value::Null);
+    // Nobody knows how many calls there were before the quota.
+    harness.ask(PATCH, &[], r#"{"leak": {"tiers": [{"kind": "fixed", "limit": 1, "period": "366d"}]}}"#).await.json();
+    let left = left().await.as_u64().unwrap();
+    assert!((1..=366 * 86_400_000).contains(&left), "{left}");
+}
+
+#[tokio::test]
 async fn the_audit_log_has_what_each_setting_was_and_is() {
     let harness = Harness::start().await;
     let latest = async || harness.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();

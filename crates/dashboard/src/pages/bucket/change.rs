@@ -5,10 +5,10 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use http::{Method, StatusCode};
+use http::StatusCode;
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
 
+use super::patch;
 use super::settings::{self, value};
 use super::wanted::{Change, Wanted, changes};
 use crate::dashboard::Dashboard;
@@ -53,6 +53,11 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
     let mut changes = changes(&settings, wanted)?;
     changes.retain(|change| change.to != change.setting.value);
     let path = format!("/buckets/{name}/change");
+    let refusal = if visitor.may("operate") {
+        patch::send(page, visitor, name, &changes, "?dry_run=true").await.err()
+    } else {
+        None
+    };
     Ok(html! {
         (listing::heading(name, &html! { "Change settings" }, "/change"))
         @if changes.is_empty() {
@@ -60,15 +65,20 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
         } @else {
             (conflict(&changes))
             (table(&changes))
-            @for note in notes(&bucket, &changes) { p.note { (note) } }
-            @if visitor.may("operate") {
+            @if let Some(refusal) = &refusal {
+                p.note data-mood="bad" role="alert" { strong { (refusal.title) } ". " (refusal.detail) }
+            } @else {
+                @for note in notes(&bucket, &changes) { p.note { (note) } }
+            }
+            @if refusal.is_some() { (corrections(visitor, name, &changes)) }
+            @else if visitor.may("operate") {
                 form.actions method="post" action=(path) {
                     (action::token(visitor))
                     @for change in &changes { (change.fields()) }
                     button.primary type="submit" { "Apply" }
                     a.button href={ "/buckets/" (name) } { "Cancel" }
                 }
-                (editors(visitor, name, &changes))
+                (editors(visitor, name, changes.iter().filter(|change| change.stale.is_some())))
             }
         }
     })
@@ -88,11 +98,19 @@ fn conflict(changes: &[Change<'_>]) -> Markup {
     }
 }
 
-/// What was typed into a document that somebody else has changed: both changes may be wanted.
-fn editors(visitor: &Visitor, name: &str, changes: &[Change<'_>]) -> Markup {
-    let stale = changes.iter().filter(|change| change.stale.is_some() && change.setting.is_document());
+/// What was typed and refused.
+fn corrections(visitor: &Visitor, name: &str, changes: &[Change<'_>]) -> Markup {
+    let typed = changes.iter().filter_map(|change| Some((change.setting, change.typed?)));
     html! {
-        @for change in stale {
+        @if changes.iter().any(|change| !change.setting.is_document()) { (settings::fields(visitor, name, typed)) }
+        (editors(visitor, name, changes.iter()))
+    }
+}
+
+/// What was typed into documents. Where somebody else has changed one, both changes may be wanted.
+fn editors<'c>(visitor: &Visitor, name: &str, changes: impl Iterator<Item = &'c Change<'c>>) -> Markup {
+    html! {
+        @for change in changes.filter(|change| change.setting.is_document()) {
             @if let Some(typed) = change.typed { (settings::document(visitor, name, change.setting, typed, true)) }
         }
     }
@@ -144,26 +162,6 @@ async fn applied(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wante
     if changes.iter().any(|change| change.stale.is_some()) {
         return Ok(false);
     }
-    let mut patch = Map::new();
-    for Change { setting, to, typed, .. } in changes {
-        put(&mut patch, &setting.name, if typed.is_some() { to } else { Value::Null });
-    }
-    let path = format!("/v1/buckets/{}", escaped(name));
-    page.api().call(visitor, Method::PATCH, &path, Some(&Value::Object(patch))).await?;
+    patch::send(page, visitor, name, &changes, "").await?;
     Ok(true)
-}
-
-/// `leak.rate` is a member of `leak`.
-fn put(patch: &mut Map<String, Value>, name: &str, value: Value) {
-    match name.split_once('.') {
-        Some((section, member)) => {
-            let section = patch.entry(section).or_insert_with(|| json!({}));
-            if let Some(section) = section.as_object_mut() {
-                section.insert(member.to_owned(), value);
-            }
-        }
-        None => {
-            patch.insert(name.to_owned(), value);
-        }
-    }
 }

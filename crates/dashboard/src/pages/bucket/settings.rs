@@ -32,7 +32,7 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
             (note(false))
             @if visitor.may("operate") {
                 p.faint { "Fill in the settings to change. A preview is shown before anything changes." }
-                (fields(visitor, bucket, &settings))
+                (fields(visitor, bucket, settings.iter().map(|setting| (setting, ""))))
                 div.actions.documents {
                     @for setting in settings.iter().filter(|setting| setting.is_document()) {
                         (document(visitor, bucket, setting, &text(setting), false))
@@ -64,12 +64,16 @@ pub(super) fn note(is_old: bool) -> Markup {
     }
 }
 
-/// An empty field changes nothing.
-fn fields(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
+/// Of settings, with what was typed: an empty field changes nothing.
+pub(super) fn fields<'s>(
+    visitor: &Visitor,
+    bucket: &str,
+    settings: impl Iterator<Item = (&'s Setting, &'s str)>,
+) -> Markup {
     html! {
         form.settings method="post" action={ "/buckets/" (bucket) "/change/preview" } {
             (action::token(visitor))
-            @for setting in settings.iter().filter(|setting| !setting.is_document()) {
+            @for (setting, typed) in settings.filter(|(setting, _)| !setting.is_document()) {
                 (showing(setting))
                 label {
                     code { (setting.name) } " "
@@ -77,11 +81,10 @@ fn fields(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
                     @if setting.is_switch() {
                         select name=(setting.name) {
                             option value="" { (shown(&setting.value)) " (now)" }
-                            option { "true" }
-                            option { "false" }
+                            @for word in ["true", "false"] { option selected[word == typed] { (word) } }
                         }
                     } @else {
-                        input name=(setting.name) placeholder=(placeholder(setting)) autocomplete="off"
+                        input name=(setting.name) value=(typed) placeholder=(placeholder(setting)) autocomplete="off"
                             spellcheck="false";
                     }
                 }

@@ -52,6 +52,10 @@ impl JobsQuery {
         given(self.key.as_ref())
     }
 
+    pub(crate) fn is_first_page(&self) -> bool {
+        self.cursor.is_none()
+    }
+
     /// By more than a state.
     pub(crate) fn is_narrowed(&self) -> bool {
         self.caller().is_some() || self.older_than().is_some()

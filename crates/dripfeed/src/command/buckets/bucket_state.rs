@@ -73,7 +73,7 @@ fn pace(bucket: &Json) -> String {
         Some("dead_full") => format!("{target}, stopped: dead letters full"),
         Some("outbox_full") => format!("{target}, stopped: outbox full"),
         Some("no_rate") => "no rate".to_owned(),
-        Some("used_up") => format!("{target}, used up"),
+        Some("used_up") => format!("{target}, used up for {}", age(bucket, "/pace/used_up_for_ms")),
         Some(why @ ("refusals" | "timeouts")) => {
             format!("{target}, at {}/s after {why}", shown(bucket, "/pace/effective_per_s"))
         }

@@ -1,0 +1,41 @@
+//! A visitor who follows a page, and what a page gets that may not be followed.
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{StatusCode, header};
+use serde_json::json;
+
+use crate::dashboard::Dashboard;
+use crate::parts::layout;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+use crate::web::visitor::recognise;
+
+pub(super) const SIGNED_OUT: &str = "event: signed-out\ndata:\n\n";
+
+/// An event, as scripts don't see how a stream was refused. One that can't be served now is tried again anyway.
+pub(super) fn refused(failure: &Failure) -> Response {
+    match failure.status {
+        StatusCode::UNAUTHORIZED => answer(Body::from(SIGNED_OUT)),
+        status if status.is_server_error() => layout::failed(None, failure),
+        _ => answer(Body::from(format!("event: refused\ndata: {}\n\n", json!(failure.title)))),
+    }
+}
+
+pub(super) fn answer(events: Body) -> Response {
+    let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    (fields, events).into_response()
+}
+
+/// A visitor who follows a page.
+pub(crate) struct Watcher(pub(crate) Visitor);
+
+impl FromRequestParts<Dashboard> for Watcher {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, page: &Dashboard) -> Result<Self, Response> {
+        recognise(parts, page).await.map(Self).map_err(|failure| refused(&failure))
+    }
+}
