@@ -41,7 +41,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     }
     let calls = calls_at_once(settings, &settings.processor.buckets);
     open_files::raise_for("the concurrency of all buckets together", calls);
-    let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
+    let places = buckets::places(settings, |name| wanted.has(name.as_str()));
+    let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
     // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
