@@ -33,7 +33,7 @@ use serde_json::Value as Json;
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
 pub(crate) use self::define::definition::DefinitionReader;
-pub(crate) use self::define::definition_fault::DefinitionFault;
+pub(crate) use self::define::definition_fault::{DefinitionFault, UnreadDefinition};
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::layers::Layers;

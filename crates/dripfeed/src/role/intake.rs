@@ -290,7 +290,7 @@ impl IntakeRole {
         self.refuse_to_open(settings)?;
         let before = self.buckets.all();
         self.defined.reload(settings, |all| {
-            let defined = all.values().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
+            let defined = all.served.values().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
             let configured = buckets::configured(settings, |_| true, &self.connected, &self.buckets);
             self.buckets.replace(configured.into_iter().chain(defined));
             self.served.define(all);

@@ -144,7 +144,7 @@ impl Here {
 
     /// These are all that there are.
     fn replace(&self, settings: &Settings, all: &AllDefined) {
-        let defined = all.values().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
+        let defined = all.served.values().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
         let mut lanes: Vec<(Bucket, Upstream)> = defined.collect();
         lanes.extend(self.lanes(settings));
         self.buckets.replace(lanes.iter().map(|(bucket, _)| bucket.clone()));
