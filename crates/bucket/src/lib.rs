@@ -86,6 +86,7 @@ pub use schedule::define_schedule::{Defined, NewSchedule, NextTick};
 pub use schedule::due_schedules::DueSchedules;
 pub use schedule::known_schedule::{KnownSchedule, ScheduleState};
 pub use schedule::submit_ticks::{TickEnd, TickJob};
+pub use script::acl::denied_at;
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};

@@ -8,6 +8,7 @@ mod exit;
 mod memory;
 mod open_files;
 mod output;
+mod permissions;
 mod role;
 mod service_manager;
 mod settings;

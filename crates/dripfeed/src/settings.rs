@@ -33,7 +33,7 @@ use serde_json::Value as Json;
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
 pub(crate) use self::define::definition::DefinitionReader;
-pub(crate) use self::define::definition_fault::DefinitionFault;
+pub(crate) use self::define::definition_fault::{DefinitionFault, UnreadDefinition};
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::layers::Layers;
@@ -43,7 +43,7 @@ pub(crate) use self::render::RenderedSetting;
 pub(crate) use self::secret::read_secret;
 pub(crate) use self::trace::TraceSettings;
 
-use self::read::Reader;
+use self::read::{Reader, TypedValues};
 use self::selector::KnownNames;
 use self::tree::Tree;
 
@@ -78,7 +78,7 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong with them, not only the first.
     pub(crate) fn load(layers: &Layers) -> Result<Self, ConfigErrors> {
-        Self::read(layers).map(|(settings, _)| settings)
+        Self::read(layers).map(|(settings, ..)| settings)
     }
 
     /// Every setting in force, with where it comes from; secrets masked.
@@ -86,22 +86,22 @@ impl Settings {
     /// # Errors
     /// As [`Settings::load`].
     pub(crate) fn rendered(layers: &Layers) -> Result<Vec<RenderedSetting>, ConfigErrors> {
-        Self::read(layers).map(|(_, tree)| render::all(&tree))
+        Self::read(layers).map(|(_, tree, typed)| render::all(&tree, &typed))
     }
 
     /// And the tree, which takes more memory than all else of a bucket's settings.
-    fn read(layers: &Layers) -> Result<(Self, Tree), ConfigErrors> {
+    fn read(layers: &Layers) -> Result<(Self, Tree, TypedValues), ConfigErrors> {
         let mut errors = ConfigErrors::default();
         let tree = layers.gather(&mut errors);
         // A layer that can't be read would show as settings missing elsewhere.
         errors.clone().into_result()?;
         let settings = Self::of(&tree, layers.insecure_no_auth, &mut errors);
         errors.clone().into_result()?;
-        settings.map(|settings| (settings, tree)).ok_or(errors)
+        settings.map(|(settings, typed)| (settings, tree, typed)).ok_or(errors)
     }
 
     /// None comes with an error.
-    fn of(tree: &Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<Self> {
+    fn of(tree: &Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<(Self, TypedValues)> {
         let mut reader = Reader::new(tree, errors);
         reader.refuse_unknown_sections(&SECTIONS);
         let buckets = bucket::read(&mut reader);
@@ -123,7 +123,8 @@ impl Settings {
         let log = log::read(&mut reader);
         let trace = trace::read(&mut reader);
         let buckets = buckets.into_iter().filter_map(|(name, bucket)| Some((name, bucket?))).collect();
-        Some(Self {
+        let typed = reader.into_typed();
+        let settings = Self {
             redis: redis?,
             intake: intake?,
             grpc: grpc?,
@@ -135,7 +136,8 @@ impl Settings {
             definitions: DefinitionReader::new(define?, tree),
             anyone_may_call,
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
-        })
+        };
+        Some((settings, typed))
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{InstallationKeys, Store};
+use dripfeed_store::{ErrorKind, InstallationKeys, Store};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,8 @@ enum RedisState {
     TakesWrites,
     /// A replica, as after a failover; or a master with too few replicas, or a full disk.
     RefusesWrites,
+    /// The ACL, or the login, doesn't permit a write.
+    DeniesAccess,
     Silent,
 }
 
@@ -41,6 +43,7 @@ pub enum NotReady {
     Draining,
     RedisUnavailable,
     RedisRefusesWrites,
+    RedisDeniesAccess,
 }
 
 impl Health {
@@ -81,7 +84,7 @@ impl Health {
     /// Checks readiness.
     ///
     /// # Errors
-    /// When this process is stopping, or Redis doesn't answer, or refuses writes.
+    /// When this process is stopping, or Redis doesn't answer, denies access, or refuses writes.
     pub async fn ready(&self) -> Result<(), NotReady> {
         if self.0.leaving.is_cancelled() {
             return Err(NotReady::Draining);
@@ -89,13 +92,14 @@ impl Health {
         match self.redis_state().await {
             RedisState::TakesWrites => Ok(()),
             RedisState::RefusesWrites => Err(NotReady::RedisRefusesWrites),
+            RedisState::DeniesAccess => Err(NotReady::RedisDeniesAccess),
             RedisState::Silent => Err(NotReady::RedisUnavailable),
         }
     }
 
-    /// Whether Redis answered within the last second.
+    /// Whether Redis answered within the last second, other than by denying access.
     pub async fn redis_answers(&self) -> bool {
-        self.redis_state().await != RedisState::Silent
+        matches!(self.redis_state().await, RedisState::TakesWrites | RedisState::RefusesWrites)
     }
 
     async fn redis_state(&self) -> RedisState {
@@ -108,6 +112,7 @@ impl Health {
         let state = match tokio::time::timeout(CHECK_TIMEOUT, self.0.store.takes_writes(&self.0.nothing)).await {
             Ok(Ok(true)) => RedisState::TakesWrites,
             Ok(Ok(false)) => RedisState::RefusesWrites,
+            Ok(Err(error)) if error.kind() == ErrorKind::Denied => RedisState::DeniesAccess,
             Ok(Err(_)) | Err(_) => RedisState::Silent,
         };
         *checked = Some((Instant::now(), state));

@@ -38,7 +38,7 @@ pub(crate) async fn livez() -> &'static str {
 /// Readiness: Redis takes writes, and the process isn't shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, description = "Ready for work", content_type = "text/plain", body = String),
-    (status = 503, description = "`draining`, or `store_unavailable`: Redis doesn't answer, or refuses writes",
+    (status = 503, description = "`draining`, or `store_unavailable`: Redis doesn't answer, or denies access or writes",
         content_type = "application/problem+json", body = crate::problem::ProblemDocument)
 ))]
 pub(crate) async fn readyz(State(health): State<Health>) -> Result<&'static str, Problem> {

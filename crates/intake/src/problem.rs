@@ -180,6 +180,9 @@ impl From<NotReady> for Problem {
                 "Redis answers, but refuses writes: it is a replica, has fewer than min-replicas-to-write, or can't \
                  write to its disk",
             ),
+            NotReady::RedisDeniesAccess => {
+                unavailable("Redis denies access; check the user and password in redis.url, and the ACL")
+            }
         }
     }
 }

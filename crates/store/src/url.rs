@@ -3,6 +3,7 @@
 mod address;
 mod error;
 mod parts;
+mod tls_files;
 
 use std::str::FromStr;
 

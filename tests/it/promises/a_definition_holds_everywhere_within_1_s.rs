@@ -9,6 +9,7 @@ mod deletions;
 mod redis_away;
 mod refusals;
 mod reload;
+mod undecryptable;
 
 use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::processes::Process;

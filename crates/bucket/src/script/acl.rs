@@ -1,11 +1,15 @@
 //! The Redis permissions that a bucket needs: its commands, most of them called in scripts, each as an example for `ACL
 //! DRYRUN`. They are executed on no key of a bucket.
 
-use dripfeed_store::{Durability, denied, denied_in_scripts};
+use std::collections::BTreeSet;
+
+use dripfeed_store::{Durability, Store, StoreError, denied, denied_in_scripts};
 use redis::Cmd;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::inspect::served::bucket_place::BucketPlace;
+use crate::script::keys::Keys;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
@@ -83,6 +87,46 @@ const OF_A_LIST: [&str; 7] = [
     "RPUSH JOBS element",
 ];
 
+/// What reads and writes each kind of key that a bucket has: for buckets beside one of which all was asked.
+const KEYS_OF_BOTH: [&str; 3] = ["HGETALL KEY", "HSET KEY field value", "SUBSCRIBE NOTICES"];
+const KEYS_OF_A_STREAM: [&str; 2] = ["XRANGE JOBS - +", "XADD JOBS * field value"];
+const KEYS_OF_A_LIST: [&str; 2] = ["LINDEX JOBS 0", "LPUSH JOBS element"];
+
+/// What the ACL of Redis denies our user that buckets at these places need, as [`Bucket::denied`] reports it. Of the
+/// first bucket of each kind every command is checked, of the others whether their keys may be used. One request is
+/// made for many buckets, to each server that accepts writes.
+///
+/// # Errors
+/// When Redis doesn't answer.
+pub async fn denied_at(
+    store: &Store,
+    places: &[BucketPlace],
+    durability: Durability,
+) -> Result<Option<Vec<String>>, StoreError> {
+    let (mut calls, mut kinds) = (Vec::new(), BTreeSet::new());
+    for place in places {
+        let keys = place.keys(store);
+        if kinds.insert(place.kind) {
+            calls.extend(calls_of(place.kind, durability, &keys.jobs(), &keys.tally(), &keys));
+        } else {
+            let of_the_kind = match place.kind {
+                Kind::Stream => KEYS_OF_A_STREAM,
+                Kind::List => KEYS_OF_A_LIST,
+            };
+            let of_keys = KEYS_OF_BOTH.iter().chain(&of_the_kind);
+            calls.extend(of_keys.map(|call| call_of(call, &keys.jobs(), &keys.tally(), &keys)));
+        }
+    }
+    let mut denials = Vec::new();
+    for server in store.masters() {
+        let Some(by_server) = denied(&server, &calls).await? else { return Ok(None) };
+        denials.extend(by_server);
+    }
+    denials.sort();
+    denials.dedup();
+    Ok(Some(denials))
+}
+
 impl Bucket {
     /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
     /// before Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
@@ -107,27 +151,31 @@ impl Bucket {
     }
 
     fn calls(&self, jobs: &str, key: &str) -> Vec<Cmd> {
-        let of_the_kind = match self.redis_bucket.kind {
-            Kind::Stream => &OF_A_STREAM[..],
-            Kind::List => &OF_A_LIST[..],
-        };
-        let replicated = self.redis_bucket.settings().durability == Durability::Replicated;
-        let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
-        calls.map(|call| self.redis_bucket.call_of(call, jobs, key)).collect()
+        let RedisBucket { kind, keys, .. } = &*self.redis_bucket;
+        calls_of(*kind, self.redis_bucket.settings().durability, jobs, key, keys)
     }
 }
 
-impl RedisBucket {
-    fn call_of(&self, words: &str, jobs: &str, key: &str) -> Cmd {
-        let mut call = Cmd::new();
-        for word in words.split(' ') {
-            call.arg(match word {
-                "JOBS" => jobs.to_owned(),
-                "KEY" => key.to_owned(),
-                "NOTICES" => self.keys.notices(),
-                word => word.to_owned(),
-            });
-        }
-        call
+/// All that a bucket calls.
+fn calls_of(kind: Kind, durability: Durability, jobs: &str, key: &str, keys: &Keys) -> Vec<Cmd> {
+    let of_the_kind = match kind {
+        Kind::Stream => &OF_A_STREAM[..],
+        Kind::List => &OF_A_LIST[..],
+    };
+    let replicated = durability == Durability::Replicated;
+    let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
+    calls.map(|call| call_of(call, jobs, key, keys)).collect()
+}
+
+fn call_of(words: &str, jobs: &str, key: &str, keys: &Keys) -> Cmd {
+    let mut call = Cmd::new();
+    for word in words.split(' ') {
+        call.arg(match word {
+            "JOBS" => jobs.to_owned(),
+            "KEY" => key.to_owned(),
+            "NOTICES" => keys.notices(),
+            word => word.to_owned(),
+        });
     }
+    call
 }

@@ -9,11 +9,8 @@ use dripfeed_store::{Durability, ErrorKind, ServerInfo, Severity, Store, finding
 use crate::exit::{Exit, Failure};
 use crate::memory;
 use crate::output;
+use crate::permissions::{self, RULES, UNASKED};
 use crate::settings::{Layers, Settings};
-
-const GRANT: &str = "grant the Redis user the rules of config/deploy/redis-acl.conf";
-const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and `+acl|whoami \
-    +acl|dryrun` for the Redis user";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -49,7 +46,7 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
         let bucket = Bucket::new(store.clone(), bucket.settings(configured));
         let denied = bucket.denied().await?;
         can_be_asked &= denied.is_some();
-        match level(&bucket, denied).await? {
+        match level(&bucket, denied, store.prefix()).await? {
             Ok(level) => output::line(format!("bucket {name}: {level}"))?,
             Err(why) => errors += report(&format!("bucket {name}: {why}"))?,
         }
@@ -83,14 +80,17 @@ fn report(what: &str) -> Result<usize, Failure> {
 /// What the ACL denies doesn't end the check: there may be more.
 fn unless_denied<T>(answer: Result<T, Failure>) -> Result<Result<T, String>, Failure> {
     match answer {
-        Err(failure) if failure.exit == Exit::NotAllowed => Ok(Err(format!("{failure}: {GRANT}"))),
+        Err(failure) if failure.exit == Exit::NotAllowed => {
+            Ok(Err(format!("{failure}: grant the Redis user the rules of {RULES}")))
+        }
         answer => answer.map(Ok),
     }
 }
 
 /// How full a bucket is, or why it can't be used: the ACL denies something, `denied` beforehand or Redis when it is
 /// asked, or its key holds jobs of another kind.
-async fn level(bucket: &Bucket, denied: Option<Vec<String>>) -> Result<Result<String, String>, Failure> {
+async fn level(bucket: &Bucket, denied: Option<Vec<String>>, prefix: &str) -> Result<Result<String, String>, Failure> {
+    let by_acl = |denied: &[String]| permissions::report(denied, prefix);
     let mut denied = match denied {
         Some(denied) if !denied.is_empty() => return Ok(Err(by_acl(&denied))),
         Some(_) => Vec::new(),
@@ -107,10 +107,6 @@ async fn level(bucket: &Bucket, denied: Option<Vec<String>>) -> Result<Result<St
         Err(error @ BucketError::OtherKind { .. }) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }
-}
-
-fn by_acl(denied: &[String]) -> String {
-    format!("the Redis ACL denies {}: {GRANT}", denied.join("; "))
 }
 
 struct LookedAt {

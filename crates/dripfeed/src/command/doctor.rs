@@ -1,14 +1,15 @@
 //! `dripfeed doctor`: connects to Redis itself, to check what the roles can't see. Each script reads a bounded part, so
 //! the command may be stopped at any time.
 
+mod all_buckets;
+
 use clap::Args;
-use dripfeed_bucket::{
-    Bucket, BucketError, BucketPlace, Examination, Finding, FindingKind, KnownDefinitions, stranded_jobs,
-};
+use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Examination, Finding, FindingKind, stranded_jobs};
 use dripfeed_job::BucketName;
 use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
 
+use self::all_buckets::{AllBuckets, all_buckets};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 use crate::role::served;
@@ -40,10 +41,10 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     if let Some(layout) = installed_layout(&store).await? {
         output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
     }
-    let AllBuckets { buckets, mut unread } = all_buckets(&store, &settings).await?;
+    let AllBuckets { buckets, mut unread, sealed } = all_buckets(&store, &settings).await?;
     unread.retain(|(bucket, _)| arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket));
     for (bucket, why) in &unread {
-        output::say(format_args!("{bucket}: not checked: its definition isn't valid here: {why}"));
+        output::say(format_args!("{bucket}: not checked: its definition can't be used here: {why}"));
     }
     let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty());
     for bucket in &buckets {
@@ -66,7 +67,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
             }
         }
     }
-    findings.extend(stranded(&store, &buckets, arguments.bucket.as_ref()).await?);
+    findings.extend(stranded(&store, &buckets, sealed, arguments.bucket.as_ref()).await?);
     let unknown = arguments.bucket.as_ref().filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
     if let Some(wanted) = unknown.filter(|_| findings.is_empty() && unread.is_empty()) {
         return Err(Failure::new(Exit::Configuration, format!("unknown bucket `{wanted}`: add [buckets.{wanted}]")));
@@ -96,37 +97,15 @@ async fn report_loss(bucket: &Bucket, examined: &Examination) {
     }
 }
 
-struct AllBuckets {
-    buckets: Vec<Bucket>,
-    /// Created over the API, but this configuration doesn't allow their definitions; and why.
-    unread: Vec<(BucketName, String)>,
-}
-
-/// The configured ones, and those created over the API: also where this configuration allows none.
-async fn all_buckets(store: &Store, settings: &Settings) -> Result<AllBuckets, Failure> {
-    let durability = settings.redis.durability;
-    let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));
-    let (mut buckets, mut unread): (Vec<Bucket>, _) = (configured.collect(), Vec::new());
-    let mut known = KnownDefinitions::default();
-    known.follow(store).await?;
-    for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
-        match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
-            Ok(bucket) => {
-                let settings = bucket.settings(durability);
-                buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
-            }
-            Err(faults) => {
-                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                unread.push((definition.bucket.clone(), faults.join("; ")));
-            }
-        }
-    }
-    Ok(AllBuckets { buckets, unread })
-}
-
 /// Jobs of buckets that no process has among its settings any more, nor these.
-async fn stranded(store: &Store, buckets: &[Bucket], wanted: Option<&BucketName>) -> Result<Vec<Json>, Failure> {
-    let configured: Vec<BucketPlace> = buckets.iter().map(|bucket| BucketPlace::from(&*bucket.settings())).collect();
+async fn stranded(
+    store: &Store,
+    buckets: &[Bucket],
+    sealed: Vec<BucketPlace>,
+    wanted: Option<&BucketName>,
+) -> Result<Vec<Json>, Failure> {
+    let mut configured = sealed;
+    configured.extend(buckets.iter().map(|bucket| BucketPlace::from(&*bucket.settings())));
     let mut stranded = stranded_jobs(store, &[]).await?;
     stranded.retain_mut(|found| {
         found.has_namesake |= configured.iter().any(|place| place.bucket == found.place.bucket);

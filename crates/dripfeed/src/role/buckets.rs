@@ -1,7 +1,8 @@
 //! The buckets that a role works with: those of the configuration, and those created over the API.
 
-use dripfeed_bucket::{Bucket, BucketPlace, Buckets};
+use dripfeed_bucket::{Bucket, BucketPlace, Buckets, Kind};
 use dripfeed_job::BucketName;
+use dripfeed_store::Durability;
 
 use super::connect::Connected;
 use super::defined::DefinedBucket;
@@ -17,6 +18,19 @@ pub(crate) fn configured(
 ) -> Vec<Bucket> {
     let wanted = settings.buckets.iter().filter(|(name, _)| wanted(name));
     wanted.map(|(_, configured)| bucket(configured, None, connected, running)).collect()
+}
+
+/// The places of those of `settings` that are `wanted`; and one of a bucket that may be created over the API, where
+/// the others don't stand for it.
+pub(crate) fn places(settings: &Settings, wanted: impl Fn(&BucketName) -> bool) -> Vec<BucketPlace> {
+    let wanted = settings.buckets.iter().filter(|(name, _)| wanted(name));
+    let place = |bucket: &ConfiguredBucket| BucketPlace::from(&bucket.settings(Durability::Process));
+    let mut places: Vec<BucketPlace> = wanted.map(|(_, bucket)| place(bucket)).collect();
+    if settings.definitions.is_on() && !places.iter().any(|place| place.kind == Kind::Stream) {
+        let any = "any".parse().ok().map(|bucket| BucketPlace { bucket, kind: Kind::Stream, key: None });
+        places.extend(any);
+    }
+    places
 }
 
 /// As [`configured`].

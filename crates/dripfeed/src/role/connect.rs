@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dripfeed_bucket::{BucketPlace, denied_at};
 use dripfeed_store::{
     Durability, InstallationError, RedisSettings, ServerInfo, Severity, Store, StoreError, effective, findings,
     open_installation,
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::redis_memory::RedisMemory;
 use super::redis_monitor::{self, servers};
 use crate::exit::{Exit, Failure};
+use crate::permissions;
 
 /// Services are started in any order: Redis may come after us.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,15 +28,19 @@ pub(crate) struct Connected {
     pub(crate) memory: RedisMemory,
 }
 
-/// None: asked to stop before Redis was there.
+/// None: asked to stop before Redis was there. `places`: of the buckets that the role works with.
 ///
 /// # Errors
-/// When it stays away, denies access, or can't keep jobs as configured.
-pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken) -> Result<Option<Connected>, Failure> {
+/// When it stays away, denies access or a command that these need, or can't keep jobs as configured.
+pub(crate) async fn to_redis(
+    settings: &RedisSettings,
+    places: &[BucketPlace],
+    stop: &CancellationToken,
+) -> Result<Option<Connected>, Failure> {
     let begun = Instant::now();
     let mut told = None;
-    let (store, servers) = loop {
-        match reach(settings).await {
+    let Reached { store, servers, denied } = loop {
+        match reach(settings, places).await {
             Ok(reached) => break reached,
             Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => tell(&error, &mut told),
             Err(error) => return Err(error.into()),
@@ -45,6 +51,7 @@ pub(crate) async fn to_redis(settings: &RedisSettings, stop: &CancellationToken)
     };
     // First, so that a server that can't be used is named for what it is.
     let durability = durability_of(&servers, settings.durability)?;
+    refuse_denials(denied.as_deref(), &store)?;
     loop {
         match open_installation(&store).await {
             Ok(()) => break,
@@ -73,11 +80,32 @@ async fn is_told_to_stop(stop: &CancellationToken) -> bool {
     }
 }
 
-/// Redis, and each server of it that takes writes.
-async fn reach(settings: &RedisSettings) -> Result<(Store, Vec<(Store, ServerInfo)>), StoreError> {
+/// Redis as it was found.
+struct Reached {
+    store: Store,
+    /// Each server that takes writes.
+    servers: Vec<(Store, ServerInfo)>,
+    /// What the ACL denies, in the words of Redis. None: that can't be asked.
+    denied: Option<Vec<String>>,
+}
+
+async fn reach(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Reached, StoreError> {
     let store = Store::connect(settings).await?;
     let servers = servers(&store, settings.durability).await?;
-    Ok((store, servers))
+    let denied = denied_at(&store, places, settings.durability).await?;
+    Ok(Reached { store, servers, denied })
+}
+
+/// A role that may not call what this version calls would be ready, and fail at the first job.
+fn refuse_denials(denied: Option<&[String]>, store: &Store) -> Result<(), Failure> {
+    match denied {
+        Some([]) => Ok(()),
+        Some(denied) => Err(Failure::new(Exit::NotAllowed, permissions::report(denied, store.prefix()))),
+        None => {
+            tracing::info!("{}", permissions::UNASKED);
+            Ok(())
+        }
+    }
 }
 
 /// Periodically.

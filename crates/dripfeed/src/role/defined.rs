@@ -91,9 +91,12 @@ impl DefinedBuckets {
         }
         let mut known = self.0.known.lock().await;
         let changes = known.follow(&self.0.store).await?;
+        if changes.is_empty() {
+            return Ok(());
+        }
         let mut served = self.0.served.lock();
         let (changed, gone) = served.learn(changes);
-        if let Some(role) = self.0.role.get().filter(|_| !changed.is_empty() || !gone.is_empty()) {
+        if let Some(role) = self.0.role.get() {
             role.change(&changed, &gone, served.all());
         }
         Ok(())

@@ -16,8 +16,8 @@ use dripfeed_store::Store;
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use super::connect;
 use super::served::{EVERY, described};
+use super::{buckets, connect};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::settings::{Layers, Settings};
@@ -50,7 +50,9 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let settings = Settings::load(&layers)?;
     Log::start(&settings.log);
     let stop = arguments.role.stop_with_terminal()?;
-    let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
+    let used = arguments.into.as_ref().unwrap_or(&arguments.bucket);
+    let places = buckets::places(&settings, |name| name == used);
+    let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
     match &arguments.into {
         None => serving::run(&arguments, &settings, &connected, &stop).await,
         Some(into) => moving::run(&arguments, into, &settings, &connected, &stop).await,

@@ -109,7 +109,8 @@ impl IntakeRole {
     /// # Errors
     /// When Redis or a port can't be had.
     pub(crate) async fn open(settings: &Settings, stop: &CancellationToken) -> Result<Option<(Self, Ports)>, Failure> {
-        let Some(connected) = connect::to_redis(&settings.redis, stop).await? else { return Ok(None) };
+        let places = buckets::places(settings, |_| true);
+        let Some(connected) = connect::to_redis(&settings.redis, &places, stop).await? else { return Ok(None) };
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
         let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()).with_registry(connected.store.clone()));
@@ -289,7 +290,7 @@ impl IntakeRole {
         self.refuse_to_open(settings)?;
         let before = self.buckets.all();
         self.defined.reload(settings, |all| {
-            let defined = all.values().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
+            let defined = all.served.values().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
             let configured = buckets::configured(settings, |_| true, &self.connected, &self.buckets);
             self.buckets.replace(configured.into_iter().chain(defined));
             self.served.define(all);

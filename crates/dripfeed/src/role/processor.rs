@@ -41,7 +41,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     }
     let calls = calls_at_once(settings, &settings.processor.buckets);
     open_files::raise_for("the concurrency of all buckets together", calls);
-    let Some(connected) = connect::to_redis(&settings.redis, &stop).await? else { return Ok(()) };
+    let places = buckets::places(settings, |name| wanted.has(name.as_str()));
+    let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
     // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
@@ -143,7 +144,7 @@ impl Here {
 
     /// These are all that there are.
     fn replace(&self, settings: &Settings, all: &AllDefined) {
-        let defined = all.values().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
+        let defined = all.served.values().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
         let mut lanes: Vec<(Bucket, Upstream)> = defined.collect();
         lanes.extend(self.lanes(settings));
         self.buckets.replace(lanes.iter().map(|(bucket, _)| bucket.clone()));

@@ -49,8 +49,10 @@ impl ServedBuckets {
 
     /// Replaces the places of buckets created over the API.
     pub(crate) fn define(&self, all: &AllDefined) {
-        let places = all.values().map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
-        *self.defined.lock() = places.collect();
+        let served = all.served.values();
+        let places = served.map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
+        // Who can't serve one has it nevertheless: its jobs wait, and aren't to be drained.
+        *self.defined.lock() = places.chain(all.sealed.values().cloned()).collect();
     }
 
     /// Notes, and looks at what others have noted, until `stop`. Where there are many places it looks less often.

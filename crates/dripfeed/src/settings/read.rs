@@ -1,7 +1,7 @@
 //! Deserializes a section of the tree. After an error it continues without the wrong value, so that all errors are
 //! reported together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -13,11 +13,15 @@ use super::tree::{self, Step, Tree};
 pub(super) struct Reader<'a> {
     pub(super) tree: &'a Tree,
     errors: &'a mut ConfigErrors,
+    /// What texts from where everything is text were read as.
+    typed: TypedValues,
 }
+
+pub(super) type TypedValues = BTreeMap<Vec<Step>, Json>;
 
 impl<'a> Reader<'a> {
     pub(super) fn new(tree: &'a Tree, errors: &'a mut ConfigErrors) -> Self {
-        Self { tree, errors }
+        Self { tree, errors, typed: BTreeMap::new() }
     }
 
     pub(super) fn refuse_unknown_sections(&mut self, known: &[&str]) {
@@ -43,6 +47,10 @@ impl<'a> Reader<'a> {
     /// The value; or all that is wrong with it.
     pub(super) fn accept_or_all<T>(&mut self, path: &[Step], result: Result<T, Vec<String>>) -> Option<T> {
         result.map_err(|messages| messages.into_iter().for_each(|message| self.error(path, message))).ok()
+    }
+
+    pub(super) fn into_typed(self) -> TypedValues {
+        self.typed
     }
 
     /// How many errors there are by now.
@@ -74,7 +82,11 @@ impl<'a> Reader<'a> {
             let below: Vec<Step> = error.path().iter().filter_map(step).collect();
             let written = as_written(&removed, &below);
             let whole = place.of(self.tree, &written);
-            if self.tree.is_untyped(&whole) && typed.insert(written.clone()) && give_type(&mut json, &below) {
+            if self.tree.is_untyped(&whole)
+                && typed.insert(written.clone())
+                && let Some(value) = give_type(&mut json, &below)
+            {
+                self.typed.insert(whole, value);
                 continue;
             }
             self.error(&whole, said(error.inner()));
@@ -142,12 +154,12 @@ fn said(error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads the text at `path` as TOML. False: that gives nothing else.
-fn give_type(json: &mut Json, path: &[Step]) -> bool {
-    let Some(place) = find(json, path) else { return false };
-    let Some(typed) = place.as_str().and_then(tree::typed) else { return false };
-    *place = typed;
-    true
+/// Reads the text at `path` as TOML. None: that gives nothing else.
+fn give_type(json: &mut Json, path: &[Step]) -> Option<Json> {
+    let place = find(json, path)?;
+    let typed = place.as_str().and_then(tree::typed)?;
+    place.clone_from(&typed);
+    Some(typed)
 }
 
 /// Puts the fallback's value at `path`, or takes out what the fallback doesn't have. False: nothing can be done.

@@ -31,6 +31,10 @@ struct Section {
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
     let section: Section = reader.section("redis")?;
     let url = url(reader, &section);
+    let place = if section.url_file.as_os_str().is_empty() { "url" } else { "url_file" };
+    for fault in url.tls_file_faults() {
+        reader.error(&["redis".into(), place.into()], fault);
+    }
     if let Err(message) = check_prefix(&section.prefix) {
         reader.error(&["redis".into(), "prefix".into()], message);
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::read::TypedValues;
 use super::tree::{self, Step, Tree};
 
 /// One setting. Secrets are masked.
@@ -16,31 +17,39 @@ pub(crate) struct RenderedSetting {
 
 const MASK: &str = "***";
 
-pub(super) fn all(tree: &Tree) -> Vec<RenderedSetting> {
+/// `typed`: what texts were read as.
+pub(super) fn all(tree: &Tree, typed: &TypedValues) -> Vec<RenderedSetting> {
     let mut shown = Vec::new();
     for name in tree.sections() {
         let path = vec![Step::Key(name)];
         let json = tree.json(&path);
-        walk(tree, &path, &json, &mut shown);
+        walk(tree, typed, &path, &json, &mut shown);
     }
     shown
 }
 
-fn walk(tree: &Tree, path: &[Step], json: &Json, shown: &mut Vec<RenderedSetting>) {
+fn walk(tree: &Tree, typed: &TypedValues, path: &[Step], json: &Json, shown: &mut Vec<RenderedSetting>) {
     let below = |step| path.iter().cloned().chain([step]).collect::<Vec<_>>();
     match json {
         Json::Object(table) if !table.is_empty() => {
-            table.iter().for_each(|(key, value)| walk(tree, &below(Step::Key(key.clone())), value, shown));
+            table.iter().for_each(|(key, value)| walk(tree, typed, &below(Step::Key(key.clone())), value, shown));
         }
         Json::Array(list) if list.iter().any(Json::is_object) => {
-            list.iter().enumerate().for_each(|(index, value)| walk(tree, &below(Step::Index(index)), value, shown));
+            list.iter()
+                .enumerate()
+                .for_each(|(index, value)| walk(tree, typed, &below(Step::Index(index)), value, shown));
         }
         value => shown.push(RenderedSetting {
             key: tree::shown(path),
-            value: masked(path, value),
+            value: masked(path, number_or_boolean(typed, path).unwrap_or(value)),
             origin: tree.origin(path).unwrap_or_default(),
         }),
     }
+}
+
+/// What a text was read as, where that is no text either. A list or a table stays as it was written.
+fn number_or_boolean<'a>(typed: &'a TypedValues, path: &[Step]) -> Option<&'a Json> {
+    typed.get(path).filter(|value| value.is_number() || value.is_boolean())
 }
 
 fn masked(path: &[Step], value: &Json) -> Json {

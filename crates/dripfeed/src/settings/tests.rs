@@ -7,6 +7,7 @@ mod keys;
 mod layers;
 mod secrets;
 mod tables;
+mod typed;
 
 use std::collections::HashMap;
 use std::fs;

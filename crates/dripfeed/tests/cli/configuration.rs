@@ -149,7 +149,7 @@ fn what_is_set_before_a_command_counts_beside_what_is_set_after_it() {
     let value = |key| &settings.iter().find(|setting| setting["key"] == key).unwrap()["value"];
     assert_eq!((origin("intake.max_batch"), value("intake.max_batch")), (&first.into(), &11.into()));
     assert_eq!((origin("intake.max_waits"), value("intake.max_waits")), (&later.into(), &22.into()));
-    assert_eq!(value("intake.max_connections"), "33", "arguments win over files");
+    assert_eq!(value("intake.max_connections"), 33, "arguments win over files");
     assert_eq!((value("log.level"), value("log.format")), (&"debug".into(), &"json".into()));
     let open = ["--insecure-no-auth", "--set", "log.level=debug", "check", "--set", "intake.listen=0.0.0.0:7180"];
     assert_eq!(run(&open).code, Some(0));

@@ -12,6 +12,9 @@ use crate::refusal::unread_bucket;
 pub trait NewBuckets: Send + Sync {
     /// What was created before the call is known when it returns.
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>>;
+
+    /// Whether its credentials can't be decrypted here, so that it isn't served.
+    fn is_sealed(&self, bucket: &str) -> bool;
 }
 
 #[derive(Clone)]
@@ -34,8 +37,11 @@ impl KnownBuckets {
             return Ok(bucket);
         }
         self.new.ask().await.map_err(|error| unread_bucket(&error))?;
-        self.known
-            .get(name)
-            .ok_or_else(|| Status::not_found("unknown bucket; create it, or add it to the configuration"))
+        self.known.get(name).ok_or_else(|| match self.new.is_sealed(name) {
+            true => Status::unavailable(
+                "the credentials of the bucket can't be decrypted with define.seal_key_file of this intake",
+            ),
+            false => Status::not_found("unknown bucket; create it, or add it to the configuration"),
+        })
     }
 }

@@ -42,6 +42,10 @@ impl NewBuckets for CreatedElsewhere {
         }
         .boxed()
     }
+
+    fn is_sealed(&self, _bucket: &str) -> bool {
+        false
+    }
 }
 
 /// Removed with the test.

@@ -62,38 +62,42 @@ operations! {
     /// A stream.
     OfEvents: BadQuery, ManyStreams;
     /// Reading a bucket.
-    OfBucket: UnknownBucket, Unsupported;
+    OfBucket: UnknownBucket, SealedBucket, Unsupported;
     /// Changing a bucket, without a body.
-    OfOperation: UnknownBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfList: UnknownBucket, Unsupported, BadQuery;
-    OfJob: UnknownBucket, UnknownJob, Unsupported;
-    OfCancel: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, InFlight,
-        JobEnded;
-    OfDeletion: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfBulkDeletion: UnknownBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
+    OfOperation: UnknownBucket, SealedBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfList: UnknownBucket, SealedBucket, Unsupported, BadQuery;
+    OfJob: UnknownBucket, SealedBucket, UnknownJob, Unsupported;
+    OfCancel: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
+        InFlight, JobEnded;
+    OfDeletion: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfBulkDeletion: UnknownBucket, SealedBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfChange: UnknownBucket, SealedBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
+        Overloaded;
     OfDefinition: BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ConfiguredBucket, BucketNotEmpty,
         DefinitionChanged, ManyBuckets, UnknownBucket, Unsupported;
     OfBucketDeletion: UnknownBucket, BadMember, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
         ConfiguredBucket, BucketNotEmpty, DefinitionChanged, Unsupported;
-    OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
-        CallerLimit, DeadlineUnreachable;
-    OfEdit: UnknownBucket, UnknownJob, Unsupported, BadBody, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
+    OfReplay: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
         BucketFull, CallerLimit, DeadlineUnreachable;
-    OfReplayStart: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded,
-        ManyReplays;
-    OfReplayRead: UnknownBucket, UnknownReplay, Unsupported;
-    OfReplayCancel: UnknownBucket, UnknownReplay, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfSchedule: UnknownBucket, UnknownSchedule, Unsupported;
-    OfScheduleChange: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfScheduleDefinition: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BadJson, BadMember, BadOption,
-        BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, DefinitionChanged, ManySchedules;
-    OfScheduleRun: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
-        BucketFull, CallerLimit, DeadlineUnreachable;
-    OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,
-        Overloaded, IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit, DeadlineUnreachable;
-    OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
-        BucketFull, CallerLimit, IdempotencyKeysFull;
+    OfEdit: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BadOption, BodyTimeout, BodyTooLarge,
+        Overloaded, BucketFull, CallerLimit, DeadlineUnreachable;
+    OfReplayStart: UnknownBucket, SealedBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
+        Overloaded, ManyReplays;
+    OfReplayRead: UnknownBucket, SealedBucket, UnknownReplay, Unsupported;
+    OfReplayCancel: UnknownBucket, SealedBucket, UnknownReplay, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
+        Overloaded;
+    OfSchedule: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported;
+    OfScheduleChange: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
+        Overloaded;
+    OfScheduleDefinition: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BadJson, BadMember,
+        BadOption, BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, DefinitionChanged, ManySchedules;
+    OfScheduleRun: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
+        Overloaded, BucketFull, CallerLimit, DeadlineUnreachable;
+    OfSubmission: UnknownBucket, SealedBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout,
+        BodyTooLarge, Overloaded, IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit,
+        DeadlineUnreachable;
+    OfBatch: UnknownBucket, SealedBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge,
+        Overloaded, BucketFull, CallerLimit, IdempotencyKeysFull;
     OfService: UnknownService;
     OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;

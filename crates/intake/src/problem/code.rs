@@ -51,12 +51,13 @@ pub(crate) enum Code {
     Internal,
     Draining,
     Overloaded,
+    SealedBucket,
     StoreUnavailable,
     StoreFull,
 }
 
 impl Code {
-    pub(crate) const ALL: [Self; 47] = [
+    pub(crate) const ALL: [Self; 48] = [
         Self::BadBatch,
         Self::BadBody,
         Self::BadIdempotencyKey,
@@ -102,6 +103,7 @@ impl Code {
         Self::Internal,
         Self::Draining,
         Self::Overloaded,
+        Self::SealedBucket,
         Self::StoreUnavailable,
         Self::StoreFull,
     ];
@@ -156,6 +158,7 @@ impl Code {
             Self::Internal => (500, "internal", "Internal error"),
             Self::Draining => (503, "draining", "The intake is shutting down"),
             Self::Overloaded => (503, "overloaded", "Overloaded; retry later"),
+            Self::SealedBucket => (503, "sealed_bucket", "The credentials of the bucket can't be decrypted"),
             Self::StoreUnavailable => (503, "store_unavailable", "Redis is unavailable"),
             Self::StoreFull => (507, "store_full", "Redis is out of memory"),
         }

@@ -1,8 +1,13 @@
 //! Refusals of definitions as problems.
 
+use std::time::Duration;
+
 use super::members::{FieldError, LONGEST_NAME, LONGEST_TEXT, shortened};
 use super::{Code, FaultPlace, Problem};
 use crate::buckets::define::definitions::DefinitionError;
+
+/// Until an operator has changed a file.
+const WHILE_SEALED: Duration = Duration::from_secs(30);
 
 impl Problem {
     /// All that is wrong with a definition; `member` is the place of the first.
@@ -18,6 +23,14 @@ impl Problem {
         let mut problem = Self::new(Code::BadMember, detail).at(FaultPlace { member, ..FaultPlace::default() });
         problem.more.faults = faults;
         problem
+    }
+
+    /// A bucket whose key another intake may have.
+    pub(crate) fn sealed_bucket() -> Self {
+        let detail = "the credentials of this bucket (headers, signing_secret) can't be decrypted with \
+            define.seal_key_file of this intake; nothing was stored or changed; set the file with their key, or PUT \
+            the bucket with its credentials again";
+        Self::new(Code::SealedBucket, detail).retry_after(Some(WHILE_SEALED))
     }
 
     pub(crate) fn configured_bucket() -> Self {

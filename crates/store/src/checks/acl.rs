@@ -5,6 +5,9 @@ use redis::{Arg, Cmd, Pipeline, cmd};
 use crate::error::{ErrorKind, StoreError};
 use crate::store::Store;
 
+/// Questions of one request.
+const AT_ONCE: usize = 500;
+
 /// Which of `calls` the ACL denies our user, in the words of Redis; empty when none. `None` where that can't be asked:
 /// before Redis 7.0, and where the ACL denies the question itself.
 ///
@@ -14,20 +17,28 @@ pub async fn denied(store: &Store, calls: &[Cmd]) -> Result<Option<Vec<String>>,
     let mut who = cmd("ACL");
     who.arg("WHOAMI");
     let Some(user) = unless_refused(store.command::<String>(&who).await)? else { return Ok(None) };
+    let mut denials = Vec::new();
+    for calls in calls.chunks(AT_ONCE) {
+        let questions = questions(&user, calls);
+        let Some(answers) = unless_refused(store.pipeline::<Vec<String>>(&questions).await)? else { return Ok(None) };
+        denials.extend(answers.into_iter().filter(|answer| answer != "OK"));
+    }
+    denials.sort();
+    denials.dedup();
+    Ok(Some(denials))
+}
+
+fn questions(user: &str, calls: &[Cmd]) -> Pipeline {
     let mut questions = Pipeline::new();
     for call in calls {
-        questions.cmd("ACL").arg("DRYRUN").arg(&user);
+        questions.cmd("ACL").arg("DRYRUN").arg(user);
         for arg in call.args_iter() {
             if let Arg::Simple(word) = arg {
                 questions.arg(word);
             }
         }
     }
-    let Some(answers) = unless_refused(store.pipeline::<Vec<String>>(&questions).await)? else { return Ok(None) };
-    let mut denials: Vec<String> = answers.into_iter().filter(|answer| answer != "OK").collect();
-    denials.sort();
-    denials.dedup();
-    Ok(Some(denials))
+    questions
 }
 
 /// Which of `calls` the ACL denies our user, as far as a script can find that: not commands that scripts may not call.

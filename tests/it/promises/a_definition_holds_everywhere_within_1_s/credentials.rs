@@ -3,13 +3,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-const CANARY: &str = "Bearer canary-6f1d";
+pub(super) const CANARY: &str = "Bearer canary-6f1d";
 /// Of 32 bytes each.
-const KEYS: [&str; 2] =
+pub(super) const KEYS: [&str; 2] =
     ["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=", "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="];
 
 /// With a file of these keys.
-async fn service(upstreams: &[&Upstream], keys: &[&str]) -> (Service, String) {
+pub(super) async fn service(upstreams: &[&Upstream], keys: &[&str]) -> (Service, String) {
     let service = Service::new("").await;
     let file = service.redis.folder().join("seal.keys");
     write(&file, keys);
@@ -21,16 +21,16 @@ async fn service(upstreams: &[&Upstream], keys: &[&str]) -> (Service, String) {
     (service, file.display().to_string())
 }
 
-fn write(file: impl AsRef<std::path::Path>, keys: &[&str]) {
+pub(super) fn write(file: impl AsRef<std::path::Path>, keys: &[&str]) {
     fs::write(&file, keys.join("\n")).expect("a file");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a mode");
 }
 
-fn with_credentials(upstream: &Upstream) -> Value {
+pub(super) fn with_credentials(upstream: &Upstream) -> Value {
     json!({ "upstream": upstream.url(), "headers": { "Authorization": CANARY } })
 }
 
-fn authorization(upstream: &Upstream) -> Vec<Option<String>> {
+pub(super) fn authorization(upstream: &Upstream) -> Vec<Option<String>> {
     let of = |call: &dripfeed_tests::upstream::Call| {
         call.headers.get("authorization").map(|value| value.to_str().expect("text").to_owned())
     };
@@ -70,7 +70,7 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     service.store().command::<u64>(&set).await.expect("Redis answers");
     service.redis::<u64>("ZADD dripfeed:{@buckets}:changed 9000000000000000 c").await;
     service.redis::<u64>("HSET dripfeed:{@buckets}:state version 9000000000000000").await;
-    until("it is served no more", async || submit(&client, "c").await.status == 404).await;
+    until("it is served no more", async || submit(&client, "c").await.status == 503).await;
     service.redis::<u64>("HDEL dripfeed:{@buckets}:definitions c").await;
 
     // Another origin drops them.
@@ -89,7 +89,7 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     assert_eq!(submit(&rotated.client(), "b").await.status, 202);
     write(&file, &KEYS[1..]);
     let late = service.intake().await;
-    assert_eq!(submit(&late.client(), "b").await.status, 404, "the key is gone");
+    assert_eq!(submit(&late.client(), "b").await.status, 503, "the key is gone");
     assert!(late.log().contains("can't be decrypted"), "{}", late.log());
 }
 

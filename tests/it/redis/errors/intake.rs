@@ -518,6 +518,7 @@ async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
     for (fault, says) in [
         (ProxyFault::Error("LOADING Redis is loading the dataset in memory"), "doesn't answer"),
         (ProxyFault::Drop, "doesn't answer"),
+        (ProxyFault::Error("NOPERM this user has no permissions to run the 'del' command"), "denies access"),
         (ProxyFault::Error("READONLY You can't write against a read only replica."), "refuses writes"),
         (ProxyFault::Error("NOREPLICAS Not enough good replicas to write."), "refuses writes"),
         (ProxyFault::Error("MISCONF Errors writing to the AOF file: No space left on device"), "refuses writes"),

@@ -31,7 +31,7 @@ impl BucketPlace {
         self.keys(store).jobs()
     }
 
-    pub(super) fn keys(&self, store: &Store) -> Keys {
+    pub(crate) fn keys(&self, store: &Store) -> Keys {
         Keys::new(store.prefix(), &self.bucket, self.key.as_deref(), self.kind)
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dripfeed_bucket::Definition;
+use dripfeed_bucket::{BucketPlace, Definition};
 use dripfeed_job::BucketName;
 
 use crate::settings::ConfiguredBucket;
@@ -12,4 +12,10 @@ pub(crate) struct DefinedBucket {
     pub(crate) configured: ConfiguredBucket,
 }
 
-pub(crate) type AllDefined = BTreeMap<BucketName, Arc<DefinedBucket>>;
+/// All definitions that this process may serve.
+#[derive(Default)]
+pub(crate) struct AllDefined {
+    pub(crate) served: BTreeMap<BucketName, Arc<DefinedBucket>>,
+    /// Of those whose credentials can't be decrypted here. None of them is served, or was removed.
+    pub(crate) sealed: BTreeMap<BucketName, BucketPlace>,
+}

@@ -23,6 +23,10 @@ impl Definitions for DefinedBuckets {
         self.0.served.lock().is_configured(bucket)
     }
 
+    fn is_sealed(&self, bucket: &str) -> bool {
+        self.0.served.lock().is_sealed(bucket)
+    }
+
     fn get(&self, bucket: &str) -> Option<Arc<Definition>> {
         self.0.served.lock().get(bucket)
     }
@@ -76,6 +80,10 @@ impl Definitions for DefinedBuckets {
 impl NewBuckets for DefinedBuckets {
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>> {
         async move { if self.0.served.lock().is_on() { Self::ask(self).await } else { Ok(()) } }.boxed()
+    }
+
+    fn is_sealed(&self, bucket: &str) -> bool {
+        Definitions::is_sealed(self, bucket)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dripfeed_bucket::{Definition, DefinitionChange};
+use dripfeed_bucket::{BucketPlace, Definition, DefinitionChange};
 use dripfeed_job::BucketName;
 
 use super::defined_bucket::{AllDefined, DefinedBucket};
-use crate::settings::{DefinitionReader, Settings};
+use crate::settings::{DefinitionReader, Settings, UnreadDefinition};
 
 pub(super) struct ServedDefinitions {
     pub(super) reader: DefinitionReader,
@@ -15,13 +15,13 @@ pub(super) struct ServedDefinitions {
     configured: BTreeSet<BucketName>,
     /// All that Redis has.
     known: BTreeMap<BucketName, Arc<Definition>>,
-    served: AllDefined,
+    all: AllDefined,
 }
 
 impl ServedDefinitions {
     pub(super) fn new(settings: &Settings) -> Self {
         let configured = settings.buckets.keys().cloned().collect();
-        Self { reader: settings.definitions.clone(), configured, known: BTreeMap::new(), served: BTreeMap::new() }
+        Self { reader: settings.definitions.clone(), configured, known: BTreeMap::new(), all: AllDefined::default() }
     }
 
     pub(super) const fn is_on(&self) -> bool {
@@ -38,14 +38,22 @@ impl ServedDefinitions {
     }
 
     pub(super) const fn all(&self) -> &AllDefined {
-        &self.served
+        &self.all
+    }
+
+    /// Whether it isn't served because its credentials can't be decrypted.
+    pub(super) fn is_sealed(&self, bucket: &str) -> bool {
+        self.all.sealed.contains_key(bucket)
     }
 
     pub(super) fn reload(&mut self, settings: &Settings) {
         self.reader = settings.definitions.clone();
         self.configured = settings.buckets.keys().cloned().collect();
-        let served = self.known.values().filter_map(|definition| self.read(definition));
-        self.served = served.map(|bucket| (bucket.definition.bucket.clone(), bucket)).collect();
+        self.all = AllDefined::default();
+        for definition in self.known.values().cloned().collect::<Vec<_>>() {
+            let bucket = self.read(&definition);
+            self.all.served.extend(bucket.map(|bucket| (definition.bucket.clone(), bucket)));
+        }
     }
 
     /// Those that are served from now on, or otherwise, and those that are no more.
@@ -60,32 +68,40 @@ impl ServedDefinitions {
                 }
                 DefinitionChange::Deleted(name) => {
                     self.known.remove(&name);
+                    self.all.sealed.remove(&name);
                     (name, None)
                 }
             };
             match bucket {
                 Some(bucket) => {
-                    self.served.insert(name, Arc::clone(&bucket));
+                    self.all.served.insert(name, Arc::clone(&bucket));
                     changed.push(bucket);
                 }
-                None => gone.extend(self.served.remove(&name).map(|_| name)),
+                None => gone.extend(self.all.served.remove(&name).map(|_| name)),
             }
         }
         (changed, gone)
     }
 
-    fn read(&self, definition: &Arc<Definition>) -> Option<Arc<DefinedBucket>> {
+    /// None: it isn't served here; the log says why.
+    fn read(&mut self, definition: &Arc<Definition>) -> Option<Arc<DefinedBucket>> {
         let bucket = &definition.bucket;
+        self.all.sealed.remove(bucket);
         if !self.is_on() || self.is_configured(bucket.as_str()) {
             return None;
         }
-        let read = self.reader.read(bucket, &definition.definition, definition.sealed.as_deref());
-        let configured = read.inspect_err(|faults| {
-            let faults: Vec<String> =
-                faults.iter().map(|fault| format!("{}: {}", fault.place, fault.message)).collect();
-            tracing::error!(%bucket, "invalid bucket definition; this process doesn't serve the bucket: \
-                {}", faults.join("; "));
-        });
-        Some(Arc::new(DefinedBucket { definition: Arc::clone(definition), configured: configured.ok()? }))
+        match self.reader.read(bucket, &definition.definition, definition.sealed.as_deref()) {
+            Ok(configured) => Some(Arc::new(DefinedBucket { definition: Arc::clone(definition), configured })),
+            Err(why @ UnreadDefinition::Invalid(_)) => {
+                tracing::error!(%bucket, "invalid bucket definition; this process doesn't serve the bucket: {why}");
+                None
+            }
+            Err(why @ UnreadDefinition::Sealed { .. }) => {
+                tracing::error!(%bucket, "this process doesn't serve the bucket, and its jobs wait: {why}");
+                let place = self.reader.place(bucket, &definition.definition);
+                self.all.sealed.extend(place.map(|settings| (bucket.clone(), BucketPlace::from(&settings))));
+                None
+            }
+        }
     }
 }

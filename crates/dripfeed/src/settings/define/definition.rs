@@ -9,7 +9,7 @@ use dripfeed_store::Durability;
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value as Json, json};
 
-use super::definition_fault::{DefinitionFault, fault};
+use super::definition_fault::{DefinitionFault, UnreadDefinition, fault};
 use super::{DefineSettings, ceiling};
 use crate::settings::bucket::{self, ConfiguredBucket};
 use crate::settings::config_error::ConfigErrors;
@@ -85,19 +85,20 @@ impl DefinitionReader {
     /// Reads a definition as it is stored.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All that is wrong with it, or that its credentials can't be decrypted.
     pub(crate) fn read(
         &self,
         name: &BucketName,
         definition: &Json,
         sealed: Option<&str>,
-    ) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
-        let bucket = self.allowed(name, definition)?;
+    ) -> Result<ConfiguredBucket, UnreadDefinition> {
+        let bucket = self.allowed(name, definition).map_err(UnreadDefinition::Invalid)?;
         let Some(sealed) = sealed else { return Ok(bucket) };
-        let opened = self.define.seal_keys.as_ref().and_then(|keys| keys.open(name, &bucket.upstream.origin(), sealed));
+        let Some(keys) = &self.define.seal_keys else { return Err(UnreadDefinition::Sealed { has_key: false }) };
+        let opened = keys.open(name, &bucket.upstream.origin(), sealed);
         let opened = opened.and_then(|opened| serde_json::from_str(opened.expose_secret()).ok());
-        let unopened = "can't be decrypted: encrypted with another key, or for another bucket or upstream";
-        self.allowed(name, &with(definition, opened.ok_or_else(|| vec![fault("headers", unopened)])?))
+        let credentials = opened.ok_or(UnreadDefinition::Sealed { has_key: true })?;
+        self.allowed(name, &with(definition, credentials)).map_err(UnreadDefinition::Invalid)
     }
 
     /// Reads a definition as it was sent. One that says nothing of credentials keeps those of the one before, as long

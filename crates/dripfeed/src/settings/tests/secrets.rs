@@ -19,6 +19,46 @@ fn whom_to_trust_is_read_from_a_file() {
 }
 
 #[test]
+fn files_of_tls_to_redis_are_read_with_the_settings() {
+    let folder = Folder::new();
+    let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (mine, other) = (made(), made());
+    folder.file("cert.pem", mine.cert.pem());
+    folder.file("key.pem", mine.signing_key.serialize_pem());
+    folder.file("other.pem", other.signing_key.serialize_pem());
+    folder.file("none.pem", "-----BEGIN NOTHING-----\n");
+    folder.file("broken.pem", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n");
+    let url = |parameters: &str| {
+        let dir = folder.0.path().display();
+        format!("rediss://:canary@127.0.0.1:6379?{}", parameters.replace('=', &format!("={dir}/")))
+    };
+    let with = |parameters: &str| {
+        let arguments = vec![format!("redis.url={}", url(parameters))];
+        Layers { arguments, ..layers([]) }
+    };
+    load(&with("ca=cert.pem&cert=cert.pem&key=key.pem"));
+    for (parameters, says) in [
+        ("ca=missing.pem", "redis.url: ?ca=: can't read missing.pem: No such file"),
+        ("ca=none.pem", "redis.url: ?ca=: none.pem contains no certificate in PEM format"),
+        ("ca=key.pem", "redis.url: ?ca=: key.pem contains no certificate in PEM format"),
+        ("ca=broken.pem", "redis.url: ?ca=: broken.pem contains a certificate that can't be used"),
+        ("cert=missing.pem&key=key.pem", "redis.url: ?cert=: can't read missing.pem: No such file"),
+        ("cert=cert.pem&key=missing.pem", "redis.url: &key=: can't read missing.pem: No such file"),
+        ("cert=cert.pem&key=none.pem", "redis.url: &key=: none.pem contains no private key in PEM format"),
+        ("cert=cert.pem&key=other.pem", "redis.url: &key=: other.pem doesn't match the certificate in cert.pem"),
+    ] {
+        let reported = folder.reported(&with(parameters));
+        assert!(reported.contains(says) && !reported.contains("canary"), "{parameters}: {reported}");
+    }
+    let both = folder.reported(&with("ca=missing.pem&cert=cert.pem&key=other.pem"));
+    assert!(both.contains("?ca=") && both.contains("&key="), "{both}");
+    let file = folder.secret("redis.url", &url("ca=missing.pem"), 0o600);
+    let arguments = vec![format!("redis.url_file={}", file.display())];
+    let reported = folder.reported(&Layers { arguments, ..layers([]) });
+    assert!(reported.contains("redis.url_file: ?ca=: can't read missing.pem"), "{reported}");
+}
+
+#[test]
 fn secrets_come_from_files_that_others_cannot_read() {
     let folder = Folder::new();
     let url = folder.secret("redis.url", "redis://:hunter2@127.0.0.1:6379\n", 0o600);

@@ -15,6 +15,9 @@ pub trait Definitions: Send + Sync {
     /// Whether a bucket of this name is configured, which no definition changes.
     fn is_configured(&self, bucket: &str) -> bool;
 
+    /// Whether its credentials can't be decrypted here, so that it isn't served.
+    fn is_sealed(&self, bucket: &str) -> bool;
+
     /// As far as it is known here.
     fn get(&self, bucket: &str) -> Option<Arc<Definition>>;
 

@@ -17,7 +17,8 @@ impl Intake {
         }
         let Some(definitions) = self.followed_definitions() else { return Err(Problem::unknown_bucket()) };
         definitions.ask().await?;
-        self.buckets().get(name).ok_or_else(Problem::unknown_bucket)
+        let unknown = || if definitions.is_sealed(name) { Problem::sealed_bucket() } else { Problem::unknown_bucket() };
+        self.buckets().get(name).ok_or_else(unknown)
     }
 
     /// For a deletion, which also ends what isn't served here.

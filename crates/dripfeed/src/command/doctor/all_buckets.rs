@@ -1,0 +1,41 @@
+//! The buckets to check.
+
+use dripfeed_bucket::{Bucket, BucketPlace, KnownDefinitions};
+use dripfeed_job::BucketName;
+use dripfeed_store::Store;
+
+use crate::exit::Failure;
+use crate::settings::{Settings, UnreadDefinition};
+
+pub(super) struct AllBuckets {
+    pub(super) buckets: Vec<Bucket>,
+    /// Created over the API, but this configuration doesn't allow their definitions; and why.
+    pub(super) unread: Vec<(BucketName, String)>,
+    /// The places of those whose credentials can't be decrypted: their jobs wait for the key.
+    pub(super) sealed: Vec<BucketPlace>,
+}
+
+/// The configured ones, and those created over the API: also where this configuration allows none.
+pub(super) async fn all_buckets(store: &Store, settings: &Settings) -> Result<AllBuckets, Failure> {
+    let durability = settings.redis.durability;
+    let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));
+    let (mut buckets, mut unread, mut sealed): (Vec<Bucket>, _, _) = (configured.collect(), Vec::new(), Vec::new());
+    let mut known = KnownDefinitions::default();
+    known.follow(store).await?;
+    for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
+        match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
+            Ok(bucket) => {
+                let settings = bucket.settings(durability);
+                buckets.push(Bucket::defined(store.clone(), settings, definition.incarnation));
+            }
+            Err(why) => {
+                if matches!(why, UnreadDefinition::Sealed { .. }) {
+                    let place = settings.definitions.place(&definition.bucket, &definition.definition);
+                    sealed.extend(place.map(|settings| BucketPlace::from(&settings)));
+                }
+                unread.push((definition.bucket.clone(), why.to_string()));
+            }
+        }
+    }
+    Ok(AllBuckets { buckets, unread, sealed })
+}

@@ -1,0 +1,55 @@
+//! What the ACL of Redis denies our user, and the rules that grant it.
+
+use std::collections::BTreeSet;
+
+pub(crate) const RULES: &str = "config/deploy/redis-acl.conf";
+pub(crate) const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and `+acl|whoami \
+    +acl|dryrun` for the Redis user";
+
+/// `denials` are the words of Redis; `prefix`: that of our keys and channels.
+pub(crate) fn report(denials: &[String], prefix: &str) -> String {
+    let rules: BTreeSet<String> = denials.iter().filter_map(|denial| rule(denial, prefix)).collect();
+    let rules = rules.into_iter().collect::<Vec<_>>().join(" ");
+    let what = denials.join("; ");
+    match rules.is_empty() {
+        true => format!("the Redis ACL denies {what}: grant the Redis user the rules of {RULES}"),
+        false => format!("the Redis ACL denies {what}: add `{rules}` to the Redis user; {RULES} has all rules"),
+    }
+}
+
+/// The rule that grants what was denied. Redis names it in quotes, and says that it is a command, a key or a channel.
+fn rule(denial: &str, prefix: &str) -> Option<String> {
+    let (before, rest) = denial.split_once('\'')?;
+    let (name, after) = rest.split_once('\'')?;
+    let is = |what: &str| after.contains(what) || before.contains(what);
+    // One pattern for all of ours.
+    let pattern = if name.starts_with(&format!("{prefix}:")) { format!("{prefix}:*") } else { name.to_owned() };
+    if is("command") {
+        Some(format!("+{name}"))
+    } else if is("channel") {
+        Some(format!("&{pattern}"))
+    } else {
+        is("key").then(|| format!("~{pattern}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_denial_has_the_rule_that_grants_it() {
+        for (denial, rule) in [
+            ("This user has no permissions to run the 'xgroup|setid' command", "`+xgroup|setid`"),
+            ("User dripfeed has no permissions to run the 'zcount' command", "`+zcount`"),
+            ("the command 'xclaim'", "`+xclaim`"),
+            ("This user has no permissions to access the 'd:{b}:jobs' key", "`~d:*`"),
+            ("This user has no permissions to access the 'elsewhere' key", "`~elsewhere`"),
+            ("This user has no permissions to access the 'd:{b}:notices' channel", "`&d:*`"),
+            ("whatever else", "the rules of config/deploy/redis-acl.conf"),
+        ] {
+            let told = report(&[denial.to_owned()], "d");
+            assert!(told.contains(denial) && told.contains(rule), "{told}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A role checks at its start what its user of Redis may do.
+
+use super::*;
+
+/// Settings of a stream and a list, and one more stream with another key than ours.
+fn configure(guarded: &Guarded, more: &str) -> std::path::PathBuf {
+    let settings = guarded.redis.folder().join("dripfeed.toml");
+    let of = |name, kind| format!("[buckets.{name}]\nkind = \"{kind}\"\nupstream = \"http://127.0.0.1:1/\"\n");
+    let common = format!(
+        "redis.url = \"{}\"\nintake.listen = \"127.0.0.1:0\"\nprocessor.listen = \"127.0.0.1:0\"\n",
+        guarded.url()
+    );
+    fs::write(&settings, common + &of("stream", "stream") + &of("list", "list") + more).expect("a file");
+    settings
+}
+
+/// Runs a role that is to refuse its start: its exit code, and what it says.
+async fn refused(settings: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut process = Process::spawn(arguments[0], {
+        let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+        command.args(arguments);
+        command
+    });
+    let code = process.ended().await.code();
+    (code, process.log())
+}
+
+#[tokio::test]
+async fn a_role_refuses_to_start_under_the_acl_of_an_earlier_version() {
+    let guarded = Guarded::start().await;
+    let settings = configure(&guarded, "");
+    // The first rejected call of these would be that of a job's way, not of the start.
+    guarded.set_user(["-zcount", "-xgroup|setid", "-lset", "resetchannels"]).await;
+    for role in [&["intake"][..], &["processor"], &["drain", "stream"]] {
+        let (code, log) = refused(&settings, role).await;
+        assert_eq!(code, Some(77), "{role:?}: {log}");
+        for part in ["'zcount'", "+xgroup|setid", "+zcount", "&dripfeed:*", "redis-acl.conf"] {
+            assert!(log.contains(part), "{role:?}: {part}: {log}");
+        }
+        // That bucket alone is drained.
+        assert_eq!(log.contains("+lset"), role[0] != "drain", "{role:?}: {log}");
+        assert!(!log.contains("listening on"), "{role:?}: {log}");
+    }
+    guarded.set_user(["+zcount", "+xgroup|setid", "+lset", "&dripfeed:*"]).await;
+    let start = |role| {
+        let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+        command.arg(role);
+        Process::start(role, command)
+    };
+    let (intake, processor) = (start("intake").await, start("processor").await);
+    for process in [intake, processor] {
+        assert!(!process.log().contains("ACL"), "{}", process.log());
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_the_user_may_not_use_is_found_whichever_bucket_has_it() {
+    let guarded = Guarded::start().await;
+    let other = "[buckets.other]\nkey = \"elsewhere\"\nupstream = \"http://127.0.0.1:1/\"\n";
+    let settings = configure(&guarded, other);
+    let (code, log) = refused(&settings, &["intake"]).await;
+    assert_eq!(code, Some(77), "{log}");
+    assert!(log.contains("~elsewhere") && !log.contains("+"), "{log}");
+    // A processor of the other buckets has no use for it.
+    let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+    command.args(["--set", "processor.buckets=[\"stream\", \"list\"]", "processor"]);
+    Process::start("processor", command).await;
+}
+
+#[tokio::test]
+async fn where_the_acl_cannot_be_asked_a_role_starts() {
+    let guarded = Guarded::start().await;
+    let settings = configure(&guarded, "");
+    for question in ["acl|whoami", "acl|dryrun"] {
+        guarded.set_user([format!("-{question}").as_str()]).await;
+        for role in ["intake", "processor"] {
+            let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+            command.arg(role);
+            let process = Process::start(role, command).await;
+            assert!(process.log().contains("the Redis ACL could not be checked"), "{}", process.log());
+        }
+        guarded.set_user([format!("+{question}").as_str()]).await;
+    }
+}
