@@ -21,6 +21,11 @@ pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     }
 }
 
+/// Whether a role works without it: where no message wakes a process, it asks periodically.
+pub(crate) fn is_dispensable(denial: &str) -> bool {
+    denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))
+}
+
 /// The rule that grants what was denied. Redis names it in quotes, and says that it is a command, a key or a channel.
 fn rule(denial: &str, prefix: &str) -> Option<String> {
     let (before, rest) = denial.split_once('\'')?;
