@@ -8,13 +8,22 @@ pub(crate) const UNASKED: &str = "the Redis ACL could not be checked: this needs
 
 /// `denials` are the words of Redis; `prefix`: that of our keys and channels.
 pub(crate) fn report(denials: &[String], prefix: &str) -> String {
-    let rules: BTreeSet<String> = denials.iter().filter_map(|denial| rule(denial, prefix)).collect();
+    let mut rules: BTreeSet<String> = denials.iter().filter_map(|denial| rule(denial, prefix)).collect();
+    // Redis names the channel of a call only once its command is granted.
+    if ["+publish", "+subscribe"].iter().any(|of_channels| rules.contains(*of_channels)) {
+        rules.insert(format!("&{prefix}:*"));
+    }
     let rules = rules.into_iter().collect::<Vec<_>>().join(" ");
     let what = denials.join("; ");
     match rules.is_empty() {
         true => format!("the Redis ACL denies {what}: grant the Redis user the rules of {RULES}"),
         false => format!("the Redis ACL denies {what}: add `{rules}` to the Redis user; {RULES} has all rules"),
     }
+}
+
+/// Whether a role works without it: where no message wakes a process, it asks periodically.
+pub(crate) fn is_dispensable(denial: &str) -> bool {
+    denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))
 }
 
 /// The rule that grants what was denied. Redis names it in quotes, and says that it is a command, a key or a channel.
@@ -46,6 +55,7 @@ mod tests {
             ("This user has no permissions to access the 'd:{b}:jobs' key", "`~d:*`"),
             ("This user has no permissions to access the 'elsewhere' key", "`~elsewhere`"),
             ("This user has no permissions to access the 'd:{b}:notices' channel", "`&d:*`"),
+            ("This user has no permissions to run the 'publish' command", "`&d:* +publish`"),
             ("whatever else", "the rules of config/deploy/redis-acl.conf"),
         ] {
             let told = report(&[denial.to_owned()], "d");

@@ -16,13 +16,9 @@ fn configure(guarded: &Guarded, more: &str) -> std::path::PathBuf {
 
 /// Runs a role that is to refuse its start: its exit code, and what it says.
 async fn refused(settings: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut process = Process::spawn(arguments[0], {
-        let mut command = command(["-c".as_ref(), settings.as_os_str()]);
-        command.args(arguments);
-        command
-    });
-    let code = process.ended().await.code();
-    (code, process.log())
+    let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+    let ended = command.args(arguments).output().await.expect("the executable");
+    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }
 
 #[tokio::test]
@@ -65,6 +61,22 @@ async fn a_key_that_the_user_may_not_use_is_found_whichever_bucket_has_it() {
     let mut command = command(["-c".as_ref(), settings.as_os_str()]);
     command.args(["--set", "processor.buckets=[\"stream\", \"list\"]", "processor"]);
     Process::start("processor", command).await;
+}
+
+#[tokio::test]
+async fn without_channels_a_role_starts_and_says_what_is_missing() {
+    let guarded = Guarded::start().await;
+    let settings = configure(&guarded, "");
+    for missing in [&["resetchannels"][..], &["-publish", "-subscribe"]] {
+        guarded.set_user(missing.iter().copied()).await;
+        for role in ["intake", "processor"] {
+            let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+            command.arg(role);
+            let process = Process::start(role, command).await;
+            let log = process.log();
+            assert!(log.contains("a second later") && log.contains("&dripfeed:*"), "{missing:?}: {log}");
+        }
+    }
 }
 
 #[tokio::test]
