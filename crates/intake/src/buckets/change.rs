@@ -1,14 +1,18 @@
 //! `PATCH …`: overrides settings at run time, at once for all replicas and for jobs already queued.
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, BucketLimits, BucketSettings, FairFault, Leak, Overrides};
+use dripfeed_bucket::{Bucket, BucketError, BucketLimits, BucketSettings, Census, FairFault, Leak, Overrides};
+use http::HeaderMap;
 
 use crate::buckets::audit;
 use crate::buckets::patch::Patch;
 use crate::buckets::state::BucketState;
 use crate::buckets::value_change;
+use crate::buckets::version;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -17,33 +21,79 @@ use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::{Preconditions, e_tag};
 
-/// Changes settings at run time. `null` restores the configured value.
+/// How often a conditional change is tried again that meets another one.
+const TRIES: usize = 10;
+
+/// Changes settings at run time. `null` restores the configured value. With `If-Match`, nothing is changed (412) if
+/// somebody has changed, paused or resumed the bucket since.
 #[utoipa::path(
-    patch, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket), request_body = Patch,
-    operation_id = "change_bucket",
-    responses((status = 200, description = "The changed bucket", body = BucketState), responses::OfChange)
+    patch, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket, parameters::IfMatch),
+    request_body = Patch, operation_id = "change_bucket",
+    responses(
+        (status = 200, description = "The changed bucket", body = BucketState,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        responses::OfChange
+    )
 )]
 pub(crate) async fn change(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ClientIp(address): ClientIp,
+    headers: HeaderMap,
     body: Body,
-) -> Result<axum::Json<BucketState>, Problem> {
+) -> Result<Response, Problem> {
+    let preconditions = Preconditions::of(&headers)?;
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
-    let before = bucket.census().await?;
+    let before = apply(&intake, &bucket, &overrides, &preconditions).await?;
+    audit::record_changes(&bucket, &caller, "change", value_change::all(&bucket, &before, &overrides)).await;
+    let state = BucketState::of(&bucket).await?;
+    Ok(([e_tag(version::current(&intake, &bucket, &state.version))], Json(state)).into_response())
+}
+
+/// Returns the state before.
+async fn apply(
+    intake: &Intake,
+    bucket: &Bucket,
+    overrides: &Overrides,
+    preconditions: &Preconditions,
+) -> Result<Census, Problem> {
+    if preconditions.is_empty() {
+        let before = bucket.census().await?;
+        check_fits(bucket, &before, overrides)?;
+        bucket.apply_overrides(overrides).await?;
+        return Ok(before);
+    }
+    for _ in 0..TRIES {
+        // Definitions are in another slot, so they can't be compared where the change is written. Nor does one undo the
+        // other.
+        if let Some(definitions) = intake.definitions().filter(|_| bucket.incarnation().is_some()) {
+            definitions.follow().await?;
+        }
+        let before = bucket.census().await?;
+        preconditions.check("bucket", Some(version::current(intake, bucket, &before.version)))?;
+        check_fits(bucket, &before, overrides)?;
+        if bucket.apply_overrides_to(&before.version, overrides).await? {
+            return Ok(before);
+        }
+    }
+    Err(BucketError::Changing.into())
+}
+
+/// With those that were changed before.
+fn check_fits(bucket: &Bucket, before: &Census, overrides: &Overrides) -> Result<(), Problem> {
+    let all = || before.overrides.clone().and(overrides.clone());
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
-        check_burst_fits(&bucket, &before.overrides.clone().and(overrides.clone()))?;
+        check_burst_fits(bucket, &all())?;
     }
     if overrides.iter().any(|(setting, _)| setting.place().0 == "fair") {
-        check_fair(&bucket, &before.overrides.clone().and(overrides.clone()))?;
+        check_fair(bucket, &all())?;
     }
-    bucket.apply_overrides(&overrides).await?;
-    audit::record_changes(&bucket, &caller, "change", value_change::all(&bucket, &before, &overrides)).await;
-    BucketState::of(&bucket).await.map(axum::Json)
+    Ok(())
 }
 
 /// Settings of fair queuing must fit each other, whichever of them is changed.

@@ -71,11 +71,12 @@ operations! {
         JobEnded;
     OfDeletion: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfBulkDeletion: UnknownBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
+    OfChange: UnknownBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded,
+        PreconditionFailed;
     OfDefinition: BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ConfiguredBucket, BucketNotEmpty,
-        DefinitionChanged, ManyBuckets, UnknownBucket, Unsupported;
+        PreconditionFailed, ManyBuckets, UnknownBucket, Unsupported;
     OfBucketDeletion: UnknownBucket, BadMember, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
-        ConfiguredBucket, BucketNotEmpty, DefinitionChanged, Unsupported;
+        ConfiguredBucket, BucketNotEmpty, PreconditionFailed, Unsupported;
     OfReplay: UnknownBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded, BucketFull,
         CallerLimit, DeadlineUnreachable;
     OfEdit: UnknownBucket, UnknownJob, Unsupported, BadBody, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
@@ -86,8 +87,10 @@ operations! {
     OfReplayCancel: UnknownBucket, UnknownReplay, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfSchedule: UnknownBucket, UnknownSchedule, Unsupported;
     OfScheduleChange: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
+    OfScheduleDeletion: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
+        PreconditionFailed;
     OfScheduleDefinition: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BadJson, BadMember, BadOption,
-        BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, DefinitionChanged, ManySchedules;
+        BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed, ManySchedules;
     OfScheduleRun: UnknownBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
         BucketFull, CallerLimit, DeadlineUnreachable;
     OfSubmission: UnknownBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout, BodyTooLarge,
@@ -95,13 +98,14 @@ operations! {
     OfBatch: UnknownBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge, Overloaded,
         BucketFull, CallerLimit, IdempotencyKeysFull;
     OfService: UnknownService;
-    OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;
+    OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed;
+    OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices,
+        PreconditionFailed;
     OfKeys: BadQuery;
     OfKey: UnknownKey, BadMember;
-    OfKeyDeletion: UnknownKey, ConfiguredKey, DefinitionChanged, BadMember, BadBody, BodyTimeout, BodyTooLarge,
+    OfKeyDeletion: UnknownKey, ConfiguredKey, PreconditionFailed, BadMember, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded;
-    OfNewKey: ConfiguredKey, DefinitionChanged, ManyKeys, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
+    OfNewKey: ConfiguredKey, PreconditionFailed, ManyKeys, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
         Overloaded;
     OfCheck: UnknownService, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
 }
