@@ -1,6 +1,7 @@
 //! `/buckets/{b}`: one bucket, its numbers, its rate, and actions.
 
 pub(crate) mod change;
+mod current;
 pub(crate) mod history;
 mod settings;
 mod trail;

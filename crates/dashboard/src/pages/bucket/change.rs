@@ -5,15 +5,16 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use http::{Method, StatusCode};
+use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
+use super::current;
 use super::settings::{self, value};
 use super::wanted::{Change, Wanted, changes};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
-use crate::model::setting::{Setting, shown};
+use crate::model::setting::shown;
 use crate::parts::layout::{self, Page};
 use crate::parts::{action, listing};
 use crate::web::answer;
@@ -21,6 +22,9 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
+
+/// How often a change is tried again that meets another one.
+const TRIES: usize = 10;
 
 /// By a link.
 pub(crate) async fn linked(
@@ -49,7 +53,7 @@ async fn previewed(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wan
 
 async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<Markup, Failure> {
     let bucket = page.bucket(visitor, name).await?;
-    let settings = settings::read(page, visitor, name).await?;
+    let settings = current::read(page, visitor, name).await?;
     let mut changes = changes(&settings, wanted)?;
     changes.retain(|change| change.to != change.setting.value);
     let path = format!("/buckets/{name}/change");
@@ -81,8 +85,8 @@ fn conflict(changes: &[Change<'_>]) -> Markup {
     html! {
         @if !names.is_empty() {
             p.note data-mood="bad" role="alert" {
-                "Changed meanwhile: " (names.join(", ")) ". Nothing of yours is applied yet; Apply replaces what is "
-                "there now."
+                "Changed meanwhile by somebody else: " (names.join(", ")) ". Nothing of yours is applied yet; Apply "
+                "replaces what is there now."
             }
         }
     }
@@ -139,18 +143,23 @@ pub(crate) async fn apply(State(page): State<Dashboard>, Path(name): Path<String
 
 /// False: somebody else's change came first, and nothing was changed.
 async fn applied(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<bool, Failure> {
-    let settings: Vec<Setting> = settings::read(page, visitor, name).await?;
-    let changes = changes(&settings, wanted)?;
-    if changes.iter().any(|change| change.stale.is_some()) {
-        return Ok(false);
-    }
-    let mut patch = Map::new();
-    for Change { setting, to, typed, .. } in changes {
-        put(&mut patch, &setting.name, if typed.is_some() { to } else { Value::Null });
-    }
     let path = format!("/v1/buckets/{}", escaped(name));
-    page.api().call(visitor, Method::PATCH, &path, Some(&Value::Object(patch))).await?;
-    Ok(true)
+    // Again where the bucket was changed in between: maybe by nothing that the form has.
+    for _ in 0..TRIES {
+        let (settings, version) = current::read_version(page, visitor, name).await?;
+        let changes = changes(&settings, wanted)?;
+        if changes.iter().any(|change| change.stale.is_some()) {
+            return Ok(false);
+        }
+        let mut patch = Map::new();
+        for Change { setting, to, typed, .. } in changes {
+            put(&mut patch, &setting.name, if typed.is_some() { to } else { Value::Null });
+        }
+        if page.api().change(visitor, &path, version, &Value::Object(patch)).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `leak.rate` is a member of `leak`.
