@@ -34,7 +34,7 @@ const TRIES: usize = 10;
     responses(
         (status = 200, description = "The changed bucket", body = BucketState,
             headers(("ETag" = String, description = "Its version, for `If-Match`"))),
-        responses::OfChange
+        responses::OfSettings
     )
 )]
 pub(crate) async fn change(
