@@ -44,6 +44,7 @@ for _, index in ipairs(gone) do redis.call('LSET', JOBS, index, MARK) end
 if #gone > 0 then at = at - redis.call('LREM', JOBS, #gone, MARK) end
 record_exits(keys)
 if not at_end then return { #gone, '1', whole(at), earliest and whole(earliest) or '' } end
+redis.call('HSETNX', keys.tally, 'deadline_known', '1')
 if at > 0 then
   redis.call('HSET', keys.tally, 'deadline', whole(math.min(earliest or math.huge, now_ms + LATER)))
 else
