@@ -6,6 +6,8 @@ mod doctor;
 mod edited_replay;
 mod export;
 mod installation;
+/// Changes by `If-Match`.
+mod preconditions;
 /// Real payloads, pushed through a small bucket.
 mod push;
 mod replays;

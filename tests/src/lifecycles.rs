@@ -47,7 +47,7 @@ async fn schedule(bucket: &Bucket, store: &Store) {
     assert_eq!(bucket.pass_ticks(&[(&found.due[0], step)]).await.unwrap(), [true]);
     let listed = bucket.schedules(None, 10).await.unwrap().items;
     assert!(bucket.switch_schedule(&listed[0], true, None).await.unwrap());
-    assert!(bucket.end_schedule(&id).await.unwrap());
+    assert_eq!(bucket.end_schedule(&id, None).await.unwrap(), Ended::Done);
     assert_eq!(bucket.end_all_schedules().await.unwrap(), 0);
 }
 

@@ -84,6 +84,7 @@ pub use processor_scripts::know_scripts_of_processors;
 pub use schedule::changes::ScheduleChanges;
 pub use schedule::define_schedule::{Defined, NewSchedule, NextTick};
 pub use schedule::due_schedules::DueSchedules;
+pub use schedule::end_schedules::Ended;
 pub use schedule::known_schedule::{KnownSchedule, ScheduleState};
 pub use schedule::submit_ticks::{TickEnd, TickJob};
 pub use script::acl::denied_at;

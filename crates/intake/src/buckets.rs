@@ -15,3 +15,4 @@ pub(crate) mod scale;
 pub(crate) mod settings;
 pub(crate) mod state;
 mod value_change;
+mod version;

@@ -12,6 +12,7 @@ mod keys;
 mod known_services;
 mod name;
 mod put;
+mod replaced;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -70,6 +71,15 @@ impl Services {
     /// When nothing could be read from Redis yet.
     pub fn rules(&self, name: &ServiceName) -> Result<Option<Arc<Rules>>, RegistryError> {
         Ok(self.0.known_services.find(name)?.map(|service| service.rules))
+    }
+
+    /// As [`Services::rules`], after asking Redis, if it answers.
+    ///
+    /// # Errors
+    /// When nothing could be read from Redis yet.
+    pub async fn current_rules(&self, name: &ServiceName) -> Result<Option<Arc<Rules>>, RegistryError> {
+        self.0.beat().await;
+        self.rules(name)
     }
 
     /// Decides on a request to a service, as [`crate::Limiter::decide`]. None: it isn't registered.

@@ -177,3 +177,40 @@ async fn a_look_through_many_jobs_takes_several_rounds() {
         is_sound(&bucket).await;
     }
 }
+
+/// As an earlier version left it: jobs with deadlines, and a tally that says nothing of them.
+async fn forget_deadlines(redis: &TestRedis) {
+    assert_eq!(redis.ask::<u64>("HDEL dripfeed:{b}:tally deadline deadline_known").await, 2);
+}
+
+#[tokio::test]
+async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time() {
+    const JOBS: usize = 6000;
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = bucket_of(&redis, kind).await;
+        pause(&bucket).await;
+        let mut jobs = vec![job("no deadline"); JOBS - 2];
+        jobs.extend([expiring_in(SOON), expiring_in(SOON)]);
+        for batch in jobs.chunks(1000) {
+            bucket.admit_many(batch.to_vec()).await.into_iter().map(admitted).for_each(drop);
+        }
+        forget_deadlines(&redis).await;
+        passes(&redis).await;
+        let before = redis.calls("evalsha").await;
+        let mut ended = expired(&bucket).await;
+        let calls = redis.calls("evalsha").await - before;
+        assert!(calls <= 30, "{kind:?}: {calls} scripts");
+        for _ in 0..3 {
+            ended += expired(&bucket).await;
+        }
+        assert_eq!(ended, 2, "{kind:?}");
+        // It is looked for again once an upgrade is over, as the next deadline says, and until then no more.
+        let next: u64 = redis.ask("HGET dripfeed:{b}:tally deadline").await;
+        let now: u64 = redis.ask::<(u64, u64)>("TIME").await.0 * 1000;
+        assert!((now..=now + 3_601_000).contains(&next), "{kind:?}: {next} at {now}");
+        let before = redis.calls("evalsha").await;
+        assert_eq!((expired(&bucket).await, redis.calls("evalsha").await - before), (0, 1), "{kind:?}");
+        is_sound(&bucket).await;
+    }
+}

@@ -374,6 +374,8 @@ if places then places.close() end
 if accepted > 0 then
   redis.call('HSET', TALLY, 'accepted', whole((counted[5] or 0) + accepted), 'bytes', whole(bytes))
   if earliest ~= deadline_known then redis.call('HSET', TALLY, 'deadline', whole(earliest)) end
+  -- There is no job of an earlier version, which noted no deadlines (retention.lua).
+  if not counted[5] and level == accepted then redis.call('HSET', TALLY, 'deadline_known', '1') end
   rates.count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
   -- While some wait, those who take jobs know of them.

@@ -53,6 +53,8 @@ if cursor ~= '' then
     if is_gone(page[2][i]) then end_key(keys, page[2][i]) end
   end
 end
-local noted = redis.call('HMGET', keys.tally, 'dead_dropped', 'deadline')
+local noted = redis.call('HMGET', keys.tally, 'dead_dropped', 'deadline', 'deadline_known')
 local is_overdue = noted[2] and tonumber(noted[2]) <= now_ms
+-- Earlier versions didn't note deadlines: all jobs are looked at once.
+if not noted[3] and redis.call('EXISTS', JOBS) == 1 then is_overdue = true end
 return { gone, tonumber(noted[1] or 0), is_overdue and '1' or '0', cursor, unpack(names) }

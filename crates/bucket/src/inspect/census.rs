@@ -62,6 +62,8 @@ pub struct Census {
     pub settings: Arc<BucketSettings>,
     /// Settings changed at run time that differ from the configuration.
     pub overrides: Overrides,
+    /// Another one after each change at run time, pause and resume. Empty: there was none yet.
+    pub version: String,
     /// Since the bucket was created.
     pub accepted: u64,
     pub refused: Vec<(RefusalReason, u64)>,
@@ -225,6 +227,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         replicas,
         settings: Arc::clone(settings),
         overrides: effective.overrides.clone(),
+        version: effective.version.clone(),
         accepted: total("accepted"),
         refused: RefusalReason::ALL.map(|reason| (reason, total(&format!("refused:{}", reason.word())))).to_vec(),
         ended: Ending::ALL.map(|ending| (ending, total(ending.as_str()))).to_vec(),

@@ -2,12 +2,14 @@
 --
 -- needs: at_maxmemory, is_deleted, counts
 -- KEYS  1 jobs  2 control (hash)  3 meter (hash)
--- ARGV  1 the version of what is then in force  2 incarnation ('': it isn't created over the API), then per setting:
---       its name, and its value or '' to go back to the configured one; `paused`: '1' or ''
--- Result  'changed' | 'gone': the bucket was deleted, or created again
-local CONTROL, METER, VERSION, incarnation = KEYS[2], KEYS[3], ARGV[1], ARGV[2]
+-- ARGV  1 the version of what is then in force  2 incarnation ('': it isn't created over the API)
+--       3 the version that is changed ('*': any), then per setting: its name, and its value or '' to go back to the
+--       configured one; `paused`: '1' or ''
+-- Result  'changed' | 'other version': nothing is changed | 'gone': the bucket was deleted, or created again
+local CONTROL, METER, VERSION, incarnation, known = KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 if is_deleted(CONTROL, incarnation) then return 'gone' end
-for i = 3, #ARGV, 2 do
+if known ~= '*' and (redis.call('HGET', CONTROL, 'version') or '') ~= known then return 'other version' end
+for i = 4, #ARGV, 2 do
   if ARGV[i] == 'paused' and ARGV[i + 1] == '' then rates.restart(METER, 'leak') end
   if ARGV[i + 1] == '' then
     redis.call('HDEL', CONTROL, ARGV[i])
@@ -16,5 +18,5 @@ for i = 3, #ARGV, 2 do
   end
 end
 rates.flush(METER)
-if #ARGV > 2 then redis.call('HSET', CONTROL, 'version', VERSION) end
+if #ARGV > 3 then redis.call('HSET', CONTROL, 'version', VERSION) end
 return 'changed'

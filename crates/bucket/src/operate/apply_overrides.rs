@@ -11,6 +11,9 @@ use crate::settings::overrides::Overrides;
 
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
+/// The change is unconditional.
+const ANY_VERSION: &str = "*";
+
 impl Bucket {
     /// Whether a bucket of this kind can have such settings.
     ///
@@ -29,8 +32,17 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket; when the bucket was
     /// deleted or created again over the API.
     pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
+        self.apply_overrides_to(ANY_VERSION, overrides).await.map(drop)
+    }
+
+    /// As [`Bucket::apply_overrides`], if this is the version of the run-time changes ([`crate::Census::version`]).
+    /// False: it is another one, and nothing was changed.
+    ///
+    /// # Errors
+    /// As [`Bucket::apply_overrides`].
+    pub async fn apply_overrides_to(&self, version: &str, overrides: &Overrides) -> Result<bool, BucketError> {
         self.check_overrides(overrides)?;
-        self.redis_bucket.write_control(overrides.fields()).await
+        self.redis_bucket.write_control(version, overrides.fields()).await
     }
 
     /// Pauses the bucket: it makes no calls until `resume`, and accepts jobs until it is full.
@@ -38,7 +50,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn pause(&self) -> Result<(), BucketError> {
-        self.redis_bucket.write_control([("paused", Some("1".to_owned()))]).await
+        self.redis_bucket.write_control(ANY_VERSION, [("paused", Some("1".to_owned()))]).await.map(drop)
     }
 
     /// Ends a pause.
@@ -46,25 +58,27 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn resume(&self) -> Result<(), BucketError> {
-        self.redis_bucket.write_control([("paused", None)]).await
+        self.redis_bucket.write_control(ANY_VERSION, [("paused", None)]).await.map(drop)
     }
 }
 
 impl RedisBucket {
-    /// A value to write, or None to remove it.
+    /// A value to write, or None to remove it. False: the version isn't `known`.
     async fn write_control(
         &self,
+        known: &str,
         fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
-    ) -> Result<(), BucketError> {
+    ) -> Result<bool, BucketError> {
         // Any other text than before, also after Redis lost the one that was.
         let version = format!("{:016x}", fastrand::u64(..));
         let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control(), self.keys.meter()]);
-        call.arg(version).arg(self.incarnation_word());
+        call.arg(version).arg(self.incarnation_word()).arg(known);
         for (field, value) in fields {
             call.arg(field).arg(value.unwrap_or_default());
         }
         match self.store.run_durably::<String>(&call).await?.as_str() {
-            "changed" => Ok(()),
+            "changed" => Ok(true),
+            "other version" => Ok(false),
             "gone" => Err(BucketError::Gone),
             word => Err(BucketError::Reply { script: "apply_overrides", what: format!("unexpected reply `{word}`") }),
         }

@@ -1,16 +1,18 @@
 -- Ends schedules: one, or all of the bucket. Their jobs stay.
 --
--- needs: at_maxmemory
+-- needs: at_maxmemory, schedule_state
 -- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)
--- ARGV  1 id ('': all)
--- Result  how many there were
-local SCHEDULES, NEXT, STATES, TALLY, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+-- ARGV  1 id ('': all)  2 the version that its caller knows ('*': any)
+-- Result  how many there were; -1: the version is another one, and nothing is changed
+local SCHEDULES, NEXT, STATES, TALLY, id, known = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2]
 if id == '' then
   local count = redis.call('HLEN', SCHEDULES)
   redis.call('DEL', SCHEDULES, NEXT, STATES)
   redis.call('HDEL', TALLY, 'schedules_bytes')
   return count
 end
+local state = known ~= '*' and read_schedule(STATES, id)
+if state and state.version ~= known then return -1 end
 local bytes = redis.call('HSTRLEN', SCHEDULES, id)
 if redis.call('HDEL', SCHEDULES, id) == 0 then return 0 end
 redis.call('ZREM', NEXT, id)

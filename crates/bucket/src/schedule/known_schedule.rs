@@ -18,8 +18,8 @@ pub struct KnownSchedule {
 /// The state of its ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleState {
-    /// Another one with each definition.
-    pub(crate) version: String,
+    /// Another one after each definition, pause and resume.
+    pub version: String,
     pub paused: bool,
     /// The last tick that was submitted, in ms, and its job.
     pub last: Option<(u64, JobId)>,

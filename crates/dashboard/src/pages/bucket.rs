@@ -2,6 +2,7 @@
 
 mod callers;
 pub(crate) mod change;
+mod current;
 pub(crate) mod history;
 mod patch;
 mod settings;

@@ -30,10 +30,23 @@ impl Api {
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Failure> {
         let body = self.call(visitor, Method::GET, path, None).await?;
-        serde_json::from_slice(&body).map_err(|error| {
-            tracing::error!(%error, path, "the dashboard can't parse a response of the API");
-            Failure::unreadable()
-        })
+        serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))
+    }
+
+    /// As [`Api::get`], with the `ETag` of the answer.
+    pub(crate) async fn get_version<T: DeserializeOwned>(
+        &self,
+        visitor: &Visitor,
+        path: &str,
+    ) -> Result<(T, Option<HeaderValue>), Failure> {
+        let request = request(Method::GET, path, None, Body::empty())?;
+        let (parts, body) = self.made(visitor, request).await.into_parts();
+        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        if !parts.status.is_success() {
+            return Err(Failure::of(parts.status, &body));
+        }
+        let read = serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))?;
+        Ok((read, parts.headers.get(header::ETAG).cloned()))
     }
 
     /// The items of all pages of a list, whose path has no query.
@@ -57,6 +70,25 @@ impl Api {
     ) -> Result<Bytes, Failure> {
         let (status, body) = self.answer(visitor, method, path, body).await?;
         if status.is_success() { Ok(body) } else { Err(Failure::of(status, &body)) }
+    }
+
+    /// Changes what has this version, or any. False: it has another one by now, and nothing was changed.
+    pub(crate) async fn change(
+        &self,
+        visitor: &Visitor,
+        path: &str,
+        version: Option<HeaderValue>,
+        body: &Value,
+    ) -> Result<bool, Failure> {
+        let mut request = request(Method::PATCH, path, Some("application/json"), body.to_string().into())?;
+        request.headers_mut().extend(version.map(|version| (header::IF_MATCH, version)));
+        let (parts, body) = self.made(visitor, request).await.into_parts();
+        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        match parts.status {
+            StatusCode::PRECONDITION_FAILED => Ok(false),
+            status if status.is_success() => Ok(true),
+            status => Err(Failure::of(status, &body)),
+        }
     }
 
     /// As [`Api::call`], with a body of another kind than JSON.
@@ -105,6 +137,11 @@ impl Api {
             Err(never) => match never {},
         }
     }
+}
+
+fn unreadable(path: &str, error: &serde_json::Error) -> Failure {
+    tracing::error!(%error, path, "the dashboard can't parse a response of the API");
+    Failure::unreadable()
 }
 
 fn request(method: Method, path: &str, content_type: Option<&str>, body: Body) -> Result<Request<Body>, Failure> {

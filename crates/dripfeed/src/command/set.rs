@@ -2,15 +2,17 @@
 
 use std::str::FromStr;
 
+use bytes::Bytes;
 use clap::Args;
 use dripfeed_bucket::{RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
 use dripfeed_job::BucketName;
 use dripfeed_limit::load;
-use http::Method;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method};
 use serde_json::{Value as Json, json};
 
 use super::buckets::bucket_state;
-use crate::client::ConnectionArgs;
+use crate::client::{ConnectionArgs, if_match};
 use crate::exit::Failure;
 
 #[derive(Args, Debug)]
@@ -19,6 +21,9 @@ pub(crate) struct Arguments {
     bucket: BucketName,
     #[arg(required = true, value_name = "KEY=VALUE", help = settings())]
     changes: Vec<Change>,
+    /// Change the settings only if the bucket has this version (its ETag)
+    #[arg(long, value_name = "VERSION")]
+    if_match: Option<String>,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -89,9 +94,14 @@ fn list(value: &str) -> Result<Json, String> {
     load::parse_yaml(&text).map_err(|error| error.to_string())
 }
 
-pub(super) async fn run(Arguments { bucket, changes, connection }: &Arguments) -> Result<(), Failure> {
+pub(super) async fn run(
+    Arguments { bucket, changes, if_match: version, connection }: &Arguments,
+) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{bucket}");
-    let state = connection.server()?.send_json(Method::PATCH, &path, &document(changes)).await?;
+    let mut headers = if_match(version.as_deref())?;
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let body = Bytes::from(document(changes).to_string());
+    let state = connection.server()?.call(Method::PATCH, &path, headers, body).await?.json()?;
     Ok(bucket_state::print(&state, connection.output)?)
 }
 

@@ -148,7 +148,7 @@ async fn a_bucket_is_created_changed_shown_and_deleted() {
     let changed = json(&["put", "team-a", "--file", &file, "--if-match", version]);
     assert_eq!((&changed["capacity"], &changed["pace"]["target"]), (&7.into(), &serde_json::Value::Null));
     let late = run(&["put", "team-a", "--file", &file, "--if-match", version]);
-    assert!(late.code == Some(1) && late.err.contains("definition_changed"), "{:?} {}", late.code, late.err);
+    assert!(late.code == Some(1) && late.err.contains("precondition_failed"), "{:?} {}", late.code, late.err);
     let shown = run(&["show", "team-a"]);
     assert!(shown.out.contains("api.partner.example") && shown.out.contains("VERSION"), "{}", shown.out);
     let elsewhere = run(&["put", "team-b", "--upstream", "https://evil.example/"]);

@@ -74,6 +74,9 @@ pub(crate) struct BucketState {
     /// Settings changed at run time, by their PATCH names.
     #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     changes: Value,
+    /// Of the run-time changes (`buckets/version.rs`).
+    #[serde(skip)]
+    pub(super) version: String,
 }
 
 /// How fast a bucket leaks.
@@ -190,6 +193,7 @@ impl BucketState {
             problems,
             warnings,
             changes: changes(&census.overrides),
+            version: census.version,
         }
     }
 }

@@ -18,9 +18,9 @@ pub(crate) struct Bucket {
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct IfMatch {
-    /// The `ETag` of the definition or key to change; `*`: any existing version. If omitted, the request is
-    /// unconditional.
-    #[param(rename = "If-Match", required = false)]
+    /// The `ETag` of what is to be changed, as last read; `*`: any existing version. If it was changed since, the
+    /// answer is 412, which names its `ETag`, and nothing is changed. If omitted, the request is unconditional.
+    #[param(rename = "If-Match", required = false, example = "\"*\"")]
     if_match: Option<String>,
 }
 

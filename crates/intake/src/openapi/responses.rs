@@ -73,10 +73,12 @@ operations! {
     OfBulkDeletion: UnknownBucket, SealedBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
     OfChange: UnknownBucket, SealedBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
         Overloaded;
+    OfSettings: UnknownBucket, SealedBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
+        Overloaded, PreconditionFailed;
     OfDefinition: BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ConfiguredBucket, BucketNotEmpty,
-        DefinitionChanged, ManyBuckets, UnknownBucket, Unsupported;
+        PreconditionFailed, ManyBuckets, UnknownBucket, Unsupported;
     OfBucketDeletion: UnknownBucket, BadMember, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
-        ConfiguredBucket, BucketNotEmpty, DefinitionChanged, Unsupported;
+        ConfiguredBucket, BucketNotEmpty, PreconditionFailed, Unsupported;
     OfReplay: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
         BucketFull, CallerLimit, DeadlineUnreachable;
     OfEdit: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BadOption, BodyTimeout, BodyTooLarge,
@@ -89,8 +91,10 @@ operations! {
     OfSchedule: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported;
     OfScheduleChange: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded;
+    OfScheduleDeletion: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
+        Overloaded, PreconditionFailed;
     OfScheduleDefinition: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BadJson, BadMember,
-        BadOption, BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, DefinitionChanged, ManySchedules;
+        BadOption, BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed, ManySchedules;
     OfScheduleRun: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded, BucketFull, CallerLimit, DeadlineUnreachable;
     OfSubmission: UnknownBucket, SealedBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout,
@@ -99,13 +103,14 @@ operations! {
     OfBatch: UnknownBucket, SealedBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge,
         Overloaded, BucketFull, CallerLimit, IdempotencyKeysFull;
     OfService: UnknownService;
-    OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices;
+    OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed;
+    OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices,
+        PreconditionFailed;
     OfKeys: BadQuery;
     OfKey: UnknownKey, BadMember;
-    OfKeyDeletion: UnknownKey, ConfiguredKey, DefinitionChanged, BadMember, BadBody, BodyTimeout, BodyTooLarge,
+    OfKeyDeletion: UnknownKey, ConfiguredKey, PreconditionFailed, BadMember, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded;
-    OfNewKey: ConfiguredKey, DefinitionChanged, ManyKeys, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
+    OfNewKey: ConfiguredKey, PreconditionFailed, ManyKeys, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
         Overloaded;
     OfCheck: UnknownService, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge, Overloaded;
 }

@@ -1,8 +1,8 @@
 //! `PUT …/schedules/{id}`: creates or changes a schedule.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use axum::response::Response;
 use dripfeed_auth::Operate;
 use dripfeed_bucket::{Bucket, BucketError, Defined, KnownSchedule, NewSchedule, NextTick};
 use dripfeed_job::schedule::ScheduleId;
@@ -19,7 +19,7 @@ use crate::request::access::{BucketAccess, NewScheduleInPath};
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
-use crate::request::preconditions::{Preconditions, UNVERSIONED};
+use crate::request::preconditions::Preconditions;
 use crate::submit::priority;
 
 /// Creates a schedule, or replaces its definition. Its jobs belong to the caller that defined it last. A definition
@@ -28,8 +28,13 @@ use crate::submit::priority;
 /// Also needs the scope `submit`.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
-    params(parameters::Bucket, parameters::Schedule, parameters::IfNoneMatch), request_body = ScheduleDefinition,
-    responses((status = 200, description = "The schedule", body = Schedule), responses::OfScheduleDefinition)
+    params(parameters::Bucket, parameters::Schedule, parameters::IfMatch, parameters::IfNoneMatch),
+    request_body = ScheduleDefinition,
+    responses(
+        (status = 200, description = "The schedule", body = Schedule,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        responses::OfScheduleDefinition
+    )
 )]
 pub(crate) async fn define_schedule(
     State(intake): State<Intake>,
@@ -39,7 +44,7 @@ pub(crate) async fn define_schedule(
     ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Schedule>, Problem> {
+) -> Result<Response, Problem> {
     owned::check_may_submit(&caller)?;
     let preconditions = Preconditions::of(&headers)?;
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
@@ -53,7 +58,7 @@ pub(crate) async fn define_schedule(
     let wanted = Wanted { id: &id, definition: &definition, text: &text, preconditions: &preconditions };
     let bucket = wanted.store(&intake, bucket).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
-    owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
+    owned::answer(&intake, &bucket, &caller, &id).await
 }
 
 /// What was sent.
@@ -85,7 +90,8 @@ impl Wanted<'_> {
     async fn store_in(&self, bucket: &Bucket) -> Result<Result<Defined, Problem>, BucketError> {
         for _ in 0..TRIES {
             let (now_ms, known) = bucket.schedule(self.id).await?;
-            if let Err(problem) = self.preconditions.check("schedule", known.as_ref().map(|_| UNVERSIONED)) {
+            if let Err(problem) = self.preconditions.check("schedule", known.as_ref().map(|known| &known.state.version))
+            {
                 return Ok(Err(problem));
             }
             let was_paused = known.as_ref().is_some_and(|known| known.state.paused);

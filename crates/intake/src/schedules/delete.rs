@@ -1,30 +1,55 @@
 //! `DELETE …/schedules/{id}`: deletes a schedule.
 
 use dripfeed_auth::Operate;
-use http::StatusCode;
+use dripfeed_bucket::{Bucket, Ended};
+use dripfeed_job::schedule::ScheduleId;
+use http::{HeaderMap, StatusCode};
 
+use super::owned::{TRIES, contended};
 use crate::buckets::audit;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::Preconditions;
 
 /// Deletes a schedule. Jobs that it has submitted stay.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
-    params(parameters::Bucket, parameters::Schedule),
-    responses((status = 204, description = "Deleted"), responses::OfScheduleChange)
+    params(parameters::Bucket, parameters::Schedule, parameters::IfMatch),
+    responses((status = 204, description = "Deleted"), responses::OfScheduleDeletion)
 )]
 pub(crate) async fn delete_schedule(
     BucketAccess { bucket, caller, .. }: BucketAccess<Operate>,
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
+    headers: HeaderMap,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    if !bucket.end_schedule(&id).await? {
-        return Err(Problem::unknown_schedule());
+    let preconditions = Preconditions::of(&headers)?;
+    match end(&bucket, &id, &preconditions).await? {
+        Ended::Done => {}
+        Ended::None => return Err(Problem::unknown_schedule()),
+        Ended::Changed => return Err(contended()),
     }
     audit::record(&bucket, &caller, "schedule", &format!("{id} deleted")).await;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Tries it again while others change it.
+async fn end(bucket: &Bucket, id: &ScheduleId, preconditions: &Preconditions) -> Result<Ended, Problem> {
+    if preconditions.is_empty() {
+        return Ok(bucket.end_schedule(id, None).await?);
+    }
+    for _ in 0..TRIES {
+        let (_, known) = bucket.schedule(id).await?;
+        let Some(known) = known else { return Ok(Ended::None) };
+        preconditions.check("schedule", Some(&known.state.version))?;
+        match bucket.end_schedule(id, Some(&known)).await? {
+            Ended::Changed => {}
+            ended => return Ok(ended),
+        }
+    }
+    Ok(Ended::Changed)
 }

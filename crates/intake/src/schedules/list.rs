@@ -1,6 +1,5 @@
 //! `GET …/schedules`, `GET …/schedules/{id}`: the schedules of a bucket and the state of their ticks.
 
-use axum::Json;
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
 use dripfeed_auth::Read;
@@ -51,18 +50,22 @@ pub(crate) async fn schedules(
     Ok(pagination::answer(&uri, Page { items: shown, next: page.next }, |shown: Schedule| shown))
 }
 
-/// Returns a schedule.
+/// Returns a schedule. The `ETag` is another one after each definition, pause and resume.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/schedules/{id}", tag = "schedules",
     operation_id = "get_schedule",
     params(parameters::Bucket, parameters::Schedule),
-    responses((status = 200, description = "The schedule", body = Schedule), responses::OfSchedule)
+    responses(
+        (status = 200, description = "The schedule", body = Schedule,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        responses::OfSchedule
+    )
 )]
 pub(crate) async fn schedule(
     State(intake): State<Intake>,
     BucketAccess { bucket, caller, .. }: BucketAccess<Read>,
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
-) -> Result<Json<Schedule>, Problem> {
-    owned::shown(&intake, &bucket, &caller, &id).await.map(Json)
+) -> Result<Response, Problem> {
+    owned::answer(&intake, &bucket, &caller, &id).await
 }

@@ -1,5 +1,7 @@
 //! The schedule named in a request.
 
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
 use dripfeed_auth::{Caller, Scope};
 use dripfeed_bucket::{Bucket, KnownSchedule};
 use dripfeed_job::Priority;
@@ -10,6 +12,7 @@ use super::state::Schedule;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::request::access::lacks;
+use crate::request::preconditions::e_tag;
 
 /// How often a change is tried again that meets another one.
 pub(super) const TRIES: usize = 10;
@@ -22,15 +25,16 @@ pub(super) async fn find(bucket: &Bucket, id: &ScheduleId) -> Result<(u64, Known
     Ok((now_ms, known, definition.ok_or_else(Problem::unknown_schedule)?))
 }
 
-/// As it is now.
-pub(super) async fn shown(
+/// As it is now, with its version.
+pub(super) async fn answer(
     intake: &Intake,
     bucket: &Bucket,
     caller: &Caller,
     id: &ScheduleId,
-) -> Result<Schedule, Problem> {
+) -> Result<Response, Problem> {
     let (_, known, definition) = find(bucket, id).await?;
-    Ok(Schedule::of(intake, bucket, caller, known, definition))
+    let tag = e_tag(&known.state.version);
+    Ok(([tag], Json(Schedule::of(intake, bucket, caller, known, definition))).into_response())
 }
 
 /// The highest priority that the schedule's jobs may have now. None: the key that defined it may submit no more.

@@ -1,7 +1,7 @@
 //! `POST …/schedules/{id}/pause`, `…/resume`.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use dripfeed_auth::{Caller, Operate};
 use dripfeed_bucket::Bucket;
 use dripfeed_job::schedule::ScheduleId;
@@ -20,7 +20,11 @@ use crate::request::pagination::{NoParams, Params};
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/schedules/{id}/pause", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule),
-    responses((status = 200, description = "The paused schedule", body = Schedule), responses::OfScheduleChange)
+    responses(
+        (status = 200, description = "The paused schedule", body = Schedule,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        responses::OfScheduleChange
+    )
 )]
 pub(crate) async fn pause_schedule(
     State(intake): State<Intake>,
@@ -28,7 +32,7 @@ pub(crate) async fn pause_schedule(
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     _: Unused,
-) -> Result<Json<Schedule>, Problem> {
+) -> Result<Response, Problem> {
     switch(&intake, &bucket, &caller, &id, true).await
 }
 
@@ -36,7 +40,11 @@ pub(crate) async fn pause_schedule(
 #[utoipa::path(
     post, path = "/v1/buckets/{bucket}/schedules/{id}/resume", tag = "schedules",
     params(parameters::Bucket, parameters::Schedule),
-    responses((status = 200, description = "The resumed schedule", body = Schedule), responses::OfScheduleChange)
+    responses(
+        (status = 200, description = "The resumed schedule", body = Schedule,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        responses::OfScheduleChange
+    )
 )]
 pub(crate) async fn resume_schedule(
     State(intake): State<Intake>,
@@ -44,7 +52,7 @@ pub(crate) async fn resume_schedule(
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
     _: Unused,
-) -> Result<Json<Schedule>, Problem> {
+) -> Result<Response, Problem> {
     switch(&intake, &bucket, &caller, &id, false).await
 }
 
@@ -54,14 +62,14 @@ async fn switch(
     caller: &Caller,
     id: &ScheduleId,
     paused: bool,
-) -> Result<Json<Schedule>, Problem> {
+) -> Result<Response, Problem> {
     for _ in 0..TRIES {
         let (now_ms, known, definition) = owned::find(bucket, id).await?;
         let next = definition.timetable.next_after(now_ms).filter(|_| !paused);
         if bucket.switch_schedule(&known, paused, next).await? {
             let what = if paused { "paused" } else { "resumed" };
             audit::record(bucket, caller, "schedule", &format!("{id} {what}")).await;
-            return owned::shown(intake, bucket, caller, id).await.map(Json);
+            return owned::answer(intake, bucket, caller, id).await;
         }
     }
     Err(owned::contended())

@@ -3,9 +3,10 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Operate, Read};
-use dripfeed_limit::{Rules, load};
+use dripfeed_limit::{Rules, ServiceName, load};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
@@ -19,17 +20,26 @@ use crate::request::body::{self, Sender, Unused};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
+use crate::request::preconditions::{Preconditions, e_tag};
+
+/// How often a conditional change is tried again that meets another one.
+const TRIES: usize = 10;
 
 /// Registers a service, or replaces all of its rules. They apply at this intake at once, and at all others within a
 /// second. Policies with the same id keep their counters.
 #[utoipa::path(
-    put, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    put, path = "/v1/services/{service}/rules", tag = "services",
+    params(parameters::Service, parameters::IfMatch, parameters::IfNoneMatch),
     operation_id = "put_rules",
     request_body(
         content((RulesDocument = "application/json"), (PublishedDocument = "application/yaml")),
         description = "`policies`, or `slas`"
     ),
-    responses((status = 200, description = "The current rules", body = RulesDocument), responses::OfRules)
+    responses(
+        (status = 200, description = "The current rules", body = RulesDocument,
+            headers(("ETag" = String, description = "Their version, for `If-Match`"))),
+        responses::OfRules
+    )
 )]
 pub(crate) async fn put(
     State(intake): State<Intake>,
@@ -38,33 +48,68 @@ pub(crate) async fn put(
     ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
+    let preconditions = Preconditions::of(&headers)?;
     let (body, is_yaml) = (body::read(Sender { caller: &caller, address }, body, &intake).await?, is_yaml(&headers));
     let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { json::read(body)? })?);
     let rules = body::parse(body, rules).await?;
-    intake.services().put(&service, &rules).await?;
+    store(&intake, &service, &rules, &preconditions).await?;
     audit::log_service(&service, &caller, "put rules");
-    Ok(Json(rules.document().clone()))
+    Ok(answer(&rules))
+}
+
+async fn store(
+    intake: &Intake,
+    service: &ServiceName,
+    rules: &Rules,
+    preconditions: &Preconditions,
+) -> Result<(), Problem> {
+    let services = intake.services();
+    if preconditions.is_empty() {
+        return Ok(services.put(service, rules).await?);
+    }
+    for _ in 0..TRIES {
+        let known = services.current_rules(service).await?;
+        preconditions.check("service", known.as_ref().map(|known| known.version()))?;
+        if services.put_over(service, known.as_deref(), rules).await? {
+            return Ok(());
+        }
+    }
+    Err(contended())
+}
+
+/// With their version.
+fn answer(rules: &Rules) -> Response {
+    ([e_tag(rules.version())], Json(rules.document())).into_response()
+}
+
+/// Each time there was another change.
+fn contended() -> Problem {
+    Problem::new(Code::StoreUnavailable, "the rules are being changed by another request; retry later")
 }
 
 /// Returns the rules of a service.
 #[utoipa::path(
     get, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
     operation_id = "get_rules",
-    responses((status = 200, description = "The current rules", body = RulesDocument), responses::OfService)
+    responses(
+        (status = 200, description = "The current rules", body = RulesDocument,
+            headers(("ETag" = String, description = "Their version, for `If-Match`"))),
+        responses::OfService
+    )
 )]
 pub(crate) async fn get(
     State(intake): State<Intake>,
     ServiceAccess { service, .. }: ServiceAccess<Read>,
     _: Params<NoParams>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let rules = intake.services().rules(&service)?.ok_or_else(Problem::unknown_service)?;
-    Ok(Json(rules.document().clone()))
+    Ok(answer(&rules))
 }
 
 /// Deletes a service and its rules.
 #[utoipa::path(
-    delete, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service),
+    delete, path = "/v1/services/{service}/rules", tag = "services", params(parameters::Service, parameters::IfMatch),
     operation_id = "delete_rules",
     responses((status = 204, description = "Deleted"), responses::OfRulesDeletion)
 )]
@@ -72,13 +117,28 @@ pub(crate) async fn delete(
     State(intake): State<Intake>,
     ServiceAccess { service, caller, .. }: ServiceAccess<Operate>,
     _: Params<NoParams>,
+    headers: HeaderMap,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    if !intake.services().delete(&service).await? {
-        return Err(Problem::unknown_service());
-    }
+    let preconditions = Preconditions::of(&headers)?;
+    remove(&intake, &service, &preconditions).await?;
     audit::log_service(&service, &caller, "delete rules");
     Ok(StatusCode::NO_CONTENT)
+}
+
+async fn remove(intake: &Intake, service: &ServiceName, preconditions: &Preconditions) -> Result<(), Problem> {
+    let services = intake.services();
+    if preconditions.is_empty() {
+        return if services.delete(service).await? { Ok(()) } else { Err(Problem::unknown_service()) };
+    }
+    for _ in 0..TRIES {
+        let known = services.current_rules(service).await?.ok_or_else(Problem::unknown_service)?;
+        preconditions.check("service", Some(known.version()))?;
+        if services.delete_known(service, &known).await? {
+            return Ok(());
+        }
+    }
+    Err(contended())
 }
 
 /// The media type of RFC 9512, and the names in use before it.

@@ -5,6 +5,8 @@ use dripfeed_store::Script;
 use super::Services;
 use super::error::RegistryError;
 use super::name::ServiceName;
+use super::replaced::Replaced;
+use super::rules::Rules;
 use crate::lua::FRAGMENTS;
 
 static DELETE: Script = Script::new("delete rules", &[FRAGMENTS], include_str!("delete.lua"));
@@ -15,9 +17,24 @@ impl Services {
     /// # Errors
     /// When Redis can't be asked.
     pub async fn delete(&self, name: &ServiceName) -> Result<bool, RegistryError> {
+        self.remove(name, Replaced::Any).await.map(|answer| answer == "deleted")
+    }
+
+    /// As [`Services::delete`], if the service has the rules that its caller knows. False: it has others, or none.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    pub async fn delete_known(&self, name: &ServiceName, known: &Rules) -> Result<bool, RegistryError> {
+        self.remove(name, Replaced::Known(Some(known))).await.map(|answer| answer == "deleted")
+    }
+
+    async fn remove(&self, name: &ServiceName, old: Replaced<'_>) -> Result<String, RegistryError> {
         let keys = &self.0.keys;
         let mut call = DELETE.on(&[&keys.rules, &keys.state]);
         call.arg(name.as_str());
+        for word in old.words() {
+            call.arg(word);
+        }
         self.0.change(&call).await
     }
 }

@@ -100,6 +100,7 @@ impl KnownServices {
 fn read(name: &ServiceName, text: &str) -> Option<Rules> {
     let rules = serde_json::from_str::<Json>(text).map_err(|error| error.to_string());
     let rules = rules.and_then(|document| Rules::of(document).map_err(|error| error.to_string()));
+    let rules = rules.map(|rules| rules.stored_as(text));
     rules
         .inspect_err(|error| tracing::error!(service = %name, error, "rules in Redis can't be parsed; ignoring them"))
         .ok()

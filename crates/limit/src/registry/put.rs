@@ -5,6 +5,7 @@ use dripfeed_store::Script;
 use super::Services;
 use super::error::RegistryError;
 use super::name::ServiceName;
+use super::replaced::Replaced;
 use super::rules::Rules;
 use crate::lua::FRAGMENTS;
 
@@ -22,13 +23,34 @@ impl Services {
     /// # Errors
     /// When Redis can't be asked, or there is no room; the rules stay as they were.
     pub async fn put(&self, name: &ServiceName, rules: &Rules) -> Result<(), RegistryError> {
+        self.replace(name, Replaced::Any, rules).await.map(drop)
+    }
+
+    /// As [`Services::put`], if the service has the rules that its caller knows; None: it isn't registered. False: it
+    /// has others, and keeps them.
+    ///
+    /// # Errors
+    /// As [`Services::put`].
+    pub async fn put_over(
+        &self,
+        name: &ServiceName,
+        known: Option<&Rules>,
+        rules: &Rules,
+    ) -> Result<bool, RegistryError> {
+        self.replace(name, Replaced::Known(known), rules).await
+    }
+
+    async fn replace(&self, name: &ServiceName, old: Replaced<'_>, rules: &Rules) -> Result<bool, RegistryError> {
         let keys = &self.0.keys;
         let mut call = PUT.on(&[&keys.rules, &keys.state]);
         call.arg(name.as_str()).arg(&rules.text).arg(MOST_SERVICES).arg(MOST_BYTES);
+        for word in old.words() {
+            call.arg(word);
+        }
         match self.0.change::<String>(&call).await?.as_str() {
             "many services" => Err(RegistryError::ManyServices(MOST_SERVICES)),
             "many bytes" => Err(RegistryError::ManyBytes(MOST_BYTES)),
-            _ => Ok(()),
+            answer => Ok(answer != "changed"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The rules of one service: its policies, and the document that they were parsed from.
 
 use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::load::{self, LoadError, LoadFault};
@@ -14,11 +15,15 @@ const MOST_POLICIES: usize = 100;
 /// Every intake reads all rules again after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
+/// Of their hash; none of two rules of a service are the same by chance.
+const VERSION_BYTES: usize = 16;
+
 /// Validated rules.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub(super) policies: Policies,
     document: Json,
+    /// As it is stored.
     pub(super) text: String,
 }
 
@@ -50,6 +55,17 @@ impl Rules {
             return Err(BadRules::TooLarge(text.len()));
         }
         Ok(Self { policies, document, text })
+    }
+
+    /// Other versions of this program may write the same rules in another way.
+    pub(super) fn stored_as(self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self }
+    }
+
+    /// Differs between different rules.
+    #[must_use]
+    pub fn version(&self) -> String {
+        Sha256::digest(&self.text).iter().take(VERSION_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// `{"policies": […]}`, each as its author wrote it.

@@ -140,7 +140,7 @@ async fn refused(kind: Kind, path: &str, in_flight: bool) {
             let context = format!("{kind:?} {path} {scripts:?} {by:?}");
             let answer = deletions.replaced_before(scripts, &tag, path, by).await;
             assert_eq!(answer.status, 412, "{context}: {answer:?}");
-            assert_eq!(answer.text("code"), "definition_changed", "{context}");
+            assert_eq!(answer.text("code"), "precondition_failed", "{context}");
             assert_eq!(bucket.level().await.expect("Redis answers"), jobs, "{context}");
             deletions.nothing_is_deleted(&context).await;
             let seen = get(&deletions.deleting.client(), "/v1/buckets/b").await;

@@ -122,7 +122,7 @@ async fn a_bucket_is_only_created_where_its_caller_wants_that() {
     let created = put("*", 1).await;
     assert_eq!(created.status, 201, "{created:?}");
     let second = put("*", 2).await;
-    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!((second.status, second.text("code").as_str()), (412, "precondition_failed"), "{second:?}");
     assert!(second.text("detail").contains("If-None-Match"), "{second:?}");
     assert_eq!(put(created.headers["etag"].to_str().expect("a tag"), 3).await.status, 412);
     assert_eq!(get(&client, "/v1/buckets/b").await.number("capacity"), 1);
@@ -153,7 +153,7 @@ async fn a_change_is_made_to_the_version_that_its_caller_has_seen() {
     let changed = if_match(Method::PUT, &tag, 7).await;
     assert_eq!(changed.status, 200, "{changed:?}");
     let late = if_match(Method::PUT, &tag, 8).await;
-    assert_eq!((late.status, late.text("code").as_str()), (412, "definition_changed"), "{late:?}");
+    assert_eq!((late.status, late.text("code").as_str()), (412, "precondition_failed"), "{late:?}");
     assert_eq!(if_match(Method::DELETE, &tag, 0).await.status, 412);
     let seen = get(&client, "/v1/buckets/b").await;
     assert_eq!((seen.number("capacity"), &seen.headers["etag"]), (7, &changed.headers["etag"]));

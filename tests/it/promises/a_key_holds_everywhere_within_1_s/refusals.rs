@@ -147,7 +147,7 @@ async fn a_key_is_only_created_where_its_caller_wants_that() {
     };
     assert_eq!(create("read").await.status, 201);
     let second = create("submit").await;
-    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!((second.status, second.text("code").as_str()), (412, "precondition_failed"), "{second:?}");
     assert_eq!(get(&client, "/v1/keys/shop").await.json()["scopes"], json!(["read"]));
 }
 
@@ -167,7 +167,7 @@ async fn a_change_is_made_to_the_version_that_its_caller_has_seen() {
     assert_eq!(changed.status, 200, "{changed:?}");
     for method in [Method::PUT, Method::DELETE] {
         let late = if_match(method, &first).await;
-        assert_eq!((late.status, late.text("code").as_str()), (412, "definition_changed"), "{late:?}");
+        assert_eq!((late.status, late.text("code").as_str()), (412, "precondition_failed"), "{late:?}");
     }
     let seen = get(&client, "/v1/keys/shop").await;
     assert_eq!(tag(&seen), tag(&changed));

@@ -206,7 +206,7 @@ async fn a_schedule_is_only_created_where_its_caller_wants_that() {
     };
     assert_eq!(create(NIGHTLY, 1).await.status, 200);
     let second = create(NIGHTLY, 2).await;
-    assert_eq!((second.status, second.text("code").as_str()), (412, "definition_changed"), "{second:?}");
+    assert_eq!((second.status, second.text("code").as_str()), (412, "precondition_failed"), "{second:?}");
     assert_eq!(client.get(NIGHTLY).await.expect("an answer").json()["job"]["body"], "x");
     let misnamed = create("/v1/buckets/b/schedules/a%20b", 1).await;
     assert_eq!((misnamed.status, misnamed.text("member").as_str()), (422, "id"), "{misnamed:?}");

@@ -101,7 +101,7 @@ async fn a_schedule_that_is_another_one_by_now_submits_nothing_of_the_old_one() 
     let job = || dripfeed_bucket::TickJob::new(&found.due[0], step, true, buckets::job("old")).unwrap();
     define(&bucket, "s", tick).await;
     assert_eq!(bucket.submit_ticks(vec![job()]).await.unwrap(), [TickEnd::Gone]);
-    bucket.end_schedule(&super::id("s")).await.unwrap();
+    bucket.end_schedule(&super::id("s"), None).await.unwrap();
     assert_eq!(bucket.submit_ticks(vec![job()]).await.unwrap(), [TickEnd::Gone]);
     assert_eq!(bucket.pass_ticks(&[(&found.due[0], step)]).await.unwrap(), [false]);
     assert_eq!(bucket.census().await.unwrap().level, 0);

@@ -8,12 +8,12 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::patch;
 use super::settings::{self, value};
 use super::wanted::{Change, Wanted, changes};
+use super::{current, patch};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
-use crate::model::setting::{Setting, shown};
+use crate::model::setting::shown;
 use crate::parts::layout::{self, Page};
 use crate::parts::{action, listing};
 use crate::web::answer;
@@ -21,6 +21,9 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
+
+/// How often a change is tried again that meets another one.
+const TRIES: usize = 10;
 
 /// By a link.
 pub(crate) async fn linked(
@@ -49,15 +52,11 @@ async fn previewed(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wan
 
 async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<Markup, Failure> {
     let bucket = page.bucket(visitor, name).await?;
-    let settings = settings::read(page, visitor, name).await?;
+    let settings = current::read(page, visitor, name).await?;
     let mut changes = changes(&settings, wanted)?;
     changes.retain(|change| change.to != change.setting.value);
     let path = format!("/buckets/{name}/change");
-    let refusal = if visitor.may("operate") {
-        patch::send(page, visitor, name, &changes, "?dry_run=true").await.err()
-    } else {
-        None
-    };
+    let refusal = if visitor.may("operate") { patch::try_out(page, visitor, name, &changes).await.err() } else { None };
     Ok(html! {
         (listing::heading(name, &html! { "Change settings" }, "/change"))
         @if changes.is_empty() {
@@ -91,8 +90,8 @@ fn conflict(changes: &[Change<'_>]) -> Markup {
     html! {
         @if !names.is_empty() {
             p.note data-mood="bad" role="alert" {
-                "Changed meanwhile: " (names.join(", ")) ". Nothing of yours is applied yet; Apply replaces what is "
-                "there now."
+                "Changed meanwhile by somebody else: " (names.join(", ")) ". Nothing of yours is applied yet; Apply "
+                "replaces what is there now."
             }
         }
     }
@@ -157,11 +156,16 @@ pub(crate) async fn apply(State(page): State<Dashboard>, Path(name): Path<String
 
 /// False: somebody else's change came first, and nothing was changed.
 async fn applied(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<bool, Failure> {
-    let settings: Vec<Setting> = settings::read(page, visitor, name).await?;
-    let changes = changes(&settings, wanted)?;
-    if changes.iter().any(|change| change.stale.is_some()) {
-        return Ok(false);
+    // Again where the bucket was changed in between: maybe by nothing that the form has.
+    for _ in 0..TRIES {
+        let (settings, version) = current::read_version(page, visitor, name).await?;
+        let changes = changes(&settings, wanted)?;
+        if changes.iter().any(|change| change.stale.is_some()) {
+            return Ok(false);
+        }
+        if patch::send(page, visitor, name, version, &changes).await? {
+            return Ok(true);
+        }
     }
-    patch::send(page, visitor, name, &changes, "").await?;
-    Ok(true)
+    Ok(false)
 }

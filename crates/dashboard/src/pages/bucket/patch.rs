@@ -1,6 +1,6 @@
 //! A change of settings as a request of the API.
 
-use http::Method;
+use http::{HeaderValue, Method};
 use serde_json::{Map, Value, json};
 
 use super::wanted::Change;
@@ -9,20 +9,38 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// With a query, which may ask for a dry run.
-pub(super) async fn send(
+/// Validates them: nothing is changed.
+pub(super) async fn try_out(
     page: &Dashboard,
     visitor: &Visitor,
     name: &str,
     changes: &[Change<'_>],
-    query: &str,
 ) -> Result<(), Failure> {
+    let path = format!("{}?dry_run=true", path(name));
+    page.api().call(visitor, Method::PATCH, &path, Some(&patch(changes))).await.map(drop)
+}
+
+/// Changes the bucket that has this version. False: it has another one by now, and nothing was changed.
+pub(super) async fn send(
+    page: &Dashboard,
+    visitor: &Visitor,
+    name: &str,
+    version: Option<HeaderValue>,
+    changes: &[Change<'_>],
+) -> Result<bool, Failure> {
+    page.api().change(visitor, &path(name), version, &patch(changes)).await
+}
+
+fn path(name: &str) -> String {
+    format!("/v1/buckets/{}", escaped(name))
+}
+
+fn patch(changes: &[Change<'_>]) -> Value {
     let mut patch = Map::new();
     for Change { setting, to, typed, .. } in changes {
         put(&mut patch, &setting.name, if typed.is_some() { to.clone() } else { Value::Null });
     }
-    let path = format!("/v1/buckets/{}{query}", escaped(name));
-    page.api().call(visitor, Method::PATCH, &path, Some(&Value::Object(patch))).await.map(drop)
+    Value::Object(patch)
 }
 
 /// `leak.rate` is a member of `leak`.

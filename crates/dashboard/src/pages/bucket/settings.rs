@@ -6,26 +6,19 @@ use maud::{Markup, html};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::current;
 use super::wanted::{RESTORE, showing};
 use crate::dashboard::Dashboard;
-use crate::model::List;
 use crate::model::setting::{Setting, shown};
 use crate::parts::{action, listing};
-use crate::web::api::escaped;
-use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
 /// The id of the note that these settings are old.
 pub(super) const NOTE: &str = "settings-note";
 
-pub(super) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Result<Vec<Setting>, Failure> {
-    let path = format!("/v1/buckets/{}/settings", escaped(bucket));
-    page.api().get::<List<Setting>>(visitor, &path).await.map(|list| list.items)
-}
-
 /// Nothing, where they can't be read: what the bucket is doing matters more.
 pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Markup {
-    let Ok(settings) = read(page, visitor, bucket).await else { return html! {} };
+    let Ok(settings) = current::read(page, visitor, bucket).await else { return html! {} };
     html! {
         section.card #settings {
             h2 { "Settings" }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::deletion;
 use super::wanted::{TRIES, contended};
 use crate::buckets::audit::record;
+use crate::buckets::version;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -42,7 +43,7 @@ pub(crate) async fn delete_bucket(
     headers: HeaderMap,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    let preconditions = Preconditions::of(&headers)?;
+    let preconditions = Preconditions::of(&headers)?.of_part(version::of_definition);
     let store = intake.redis().store();
     for _ in 0..TRIES {
         definitions.follow().await?;

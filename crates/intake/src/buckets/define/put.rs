@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::wanted::Wanted;
 use super::{audit, shown};
 use crate::buckets::define::body::BucketDefinition;
+use crate::buckets::version;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
@@ -23,14 +24,17 @@ use crate::request::preconditions::Preconditions;
 
 /// Creates a bucket, or replaces its definition. The definition applies at this intake at once, and in all processes
 /// within a second; every intake accepts jobs for the bucket as soon as this request is answered. A new bucket starts
-/// empty, also if a bucket of the same name was deleted before.
+/// empty, also if a bucket of the same name was deleted before. Settings changed at run time stay changed, and don't
+/// count for `If-Match`.
 #[utoipa::path(
     put, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(parameters::Bucket, parameters::IfMatch, parameters::IfNoneMatch),
     request_body = BucketDefinition,
     responses(
-        (status = 200, description = "The changed bucket", body = shown::ShownBucket),
-        (status = 201, description = "The created bucket", body = shown::ShownBucket),
+        (status = 200, description = "The changed bucket", body = shown::ShownBucket,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        (status = 201, description = "The created bucket", body = shown::ShownBucket,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
         responses::OfDefinition
     )
 )]
@@ -42,7 +46,7 @@ pub(crate) async fn define_bucket(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let preconditions = Preconditions::of(&headers)?;
+    let preconditions = Preconditions::of(&headers)?.of_part(version::of_definition);
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     if body.len() > DefinitionBounds::ONE {
         let detail = format!("a definition may have at most {} bytes", DefinitionBounds::ONE);

@@ -10,6 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::buckets::state::BucketState;
+use crate::buckets::version;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -36,12 +37,17 @@ pub(crate) struct ShownBucket {
     defined_by: Option<String>,
 }
 
-/// Returns the state of a bucket: level, rates and settings. For a bucket created over the API also its definition,
-/// with its version as `ETag`.
+/// Returns the state of a bucket: level, rates and settings. For a bucket created over the API also its definition.
+/// The `ETag` is another one after each change of the definition or of settings, pause and resume; send it as
+/// `If-Match` to change what you have seen, or nothing.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}", tag = "buckets", params(parameters::Bucket),
     operation_id = "get_bucket",
-    responses((status = 200, description = "The bucket", body = ShownBucket), responses::OfBucket)
+    responses(
+        (status = 200, description = "The bucket", body = ShownBucket,
+            headers(("ETag" = String, description = "Its version, for `If-Match`"))),
+        responses::OfBucket
+    )
 )]
 pub(crate) async fn bucket(
     State(intake): State<Intake>,
@@ -66,6 +72,7 @@ pub(super) async fn show(
 
 fn response(state: BucketState, bucket: &Bucket, caller: &Caller, definition: Option<&Definition>) -> Response {
     let definition = definition.filter(|definition| bucket.incarnation() == Some(definition.incarnation));
+    let tag = e_tag(version::of(bucket, definition, &state.version));
     let shown = ShownBucket {
         state,
         definition: definition.filter(|_| caller.may(Scope::Define)).map(|definition| definition.definition.clone()),
@@ -73,6 +80,6 @@ fn response(state: BucketState, bucket: &Bucket, caller: &Caller, definition: Op
         defined_by: definition.and_then(|definition| definition.by.clone()),
     };
     let mut response = Json(shown).into_response();
-    response.headers_mut().extend(definition.map(|definition| e_tag(definition.version)));
+    response.headers_mut().extend([tag]);
     response
 }

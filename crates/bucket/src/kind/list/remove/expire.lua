@@ -41,6 +41,7 @@ end
 at = at - remove_at(JOBS, gone)
 record_exits(keys)
 if not at_end then return { #gone, '1', whole(at), earliest and whole(earliest) or '' } end
+redis.call('HSETNX', keys.tally, 'deadline_known', '1')
 if at > 0 then
   redis.call('HSET', keys.tally, 'deadline', whole(math.min(earliest or math.huge, now_ms + LATER)))
 else

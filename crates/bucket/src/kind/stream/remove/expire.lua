@@ -18,6 +18,8 @@ local keys = {
 local after, earliest = ARGV[2], tonumber(ARGV[3])
 -- In one call; and after how many ms what a replica has is looked at again: it may come back, without an attempt.
 local LOOKED_AT, LATER = 200, 60000
+-- After how many ms all is looked at for the second time, where an intake of an earlier version may add jobs.
+local UPGRADED = 3600000
 
 local room = keys.outbox and keys.outbox.room(keys, count_claimed(JOBS)) or math.huge
 local expired = 0
@@ -60,6 +62,9 @@ local stopped = look()
 write_ranges(JOBS)
 record_exits(keys)
 if stopped ~= 'end' then return { expired, stopped and '0' or '1', after, earliest and whole(earliest) or '' } end
+if redis.call('HSETNX', keys.tally, 'deadline_known', '1') == 1 then
+  earliest = math.min(earliest or math.huge, now_ms + UPGRADED)
+end
 -- What was added meanwhile comes later in the stream, so it was looked at, too.
 if earliest then
   redis.call('HSET', keys.tally, 'deadline', whole(earliest))

@@ -46,6 +46,7 @@ fn census() -> Census {
         replicas: vec![replica],
         settings: Arc::new(buckets::settings("b")),
         overrides: Overrides::default(),
+        version: String::new(),
         accepted: 0,
         refused: Vec::new(),
         ended: Vec::new(),
