@@ -1,5 +1,7 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::decide::clock::Clock;
+use crate::decide::redis_decide;
 use crate::{Align, Plan, Tier, Wait};
 
 use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
@@ -104,5 +106,18 @@ async fn a_clock_put_forward_makes_no_room_where_another_tells_what_has_passed()
         let forward = NOON + 10 * SECOND + HOUR;
         let room = bench.run(&[(forward, Step::RoomWithinSecond(&pace)), (forward, Step::Room(&pace))]).await;
         assert_eq!((room[0][0], room[1][0]), (expected, 10), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_known_wrongly_delays_no_decision_past_its_time() {
+    let bench = Bench::new().await;
+    let policy = policy(vec![Tier::fixed(10, seconds(86_400), Align::First).unwrap()]);
+    for (at, known_us) in [(1, NOON - HOUR), (2, 4 * NOON)] {
+        let clock = Clock::new();
+        clock.learn(known_us, Instant::now());
+        let reply = redis_decide::decide(&bench.store, &clock, &plan(&policy, 1), seconds(60)).await.unwrap();
+        assert_eq!(reply.verdicts[0].tiers[0].1.calls, 10 - at, "charged once");
+        assert!(clock.now_us().abs_diff(reply.now_us) < 60 * SECOND);
     }
 }
