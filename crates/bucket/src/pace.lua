@@ -21,8 +21,9 @@ local function control_read(key, version)
   return nil, c[2] == '1'
 end
 
--- Most fields are missing in most buckets. Where no rate was cut, `cut`, `grows` and `why` are nil.
-local function pace_read(key)
+-- `is_paused`: as control_read says it, for wait_for_room. Most fields are missing in most buckets. Where no rate was
+-- cut, `cut`, `grows` and `why` are nil.
+local function pace_read(key, is_paused)
   -- In how many ms a thousandth grows back: half of the rate in less than a minute.
   local PACE_GROWTH = 100
   local s, found = {}, redis.call('HGETALL', key)
@@ -30,6 +31,7 @@ local function pace_read(key)
   local pace = {
     hold = tonumber(s.hold) or 0, new = s.new == '1', speed = PACE_WHOLE, unsent = tonumber(s.unsent) or 0,
     flows = s.flows, weights = s.weights or '', is_mixed = s.mixed == '1',
+    is_paused = is_paused,
   }
   if pace.unsent > now_us + PACE_LATEST then pace.unsent = 0 end
   if s.speed then

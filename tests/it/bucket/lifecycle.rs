@@ -103,6 +103,18 @@ async fn room_is_refused_by_count_and_by_bytes_with_a_time() {
 }
 
 #[tokio::test]
+async fn a_paused_bucket_that_is_full_is_looked_at_again_after_a_second_at_the_soonest() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, BucketSettings { capacity: 1, ..buckets::settings("b") }).await;
+    bucket.pause().await.unwrap();
+    admitted(bucket.admit(buckets::job("x")).await);
+    let wait = async || refused(bucket.admit(buckets::job("x")).await).retry_after.unwrap();
+    assert!(wait().await >= Duration::from_secs(1));
+    bucket.resume().await.unwrap();
+    assert!(wait().await < Duration::from_secs(1), "as long as nothing has left it yet");
+}
+
+#[tokio::test]
 async fn a_dead_replicas_jobs_come_back_and_it_settles_nothing_more() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;

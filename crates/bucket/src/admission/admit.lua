@@ -49,7 +49,7 @@ local answered = redis.call('GET', TOKEN)
 if answered then return answered end
 
 local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[11]
-local changed = control_read(CONTROL, version)
+local changed, is_paused = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token_ttl = ARGV[10]
@@ -62,7 +62,7 @@ for i = 1, fields do entry[2 * i - 1], entry[2 * i] = ARGV[NAMES + i], '' end
 -- A job that has only these fields is `plain`.
 local PLAIN = members
 
-local pace = pace_read(PACE)
+local pace = pace_read(PACE, is_paused)
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead', 'accepted', 'deadline')
 -- Where no job was ever called no replica has joined yet, and nothing of a pace was lost (join.lua).
 pace.new = pace.new or not (counted[3] or counted[4])

@@ -5,8 +5,9 @@
 -- keep.lua; `most`: how many keys there may be, each for `keep_ms` after its job's end. `wait_to_leave`: µs until this
 -- many jobs have left.
 local function open_once_keys(first, last, keyed_jobs, key_ends, most, keep_ms, wait_to_leave)
-  -- Keys that are past their end are forgotten by and by (retention.lua): until then they count, and name nothing.
-  local FORGETTING = 5000
+  -- Keys that are past their end are forgotten by and by (retention.lua): until then they count, and name nothing. An
+  -- intake does it every 3 s, a member every 2 s. One that is late comes soon.
+  local FORGETTING, SOON = 3000, 1000
   -- By name, what the key says, and whether it was there before. What is to be written: names and texts, ids and names.
   local texts, was_there, words, named = {}, {}, {}, {}
   -- By id, the jobs that got one. How many keys there are, and of them those whose job has ended.
@@ -35,7 +36,7 @@ local function open_once_keys(first, last, keyed_jobs, key_ends, most, keep_ms, 
   function once.room_in(name)
     if count_keys() < most or redis.call('ZSCORE', key_ends, name) then return nil end
     local next_end = redis.call('ZRANGE', key_ends, 0, 0, 'WITHSCORES')
-    if next_end[2] then return math.max(FORGETTING, tonumber(next_end[2]) - now_ms + FORGETTING) * 1000 end
+    if next_end[2] then return math.max(SOON, tonumber(next_end[2]) - now_ms + FORGETTING) * 1000 end
     return wait_to_leave(1) + (keep_ms + FORGETTING) * 1000
   end
 

@@ -18,14 +18,14 @@ local CONTROL, HOLDERS, REPLAYS, NOTICES = KEYS[5], KEYS[9], KEYS[10], KEYS[11]
 local version, job, capacity, capacity_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 10
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
-local changed = control_read(CONTROL, version)
+local changed, is_paused = control_read(CONTROL, version)
 if changed then return changed end
 if part_of ~= '' and redis.call('HGET', REPLAYS, part_of .. ':state') ~= 'running' then return { 'ended' } end
 local letter = redis.call('HGET', keys.letters, job)
 local found = letter and redis.call('XRANGE', keys.dead, letter, letter)[1]
 if not found then return { 'absent' } end
 
-local pace = pace_read(PACE)
+local pace = pace_read(PACE, is_paused)
 local look = pace_look(pace, plan)
 local level, pending = count_jobs(keys.jobs)
 local NOT_AGAIN = { job = true, reason = true, outcome = true, due = true, expires = true }

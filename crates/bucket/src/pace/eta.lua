@@ -22,6 +22,9 @@ local function wait_for_calls(look, jobs)
   return wait > 0 and wait + WAKING or 0
 end
 
+-- Nothing leaves a paused bucket, and nobody knows for how long: so who waits looks again after this, at the soonest.
+local PAUSED = 1000000
+
 -- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither,
 -- the time that the bucket has leaked nothing is the best guess for how long it goes on so; unless all are parked.
 local function wait_for_room(meter, pace, look, level, jobs)
@@ -38,7 +41,7 @@ local function wait_for_room(meter, pace, look, level, jobs)
   wait = wait + (tonumber(rates.texts.call or 0))
   local held = pace.hold * 1000 - now_us
   if held > 0 then wait = wait + held end
-  return wait
+  return pace.is_paused and math.max(wait, PAUSED) or wait
 end
 
 -- µs until a job with `ahead` jobs before it is called.

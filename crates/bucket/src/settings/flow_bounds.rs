@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dripfeed_job::Rate;
 use dripfeed_job::rate::EXACT;
+use dripfeed_job::{Rate, expected};
 use dripfeed_limit::{LoadError, LoadFault};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -84,6 +84,7 @@ impl NamedFlows {
     /// # Errors
     /// Each fault with its place.
     pub(crate) fn read(place: &str, written: &Json) -> Result<Self, LoadError> {
+        let plain = |error: &serde_json::Error| expected::plain(&error.to_string());
         let mut faults = Vec::new();
         for (name, flow) in written.as_object().into_iter().flatten() {
             let place = format!("{place}.{name}");
@@ -91,13 +92,13 @@ impl NamedFlows {
                 Some(Err(error)) => faults.extend_from_slice(error.faults()),
                 Some(Ok(_)) | None => {
                     let fault = NamedFlow::deserialize(flow).err();
-                    faults.extend(fault.map(|error| LoadFault { place, message: error.to_string() }));
+                    faults.extend(fault.map(|error| LoadFault { place, message: plain(&error) }));
                 }
             }
         }
         if faults.is_empty() {
             let whole = |message| LoadFault { place: place.to_owned(), message };
-            return Self::deserialize(written).map_err(|error| LoadError::new(vec![whole(error.to_string())]));
+            return Self::deserialize(written).map_err(|error| LoadError::new(vec![whole(plain(&error))]));
         }
         Err(LoadError::new(faults))
     }
@@ -150,11 +151,10 @@ impl NamedFlow {
 }
 
 fn weight<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
-    let weight: Option<u16> = Option::deserialize(from)?;
-    let is_sound = weight.is_none_or(|weight| (1..=MOST_WEIGHT).contains(&weight));
-    is_sound
-        .then_some(weight)
-        .ok_or_else(|| D::Error::custom(format!("the weight is out of range: use 1 to {MOST_WEIGHT}")))
+    let Some(weight) = Option::<u64>::deserialize(from)? else { return Ok(None) };
+    let sound = u16::try_from(weight).ok().filter(|weight| (1..=MOST_WEIGHT).contains(weight));
+    let out_of_range = || D::Error::custom(format!("the weight is out of range: use 1 to {MOST_WEIGHT}"));
+    sound.map(Some).ok_or_else(out_of_range)
 }
 
 fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {

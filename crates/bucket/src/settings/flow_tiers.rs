@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_job::Rate;
+use dripfeed_job::{Rate, expected};
 use dripfeed_limit::{LoadError, LoadFault};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -70,7 +70,10 @@ impl FlowTiers {
         for (at, item) in items.into_iter().enumerate() {
             match serde_json::from_value(item) {
                 Ok(tier) => tiers.push(tier),
-                Err(error) => faults.push(LoadFault { place: format!("{place}[{at}]"), message: error.to_string() }),
+                Err(error) => {
+                    let message = expected::plain(&error.to_string());
+                    faults.push(LoadFault { place: format!("{place}[{at}]"), message });
+                }
             }
         }
         if faults.is_empty() { Self::new(tiers).map_err(whole) } else { Err(LoadError::new(faults)) }

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{Rate, size};
+use dripfeed_job::{Rate, expected, size};
 use dripfeed_limit::LoadError;
 use serde::de::{DeserializeOwned, Error as _, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -132,7 +132,7 @@ impl SettingKind {
 }
 
 fn value<T: DeserializeOwned>(json: Json) -> Result<T, BadSetting> {
-    serde_json::from_value(json).map_err(|error| BadSetting::Value(error.to_string()))
+    serde_json::from_value(json).map_err(|error| BadSetting::Value(expected::plain(&error.to_string())))
 }
 
 fn limits(place: &str, json: Json) -> Result<BucketLimits, BadSetting> {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dripfeed_job::expected;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_path_to_error::Segment;
@@ -134,7 +135,7 @@ fn step(segment: &Segment) -> Option<Step> {
 
 /// Serde's words, turned into what to do where they only say what is wrong.
 fn said(error: &serde_json::Error) -> String {
-    let message = error.to_string();
+    let message = expected::plain(&error.to_string());
     let split = |prefix| message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
     let known = |list: &str| list.trim_start_matches("one of ").replace('`', "");
     if let Some((_, list)) = split("unknown field ") {

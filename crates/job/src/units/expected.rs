@@ -1,22 +1,32 @@
 //! Error messages of parsers: what was expected, in the terms of the document.
 
 /// The types of the program, and what a document has in their place.
-const TYPES: [(&str, &str); 5] = [
-    ("u64", "a whole number, 0 or more"),
-    ("u32", "a whole number, 0 or more"),
-    ("u16", "a whole number, 0 or more"),
-    ("usize", "a whole number, 0 or more"),
+const TYPES: [(&str, &str); 11] = [
+    ("u64", WHOLE),
+    ("u32", WHOLE),
+    ("u16", WHOLE),
+    ("u8", WHOLE),
+    ("usize", WHOLE),
+    ("i64", "a whole number"),
+    ("i32", "a whole number"),
     ("f64", "a number"),
+    ("a nonzero u16", "1 to 65535"),
+    ("a sequence", "a list"),
+    ("a map", AN_OBJECT),
 ];
+const WHOLE: &str = "a whole number, 0 or more";
+const AN_OBJECT: &str = "an object";
 
 /// A message of serde, with the type at its end put plainly.
 #[must_use]
 pub fn plain(message: &str) -> String {
-    let put = |(name, plain): (&str, &str)| {
-        let before = message.strip_suffix(name)?;
-        before.ends_with("expected ").then(|| format!("{before}{plain}"))
-    };
-    TYPES.into_iter().find_map(put).unwrap_or_else(|| message.to_owned())
+    let Some((before, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let of_a_type = TYPES.into_iter().find_map(|(name, plain)| (name == expected).then_some(plain));
+    // The name of a struct is one word.
+    let is_struct = |name: &str| !name.contains(' ');
+    let plain =
+        of_a_type.or_else(|| expected.strip_prefix("struct ").filter(|name| is_struct(name)).map(|_| AN_OBJECT));
+    plain.map_or_else(|| message.to_owned(), |plain| format!("{before}, expected {plain}"))
 }
 
 #[cfg(test)]
@@ -30,7 +40,10 @@ mod tests {
                 "invalid type: string \"7\", expected u64",
                 "invalid type: string \"7\", expected a whole number, 0 or more",
             ),
+            ("invalid value: integer `0`, expected a nonzero u16", "invalid value: integer `0`, expected 1 to 65535"),
             ("invalid type: map, expected f64", "invalid type: map, expected a number"),
+            ("invalid type: integer `1`, expected struct Edit", "invalid type: integer `1`, expected an object"),
+            ("invalid type: integer `1`, expected a sequence", "invalid type: integer `1`, expected a list"),
             ("invalid type: map, expected a string", "invalid type: map, expected a string"),
             ("unknown field `u64`", "unknown field `u64`"),
         ] {

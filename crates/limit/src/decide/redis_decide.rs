@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dripfeed_store::{Script, Store, StoreError};
 use tokio::time::timeout;
 
-use crate::decide::clock::Clock;
+use crate::decide::clock::{Clock, micros};
 use crate::decide::plan::{KeyIndex, Plan};
 use crate::decide::report;
 use crate::decide::verdict::ScopeVerdict;
@@ -42,24 +42,51 @@ pub(crate) struct DecideReply {
 }
 
 /// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience`
-/// is none.
+/// is none. A Redis that goes on after that finds the call and charges nothing, because the request was refused.
 pub(crate) async fn decide(
     store: &Store,
     clock: &Clock,
     plan: &Plan,
     patience: Duration,
 ) -> Result<DecideReply, DecideError> {
+    let until = Instant::now() + patience;
+    let asking = async {
+        loop {
+            if let Some(reply) = decide_until(store, clock, plan, until).await? {
+                return Ok(reply);
+            }
+        }
+    };
+    timeout(patience, asking).await.unwrap_or(Err(DecideError::Unavailable(None)))
+}
+
+/// None: by the clock as it was known the call came too late; now it is known better.
+async fn decide_until(
+    store: &Store,
+    clock: &Clock,
+    plan: &Plan,
+    until: Instant,
+) -> Result<Option<DecideReply>, DecideError> {
     let mut keys = KeyIndex::default();
-    let packed = plan.pack(&mut keys, clock.now_us());
-    let mut call = DECIDE.on(keys.keys());
-    call.arg(&packed[..]);
+    let now = clock.now_us();
+    let packed = plan.pack(&mut keys, now);
     let sent = Instant::now();
-    let reply = timeout(patience, store.run::<Vec<i64>>(&call)).await;
-    let numbers =
-        reply.map_err(|_| DecideError::Unavailable(None))?.map_err(|error| DecideError::Unavailable(Some(error)))?;
+    let mut call = DECIDE.on(keys.keys());
+    call.arg(&packed[..]).arg(now + micros(charged_within(until.saturating_duration_since(sent))));
+    let numbers: Vec<i64> = store.run(&call).await.map_err(|error| DecideError::Unavailable(Some(error)))?;
+    if let Some(now_us) = report::read_too_late(&numbers) {
+        clock.learn(now_us, sent);
+        return Ok(None);
+    }
     let (now_us, verdicts) = report::read(plan.scopes(), &numbers).ok_or(DecideError::BadReply)?;
     clock.learn(now_us, sent);
-    Ok(DecideReply { verdicts, now_us })
+    Ok(Some(DecideReply { verdicts, now_us }))
+}
+
+/// The rest of the time is for the reply, and for what the clock isn't known exactly by: what is charged arrives in
+/// time.
+fn charged_within(left: Duration) -> Duration {
+    left * 4 / 5
 }
 
 /// Charges plans of one scope each, which passed elsewhere; reports the state that comes of each.

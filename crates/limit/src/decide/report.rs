@@ -6,6 +6,12 @@ use crate::decide::wait::Wait;
 use crate::kinds::Reader;
 use crate::local::LocalScope;
 
+/// The µs of the Redis clock at which a call came too late to be decided; None: it was decided.
+pub(crate) fn read_too_late(report: &[i64]) -> Option<u64> {
+    let [now_us] = report else { return None };
+    count(*now_us)
+}
+
 /// A report of `scopes`, and the µs of the Redis clock that it was made at; None: it is of others.
 pub(crate) fn read(scopes: &[Scope], report: &[i64]) -> Option<(u64, Vec<ScopeVerdict>)> {
     let mut numbers = report.iter().copied();

@@ -1,8 +1,9 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::{Align, Plan, Tier, Wait};
-
+use crate::decide::clock::Clock;
+use crate::decide::redis_decide;
 use crate::local::LocalScope;
+use crate::{Align, Plan, Tier, Wait};
 
 use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
@@ -135,5 +136,18 @@ fn a_local_decision_after_the_clock_was_put_back_waits_no_longer_than_before() {
         // And by what the measurement of the clock goes back, nobody gains a call.
         while passes(back + 2 * SECOND) {}
         assert!((0..100).all(|step| !passes(back + 2 * SECOND - step % 2 * 1000)), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_known_wrongly_delays_no_decision_past_its_time() {
+    let bench = Bench::new().await;
+    let policy = policy(vec![Tier::fixed(10, seconds(86_400), Align::First).unwrap()]);
+    for (at, known_us) in [(1, NOON - HOUR), (2, 4 * NOON)] {
+        let clock = Clock::new();
+        clock.learn(known_us, Instant::now());
+        let reply = redis_decide::decide(&bench.store, &clock, &plan(&policy, 1), seconds(60)).await.unwrap();
+        assert_eq!(reply.verdicts[0].tiers[0].1.calls, 10 - at, "charged once");
+        assert!(clock.now_us().abs_diff(reply.now_us) < 60 * SECOND);
     }
 }

@@ -120,6 +120,26 @@ async fn a_redis_that_hangs_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn what_was_refused_is_not_charged_when_redis_goes_on() {
+    let bench = Bench::new().await;
+    let limiter = bench.limiter(vec![on_error(OnStoreError::Closed, ten())]).await;
+    assert_eq!(passed(&limiter, 1).await, 1);
+    bench.server.pause().unwrap();
+    for _ in 0..12 {
+        assert!(decide(&limiter).await.is_err());
+    }
+    bench.server.resume().unwrap();
+    // Over one connection, so after all those.
+    let decision = loop {
+        if let Ok(decision) = limiter.decide(&call("acme")).await {
+            break decision;
+        }
+    };
+    let decision = serde_json::to_value(decision).unwrap();
+    assert_eq!(decision["policies"][0]["tiers"][0]["remaining"], 8, "{decision}");
+}
+
+#[tokio::test]
 async fn limits_are_shared_again_when_redis_is_back() {
     let mut bench = Bench::new().await;
     let limiter = bench.limiter(vec![on_error(OnStoreError::Closed, ten())]).await;

@@ -129,3 +129,25 @@ fn malformed_json_is_refused_with_its_place() {
         assert_eq!((&problem["status"], &problem["line"]), (&400.into(), &1.into()), "{text}: {problem}");
     }
 }
+
+#[test]
+fn a_fault_names_what_is_valid_and_no_type_of_the_program() {
+    for (text, expected) in [
+        (r#"{"leak": {"concurrency": 0}}"#, "invalid value: integer `0`, expected 1 to 65535"),
+        (r#"{"leak": {"concurrency": 70000}}"#, "invalid value: integer `70000`, expected 1 to 65535"),
+        (r#"{"capacity": -1}"#, "invalid value: integer `-1`, expected a whole number, 0 or more"),
+        (r#"{"fair": {"flows": {"a": {"weight": 70000}}}}"#, "the weight is out of range: use 1 to 1000"),
+        (r#"{"fair": {"flows": {"a": 1}}}"#, "an object of weight, rate, burst, tiers, max_in_flight and paused"),
+        (
+            r#"{"fair": {"flows": {"a": {"max_in_flight": "2"}}}}"#,
+            r#"invalid type: string "2", expected a whole number, 0 or more"#,
+        ),
+        (
+            r#"{"fair": {"tiers": [{"rate": "1/s", "burst": -1}]}}"#,
+            "invalid value: integer `-1`, expected a whole number, 0 or more",
+        ),
+    ] {
+        let problem = changes(text).unwrap_err().to_string().replace(r#"\""#, "\"");
+        assert!(problem.contains(expected), "{text}: {problem}");
+    }
+}
