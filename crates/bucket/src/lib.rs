@@ -72,12 +72,14 @@ pub use inspect::pagination::{BadCursor, Cursor, Page};
 pub use inspect::served::bucket_place::BucketPlace;
 pub use inspect::served::note_places::{note_places, note_places_once};
 pub use inspect::served::noted_places::{NotedPlace, noted_places};
-pub use inspect::served::{StrandedJobs, count_places, is_list_elsewhere, level_at, release_place, stranded_jobs};
+pub use inspect::served::{
+    StrandedJobs, count_places, is_list_elsewhere, level_at, outcome_jobs_at, release_place, stranded_jobs,
+};
 pub use inspect::slots::Slots;
 pub use operate::audit::{AuditEntry, LONGEST_AUDIT_TEXT};
 pub use operate::cancel::Cancel;
 pub use operate::moving::{MoveProgress, MoveStep, Mover};
-pub use outbox::hand_over::{HandedOver, OutcomeCourier};
+pub use outbox::hand_over::{HandedOver, OutboxTargets, OutcomeCourier};
 pub use pace::PaceTarget;
 pub use pace::bounds::FairFault;
 pub use processor_scripts::know_scripts_of_processors;

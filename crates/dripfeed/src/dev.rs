@@ -2,7 +2,7 @@
 //!
 //! This process is the intake and the echo upstream; Redis and the processors are child processes. Shutdown follows the
 //! flow of jobs: intake and processors drain, the echo upstream answers until then, and Redis stops last. It signals
-//! only processes that it started.
+//! only processes that it started; a Redis that a killed one left in the same folder is shut down by a command.
 
 mod browser;
 mod echo;
@@ -24,7 +24,7 @@ use self::echo::Echo;
 use self::echo_mode::EchoModes;
 use self::processors::Processors;
 use self::redis::PrivateRedis;
-use self::settings_file::SettingsFile;
+use self::settings_file::{Draft, SettingsFile};
 use self::welcome::Welcome;
 use crate::exit::Failure;
 use crate::role::intake::IntakeRole;
@@ -61,31 +61,44 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, mut layers: Layers) -> Result<(), Failure> {
     let stop = signals::stop_with_terminal()?;
     let echo = Echo::bind(arguments.echo_port).await?;
-    let file = layers.files.is_empty().then(|| SettingsFile::write(&arguments.data, echo.address())).transpose()?;
-    layers.files.extend(file.as_ref().map(|file| file.path.clone()));
+    let draft = layers.files.is_empty().then(|| Draft::write(&arguments.data, echo.address())).transpose()?;
     if let Some(port) = arguments.port {
         layers.arguments.push(format!("intake.listen={}", SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
     // What is wrong with the settings is reported before anything starts.
-    Log::start(&Settings::load(&layers)?.log);
+    let mut checked = layers.clone();
+    checked.files.extend(draft.as_ref().map(|draft| draft.path().to_owned()));
+    Log::start(&Settings::load(&checked)?.log);
     match &arguments.redis {
-        Some(url) => over(url, &arguments, layers, echo, &stop).await,
-        None => over_private_redis(&arguments, layers, file, echo, &stop).await,
+        Some(url) => {
+            let _file = publish(draft, None, &mut layers)?;
+            over(url, &arguments, layers, echo, &stop).await
+        }
+        None => over_private_redis(&arguments, layers, draft, echo, &stop).await,
     }
+}
+
+/// The file is there as long as the result is kept.
+fn publish(draft: Option<Draft>, redis: Option<&str>, layers: &mut Layers) -> Result<Option<SettingsFile>, Failure> {
+    let file = draft.map(|draft| draft.publish(redis)).transpose()?;
+    layers.files.extend(file.as_ref().map(|file| file.path.clone()));
+    Ok(file)
 }
 
 async fn over_private_redis(
     arguments: &Arguments,
-    layers: Layers,
-    file: Option<SettingsFile>,
+    mut layers: Layers,
+    draft: Option<Draft>,
     echo: Echo,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let redis = PrivateRedis::start(&arguments.data).await?;
+    let redis = tokio::select! {
+        redis = PrivateRedis::start(&arguments.data) => redis?,
+        () = stop.cancelled() => return Ok(()),
+    };
     let url = redis.url();
-    if let Some(file) = file {
-        file.name_redis(&url)?;
-    }
+    // Not before this: a Redis that runs in this folder is that of another, whose file it is.
+    let _file = publish(draft, Some(&url), &mut layers)?;
     let last = CancellationToken::new();
     let redis = tokio::spawn(redis.keep(last.clone()));
     let ended = over(&url, arguments, layers, echo, stop).await;

@@ -45,7 +45,7 @@ pub use registry::known_entries::{KnownEntries, News};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;
 pub use script::{Call, Fragment, Fragments, Script};
-pub use server::{PrivateServer, ServerError, ServerOptions};
+pub use server::{FileLock, PrivateServer, ServerError, ServerOptions};
 pub use settings::RedisSettings;
 pub use shared_question::SharedQuestion;
 pub use store::Store;

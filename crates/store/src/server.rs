@@ -1,8 +1,9 @@
 //! The private Redis of `dripfeed dev` and of tests: a child process on a Unix socket, with its data in a separate
-//! directory. It never affects a server that it didn't start.
+//! directory. It never affects a server of another directory.
 
 mod error;
 mod folder;
+mod leftover;
 mod lock;
 mod options;
 
@@ -20,8 +21,7 @@ use nix::{
 use tokio::process::{Child, Command};
 
 use self::folder::Folder;
-use self::lock::Lock;
-pub use self::{error::ServerError, options::ServerOptions};
+pub use self::{error::ServerError, lock::FileLock, options::ServerOptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::settings::RedisSettings;
@@ -42,21 +42,20 @@ pub struct PrivateServer {
     child: Child,
     folder: Folder,
     options: ServerOptions,
-    _lock: Lock,
+    _lock: FileLock,
 }
 
 impl PrivateServer {
     /// Starts a server with its data, log and socket in `dir`, which is created if needed, and returns when it answers.
+    /// One that is left there by a process that was killed is shut down first, and its data are kept.
     ///
     /// # Errors
-    /// When no server is installed, when one is already running on `dir`, or when it ends at once
+    /// When no server is installed, when another process runs one on `dir`, or when it ends at once
     /// (with the last lines of its log).
     pub async fn start(dir: &Path, options: ServerOptions) -> Result<Self, ServerError> {
         let mut folder = Folder::make(dir)?;
         let lock = folder.lock()?;
-        if folder.answers().await {
-            return Err(folder.already_running());
-        }
+        leftover::shut_down(&folder).await?;
         folder.place_socket()?;
         let child = spawn(&folder, &options)?;
         let mut server = Self { child, folder, options, _lock: lock };

@@ -5,6 +5,7 @@ mod drain;
 mod layout;
 mod moving;
 mod other_kind;
+mod outbox;
 mod stranded;
 
 use dripfeed_tests::processes::Process;

@@ -34,6 +34,8 @@ pub struct StrandedJobs {
     pub key: String,
     /// Outcome jobs that wait for their bucket, too.
     pub jobs: u64,
+    /// How many of these are outcome jobs.
+    pub outcome_jobs: u64,
     /// Another place of its name is in use or has jobs, too: these can only be moved.
     pub has_namesake: bool,
 }
@@ -56,10 +58,11 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
             note_places(store, configured).await?;
             noted = Instant::now();
         }
-        let jobs = left_at(store, &silent.place).await?;
+        let outcome_jobs = outcome_jobs_at(store, &silent.place).await?;
+        let jobs = level_at(store, &silent.place).await? + outcome_jobs;
         if jobs > 0 {
-            let place = silent.place;
-            stranded.push(StrandedJobs { key: place.jobs_key(store), place, jobs, has_namesake: false });
+            let (key, place) = (silent.place.jobs_key(store), silent.place);
+            stranded.push(StrandedJobs { place, key, jobs, outcome_jobs, has_namesake: false });
         } else {
             forget_place(store, &silent).await?;
         }
@@ -90,7 +93,7 @@ pub async fn count_places(store: &Store) -> Result<u64, BucketError> {
 /// When Redis can't be asked.
 pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), BucketError> {
     let buckets = InstallationKeys::new(store.prefix()).buckets;
-    let is_empty = left_at(store, place).await? == 0;
+    let is_empty = level_at(store, place).await? + outcome_jobs_at(store, place).await? == 0;
     let mut release = if is_empty { redis::cmd("HDEL") } else { redis::cmd("HSET") };
     release.arg(buckets).arg(place.to_string());
     if !is_empty {
@@ -135,10 +138,12 @@ pub async fn level_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketE
     })
 }
 
-/// How many jobs are there, and outcome jobs that wait for their bucket.
-async fn left_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketError> {
-    let outbox = or_none(store.command(redis::cmd("XLEN").arg(place.keys(store).outbox())).await)?;
-    Ok(level_at(store, place).await? + outbox)
+/// The number of outcome jobs that wait for their target bucket. All places of a name have one outbox.
+///
+/// # Errors
+/// When Redis can't be asked.
+pub async fn outcome_jobs_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketError> {
+    or_none(store.command(redis::cmd("XLEN").arg(place.keys(store).outbox())).await).map_err(Into::into)
 }
 
 /// Whether another list bucket of this name is served: what replicas hold is its own then, or will be when they die.

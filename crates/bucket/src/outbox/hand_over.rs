@@ -45,6 +45,15 @@ pub enum HandedOver {
     Some,
 }
 
+/// What waits in an outbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutboxTargets {
+    /// How many outcome jobs wait for each bucket.
+    pub jobs: BTreeMap<BucketName, u64>,
+    /// Entries that aren't outcome jobs.
+    pub unreadable: u64,
+}
+
 /// Moves the outcome jobs of one bucket to their target buckets.
 pub struct OutcomeCourier {
     from: Bucket,
@@ -78,6 +87,29 @@ impl OutcomeCourier {
     #[must_use]
     pub const fn from(&self) -> &Bucket {
         &self.from
+    }
+
+    /// Counts the outcome jobs, and moves none. None: another process moves them.
+    ///
+    /// # Errors
+    /// As [`OutcomeCourier::hand_over`].
+    pub async fn count(&self) -> Result<Option<OutboxTargets>, BucketError> {
+        let (mut counted, mut after) = (OutboxTargets::default(), String::new());
+        loop {
+            let page = match self.from.next_outcomes(&self.name, &after).await? {
+                NextOutcomes::Page(page) => page,
+                NextOutcomes::None => return Ok(Some(counted)),
+                NextOutcomes::Elsewhere => return Ok(None),
+            };
+            counted.unreadable += (page.read - page.jobs.len()) as u64;
+            for job in page.jobs {
+                *counted.jobs.entry(job.to).or_default() += 1;
+            }
+            if page.read < PAGE {
+                return Ok(Some(counted));
+            }
+            after = page.last;
+        }
     }
 
     /// Moves outcome jobs, oldest first, as far as the targets have room, and waits until another round is worthwhile.

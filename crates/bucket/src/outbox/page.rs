@@ -37,14 +37,14 @@ pub(super) struct Page {
 }
 
 impl Bucket {
-    /// Whether the outbox has outcome jobs, also those written with earlier settings.
+    /// How many outcome jobs the outbox has, also of those written with earlier settings.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn has_outcome_jobs(&self) -> Result<bool, BucketError> {
+    pub async fn outcome_jobs(&self) -> Result<u64, BucketError> {
         let mut count = redis::cmd("XLEN");
         count.arg(self.redis_bucket.keys.outbox());
-        Ok(self.redis_bucket.store.command::<u64>(&count).await? > 0)
+        Ok(self.redis_bucket.store.command(&count).await?)
     }
 
     /// Those behind the entry `after`, for the process of this name.

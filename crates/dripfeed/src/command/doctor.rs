@@ -112,10 +112,11 @@ async fn stranded(
         !configured.contains(&found.place) && wanted.is_none_or(|wanted| *wanted == found.place.bucket)
     });
     let shown = stranded.iter().map(|found| {
+        let jobs = if found.jobs == found.outcome_jobs { "outcome jobs" } else { "accepted jobs" };
         json!({
             "bucket": found.place.bucket,
             "count": found.jobs,
-            "what": format!("accepted jobs of a {} that no process serves", found.place.kind.as_str()),
+            "what": format!("{jobs} of a {} that no process serves", found.place.kind.as_str()),
             "example": found.key,
             "remedy": null,
             "advice": served::remedy(found),

@@ -23,9 +23,9 @@ pub(crate) struct Arguments {
     /// Only the job with this idempotency key, in any state; with --caller, that of this caller
     #[arg(long, conflicts_with_all = ["cancel", "state", "older_than", "since", "until"])]
     idempotency_key: Option<String>,
-    /// Maximum number of jobs
-    #[arg(long, default_value_t = 100, conflicts_with = "cancel")]
-    limit: usize,
+    /// Maximum number of jobs [default: 100]
+    #[arg(long, conflicts_with = "cancel")]
+    limit: Option<usize>,
     /// Cancel all waiting and parked jobs that match, instead of listing them
     #[arg(long)]
     cancel: bool,
@@ -43,6 +43,17 @@ enum JobsCommand {
     /// Write all of them to standard output, as NDJSON or CSV, without payloads
     Export(export::Arguments),
 }
+
+impl Arguments {
+    /// Of `filter`, and the idempotency key.
+    fn pairs(&self, filter: &FilterArgs) -> Vec<(&'static str, String)> {
+        let key = self.idempotency_key.iter().map(|key| ("idempotency_key", key.clone()));
+        filter.pairs().into_iter().chain(key).collect()
+    }
+}
+
+/// Where none is given.
+const LIMIT: usize = 100;
 
 const COLUMNS: [Column; 8] = [
     ("ID", |job| shown(job, "/id")),
@@ -62,9 +73,8 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.cancel {
         return cancel::run(arguments).await;
     }
-    let Arguments { bucket, filter, idempotency_key, limit, connection, .. } = arguments;
-    let mut filters = filter.pairs();
-    filters.extend(idempotency_key.iter().map(|key| ("idempotency_key", key.clone())));
+    let Arguments { bucket, filter, limit, connection, .. } = arguments;
+    let filters = arguments.pairs(filter);
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/jobs"));
-    print_pages(server.list(&path, &filters, *limit), &COLUMNS, connection.output).await
+    print_pages(server.list(&path, &filters, limit.unwrap_or(LIMIT)), &COLUMNS, connection.output).await
 }

@@ -5,12 +5,14 @@
 
 mod guard;
 mod moving;
+mod outbox;
 mod serving;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, BucketPlace, note_places, release_place, stranded_jobs};
+use dripfeed_bucket::{Bucket, BucketPlace, StrandedJobs, note_places, release_place, stranded_jobs};
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
 use serde_json::Value as Json;
@@ -45,17 +47,34 @@ pub(crate) struct Arguments {
 /// Runs until the bucket is empty, or SIGTERM.
 ///
 /// # Errors
-/// When the bucket is served by others, can't be drained alone, or isn't known.
+/// When the bucket is served by others, can't be drained alone, or isn't known; and at SIGTERM, unless it is empty by
+/// then.
 pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
     let settings = Settings::load(&layers)?;
     Log::start(&settings.log);
     let stop = arguments.role.stop_with_terminal()?;
     let used = arguments.into.as_ref().unwrap_or(&arguments.bucket);
     let places = buckets::places(&settings, |name| name == used);
-    let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
+    let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else {
+        return Err(interrupted("Redis wasn't reached"));
+    };
     match &arguments.into {
         None => serving::run(&arguments, &settings, &connected, &stop).await,
         Some(into) => moving::run(&arguments, into, &settings, &connected, &stop).await,
+    }
+}
+
+/// Asked to stop before its end: a script that goes on after a drain must not take the bucket for empty.
+fn interrupted(what: impl Display) -> Failure {
+    Failure::new(Exit::Failure, format!("interrupted: {what}; drain it again"))
+}
+
+/// As messages name them.
+fn counted(jobs: u64, outcome_jobs: u64) -> String {
+    match (jobs, outcome_jobs) {
+        (jobs, 0) => format!("{jobs} jobs"),
+        (0, outcome_jobs) => format!("{outcome_jobs} outcome jobs"),
+        (jobs, outcome_jobs) => format!("{jobs} jobs and {outcome_jobs} outcome jobs"),
     }
 }
 
@@ -74,11 +93,13 @@ impl NotedPlaces {
     }
 
     /// What is left in `drained` is stranded from now on. Without an answer of Redis it is so as soon as it is silent.
-    async fn end(self, drained: &BucketPlace) {
+    async fn end(self, drained: &[BucketPlace]) {
         self.done.cancel();
-        if let Err(error) = release_place(&self.store, drained).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::debug!(error, "could not unregister the drained bucket");
+        for place in drained {
+            if let Err(error) = release_place(&self.store, place).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::debug!(error, "could not unregister the drained bucket");
+            }
         }
     }
 }
@@ -102,8 +123,9 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
     let list = match stranded.is_empty() {
         true => "; no jobs are stranded".to_owned(),
         false => {
-            let lines =
-                stranded.iter().map(|found| format!("\n  {}: {} jobs", described(&found.place, store), found.jobs));
+            let lines = stranded.iter().map(|StrandedJobs { place, jobs, outcome_jobs, .. }| {
+                format!("\n  {}: {}", described(place, store), counted(jobs - outcome_jobs, *outcome_jobs))
+            });
             format!("; stranded jobs:{}", lines.collect::<String>())
         }
     };

@@ -64,11 +64,11 @@ async fn has_outcomes(bucket: &Bucket, quiet: &mut BTreeSet<BucketName>) -> bool
     if quiet.contains(bucket.name()) {
         return false;
     }
-    let has_some = bucket.has_outcome_jobs().await;
-    if has_some.is_ok() {
+    let jobs = bucket.outcome_jobs().await;
+    if jobs.is_ok() {
         quiet.insert(bucket.name().clone());
     }
-    has_some.unwrap_or(false)
+    jobs.is_ok_and(|jobs| jobs > 0)
 }
 
 async fn keep_handing_over(from: Bucket, buckets: Arc<Buckets>) {

@@ -111,10 +111,10 @@ pub(super) fn described(place: &BucketPlace, store: &Store) -> String {
 }
 
 fn warn(stranded: &StrandedJobs) {
-    let StrandedJobs { place, key, jobs, .. } = stranded;
+    let StrandedJobs { place, key, jobs, outcome_jobs, .. } = stranded;
     let (bucket, kind) = (&place.bucket, place.kind.as_str());
     tracing::warn!(
-        %bucket, kind, key, jobs,
+        %bucket, kind, key, jobs, outcome_jobs,
         "accepted jobs are stranded: no process is configured with this bucket, kind and key: {}",
         remedy(stranded)
     );

@@ -60,21 +60,55 @@ fn a_killed_processor_is_replaced_and_no_job_is_lost() {
 }
 
 #[test]
-fn a_killed_dev_leaves_no_processor_behind() {
+fn a_killed_dev_leaves_no_processor_behind_and_the_next_takes_its_redis_over() {
     let folder = TempDir::new().unwrap();
-    let dev = dev(&folder, &[]);
-    dev.address();
+    let start = || dev(&folder, &[]);
+    let dev = start();
+    let server = dev.address();
+    assert_eq!(run(&["push", "demo", "--body", "x", "--delay", "1h", "--server", &server]).code, Some(0));
     let processor = process(&dev.says("processor 1 is process"));
     dev.says("this replica has joined the bucket");
-    let socket = folder.path().join("data/redis.pid");
-    let redis = Pid::from_raw(std::fs::read_to_string(socket).unwrap().trim().parse().unwrap());
+    let file = folder.path().join("data/redis.pid");
+    let of_redis = || Pid::from_raw(std::fs::read_to_string(&file).unwrap().trim().parse().unwrap());
+    let redis = of_redis();
     dev.signal(Signal::SIGKILL);
     // It shares our standard error with its parent: the pipe stays open until it has ended.
     dev.says("the processor has stopped");
     drop(dev);
     assert_ne!(processor, redis);
     // Redis outlives a dev that was killed, with all that was accepted.
-    kill(redis, Signal::SIGTERM).unwrap();
+    kill(redis, None).unwrap();
+    let dev = start();
+    let server = dev.address();
+    assert_ne!(of_redis(), redis);
+    let jobs = run(&["jobs", "demo", "--server", &server]);
+    assert!(jobs.out.contains("parked"), "{}{}", jobs.out, jobs.err);
+    assert_eq!(dev.end(), Some(0));
+}
+
+#[test]
+fn a_second_dev_in_the_folder_leaves_the_settings_of_the_first() {
+    let folder = TempDir::new().unwrap();
+    let first = dev(&folder, &[]);
+    first.address();
+    let data = folder.path().join("data");
+    let file = data.join("dev.toml");
+    let (read, files) = (|| std::fs::read_to_string(&file).unwrap(), || std::fs::read_dir(&data).unwrap().count());
+    let (before, files_before) = (read(), files());
+    let refused = run(&["dev", "--no-open", "--port", "0", "--echo-port", "0", "--data", &data.display().to_string()]);
+    assert!(refused.code == Some(1) && refused.err.contains("already runs"), "{}", refused.err);
+    assert_eq!((read(), files()), (before.clone(), files_before));
+
+    // As the error advises.
+    let url = format!("unix://{}", data.join("redis.sock").display());
+    let second = dev(&folder, &["--redis", &url]);
+    second.address();
+    assert_eq!(read(), before);
+    assert_eq!(second.end(), Some(0));
+    assert_eq!((read(), files()), (before, files_before));
+    let doctor = run(&["-c", &file.display().to_string(), "doctor"]);
+    assert_eq!(doctor.code, Some(0), "{}", doctor.err);
+    assert_eq!(first.end(), Some(0));
 }
 
 #[test]

@@ -55,6 +55,18 @@ fn the_exit_code_tells_whether_all_held() {
 }
 
 #[test]
+fn a_chart_that_cannot_be_written_takes_no_results_along() {
+    let folder = TempDir::new().unwrap();
+    let (out, _) = charts(&folder);
+    fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink("/dev/full", format!("{out}/sliding-counter.svg")).unwrap();
+    let ended = run(&["lab", "--only", "sliding-counter", "--out", &out, "-o", "json"]);
+    assert!(ended.code == Some(1) && ended.err.contains("sliding-counter.svg"), "{}", ended.err);
+    let outcomes: Json = serde_json::from_str(&ended.out).unwrap();
+    assert!(!outcomes[0]["rows"].as_array().unwrap().is_empty(), "{}", ended.out);
+}
+
+#[test]
 fn time_series_need_a_server_that_has_them() {
     let folder = TempDir::new().unwrap();
     let (out, charts) = charts(&folder);

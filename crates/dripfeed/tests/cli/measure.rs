@@ -1,9 +1,12 @@
 use std::fs;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use serde_json::Value as Json;
 
 use crate::intake::{BUCKET, Intake};
-use crate::program::{dripfeed, run};
+use crate::program::{Running, dripfeed, run};
 
 fn json(text: &str) -> Json {
     serde_json::from_str(text).unwrap()
@@ -63,5 +66,50 @@ async fn a_bench_without_the_scope_to_submit_is_not_allowed() {
     let ended = bench.env("DRIPFEED_KEY", made["key"].as_str().unwrap()).output().unwrap();
     assert_eq!(ended.status.code(), Some(77), "{ended:?}");
     assert!(String::from_utf8_lossy(&ended.stderr).contains("5 submissions failed"), "{ended:?}");
+    intake.end().await;
+}
+
+#[tokio::test]
+async fn a_bench_that_is_interrupted_says_so_and_fails() {
+    let intake = Intake::start(BUCKET).await;
+    let bench = ["bench", "mail", "--rate", "5/s", "--time", "10m", "-o", "json", "--server", &intake.server];
+    let bench = Running::start(&mut dripfeed(&bench));
+    while run(&["jobs", "mail", "--server", &intake.server]).out.lines().count() < 2 {}
+    bench.signal(Signal::SIGINT);
+    bench.prints("\"interrupted\": true");
+    bench.says("interrupted before");
+    assert_eq!(bench.end(), Some(1));
+    intake.end().await;
+}
+
+#[test]
+fn a_silent_server_does_not_keep_a_bench_from_ending() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", silent.local_addr().unwrap());
+    let bench = Running::start(&mut dripfeed(&["bench", "mail", "--server", &server]));
+    let _connection = silent.accept().unwrap();
+    let begun = Instant::now();
+    assert_eq!(bench.end(), Some(1));
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_chart_that_cannot_be_written_is_reported_first_and_takes_no_results_along() {
+    let intake = Intake::start(BUCKET).await;
+    let run = |command: &[&str]| run(&[command, &["--server", &intake.server]].concat());
+    let nowhere = intake.folder.path().join("none/x.svg").display().to_string();
+    for command in [["bench", "mail", "--rate", "50/s", "--time", "1s"].as_slice(), &["report", "mail"]] {
+        let refused = run(&[command, &["--svg", &nowhere]].concat());
+        assert!(refused.code == Some(1) && refused.err.contains(&nowhere), "{}", refused.err);
+        assert!(refused.out.is_empty() && run(&["jobs", "mail"]).out.lines().count() <= 1, "{}", refused.out);
+    }
+    let unused = intake.folder.path().join("x.svg");
+    assert_eq!(run(&["bench", "none", "--svg", &unused.display().to_string()]).code, Some(1), "unknown bucket");
+    assert!(!unused.exists());
+    for command in [["bench", "mail", "--rate", "50/s", "--time", "1s"].as_slice(), &["report", "mail"]] {
+        let full = run(&[command, &["--svg", "/dev/full"]].concat());
+        assert!(full.code == Some(1) && full.err.contains("/dev/full"), "{}", full.err);
+        assert!(full.out.contains("Accepted"), "{}", full.out);
+    }
     intake.end().await;
 }

@@ -73,6 +73,9 @@ fn what_cannot_be_meant_is_usage() {
         &["jobs", "mail", "--cancel", "--caller", "x"],
         &["jobs", "mail", "--idempotency-key", "x", "--older-than", "1h"],
         &["jobs", "mail", "--cancel", "--idempotency-key", "x", "--yes"],
+        &["jobs", "mail", "--limit", "1", "export"],
+        &["jobs", "mail", "--cancel", "--state", "parked", "--yes", "export"],
+        &["jobs", "mail", "--idempotency-key", "x", "export", "--state", "delivered"],
         &["job", "mail", "1-0", "--payload", "--cancel"],
         &["history", "mail", "--window", "2h"],
         &["dead", "mail", "replay"],
@@ -100,6 +103,28 @@ fn what_cannot_be_meant_is_usage() {
     ] {
         assert_eq!(run(command).code, Some(2), "{command:?}");
     }
+}
+
+#[tokio::test]
+async fn an_export_writes_what_the_options_before_it_select() {
+    let intake = Intake::start(BUCKET).await;
+    let run = |command: &[&str]| run(&[command, &["--server", &intake.server]].concat());
+    for key in ["k1", "k2"] {
+        assert_eq!(run(&["push", "mail", "--body", key, "--idempotency-key", key]).code, Some(0));
+    }
+    let all = run(&["jobs", "mail", "export"]);
+    assert_eq!(all.out.lines().count(), 2, "{}", all.out);
+    let one = run(&["jobs", "mail", "--idempotency-key", "k1", "export"]);
+    assert_eq!(one.out.lines().next(), all.out.lines().next());
+    assert_eq!((one.code, one.out.lines().count()), (Some(0), 1), "{}", one.err);
+    let none = run(&["jobs", "mail", "--state", "parked", "export"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(0), ""), "{}", none.err);
+    let limited = run(&["jobs", "mail", "--limit", "1", "export"]);
+    assert!(limited.out.is_empty() && limited.err.contains("dripfeed jobs mail --limit NUMBER"), "{}", limited.err);
+    let uncancelled = run(&["jobs", "mail", "--state", "waiting", "--cancel", "--yes", "export"]);
+    assert!(uncancelled.err.contains("dripfeed jobs mail --cancel"), "{}", uncancelled.err);
+    assert_eq!(run(&["jobs", "mail"]).out.lines().count(), 3, "nothing is cancelled");
+    intake.end().await;
 }
 
 #[tokio::test]

@@ -43,7 +43,8 @@ pub(crate) struct Schedule {
     /// The job of that tick.
     #[schema(required, value_type = Option<String>)]
     last_job: Option<JobId>,
-    /// Ticks that were not submitted in time.
+    /// Ticks that were not submitted in time. Of a cron expression, not all are counted where more than 10,000 were
+    /// missed at once.
     missed_ticks: u64,
     /// Ticks that were skipped because the job of an earlier one was in the bucket.
     overlapped_ticks: u64,

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::net::UnixStream;
 
 use super::error::ServerError;
-use super::lock::Lock;
+use super::lock::FileLock;
 use crate::url::Address;
 
 const SOCKET: &str = "redis.sock";
@@ -51,17 +51,26 @@ impl Folder {
     }
 
     /// Keeps other starters off this folder as long as the answer is kept.
-    pub(super) fn lock(&self) -> Result<Lock, ServerError> {
+    pub(super) fn lock(&self) -> Result<FileLock, ServerError> {
         let path = self.dir.join(LOCK);
-        Lock::take(&path).map_err(|error| match error {
+        FileLock::take(&path).map_err(|error| match error {
             TryLockError::WouldBlock => self.already_running(),
             TryLockError::Error(source) => unusable(&path, source),
         })
     }
 
-    /// Whether a server holds the socket: one that outlived the process that started it.
-    pub(super) async fn answers(&self) -> bool {
-        UnixStream::connect(&self.socket).await.is_ok()
+    /// A connection to the server that has the socket: one that outlived the process that started it.
+    pub(super) async fn connect(&self) -> Option<UnixStream> {
+        UnixStream::connect(&self.socket).await.ok()
+    }
+
+    /// Whether a server that writes to the folder `dir` is that of this one.
+    pub(super) fn is_at(&self, dir: &str) -> bool {
+        Path::new(dir).canonicalize().is_ok_and(|dir| dir == self.dir)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.dir
     }
 
     /// Decides where the socket of the next server is: in the folder, or where that path would be

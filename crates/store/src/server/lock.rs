@@ -1,24 +1,28 @@
-//! The lock that prevents a second server in the same directory.
+//! A lock between processes, as a file: it prevents a second server in the same directory.
 
 use std::{
     fs::{File, TryLockError},
     path::Path,
 };
 
-/// Kept as long as this is. A child that is just being started has every open file of this process until it runs its
-/// program: closing the file alone would leave the lock with it, so it's unlocked.
+/// A lock of this process, kept as long as this is. A child that is just being started has every open file of this
+/// process until it runs its program: closing the file alone would leave the lock with it, so it's unlocked.
 #[derive(Debug)]
-pub(super) struct Lock(File);
+pub struct FileLock(File);
 
-impl Lock {
-    pub(super) fn take(path: &Path) -> Result<Self, TryLockError> {
+impl FileLock {
+    /// Locks the file, which is created if needed, until this is dropped or the process ends, however it ends.
+    ///
+    /// # Errors
+    /// `WouldBlock` when another process has it.
+    pub fn take(path: &Path) -> Result<Self, TryLockError> {
         let file = File::create(path).map_err(TryLockError::Error)?;
         file.try_lock()?;
         Ok(Self(file))
     }
 }
 
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // Where this fails, closing it is the second try.
         let _ = self.0.unlock();
@@ -35,11 +39,11 @@ mod tests {
     fn it_ends_though_a_child_that_is_being_started_has_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let lock = Lock::take(&path).unwrap();
-        assert!(matches!(Lock::take(&path), Err(TryLockError::WouldBlock)));
+        let lock = FileLock::take(&path).unwrap();
+        assert!(matches!(FileLock::take(&path), Err(TryLockError::WouldBlock)));
         let of_the_child = lock.0.try_clone().unwrap();
         drop(lock);
-        Lock::take(&path).unwrap();
+        FileLock::take(&path).unwrap();
         drop(of_the_child);
     }
 }

@@ -1,5 +1,9 @@
-use dripfeed_store::{PrivateServer, ServerError, ServerOptions};
+use std::path::Path;
+use std::process::Stdio;
+
+use dripfeed_store::{Address, Durability, PrivateServer, RedisSettings, ServerError, ServerOptions, Store};
 use redis::cmd;
+use tokio::process::{Child, Command};
 
 use crate::bench::{Bench, arguments, settings};
 
@@ -12,6 +16,39 @@ async fn a_second_server_on_the_same_folder_is_refused() {
     assert!(error.to_string().contains(&pid), "{error}");
 }
 
+/// One whose starter was killed: it has the folder, and nobody the lock.
+async fn left_in(folder: &Path) -> Child {
+    let socket = folder.join("redis.sock");
+    let mut command = Command::new("redis-server");
+    command.arg("--dir").arg(folder).arg("--unixsocket").arg(&socket).args(["--port", "0", "--appendonly", "yes"]);
+    let server = command.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+    while tokio::net::UnixStream::connect(&socket).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    server
+}
+
+#[tokio::test]
+async fn one_that_was_left_in_the_folder_is_shut_down_with_its_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut left = left_in(dir.path()).await;
+    let address: Address = format!("unix://{}", dir.path().join("redis.sock").display()).parse().unwrap();
+    let store = Store::connect(&RedisSettings::new(address, "", Durability::Process)).await.unwrap();
+    store.command::<()>(cmd("SET").arg("key").arg("kept")).await.unwrap();
+
+    // In another folder a link leads to it: there it is another's.
+    let other = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(dir.path().join("redis.sock"), other.path().join("redis.sock")).unwrap();
+    let refused = PrivateServer::start(other.path(), ServerOptions::default()).await;
+    assert!(matches!(refused, Err(ServerError::AlreadyRunning { .. })));
+    store.ping().await.unwrap();
+
+    let server = PrivateServer::start(dir.path(), ServerOptions::default()).await.unwrap();
+    assert!(left.wait().await.unwrap().success());
+    let store = Store::connect(&settings(&server)).await.unwrap();
+    assert_eq!(store.command::<String>(cmd("GET").arg("key")).await.unwrap(), "kept");
+}
+
 #[tokio::test]
 async fn data_outlives_an_orderly_stop() {
     let bench = Bench::new().await;
@@ -21,7 +58,7 @@ async fn data_outlives_an_orderly_stop() {
     bench.server.stop().await.unwrap();
 
     let server = PrivateServer::start(bench.dir.path(), ServerOptions::default()).await.unwrap();
-    let store = dripfeed_store::Store::connect(&settings(&server)).await.unwrap();
+    let store = Store::connect(&settings(&server)).await.unwrap();
     let kept: String = store.command(cmd("GET").arg("key")).await.unwrap();
     assert_eq!(kept, "kept");
 }

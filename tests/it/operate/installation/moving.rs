@@ -192,6 +192,12 @@ async fn a_full_bucket_is_waited_for() {
     let mut moving = Process::spawn("drain", command);
     until("it is full", async || moving.log().contains("the target bucket is full")).await;
     assert_eq!((service.level("post").await, level(&mail).await), (3, 17));
+    moving.terminate();
+    assert_eq!(moving.ended().await.code(), Some(1), "nobody takes the bucket for empty");
+    assert!(moving.log().contains("interrupted: 17 jobs are left"), "{}", moving.log());
+    let mut command = service.command(&[]);
+    command.args(["drain", "mail", "--into", "post"]);
+    let mut moving = Process::spawn("drain", command);
     let _processor = service.processor().await;
     assert!(moving.ended().await.success());
     service.drained("post").await;

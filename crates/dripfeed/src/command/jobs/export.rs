@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::filter::FilterArgs;
 use crate::command::export::{self, CsvColumn, ExportArgs, Exported};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
@@ -32,10 +32,35 @@ const CSV: [CsvColumn; 15] = [
     ("answer_base64", "/outcome/base64"),
 ];
 
+/// Filters may stand before `export`, too; the other options of `list` are refused.
 pub(super) async fn run(list: &super::Arguments, arguments: &Arguments) -> Result<(), Failure> {
-    let (server, bucket) = (list.connection.server()?, &list.bucket);
-    let filters = arguments.filter.or(&list.filter).pairs();
+    let (bucket, filter) = (&list.bucket, arguments.filter.or(&list.filter));
+    refuse_others(list, &filter).map_err(|message| Failure::new(Exit::Usage, message))?;
+    let (server, filters) = (list.connection.server()?, list.pairs(&filter));
     let about = if filters.is_empty() { export::about(&server, bucket, "level").await } else { None };
     let path = format!("/v1/buckets/{bucket}/jobs");
     export::run(&server, Exported { path: &path, filters, columns: &CSV, about }, arguments.export).await
+}
+
+fn refuse_others(list: &super::Arguments, filter: &FilterArgs) -> Result<(), String> {
+    let bucket = &list.bucket;
+    if list.cancel {
+        return Err(format!(
+            "`export` cancels nothing: write `dripfeed jobs {bucket} export` with the same filters, then \
+                `dripfeed jobs {bucket} --cancel`"
+        ));
+    }
+    if list.limit.is_some() {
+        return Err(format!(
+            "`export` writes all jobs that match: leave --limit out, or write `dripfeed jobs {bucket} --limit \
+                NUMBER -o json`"
+        ));
+    }
+    if list.idempotency_key.is_some() && filter.has_more_than_caller() {
+        return Err(
+            "--idempotency-key finds one job in any state: leave --state, --older-than, --since and --until out"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }

@@ -35,6 +35,11 @@ impl FilterArgs {
         }
     }
 
+    /// A filter that an idempotency key can't be combined with.
+    pub(super) fn has_more_than_caller(&self) -> bool {
+        self.pairs().iter().any(|(name, _)| *name != "caller")
+    }
+
     pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         let state = self.state.map(|state| state.to_string());
         let all = [

@@ -18,6 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::arrivals::Load;
 use self::tally::Tally;
+use super::chart_file::ChartFile;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
@@ -43,11 +44,12 @@ pub(crate) struct Arguments {
     connection: ConnectionArgs,
 }
 
-const LINES: [Column; 12] = [
+const LINES: [Column; 14] = [
     ("Due", |found| shown(found, "/due")),
     ("Accepted", |found| shown(found, "/accepted")),
     ("Refused", |found| shown(found, "/refused")),
     ("Failed", |found| shown(found, "/failed")),
+    ("Unanswered", |found| shown(found, "/unanswered")),
     ("Due per s", |found| shown(found, "/due_per_s")),
     ("Accepted per s", |found| shown(found, "/accepted_per_s")),
     ("Latency p50 ms", |found| shown(found, "/latency_ms/p50")),
@@ -56,25 +58,38 @@ const LINES: [Column; 12] = [
     ("Latency p99.9 ms", |found| shown(found, "/latency_ms/p99_9")),
     ("Latency max ms", |found| shown(found, "/latency_ms/max")),
     ("Refused by code", |found| shown(found, "/refused_by_code")),
+    ("Interrupted", |found| shown(found, "/interrupted")),
 ];
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, rate, time, bytes, svg, connection } = arguments;
     let (server, stop) = (connection.server()?, signals::stop_with_terminal()?);
     let load = Load::new(*rate, *time, *bytes).map_err(|message| Failure::new(Exit::Usage, message))?;
+    let chart = svg.as_deref().map(ChartFile::open).transpose()?;
     // What stops all of them, such as a wrong name, is reported before the first one.
-    server.get(&format!("/v1/buckets/{bucket}")).await?;
+    let path = format!("/v1/buckets/{bucket}");
+    tokio::select! {
+        found = server.get(&path) => drop(found?),
+        () = stop.cancelled() => return Err(interrupted()),
+    }
     let bar = bar(load.submissions());
     let tally = load.run(&server, bucket, &bar, &stop).await;
     bar.finish_and_clear();
-    if let Some(file) = svg {
-        let drawn = chart::of(&format!("{bucket}, {rate} for {}", duration::show(*time)), &tally);
-        let drawn = drawn.map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
-        let failed = |error| Failure::new(Exit::Failure, format!("can't write {}: {error}", file.display()));
-        std::fs::write(file, drawn).map_err(failed)?;
-    }
     print(&tally, connection.output)?;
-    tally.into_failure().map_or(Ok(()), Err)
+    if let Some(mut chart) = chart {
+        let drawn = chart::of(&format!("{bucket}, {rate} for {}", duration::show(*time)), &tally);
+        chart.write(&drawn.map_err(|error| anyhow::anyhow!("no chart: {error}"))?)?;
+    }
+    let is_interrupted = tally.is_interrupted();
+    match tally.into_failure() {
+        Some(failure) => Err(failure),
+        None if is_interrupted => Err(interrupted()),
+        None => Ok(()),
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Exit::Failure, "interrupted before all submissions were due and answered")
 }
 
 fn print(tally: &Tally, format: Format) -> std::io::Result<()> {

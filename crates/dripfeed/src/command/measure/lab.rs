@@ -8,6 +8,7 @@ use dripfeed_lab::{EXPERIMENTS, Experiment, LabError, Outcome, Testbed};
 use dripfeed_store::Address;
 use tokio_util::sync::CancellationToken;
 
+use super::chart_file::ChartFile;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::signals;
@@ -37,37 +38,68 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
     let stop = signals::stop_with_terminal()?;
     let mut outcomes = Vec::new();
-    for experiment in EXPERIMENTS.iter().filter(|one| is_wanted(&arguments.only, one)) {
-        outcomes.push((experiment, conduct(*experiment, arguments, &stop).await?));
+    let conducted = conduct_all(arguments, &stop, &mut outcomes).await;
+    // What failed later takes nothing from those before it.
+    if conducted.is_ok() || !outcomes.is_empty() {
+        match arguments.output {
+            Format::Table => print(&outcomes)?,
+            Format::Json => output::json(&outcomes.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>())?,
+        }
     }
-    match arguments.output {
-        Format::Table => print(&outcomes)?,
-        Format::Json => output::json(&outcomes.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>())?,
+    conducted.and_then(|()| verdict(&outcomes))
+}
+
+async fn conduct_all(
+    arguments: &Arguments,
+    stop: &CancellationToken,
+    outcomes: &mut Vec<(&'static Experiment, Outcome)>,
+) -> Result<(), Failure> {
+    let wanted = EXPERIMENTS.iter().filter(|one| is_wanted(&arguments.only, one));
+    let chart = |one: &Experiment| ChartFile::open(&arguments.out.join(one.name).with_extension("svg"));
+    let charts = wanted.map(|one| Ok((one, chart(one)?))).collect::<Result<Vec<_>, Failure>>()?;
+    for (experiment, mut chart) in charts {
+        let (outcome, left) = conduct(*experiment, arguments, stop).await?;
+        let drawn = outcome.chart();
+        outcomes.push((experiment, outcome));
+        left?;
+        chart.write(&drawn?)?;
+        output::say(format_args!("  {}", chart.path().display()));
     }
-    verdict(&outcomes)
+    Ok(())
 }
 
 fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
     only.is_empty() || only.iter().any(|name| name == experiment.name)
 }
 
-/// In any case nothing is left in Redis but time series, and no server keeps running.
-async fn conduct(experiment: Experiment, arguments: &Arguments, stop: &CancellationToken) -> Result<Outcome, Failure> {
-    let testbed = match &arguments.redis {
-        Some(address) => Testbed::shared(address.clone()).await?,
-        None => Testbed::private().await?,
+/// In any case nothing is left in Redis but time series, and no server keeps running: besides the outcome, whether
+/// that succeeded.
+async fn conduct(
+    experiment: Experiment,
+    arguments: &Arguments,
+    stop: &CancellationToken,
+) -> Result<(Outcome, Result<(), LabError>), Failure> {
+    let testbed = tokio::select! {
+        testbed = testbed(arguments.redis.as_ref()) => testbed?,
+        () = stop.cancelled() => return Err(interrupted()),
     };
     let ran = tokio::select! {
         ran = run_on(&testbed, experiment, arguments.timeseries) => ran,
-        () = stop.cancelled() => Err(Failure::new(Exit::Failure, "interrupted before all experiments had ended")),
+        () = stop.cancelled() => Err(interrupted()),
     };
     let left = testbed.leave().await;
-    let outcome = ran?;
-    left?;
-    let chart = arguments.out.join(experiment.name).with_extension("svg");
-    std::fs::write(&chart, outcome.chart()?).map_err(|error| not_written(&chart, &error))?;
-    output::say(format_args!("  {}", chart.display()));
-    Ok(outcome)
+    Ok((ran?, left))
+}
+
+async fn testbed(redis: Option<&Address>) -> Result<Testbed, LabError> {
+    match redis {
+        Some(address) => Testbed::shared(address.clone()).await,
+        None => Testbed::private().await,
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Exit::Failure, "interrupted before all experiments had ended")
 }
 
 async fn run_on(testbed: &Testbed, experiment: Experiment, time_series: bool) -> Result<Outcome, Failure> {

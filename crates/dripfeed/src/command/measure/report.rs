@@ -10,9 +10,10 @@ use dripfeed_job::BucketName;
 use serde_json::{Value as Json, json};
 
 use self::slots::Slots;
+use super::chart_file::ChartFile;
 use super::window::Window;
 use crate::client::ConnectionArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::output::{self, Column, Format, shown};
 
 #[derive(Args, Debug)]
@@ -49,19 +50,19 @@ const LINES: [Column; 15] = [
 
 pub(crate) async fn run(Arguments { bucket, window, svg, connection }: &Arguments) -> Result<(), Failure> {
     let (server, window) = (connection.server()?, window.as_str());
+    let chart = svg.as_deref().map(ChartFile::open).transpose()?;
     let history = server.get(&format!("/v1/buckets/{bucket}/history?window={window}")).await?;
     // From admission to delivery, of the outcomes that are kept: percentiles of slots can't be added.
     let ended = server.get(&format!("/v1/buckets/{bucket}/report?window={window}")).await?;
     let slots = Slots::of(&history);
-    if let Some(file) = svg {
-        let drawn = chart::of(bucket, window, &slots).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
-        let failed = |error| Failure::new(Exit::Failure, format!("can't write {}: {error}", file.display()));
-        std::fs::write(file, drawn).map_err(failed)?;
-    }
     let report = report(&history, &ended, &slots);
     match connection.output {
         Format::Table => output::sheet(&LINES, &report)?,
         Format::Json => output::json(&report)?,
+    }
+    if let Some(mut chart) = chart {
+        let drawn = chart::of(bucket, window, &slots).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
+        chart.write(&drawn)?;
     }
     Ok(())
 }

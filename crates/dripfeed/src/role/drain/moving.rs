@@ -1,19 +1,22 @@
 //! Moves the jobs of a bucket that no process serves into another one. The old settings aren't needed: Redis has the
 //! place of the jobs.
 
+mod report;
+
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{
-    Bucket, BucketError, BucketPlace, BucketSettings, Kind, MoveProgress, MoveStep, Mover, NotedPlace, Refused,
-    is_list_elsewhere, level_at, noted_places,
+    Bucket, BucketError, BucketPlace, BucketSettings, Kind, MoveProgress, MoveStep, Mover, NotedPlace, OnOutcome,
+    Refused, is_list_elsewhere, level_at, noted_places, outcome_jobs_at,
 };
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use self::report::report;
 use super::guard::{self, OtherServers};
-use super::{Arguments, NotedPlaces, end_schedules, print, rest, unknown};
+use super::outbox::{Delivered, Outbox};
+use super::{Arguments, NotedPlaces, end_schedules, interrupted, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::role::connect::Connected;
 use crate::role::served::described;
@@ -25,8 +28,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How long Redis may stay away.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
-/// Of the jobs that can't be moved.
-const MOST_SHOWN: usize = 20;
 
 pub(super) async fn run(
     arguments: &Arguments,
@@ -41,10 +42,16 @@ pub(super) async fn run(
     };
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
-    let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else { return Ok(()) };
+    let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else {
+        return Err(interrupted("nothing was moved"));
+    };
     for place in &places {
         refuse_same_key(store, place, &into)?;
     }
+    let mut outbox = match gone(store, &arguments.bucket, &target).await? {
+        Some(from) => Outbox::open(from, settings, connected, stop).await?,
+        None => None,
+    };
     let mut moved = MoveProgress::default();
     for place in &places {
         let one = move_one(store, place, &target, &into, settings, stop).await?;
@@ -53,14 +60,20 @@ pub(super) async fn run(
         moved.doubled += one.doubled;
         moved.left.extend(one.left);
     }
-    // What is stopped before its end may go back to the old configuration, with its schedules.
-    if !stop.is_cancelled() {
-        end_schedules_of(store, &arguments.bucket, &target).await?;
+    let mut outcomes = Delivered::default();
+    if let Some(outbox) = &mut outbox {
+        outcomes = hand_over(store, &places, outbox, stop).await?;
     }
-    report(arguments, store, &places, &into, &moved).await
+    // What is stopped before its end may go back to the old configuration, with its schedules.
+    if !stop.is_cancelled()
+        && let Some(gone) = gone(store, &arguments.bucket, &target).await?
+    {
+        end_schedules(&gone).await?;
+    }
+    report(arguments, store, &places, &into, &moved, outcomes, stop).await
 }
 
-/// Those of the name that have jobs and that nobody serves. None: asked to stop meanwhile.
+/// Those of the name that have jobs, or outcome jobs alone, and that nobody serves. None: asked to stop meanwhile.
 async fn silent_places(
     store: &Store,
     bucket: &BucketName,
@@ -69,7 +82,12 @@ async fn silent_places(
 ) -> Result<Option<Vec<BucketPlace>>, Failure> {
     let (mut silent, mut served) = (Vec::new(), None);
     for NotedPlace { place, .. } in noted_places(store).await? {
-        if place.bucket != *bucket || place == *into || level_at(store, &place).await? == 0 {
+        if place.bucket != *bucket || place == *into {
+            continue;
+        }
+        // A bucket that goes on under its name has the outbox.
+        let has_outbox = into.bucket != *bucket && outcome_jobs_at(store, &place).await? > 0;
+        if level_at(store, &place).await? == 0 && !has_outbox {
             continue;
         }
         match guard::others_at(store, &place, stop).await? {
@@ -97,14 +115,29 @@ fn refuse_same_key(store: &Store, place: &BucketPlace, into: &BucketPlace) -> Re
     Ok(())
 }
 
-/// A bucket of the same name, of another kind or key, goes on with them.
-async fn end_schedules_of(store: &Store, name: &BucketName, target: &Bucket) -> Result<(), Failure> {
+/// What all places of a name share: schedules and outbox. None: a bucket of the name, of another kind or key, goes on
+/// with them.
+async fn gone(store: &Store, name: &BucketName, target: &Bucket) -> Result<Option<Bucket>, Failure> {
     let is_served = noted_places(store).await?.iter().any(|noted| noted.place.bucket == *name && noted.is_served());
     if is_served || target.name() == name {
-        return Ok(());
+        return Ok(None);
     }
-    let settings = BucketSettings { name: name.clone(), key: None, ..target.settings().as_ref().clone() };
-    end_schedules(&Bucket::new(store.clone(), settings)).await
+    let settings = target.settings().as_ref().clone();
+    let settings = BucketSettings { name: name.clone(), key: None, on_outcome: OnOutcome::default(), ..settings };
+    Ok(Some(Bucket::new(store.clone(), settings)))
+}
+
+/// They aren't reported as stranded meanwhile.
+async fn hand_over(
+    store: &Store,
+    places: &[BucketPlace],
+    outbox: &mut Outbox,
+    stop: &CancellationToken,
+) -> Result<Delivered, Failure> {
+    let noting = NotedPlaces::begin(store, places.to_vec()).await?;
+    let delivered = outbox.hand_over(stop).await;
+    noting.end(places).await;
+    delivered
 }
 
 async fn move_one(
@@ -122,7 +155,7 @@ async fn move_one(
         ended = go(&mut mover, settings.processor.settings.lease, place, store, stop) => ended,
         () = stop.cancelled() => Ok(()),
     };
-    noting.end(place).await;
+    noting.end(std::slice::from_ref(place)).await;
     ended.map(|()| mover.progress().clone())
 }
 
@@ -186,40 +219,4 @@ fn taken_by(replica: &str, place: &BucketPlace, store: &Store) -> Failure {
     let what = described(place, store);
     let message = format!("the replica `{replica}` is claiming jobs of {what}: stop it, then move them");
     Failure::new(Exit::RefusedForNow, message)
-}
-
-async fn report(
-    arguments: &Arguments,
-    store: &Store,
-    places: &[BucketPlace],
-    into: &BucketPlace,
-    moved: &MoveProgress,
-) -> Result<(), Failure> {
-    let mut left = 0;
-    for place in places {
-        left += level_at(store, place).await?;
-    }
-    let MoveProgress { moved: jobs, expired, doubled, left: unmovable } = moved;
-    let (bucket, into) = (&arguments.bucket, &into.bucket);
-    let document = json!({
-        "bucket": bucket, "into": into, "moved": jobs, "expired": expired, "doubled": doubled, "left": left,
-        "unmovable": unmovable.iter().map(|(id, why)| json!({ "id": id.to_string(), "why": why })).collect::<Vec<_>>(),
-    });
-    let sentence = match places.is_empty() {
-        true => format!("no stranded jobs of `{bucket}` found"),
-        false => format!("{jobs} jobs of `{bucket}` moved into `{into}`, {expired} expired, {left} left"),
-    };
-    print(arguments.output, &document, &sentence)?;
-    if *doubled > 0 {
-        tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; these jobs are called twice");
-    }
-    if unmovable.is_empty() {
-        return Ok(());
-    }
-    let shown = unmovable.iter().take(MOST_SHOWN).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
-    let more = unmovable.len().saturating_sub(MOST_SHOWN);
-    let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
-    let message =
-        format!("{} jobs of `{bucket}` could not be moved and stay in the bucket:{shown}{more}", unmovable.len());
-    Err(Failure::new(Exit::Failure, message))
 }

@@ -1,22 +1,23 @@
 //! Serves a bucket with its old settings, without accepting jobs, until it is empty.
 
+mod contents;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Buckets, Census};
-use dripfeed_job::Ending;
 use dripfeed_processor::{Connector, Processor, Upstream};
 use dripfeed_store::Durability;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use self::contents::{Contents, report};
 use super::guard::{self, OtherServers};
-use super::{Arguments, NotedPlaces, end_schedules, print, rest, unknown};
+use super::{Arguments, NotedPlaces, end_schedules, interrupted, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::open_files;
 use crate::role::connect::Connected;
-use crate::role::outcomes;
 use crate::role::served::described;
+use crate::role::{buckets, outcomes};
 use crate::settings::Settings;
 use crate::telemetry::Traces;
 
@@ -38,25 +39,25 @@ pub(super) async fn run(
     match guard::others_at(store, &place, stop).await? {
         OtherServers::Gone => {}
         OtherServers::Serve => return Err(guard::served(store, &place)),
-        OtherServers::Unknown => return Ok(()),
+        OtherServers::Unknown => return Err(interrupted("nothing was delivered")),
     }
     guard::refuse_namesakes(store, &place).await?;
     let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
-    let before = bucket.census().await?;
-    if is_empty(&before) {
+    let before = Contents::of(&bucket).await?;
+    if before.is_empty() {
         end_schedules(&bucket).await?;
         return report(arguments, &before, &before, &described(&place, store));
     }
-    if before.paused && !arguments.resume {
+    if before.census.paused && !arguments.resume {
         let message = format!("{} is paused; use --resume", described(&place, store));
         return Err(Failure::new(Exit::RefusedForNow, message));
     }
     let noting = NotedPlaces::begin(store, vec![place.clone()]).await?;
-    let after = drain(&bucket, &configured.upstream, settings, connected, stop).await;
-    noting.end(&place).await;
+    let after = drain(&bucket, &before, &configured.upstream, settings, connected, stop).await;
+    noting.end(std::slice::from_ref(&place)).await;
     let after = after?;
     // What is stopped before its end may go back to the old configuration, with its schedules.
-    if is_empty(&after) {
+    if after.is_empty() {
         end_schedules(&bucket).await?;
     }
     report(arguments, &before, &after, &described(&place, store))
@@ -65,11 +66,12 @@ pub(super) async fn run(
 /// As a processor of this one bucket would.
 async fn drain(
     bucket: &Bucket,
+    before: &Contents,
     upstream: &Upstream,
     settings: &Settings,
     connected: &Connected,
     stop: &CancellationToken,
-) -> Result<Census, Failure> {
+) -> Result<Contents, Failure> {
     bucket.resume().await?;
     for found in bucket.repair_jobs().await? {
         let (bucket, count, what) = (bucket.name(), found.count, found.kind.what());
@@ -89,7 +91,11 @@ async fn drain(
     };
     let lanes = vec![(bucket.clone(), upstream.clone())];
     let of_outcomes = Arc::new(Buckets::default());
-    of_outcomes.replace(outcomes::involved(settings, connected, &of_outcomes));
+    of_outcomes.replace(match before.outcome_jobs {
+        0 => outcomes::involved(settings, connected, &of_outcomes),
+        // With earlier settings they may have been made for any bucket.
+        _ => buckets::configured(settings, |_| true, connected, &of_outcomes),
+    });
     let drained = async { tokio::join!(emptied, processor.run(lanes, done.clone())).0 };
     let emptied = tokio::select! {
         emptied = drained => emptied,
@@ -97,23 +103,18 @@ async fn drain(
     };
     traces.end().await;
     emptied?;
-    Ok(bucket.census().await?)
-}
-
-/// Nor does an outcome wait for its bucket.
-const fn is_empty(census: &Census) -> bool {
-    census.level == 0 && census.outbox == 0
+    Ok(Contents::of(bucket).await?)
 }
 
 /// Returns when nothing is in it, or at `stop`.
 async fn empty(bucket: &Bucket, stop: &CancellationToken) -> Result<(), Failure> {
     let mut line = Instant::now();
     loop {
-        match bucket.census().await {
-            Ok(census) if is_empty(&census) => return Ok(()),
-            Ok(census) if line.elapsed() >= BETWEEN_LINES => {
+        match Contents::of(bucket).await {
+            Ok(contents) if contents.is_empty() => return Ok(()),
+            Ok(contents) if line.elapsed() >= BETWEEN_LINES => {
                 line = Instant::now();
-                progress(bucket, &census);
+                progress(bucket, &contents);
             }
             Ok(_) => {}
             // The processor reports that Redis is away.
@@ -126,7 +127,7 @@ async fn empty(bucket: &Bucket, stop: &CancellationToken) -> Result<(), Failure>
     }
 }
 
-fn progress(bucket: &Bucket, census: &Census) {
+fn progress(bucket: &Bucket, Contents { census, outcome_jobs }: &Contents) {
     let (bucket, Census { level, in_flight, parked, .. }) = (bucket.name(), census);
     match census.pace.reason {
         "dead_full" => tracing::warn!(
@@ -139,23 +140,6 @@ fn progress(bucket: &Bucket, census: &Census) {
             "outcome jobs wait until the targets of on_outcome have room; check that these buckets are served"
         ),
         "paused" => tracing::warn!(%bucket, level, "the bucket is paused; drain it with --resume"),
-        _ => tracing::info!(%bucket, level, in_flight, parked, "draining"),
+        _ => tracing::info!(%bucket, level, in_flight, parked, outcome_jobs, "draining"),
     }
-}
-
-fn report(arguments: &Arguments, before: &Census, after: &Census, what: &str) -> Result<(), Failure> {
-    let of =
-        |census: &Census, ending| census.ended.iter().find(|(known, _)| *known == ending).map_or(0, |(_, jobs)| *jobs);
-    let ended = Ending::ALL.map(|ending| (ending, of(after, ending).saturating_sub(of(before, ending))));
-    let mut document = json!({ "bucket": arguments.bucket, "left": after.level });
-    for (ending, jobs) in ended {
-        document[ending.as_str()] = json!(jobs);
-    }
-    let ended = ended.map(|(ending, jobs)| format!("{jobs} {ending}")).join(", ");
-    let sentence = match (before.level, after.level) {
-        (0, _) => format!("{what} has no jobs"),
-        (_, 0) => format!("{what} is empty: {ended}"),
-        (_, left) => format!("{what} still has {left} jobs: {ended}"),
-    };
-    print(arguments.output, &document, &sentence)
 }

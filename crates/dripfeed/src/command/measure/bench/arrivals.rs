@@ -1,5 +1,6 @@
 //! Submissions at a constant rate, whatever the results of earlier ones.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use http::{HeaderMap, Method};
 use indicatif::ProgressBar;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::tally::{Ended, Tally};
@@ -21,6 +22,8 @@ const MOST: usize = 1000;
 const LARGEST: usize = 4 << 20;
 /// All of them may wait.
 const MOST_SUBMISSIONS: u64 = 1_000_000;
+/// For answers to what is on its way at `stop`.
+const AFTER_STOP: Duration = Duration::from_secs(5);
 
 pub(super) struct Load {
     rate: Rate,
@@ -53,7 +56,7 @@ impl Load {
         self.submissions
     }
 
-    /// Returns when all have ended; at `stop`, when those have that were due before.
+    /// Returns when all have ended; at `stop`, when those have that were due before, or soon.
     pub(super) async fn run(
         &self,
         server: &Client,
@@ -84,12 +87,25 @@ impl Load {
                 bar.inc(1);
             }
         }
-        while let Some(joined) = under_way.join_next().await {
-            if let Ok((took, ended)) = joined {
-                tally.add(took, ended);
-                bar.inc(1);
+        let mut end = pin!(async {
+            stop.cancelled().await;
+            sleep(AFTER_STOP).await;
+        });
+        loop {
+            let joined = tokio::select! {
+                joined = under_way.join_next() => joined,
+                () = &mut end => break,
+            };
+            match joined {
+                Some(Ok((took, ended))) => {
+                    tally.add(took, ended);
+                    bar.inc(1);
+                }
+                Some(Err(_)) => {}
+                None => break,
             }
         }
+        tally.cut(self.submissions - submitted, under_way.len());
         tally.lasted(self.due(submitted));
         tally
     }

@@ -26,6 +26,9 @@ pub(super) struct Tally {
     refused: BTreeMap<String, u64>,
     failed: u64,
     failure: Option<RequestError>,
+    /// On their way when the bench was interrupted.
+    unanswered: u64,
+    interrupted: bool,
     /// From when a submission was due to its answer, in microseconds, of those that have one.
     latency: Option<Histogram<u64>>,
     lasted: Duration,
@@ -38,6 +41,8 @@ impl Default for Tally {
             refused: BTreeMap::new(),
             failed: 0,
             failure: None,
+            unanswered: 0,
+            interrupted: false,
             // Its arguments are sound: it exists.
             latency: Histogram::new_with_max(LONGEST, 3).ok(),
             lasted: Duration::ZERO,
@@ -61,6 +66,16 @@ impl Tally {
         }
     }
 
+    /// Without the answers to some, where the bench was interrupted: some weren't due yet, or were on their way.
+    pub(super) fn cut(&mut self, not_due: u64, on_their_way: usize) {
+        self.unanswered = u64::try_from(on_their_way).unwrap_or(u64::MAX);
+        self.interrupted = not_due > 0 || on_their_way > 0;
+    }
+
+    pub(super) const fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
     /// How long submissions were due.
     pub(super) const fn lasted(&mut self, time: Duration) {
         self.lasted = time;
@@ -79,7 +94,7 @@ impl Tally {
 
     pub(super) fn document(&self) -> Json {
         let refused: u64 = self.refused.values().sum();
-        let due = self.accepted + refused + self.failed;
+        let due = self.accepted + refused + self.failed + self.unanswered;
         let seconds = self.lasted.as_secs_f64().max(1e-6);
         let most = self.latency.as_ref().map_or(0.0, |latency| ms(latency.max()));
         json!({
@@ -88,6 +103,8 @@ impl Tally {
             "refused": refused,
             "refused_by_code": self.refused,
             "failed": self.failed,
+            "unanswered": self.unanswered,
+            "interrupted": self.interrupted,
             "due_per_s": per(due, seconds),
             "accepted_per_s": per(self.accepted, seconds),
             "latency_ms": {

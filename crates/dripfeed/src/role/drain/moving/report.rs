@@ -1,0 +1,76 @@
+//! The report of a move: what became of the jobs, and what is left.
+
+use dripfeed_bucket::{BucketPlace, MoveProgress, level_at};
+use dripfeed_job::BucketName;
+use dripfeed_store::Store;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::{Exit, Failure};
+use crate::role::drain::outbox::Delivered;
+use crate::role::drain::{Arguments, counted, interrupted, print};
+
+/// Of the jobs that can't be moved.
+const MOST_SHOWN: usize = 20;
+
+pub(super) async fn report(
+    arguments: &Arguments,
+    store: &Store,
+    places: &[BucketPlace],
+    into: &BucketPlace,
+    moved: &MoveProgress,
+    outcomes: Delivered,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let mut left = 0;
+    for place in places {
+        left += level_at(store, place).await?;
+    }
+    let MoveProgress { moved: jobs, expired, doubled, left: unmovable } = moved;
+    let (bucket, into) = (&arguments.bucket, &into.bucket);
+    let is_interrupted = stop.is_cancelled() && (left > unmovable.len() as u64 || outcomes.left > 0);
+    let document = json!({
+        "bucket": bucket, "into": into, "moved": jobs, "expired": expired, "doubled": doubled, "left": left,
+        "outcome_jobs_handed_over": outcomes.handed_over, "outcome_jobs_left": outcomes.left,
+        "interrupted": is_interrupted,
+        "unmovable": unmovable.iter().map(|(id, why)| json!({ "id": id.to_string(), "why": why })).collect::<Vec<_>>(),
+    });
+    print(arguments.output, &document, &sentence(bucket, into, places.is_empty(), left, moved, outcomes))?;
+    if *doubled > 0 {
+        tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; these jobs are called twice");
+    }
+    if is_interrupted {
+        let left = counted(left, outcomes.left);
+        return Err(interrupted(format_args!("{left} are left in `{bucket}`")));
+    }
+    if unmovable.is_empty() {
+        return Ok(());
+    }
+    let shown = unmovable.iter().take(MOST_SHOWN).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
+    let more = unmovable.len().saturating_sub(MOST_SHOWN);
+    let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
+    let message =
+        format!("{} jobs of `{bucket}` could not be moved and stay in the bucket:{shown}{more}", unmovable.len());
+    Err(Failure::new(Exit::Failure, message))
+}
+
+fn sentence(
+    bucket: &BucketName,
+    into: &BucketName,
+    is_none: bool,
+    left: u64,
+    MoveProgress { moved, expired, .. }: &MoveProgress,
+    outcomes: Delivered,
+) -> String {
+    let Delivered { handed_over, left: outcomes_left } = outcomes;
+    let of_outcomes = format!("{handed_over} outcome jobs handed over to their buckets, {outcomes_left} left");
+    let of_jobs = format!("{moved} jobs of `{bucket}` moved into `{into}`, {expired} expired, {left} left");
+    match (is_none, outcomes.is_some()) {
+        (true, false) => format!("no stranded jobs of `{bucket}` found"),
+        (_, true) if moved + expired + left == 0 => {
+            format!("`{bucket}` has no jobs, but {} outcome jobs: {of_outcomes}", handed_over + outcomes_left)
+        }
+        (_, false) => of_jobs,
+        (_, true) => format!("{of_jobs}; {of_outcomes}"),
+    }
+}

@@ -1,0 +1,140 @@
+//! The outbox of a bucket that no process serves: its outcome jobs go to their target buckets, which the configuration
+//! has, or Redis as created over the API.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dripfeed_bucket::{Bucket, Buckets, KnownDefinitions, OutboxTargets, OutcomeCourier};
+use dripfeed_job::BucketName;
+use tokio_util::sync::CancellationToken;
+
+use super::rest;
+use crate::exit::{Exit, Failure};
+use crate::role::buckets;
+use crate::role::connect::Connected;
+use crate::role::defined::DefinedBucket;
+use crate::settings::Settings;
+
+/// A process that was killed while it moved outcome jobs keeps others from it for a few seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(500);
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+pub(super) struct Outbox {
+    courier: OutcomeCourier,
+    targets: Buckets,
+    /// How many there were.
+    jobs: u64,
+}
+
+/// What became of the outcome jobs.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Delivered {
+    pub(super) handed_over: u64,
+    pub(super) left: u64,
+}
+
+impl Delivered {
+    /// Whether there were any.
+    pub(super) const fn is_some(self) -> bool {
+        self.handed_over + self.left > 0
+    }
+}
+
+impl Outbox {
+    /// Changes nothing. None: there are no outcome jobs.
+    ///
+    /// # Errors
+    /// When it can't be emptied: a target isn't known here, an entry can't be read, or another process empties it.
+    pub(super) async fn open(
+        from: Bucket,
+        settings: &Settings,
+        connected: &Connected,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, Failure> {
+        let (name, courier) = (from.name().clone(), OutcomeCourier::new(from));
+        let Some(waiting) = count(&courier, stop).await? else {
+            let message = format!("another process moves the outcome jobs of `{name}`: stop it, and drain again");
+            return Err(Failure::new(Exit::RefusedForNow, message));
+        };
+        if waiting.unreadable > 0 {
+            let entries = waiting.unreadable;
+            let message = format!("the outbox of `{name}` has {entries} entries that aren't outcome jobs: delete them");
+            return Err(Failure::new(Exit::Failure, message));
+        }
+        let targets = targets(&waiting, settings, connected).await?;
+        refuse_unknown(&name, &waiting, &targets)?;
+        let jobs = waiting.jobs.values().sum();
+        Ok((jobs > 0).then_some(Self { courier, targets, jobs }))
+    }
+
+    /// Until all targets have their jobs, or `stop`. Targets that are full are waited for.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    pub(super) async fn hand_over(&mut self, stop: &CancellationToken) -> Result<Delivered, Failure> {
+        let mut line = Instant::now();
+        loop {
+            let left = self.courier.from().outcome_jobs().await?;
+            if left == 0 || stop.is_cancelled() {
+                return Ok(Delivered { handed_over: self.jobs.saturating_sub(left), left });
+            }
+            if line.elapsed() >= BETWEEN_LINES {
+                line = Instant::now();
+                let bucket = self.courier.from().name();
+                tracing::info!(%bucket, left, "moving outcome jobs to their target buckets");
+            }
+            tokio::select! {
+                () = self.courier.round(&self.targets) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+}
+
+async fn count(courier: &OutcomeCourier, stop: &CancellationToken) -> Result<Option<OutboxTargets>, Failure> {
+    let begun = Instant::now();
+    loop {
+        let counted = courier.count().await?;
+        if counted.is_some() || begun.elapsed() >= PATIENCE || rest(LOOK, stop).await.is_none() {
+            return Ok(counted);
+        }
+    }
+}
+
+/// Those that outcome jobs wait for and that are known here.
+async fn targets(waiting: &OutboxTargets, settings: &Settings, connected: &Connected) -> Result<Buckets, Failure> {
+    let (wanted, none) = (|name: &BucketName| waiting.jobs.contains_key(name), Buckets::default());
+    let mut all = buckets::configured(settings, wanted, connected, &none);
+    let mut known = KnownDefinitions::default();
+    known.follow(&connected.store).await?;
+    for definition in known.iter().filter(|definition| wanted(&definition.bucket)) {
+        let bucket = &definition.bucket;
+        let read = settings.definitions.read(bucket, &definition.definition, definition.sealed.as_deref());
+        if let Ok(configured) = read
+            && !settings.buckets.contains_key(bucket)
+        {
+            let defined = DefinedBucket { definition: Arc::clone(definition), configured };
+            all.push(buckets::defined(&defined, connected, &none));
+        }
+    }
+    Ok(Buckets::new(all))
+}
+
+fn refuse_unknown(bucket: &BucketName, waiting: &OutboxTargets, targets: &Buckets) -> Result<(), Failure> {
+    let unknown: Vec<String> = waiting
+        .jobs
+        .iter()
+        .filter(|(to, _)| targets.get(to.as_str()).is_none())
+        .map(|(to, jobs)| format!("{jobs} outcome jobs for `{to}`"))
+        .collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let unknown = unknown.join(", ");
+    let message = format!(
+        "`{bucket}` has {unknown}, which this configuration doesn't have: deliver them with `dripfeed -c OLD drain \
+            {bucket}`, where OLD is the configuration that had both buckets; nothing was moved"
+    );
+    Err(Failure::new(Exit::Configuration, message))
+}

@@ -1,0 +1,53 @@
+//! What is in a bucket before and after it is drained, and the report of what became of it.
+
+use dripfeed_bucket::{Bucket, BucketError, Census};
+use dripfeed_job::Ending;
+use serde_json::json;
+
+use crate::exit::Failure;
+use crate::role::drain::{Arguments, counted, interrupted, print};
+
+/// What is in the bucket, and in its outbox: also of those written with other settings.
+pub(super) struct Contents {
+    pub(super) census: Census,
+    pub(super) outcome_jobs: u64,
+}
+
+impl Contents {
+    pub(super) async fn of(bucket: &Bucket) -> Result<Self, BucketError> {
+        Ok(Self { census: bucket.census().await?, outcome_jobs: bucket.outcome_jobs().await? })
+    }
+
+    /// Nor does an outcome wait for its bucket.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.census.level == 0 && self.outcome_jobs == 0
+    }
+}
+
+pub(super) fn report(arguments: &Arguments, before: &Contents, after: &Contents, what: &str) -> Result<(), Failure> {
+    let of = |contents: &Contents, ending| {
+        contents.census.ended.iter().find(|(known, _)| *known == ending).map_or(0, |(_, jobs)| *jobs)
+    };
+    let ended = Ending::ALL.map(|ending| (ending, of(after, ending).saturating_sub(of(before, ending))));
+    let (left, outcome_jobs_left) = (after.census.level, after.outcome_jobs);
+    let mut document = json!({
+        "bucket": arguments.bucket, "left": left, "outcome_jobs_left": outcome_jobs_left,
+        "interrupted": !after.is_empty(),
+    });
+    for (ending, jobs) in ended {
+        document[ending.as_str()] = json!(jobs);
+    }
+    let ended = ended.map(|(ending, jobs)| format!("{jobs} {ending}")).join(", ");
+    let still = counted(left, outcome_jobs_left);
+    let sentence = match (before.census.level, before.outcome_jobs, after.is_empty()) {
+        (0, 0, _) => format!("{what} has no jobs"),
+        (0, outcome_jobs, true) => {
+            format!("{what} has no jobs, but had {outcome_jobs} outcome jobs, which their buckets have now")
+        }
+        (0, _, false) => format!("{what} has no jobs, but {still}"),
+        (_, _, true) => format!("{what} is empty: {ended}"),
+        (_, _, false) => format!("{what} still has {still}: {ended}"),
+    };
+    print(arguments.output, &document, &sentence)?;
+    if after.is_empty() { Ok(()) } else { Err(interrupted(format_args!("{still} are left in {what}"))) }
+}
