@@ -72,15 +72,7 @@ impl Lane {
             joined = match Box::pin(self.one_life(&replica, &mut attempts)).await {
                 LifeEnd::Stopped => return Box::pin(self.leave(&replica)).await,
                 // What is under way keeps its slots; its ends will be refused.
-                LifeEnd::Fenced => {
-                    let (bucket, consumer) = (self.bucket().name(), replica.consumer());
-                    tracing::warn!(
-                        %bucket, %consumer,
-                        "this replica was declared dead and its jobs requeued; rejoining"
-                    );
-                    self.rest(BETWEEN_LIVES).await;
-                    Box::pin(self.join(None)).await
-                }
+                LifeEnd::Fenced => Box::pin(self.rejoin(&replica)).await,
                 LifeEnd::OnStandby(standby) => {
                     drop(replica);
                     self.join_when_needed(standby).await
@@ -155,6 +147,28 @@ impl Lane {
             tracing::info!(bucket = %self.bucket().name(), "this replica has left the bucket");
         }
         None
+    }
+
+    /// None: stopped before it could join. In a bucket that was created over the API the first try shows what happened.
+    async fn rejoin(&self, fenced: &Replica) -> Option<Replica> {
+        let (bucket, consumer) = (self.bucket().name(), fenced.consumer());
+        self.rest(BETWEEN_LIVES).await;
+        let joined = match self.bucket().incarnation().is_some() && !self.context.is_stopping() {
+            true => self.try_to_join(None).await.map(Some),
+            false => Ok(None),
+        };
+        if let Err(BucketError::Gone) = joined {
+            tracing::info!(%bucket, %consumer, "this replica left, because the bucket was deleted or created again");
+        } else {
+            tracing::warn!(%bucket, %consumer, "this replica was declared dead and its jobs requeued; rejoining");
+        }
+        match joined {
+            Ok(Some(replica)) => {
+                self.joined(&replica);
+                Some(replica)
+            }
+            Ok(None) | Err(_) => self.join(None).await,
+        }
     }
 
     fn joined(&self, replica: &Replica) {

@@ -115,6 +115,32 @@ async fn a_change_and_a_deletion_reach_every_process() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_processor_takes_a_bucket_that_was_created_again_for_no_death() {
+    let upstream = Upstream::willing().await;
+    let roles = Roles::start(&upstream).await;
+    let client = roles.one.client();
+    for round in 1..=5 {
+        put(&client, "b", &calling(&upstream)).await;
+        let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("dripfeed-delay", "1h");
+        assert_eq!(client.call(request, "later").await.expect("an answer").status, 202);
+        until("the processor has parked it", async || roles.service.counts("b").await.parked == 1).await;
+        let delete = client.request(Method::DELETE, "/v1/buckets/b?purge=true");
+        assert_eq!(client.call(delete, "").await.expect("an answer").status, 204);
+        put(&client, "b", &calling(&upstream)).await;
+        assert_eq!(submit(&client, "b").await.status, 202);
+        upstream.has_got(round).await;
+        assert_eq!(delete_when_empty(&roles, &client).await, 204);
+    }
+    let log = roles.processor.log();
+    assert!(!log.contains("declared dead"), "{log}");
+}
+
+async fn delete_when_empty(roles: &Roles, client: &Client) -> u16 {
+    roles.service.drained("b").await;
+    delete(client, "b").await.status
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_client_creates_a_thousand_buckets() {
     const BUCKETS: usize = 1000;
     let upstream = Upstream::willing().await;
