@@ -7,6 +7,7 @@ mod config;
 mod dead;
 mod description;
 mod doctor;
+mod done;
 mod export;
 mod job;
 mod jobs;

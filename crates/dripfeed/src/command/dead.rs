@@ -13,6 +13,7 @@ use serde::Serialize;
 use self::delete::DeleteArgs;
 use self::filter::FilterArgs;
 use self::replays::ReplaysArgs;
+use super::done;
 use super::export::{self, CsvColumn, ExportArgs, Exported};
 use super::listing::print_pages;
 use crate::client::ConnectionArgs;
@@ -119,7 +120,7 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
         Some(DeadCommand::Replays(arguments)) => replays::run(&server, &path, arguments, connection.output).await,
         Some(DeadCommand::Replay { id: None, rate, filter, .. }) => {
             let done = server.send_json(Method::POST, &format!("{path}/replay"), &filter.document(*rate)).await?;
-            print(&done, &shown(&done, "/replayed"), connection.output)?;
+            done::print(&done, "replayed", "dead letter", connection.output)?;
             match done["left"].as_u64() {
                 None | Some(0) => Ok(()),
                 Some(left) => Err(Failure::new(

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use clap::Args;
 use dripfeed_job::BucketName;
 
+use super::done;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -27,11 +27,7 @@ pub(super) async fn run(Arguments { bucket, yes, connection }: &Arguments) -> Re
         return Err(Failure::new(Exit::Failure, "nothing was purged"));
     }
     let purged = server.post(&format!("/v1/buckets/{bucket}/purge")).await?;
-    match connection.output {
-        Format::Json => output::json(&purged)?,
-        Format::Table => output::line(shown(&purged, "/purged"))?,
-    }
-    Ok(())
+    Ok(done::print(&purged, "purged", "job", connection.output)?)
 }
 
 /// Whether the one at the terminal types the bucket's name. `command` is what asks.

@@ -20,7 +20,7 @@ async fn a_file_of_jobs_goes_in_once_however_often_it_is_pushed() {
     }
     assert_eq!(first.err.matches("`event`").count(), 1, "said once");
     assert_eq!(push().out, first.out, "the same jobs");
-    assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200");
+    assert_eq!(run(&["purge", "mail", "--yes", "--server", &intake.server]).out.trim(), "200 jobs purged");
     intake.end().await;
 }
 

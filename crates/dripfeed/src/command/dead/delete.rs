@@ -8,9 +8,10 @@ use http::{HeaderMap, Method};
 use serde_json::Value as Json;
 
 use super::filter::FilterArgs;
+use crate::command::done;
 use crate::command::purge::confirmed;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Format, shown};
+use crate::output::Format;
 
 #[derive(Args, Debug)]
 pub(super) struct DeleteArgs {
@@ -47,11 +48,7 @@ pub(super) async fn run(
     }
     let answer = server.call(Method::DELETE, &format!("{path}?{query}"), HeaderMap::new(), Bytes::new()).await?;
     let deleted: Json = answer.json()?;
-    match format {
-        Format::Table => output::line(shown(&deleted, "/deleted"))?,
-        Format::Json => output::json(&deleted)?,
-    }
-    Ok(())
+    Ok(done::print(&deleted, "deleted", "dead letter", format)?)
 }
 
 fn question(bucket: &BucketName, filter: &FilterArgs) -> String {

@@ -5,9 +5,9 @@ use http::Method;
 use serde_json::{Map, Value as Json};
 
 use super::Arguments;
+use crate::command::done;
 use crate::command::purge::confirmed;
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Format, shown};
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, filter, yes, connection, .. } = arguments;
@@ -23,11 +23,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let path = format!("/v1/buckets/{bucket}/jobs/cancel");
     let cancelled = server.send_json(Method::POST, &path, &Json::Object(filter)).await?;
-    match connection.output {
-        Format::Table => output::line(shown(&cancelled, "/cancelled"))?,
-        Format::Json => output::json(&cancelled)?,
-    }
-    Ok(())
+    Ok(done::print(&cancelled, "cancelled", "job", connection.output)?)
 }
 
 fn question(bucket: &BucketName, filter: &Map<String, Json>) -> String {

@@ -1,0 +1,20 @@
+//! What a command did to how many.
+
+use std::io;
+
+use serde_json::Value as Json;
+
+use crate::output::{self, Format};
+
+/// Prints the document, or a sentence such as `2 jobs cancelled`. `member` of the document has the number, and its name
+/// is what was done.
+pub(super) fn print(document: &Json, member: &str, what: &str, format: Format) -> io::Result<()> {
+    match format {
+        Format::Json => output::json(document),
+        Format::Table => {
+            let count = document[member].as_u64().unwrap_or(0);
+            let plural = if count == 1 { "" } else { "s" };
+            output::line(format!("{count} {what}{plural} {member}"))
+        }
+    }
+}
