@@ -35,18 +35,21 @@ async fn a_group_of_dead_letters_is_deleted_and_no_other_letter() {
     assert_eq!(listed(&[]).await.len(), 5);
     let group = ["--reason", "gone", "--exact-reason", "--status", "410"];
     assert_eq!(listed(&group).await.len(), 2);
-    assert_eq!(delete(&group).await, (Some(0), "2\n".to_owned()));
+    assert_eq!(delete(&group).await, (Some(0), "2 dead letters deleted\n".to_owned()));
     let left = listed(&[]).await;
     let reasons: Vec<&Value> = left.iter().map(|letter| &letter["outcome"]["reason"]).collect();
     assert_eq!(reasons, ["gone", "gone for ever", "late"]);
 
-    assert_eq!(delete(&["--status", "none", "--reason", "gone"]).await, (Some(0), "1\n".to_owned()));
+    assert_eq!(
+        delete(&["--status", "none", "--reason", "gone"]).await,
+        (Some(0), "1 dead letter deleted\n".to_owned())
+    );
     let last = left[2]["died_at"].as_str().expect("a time");
     assert_eq!(listed(&["--since", last]).await.last(), left.last());
     assert_eq!(listed(&["--until", "2020-01-01T00:00:00Z"]).await, Vec::<Value>::new());
     let replayed = ["replay", "--all", "--until", "2020-01-01T00:00:00Z"];
-    assert_eq!(dead(&replayed).await, (Some(0), "0\n".to_owned()));
-    assert_eq!(delete(&["--since", last, "--reason", "late"]).await, (Some(0), "1\n".to_owned()));
+    assert_eq!(dead(&replayed).await, (Some(0), "0 dead letters replayed\n".to_owned()));
+    assert_eq!(delete(&["--since", last, "--reason", "late"]).await, (Some(0), "1 dead letter deleted\n".to_owned()));
     let (code, said) = delete(&["--since", "yesterday"]).await;
     assert!(code == Some(1) && said.contains("since"), "{code:?} {said}");
     assert_eq!(listed(&[]).await.len(), 1);
