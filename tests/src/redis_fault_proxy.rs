@@ -25,6 +25,8 @@ use crate::scripts::{Called, Scripts};
 
 /// For a call that a test has brought about to come.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// In which the calls of something regular are counted.
+const SECONDS: u64 = 5;
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +127,23 @@ impl RedisFaultProxy {
     /// How often a script or command was called so far.
     pub fn calls(&self, name: &str) -> u64 {
         self.shared.book().calls.get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether a script is called once a second or more often, for some seconds. This test sleeps them one after the
+    /// other: what delays the sleep of the caller on a busy machine delays these too.
+    pub async fn is_called_every_second(&self, name: &str) -> bool {
+        let before = self.calls(name);
+        for _ in 0..SECONDS {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        self.calls(name) - before >= SECONDS
+    }
+
+    /// Returns when a script that nothing else calls has been called twice from now on, one after the other. Then the
+    /// first caller knows the answer.
+    pub async fn answered(&self, name: &str) {
+        let before = self.calls(name);
+        crate::service::until(&format!("{name} is called twice"), async || self.calls(name) >= before + 2).await;
     }
 
     /// All calls so far.

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod expiry;
+mod looks;
 mod redis_away;
 mod refusals;
 mod secrets;

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_store::{AppendFsync, Durability, ServerOptions};
+use dripfeed_job::{Submission, entry};
+use dripfeed_store::{AppendFsync, Durability, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets::{self, join, open, refused, submit, take_one};
 use dripfeed_tests::client::{Client, ClientResponse};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
@@ -63,7 +65,8 @@ fn accepted(asked: &[Asked]) -> BTreeSet<String> {
     answers.filter(|answer| answer.status == 202).map(|answer| answer.text("id")).collect()
 }
 
-/// Each accepted job was called, and has one outcome: delivered.
+/// Each accepted job was called, and has one outcome: delivered. What is kept by its id can't show a second one: the
+/// list of what has ended, and the counts, can.
 async fn all_kept(service: &Service, upstream: &Upstream, accepted: &BTreeSet<String>) {
     service.drained("b").await;
     let called: BTreeSet<String> = upstream.calls_by_job().into_keys().collect();
@@ -74,6 +77,15 @@ async fn all_kept(service: &Service, upstream: &Upstream, accepted: &BTreeSet<St
         let outcome = outcomes.get(job).unwrap_or_else(|| panic!("{job} has no outcome"));
         assert!(outcome.contains(" delivered "), "{job}: {outcome}");
     }
+    let ended: Vec<String> = service.redis("ZRANGE dripfeed:{b}:outcomes:ended 0 -1").await;
+    let mut ended: Vec<&str> = ended.iter().flat_map(|ids| ids.split(' ')).collect();
+    ended.sort_unstable();
+    let mut recorded: Vec<&String> = outcomes.keys().collect();
+    recorded.sort_unstable();
+    assert_eq!(ended, recorded, "each is listed once");
+    let counts = service.counts("b").await;
+    let jobs = outcomes.len() as u64;
+    assert_eq!((counts.accepted, counts.delivered), (jobs, jobs), "and counted once");
 }
 
 fn bucket(upstream: &Upstream) -> String {
@@ -161,6 +173,17 @@ async fn an_outcome_is_recorded_once_whatever_way_a_job_took() {
     assert_eq!(ended, 1);
 }
 
+/// With an idempotency key.
+fn keyed(key: &str) -> Submission {
+    Submission { idempotency_key: IdempotencyKey::parse(key).ok(), ..buckets::job("x") }
+}
+
+/// All keys of Redis, but for the answers to batches, which go after seconds.
+async fn kept_keys(redis: &TestRedis) -> BTreeSet<String> {
+    let keys: BTreeSet<String> = redis.ask("KEYS *").await;
+    keys.into_iter().filter(|key| !key.contains(":token:")).collect()
+}
+
 #[tokio::test]
 async fn a_refused_submission_leaves_nothing_behind() {
     let redis = TestRedis::start().await;
@@ -168,35 +191,88 @@ async fn a_refused_submission_leaves_nothing_behind() {
     (settings.capacity, settings.capacity_bytes) = (1, 100);
     let bucket = open(&redis, settings).await;
     submit(&bucket, buckets::job("first")).await;
-    let keyed = |body: String| {
-        let mut job = buckets::job(body);
-        job.idempotency_key = IdempotencyKey::parse("refused").ok();
-        job
-    };
-    let keys = async || {
-        let keys: BTreeSet<String> = redis.store().await.command(redis::cmd("KEYS").arg("*")).await.unwrap();
-        keys.into_iter().filter(|key| !key.contains(":token:")).collect::<BTreeSet<_>>()
-    };
-    let before = keys().await;
+    let refusable = |body: String| Submission { body: body.into(), ..keyed("refused") };
+    let before = kept_keys(&redis).await;
     let census = bucket.census().await.unwrap();
-    assert_eq!(refused(bucket.admit(keyed("x".into())).await).reason, RefusalReason::BucketFull);
-    assert_eq!(refused(bucket.admit(keyed("x".repeat(200))).await).reason, RefusalReason::NeverFits);
-    assert_eq!(keys().await, before);
+    assert_eq!(refused(bucket.admit(refusable("x".into())).await).reason, RefusalReason::BucketFull);
+    assert_eq!(refused(bucket.admit(refusable("x".repeat(200))).await).reason, RefusalReason::NeverFits);
+    assert_eq!(kept_keys(&redis).await, before);
     let after = bucket.census().await.unwrap();
     assert_eq!((after.level, after.bytes, after.accepted), (census.level, census.bytes, census.accepted));
     // Its key is still free.
     assert_eq!(bucket.purge().await.unwrap(), 1);
-    assert!(!submit(&bucket, keyed("another".into())).await.repeated);
+    assert!(!submit(&bucket, refusable("another".into())).await.repeated);
 }
 
+/// Submissions that fail on their way: until the bucket gives up, or once. Of one that was carried out there is one
+/// whole job, though nobody has got its answer, and of one that wasn't there is nothing.
 #[tokio::test]
 async fn a_failed_submission_leaves_nothing_behind() {
-    let mut redis = TestRedis::start().await;
-    let bucket = open(&redis, buckets::settings("b")).await;
-    redis.server.kill().await.unwrap();
-    assert!(bucket.admit(buckets::job("x")).await.is_err());
-    redis.server.start_again().await.unwrap();
-    until("an answer", async || bucket.census().await.is_ok()).await;
-    let census = bucket.census().await.unwrap();
-    assert_eq!((census.level, census.bytes, census.accepted), (0, 0, 0));
+    let redis = TestRedis::start().await;
+    let proxy = RedisFaultProxy::before(&redis).await;
+    let address = proxy.url().parse().expect("an address");
+    let store = Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Everysec)).await.unwrap();
+    let bucket = Bucket::new(store, buckets::settings("b"));
+    // Beside the test's bucket, all that the bucket itself has is there from now on.
+    let seen = open(&redis, buckets::settings("b")).await;
+    submit(&bucket, keyed("first")).await;
+    let faults = [
+        ProxyFault::Error("LOADING Redis is loading the dataset in memory"),
+        ProxyFault::Error("OOM command not allowed when used memory > 'maxmemory'."),
+        ProxyFault::Drop,
+        ProxyFault::Close,
+        ProxyFault::Half,
+        ProxyFault::Garbage,
+    ];
+    let each = faults.into_iter().flat_map(|fault| [(fault, 1), (fault, u64::MAX)]);
+    for (fault, times, is_keyed) in each.flat_map(|(fault, times)| [(fault, times, true), (fault, times, false)]) {
+        let context = format!("{fault:?} {times}");
+        let job = || if is_keyed { keyed(&context) } else { buckets::job("x") };
+        let (before, keys_before) = (seen.census().await.unwrap(), kept_keys(&redis).await);
+        proxy.plan("admit", fault, times);
+        let answer = bucket.admit(job()).await;
+        proxy.behave("admit");
+        assert!(times == 1 || answer.is_err(), "{context}: {answer:?}");
+        let jobs = u64::from(answer.is_ok() || fault.is_carried_out());
+        let added = async || {
+            let after = seen.census().await.unwrap();
+            (after.level - before.level, after.accepted - before.accepted, after.bytes - before.bytes)
+        };
+        let bytes = entry::encode(&job()).bytes() as u64;
+        assert_eq!(added().await, (jobs, jobs, jobs * bytes), "{context}");
+        if jobs == 0 {
+            assert_eq!(kept_keys(&redis).await, keys_before, "{context}");
+        }
+        // An idempotency key names what is there, and nothing else comes later.
+        let again = submit(&seen, job()).await;
+        assert_eq!(again.repeated, is_keyed && jobs == 1, "{context}");
+        let jobs = if is_keyed { 1 } else { jobs + 1 };
+        assert_eq!(added().await, (jobs, jobs, jobs * bytes), "{context}");
+        until("the bucket reaches Redis again", async || bucket.census().await.is_ok()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_job_has_one_outcome_whatever_becomes_of_its_settlement() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&bucket(&upstream)).await;
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let intake = service.intake().await;
+    let _processor = service.role("processor", &[&format!("redis.url={}", proxy.url())]).await;
+    // Redis knows the script from now on: what the proxy passes is carried out.
+    let first = intake.client().submit("b", "first").await.expect("an answer");
+    service.drained("b").await;
+    let mut accepted = BTreeSet::from([first.text("id")]);
+    for fault in [ProxyFault::Drop, ProxyFault::Close, ProxyFault::Half, ProxyFault::Garbage] {
+        for times in [1, 3] {
+            proxy.plan("settle", fault, times);
+            for n in 0..10 {
+                let answer = intake.client().submit("b", format!("{fault:?} {n}")).await.expect("an answer");
+                assert_eq!(answer.status, 202, "{answer:?}");
+                accepted.insert(answer.text("id"));
+            }
+            proxy.done("settle").await;
+        }
+    }
+    all_kept(&service, &upstream, &accepted).await;
 }

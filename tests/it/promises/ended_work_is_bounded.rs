@@ -8,10 +8,12 @@ use dripfeed_bucket::{
 };
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{Ending, JobId};
+use dripfeed_store::ServerOptions;
 use dripfeed_tests::buckets::{self, buried, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
+use dripfeed_tests::wall_clock::WallClock;
 use futures::future::join_all;
 
 fn roomy() -> BucketSettings {
@@ -140,6 +142,35 @@ async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counte
     let empty = bucket.census().await.unwrap();
     assert_eq!((empty.dead, empty.dead_bytes, empty.dead_dropped), (0, 0, 28));
     assert_eq!(retention.dead_dropped, 28);
+}
+
+/// Until a minute before they are as old as they may be, letters and outcomes stay; a minute after it they are gone,
+/// both where nothing ends any more and with what ends then.
+#[tokio::test]
+async fn letters_and_outcomes_are_kept_for_as_long_as_they_may_be_and_no_longer() {
+    const KEPT: i64 = 3600;
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    let redis = TestRedis::with(options).await;
+    let mut settings = roomy();
+    settings.keep.dead = Duration::from_secs(KEPT as u64);
+    settings.keep.outcomes = settings.keep.dead;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    let kept = async || (bucket.census().await.unwrap().dead, outcomes(&redis).await.0);
+    bury_in_turn(&bucket, &replica, 3).await;
+    clock.set_ahead(KEPT - 60);
+    bucket.enforce_retention().await.unwrap();
+    assert_eq!(kept().await, (3, 3), "they aren't old enough");
+    bury_in_turn(&bucket, &replica, 2).await;
+    assert_eq!(kept().await, (5, 5), "nor do others take their place");
+    clock.set_ahead(KEPT + 60);
+    bucket.enforce_retention().await.unwrap();
+    assert_eq!(kept().await, (2, 2), "the first ones are too old");
+    clock.set_ahead(2 * KEPT);
+    bury_in_turn(&bucket, &replica, 1).await;
+    assert_eq!(kept().await, (1, 1), "what ends takes the place of what is too old");
+    assert_eq!(bucket.census().await.unwrap().dead_dropped, 5, "all of them are counted");
 }
 
 #[tokio::test]

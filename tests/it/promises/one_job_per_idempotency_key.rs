@@ -7,11 +7,12 @@ use dripfeed_bucket::{Admission, Bucket, JobFilter, RefusalReason};
 use dripfeed_job::fingerprint::fingerprint;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets::{self, admitted};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
+use dripfeed_tests::wall_clock::WallClock;
 use futures::future::join_all;
 
 async fn service(upstream: &Upstream) -> Service {
@@ -138,15 +139,16 @@ async fn held(redis: &TestRedis) -> (usize, usize, usize) {
     (names.len(), jobs, ends)
 }
 
+/// The µs of the clock of Redis.
+async fn now_us(redis: &TestRedis) -> u64 {
+    let (s, us): (u64, u64) = redis.ask("TIME").await;
+    s * 1_000_000 + us
+}
+
 /// Until this many ms have passed by the clock of Redis.
 async fn passed(redis: &TestRedis, ms: u64) {
-    let store = redis.store().await;
-    let now = async || {
-        let (s, us): (u64, u64) = store.command(&redis::cmd("TIME")).await.unwrap();
-        s * 1_000_000 + us
-    };
-    let begun = now().await;
-    until("the clock goes on", async || now().await > begun + ms * 1000).await;
+    let begun = now_us(redis).await;
+    until("the clock goes on", async || now_us(redis).await > begun + ms * 1000).await;
 }
 
 #[tokio::test]
@@ -188,6 +190,7 @@ async fn a_keys_window_begins_however_its_job_ends() {
     let redis = TestRedis::start().await;
     let mut settings = buckets::settings("b");
     settings.deliveries = 1;
+    let window_ms = settings.keep.idempotency_keys.as_millis() as u64;
     let bucket = buckets::open(&redis, settings).await;
     let replica = buckets::join(&bucket, "replica").await;
     let mut ids = Vec::new();
@@ -195,6 +198,7 @@ async fn a_keys_window_begins_however_its_job_ends() {
         ids.push(buckets::submit(&bucket, order(n)).await.id);
     }
     let mut taken = buckets::take(&replica, 3).await.into_iter();
+    let first_ended = now_us(&redis).await / 1000;
     buckets::settle(&replica, taken.next().unwrap(), buckets::DELIVERED).await;
     buckets::settle(&replica, taken.next().unwrap(), buckets::buried("rejected")).await;
     bucket.declare_dead(replica.consumer()).await.unwrap();
@@ -207,11 +211,36 @@ async fn a_keys_window_begins_however_its_job_ends() {
     ids.push(buckets::submit(&bucket, order(5)).await.id);
     assert_eq!(bucket.purge().await.unwrap(), 1);
     assert_eq!(bucket.census().await.unwrap().level, 0);
+    let last_ended = now_us(&redis).await / 1000;
     assert_eq!(held(&redis).await, (6, 0, 6));
+    let ends: Vec<(String, u64)> = redis.ask("ZRANGE dripfeed:{b}:idempotency:ends 0 -1 WITHSCORES").await;
+    for (name, forgotten) in ends {
+        let ended = forgotten - window_ms;
+        assert!((first_ended..=last_ended).contains(&ended), "{name}: {ended}, {first_ended} to {last_ended}");
+    }
     for (n, id) in ids.into_iter().enumerate() {
         let again = buckets::submit(&bucket, order(n)).await;
         assert_eq!((again.repeated, again.id), (true, id), "{n}");
     }
+}
+
+#[tokio::test]
+async fn a_key_is_known_for_the_whole_window_and_no_longer() {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    let redis = TestRedis::with(options).await;
+    let settings = buckets::settings("b");
+    let window = settings.keep.idempotency_keys.as_secs() as i64;
+    let bucket = buckets::open(&redis, settings).await;
+    let first = buckets::submit(&bucket, order(1)).await;
+    bucket.cancel(first.id).await.unwrap();
+    clock.set_ahead(window - 60);
+    bucket.enforce_retention().await.unwrap();
+    let again = buckets::submit(&bucket, order(1)).await;
+    assert_eq!((again.repeated, again.id), (true, first.id), "a minute before the end of the window");
+    clock.set_ahead(window + 60);
+    let another = buckets::submit(&bucket, order(1)).await;
+    assert!(!another.repeated && another.id != first.id, "a minute after it");
 }
 
 #[tokio::test]

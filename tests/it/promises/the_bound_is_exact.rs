@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dripfeed_bucket::RefusalReason;
+use dripfeed_bucket::{BucketSettings, RefusalReason, Replayed};
 use dripfeed_job::entry;
 use dripfeed_store::Store;
-use dripfeed_tests::buckets::{self, admitted, changed, open, refused, submit};
+use dripfeed_tests::buckets::{self, admitted, buried, changed, join, open, refused, settle, submit, take_one};
 use dripfeed_tests::client::Client;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
@@ -134,4 +134,37 @@ async fn the_bytes_are_bounded_too() {
         10
     );
     assert_eq!(bucket.census().await.unwrap().bytes, 10 * size as u64);
+}
+
+/// A dead letter that is replayed is a job as any other.
+#[tokio::test]
+async fn a_replay_passes_neither_bound() {
+    let redis = TestRedis::start().await;
+    let body = "x".repeat(1000);
+    let size = entry::encode(&buckets::job(body.clone())).bytes() as u64;
+    let roomy = buckets::settings("b");
+    for bounded in [
+        BucketSettings { capacity: 3, ..roomy.clone() },
+        // For three as this one, and a byte less than the fourth needs.
+        BucketSettings { capacity_bytes: 4 * size - 1, ..roomy },
+    ] {
+        let bucket = open(&redis, bounded).await;
+        let died = submit(&bucket, buckets::job(body.clone())).await.id;
+        let replica = join(&bucket, "replica").await;
+        settle(&replica, take_one(&replica).await, buried("rejected")).await;
+        for _ in 0..3 {
+            submit(&bucket, buckets::job(body.clone())).await;
+        }
+        let full = bucket.replay(died).await.unwrap();
+        assert!(matches!(&full, Replayed::Refused(full) if full.reason == RefusalReason::BucketFull), "{full:?}");
+        let census = bucket.census().await.unwrap();
+        assert_eq!((census.level, census.bytes, census.dead), (3, 3 * size, 1), "and the letter stays");
+        settle(&replica, take_one(&replica).await, buckets::DELIVERED).await;
+        let replayed = bucket.replay(died).await.unwrap();
+        assert!(matches!(replayed, Replayed::As(_)), "{replayed:?}");
+        let census = bucket.census().await.unwrap();
+        assert_eq!((census.level, census.bytes, census.dead), (3, 3 * size, 0));
+        replica.leave().await.unwrap();
+        bucket.purge().await.unwrap();
+    }
 }

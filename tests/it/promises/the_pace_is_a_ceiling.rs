@@ -1,6 +1,8 @@
 //! Promise 4: In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during
 //! crashes, restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
+mod burst_of_one;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -19,16 +21,21 @@ use dripfeed_tests::wall_clock::WallClock;
 use tokio::time::sleep;
 
 const CEILING: Ceiling = Ceiling { rate_per_s: 400.0, burst: 200.0 };
+const LEAK: &str = "rate = \"200/500ms\"\nburst = 200";
 
 /// A bucket that is paused with a backlog for longer than the test; the intake that filled it.
 async fn backlog(upstream: &Upstream) -> (Service, Process) {
-    backlog_over(TestRedis::start().await, Durability::Everysec, upstream).await
+    backlog_over(TestRedis::start().await, Durability::Everysec, upstream, LEAK).await
 }
 
-async fn backlog_over<R: RunningRedis>(redis: R, durability: Durability, upstream: &Upstream) -> (Service<R>, Process) {
+async fn backlog_over<R: RunningRedis>(
+    redis: R,
+    durability: Durability,
+    upstream: &Upstream,
+    leak: &str,
+) -> (Service<R>, Process) {
     let settings = format!(
-        "[buckets.b]\nupstream = \"{}\"\ncapacity = 10000\n\
-         [buckets.b.leak]\nrate = \"200/500ms\"\nburst = 200\nconcurrency = 50",
+        "[buckets.b]\nupstream = \"{}\"\ncapacity = 10000\n[buckets.b.leak]\n{leak}\nconcurrency = 50",
         upstream.url()
     );
     let service = Service::alone(redis, durability, &settings).await;
@@ -98,7 +105,7 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
 async fn late_replies_make_no_more_calls<R: RunningRedis>(redis: R, socket: PathBuf, durability: Durability) {
     const LATE: Duration = Duration::from_millis(850);
     let upstream = Upstream::willing().await;
-    let (service, intake) = backlog_over(redis, durability, &upstream).await;
+    let (service, intake) = backlog_over(redis, durability, &upstream, LEAK).await;
     let (mut proxies, mut processors) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let proxy = Proxy::before(Behind::Redis { socket: socket.clone(), breakpoints: Breakpoints::default() }).await;

@@ -1,13 +1,14 @@
 //! No bound is passed, and nothing is lost where one is reached.
 
 use dripfeed_bucket::*;
+use dripfeed_job::outcome::AnswerBody;
 use dripfeed_store::Durability;
 use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take};
 use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 
-use super::{brief, hand_over, is_late, outbox, reported, reporting, to};
+use super::{brief, hand_over, is_late, outbox, outbox_bytes, reported, reporting, to};
 
 const JOBS: usize = 20;
 const MOST: u64 = 5;
@@ -99,6 +100,38 @@ async fn a_take_leaves_room_for_all_that_is_in_flight() {
     from.purge().await.expect("Redis answers");
     assert_eq!(outbox(&redis, "from").await, MOST - 1);
     assert_eq!(from.cancel(id).await.expect("Redis answers"), Cancel::Ended(dripfeed_job::Ending::Cancelled));
+}
+
+/// Answers of the most bytes that are kept of one, so that few outcome jobs fill the bytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neither_is_the_bound_of_bytes_passed() {
+    let redis = TestRedis::start().await;
+    let mut settings = reporting("from", vec![to("events")], 1000);
+    let largest = OnOutcome::largest(settings.keep.failed_answer_bytes);
+    settings.on_outcome.bytes = MOST * largest;
+    let kept = vec![b'x'; settings.keep.failed_answer_bytes as usize];
+    let from = buckets::open(&redis, settings).await;
+    for n in 0..4 * JOBS {
+        submit(&from, job(n.to_string())).await;
+    }
+    let replica = join(&from, "r").await;
+    let mut in_flight = take(&replica, 10).await;
+    assert_eq!(in_flight.len() as u64, MOST, "each of them may make as large a one as there can be");
+    let (answer, mut most) = (AnswerBody::new(None, &kept, false), 0);
+    loop {
+        for taken in in_flight {
+            let delivered = Settlement::Complete { status: 200, answer: Some(answer.clone()) };
+            settle(&replica, taken, delivered).await;
+            most = most.max(outbox_bytes(&redis, "from").await);
+        }
+        let Take::Jobs(jobs, _) = replica.take(10).await.expect("Redis answers") else { break };
+        in_flight = jobs;
+    }
+    assert!(most <= MOST * largest, "{most} bytes waited");
+    assert!(most > (MOST - 1) * largest, "of {} bytes only {most} were used", MOST * largest);
+    let census = from.census().await.expect("Redis answers");
+    assert_eq!(census.pace.reason, "outbox_full");
+    assert!(census.level > 0 && census.outbox < 1000, "it is the bytes that have stopped it");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
