@@ -63,9 +63,13 @@ impl Harness {
     /// Does what makes the processor call that script or command.
     async fn bring_about(&mut self, name: &str) {
         match name {
-            // As if the deadline of a job had passed.
+            // As if the deadline of a job had passed. Who has looked for it before forgets it at its end.
             "expire" => {
-                let _: u64 = self.service.redis("HSET dripfeed:{b}:tally deadline 1").await;
+                until("it is looked for", async || {
+                    let _: u64 = self.service.redis("HSET dripfeed:{b}:tally deadline 1").await;
+                    self.proxy.has_done("expire")
+                })
+                .await;
             }
             // A replica that finds itself gone joins again.
             "join" => {
