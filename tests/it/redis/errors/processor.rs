@@ -63,7 +63,7 @@ impl Harness {
     /// Does what makes the processor call that script or command.
     async fn bring_about(&mut self, name: &str) {
         match name {
-            // As if the deadline of a job had passed. Who has looked for it before forgets it at its end.
+            // As if the deadline of a job had passed. An earlier look forgets it at its end.
             "expire" => {
                 until("it is looked for", async || {
                     let _: u64 = self.service.redis("HSET dripfeed:{b}:tally deadline 1").await;
