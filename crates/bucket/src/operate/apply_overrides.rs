@@ -4,15 +4,13 @@ use dripfeed_store::Script;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::constants::ANY_VERSION;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::SHARED;
 use crate::settings::Kind;
 use crate::settings::overrides::Overrides;
 
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
-
-/// The change is unconditional.
-const ANY_VERSION: &str = "*";
 
 impl Bucket {
     /// Whether a bucket of this kind can have such settings.

@@ -6,11 +6,10 @@ use dripfeed_store::Script;
 use super::known_schedule::KnownSchedule;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::constants::ANY_VERSION;
 use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("end_schedules", SHARED, include_str!("end_schedules.lua"));
-
-const ANY_VERSION: &str = "*";
 
 /// Whether a schedule was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,6 +33,9 @@ pub const LARGEST_BODY: usize = largest_body!();
 /// the last one comes on top.
 pub const BATCH_BYTES: usize = batch_bytes!();
 
+/// For a script that compares versions: it changes any.
+pub(crate) const ANY_VERSION: &str = "*";
+
 /// Jobs that together have no more bytes aren't large: with all else that a call sends for them they are less than what
 /// is a large request for a connection.
 pub(crate) const SMALL_BYTES: usize = 64 * 1024;

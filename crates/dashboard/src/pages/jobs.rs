@@ -48,7 +48,7 @@ pub(crate) async fn show(
     Query(wanted): Query<JobsQuery>,
     Query(done): Query<Done>,
 ) -> Response {
-    let path = format!("/buckets/{}/jobs", escaped(&name));
+    let path = path(&name);
     if let Some(id) = wanted.id() {
         return answer::see_other(&format!("{path}/{}", escaped(id)));
     }
@@ -78,6 +78,10 @@ pub(crate) async fn show(
     }
 }
 
+fn path(name: &str) -> String {
+    format!("/buckets/{}/jobs", escaped(name))
+}
+
 /// The list, read again when it may be another one.
 pub(crate) async fn live(
     State(page): State<Dashboard>,
@@ -92,8 +96,7 @@ pub(crate) async fn live(
         async move {
             let (page, visitor, name, wanted) = &*of;
             let Some(bucket) = frame.states.first() else { return live::without(&frame, name) };
-            let path = format!("/buckets/{}/jobs", escaped(name));
-            let jobs = reread.with(&frame.at, bucket, read(page, visitor, &path, wanted)).await;
+            let jobs = reread.with(&frame.at, bucket, read(page, visitor, &path(name), wanted)).await;
             Some(jobs.map(|jobs| (LIST.to_owned(), list(visitor, name, wanted, &jobs))).into_iter().collect())
         }
     };
@@ -125,8 +128,7 @@ fn states(path: &str, wanted: &JobsQuery) -> Markup {
 }
 
 fn list(visitor: &Visitor, bucket: &str, wanted: &JobsQuery, jobs: &List<Job>) -> Markup {
-    let path = &format!("/buckets/{}/jobs", escaped(bucket));
-    html! { div id=(LIST) data-calm { (items(path, wanted, jobs, &teach::submit(visitor, bucket))) } }
+    html! { div id=(LIST) data-calm { (items(&path(bucket), wanted, jobs, &teach::submit(visitor, bucket))) } }
 }
 
 fn items(path: &str, wanted: &JobsQuery, jobs: &List<Job>, teach: &Markup) -> Markup {

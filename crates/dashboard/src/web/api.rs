@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
+use http::response::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -40,8 +41,7 @@ impl Api {
         path: &str,
     ) -> Result<(T, Option<HeaderValue>), Failure> {
         let request = request(Method::GET, path, None, Body::empty())?;
-        let (parts, body) = self.made(visitor, request).await.into_parts();
-        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        let (parts, body) = received(self.made(visitor, request).await).await?;
         if !parts.status.is_success() {
             return Err(Failure::of(parts.status, &body));
         }
@@ -82,8 +82,7 @@ impl Api {
     ) -> Result<bool, Failure> {
         let mut request = request(Method::PATCH, path, Some("application/json"), body.to_string().into())?;
         request.headers_mut().extend(version.map(|version| (header::IF_MATCH, version)));
-        let (parts, body) = self.made(visitor, request).await.into_parts();
-        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        let (parts, body) = received(self.made(visitor, request).await).await?;
         match parts.status {
             StatusCode::PRECONDITION_FAILED => Ok(false),
             status if status.is_success() => Ok(true),
@@ -100,8 +99,7 @@ impl Api {
         body: String,
     ) -> Result<Bytes, Failure> {
         let request = request(Method::POST, path, content_type, body.into())?;
-        let (parts, body) = self.made(visitor, request).await.into_parts();
-        let body = body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes();
+        let (parts, body) = received(self.made(visitor, request).await).await?;
         if parts.status.is_success() { Ok(body) } else { Err(Failure::of(parts.status, &body)) }
     }
 
@@ -113,8 +111,8 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Bytes), Failure> {
-        let (parts, body) = self.send(visitor, method, path, body).await?.into_parts();
-        Ok((parts.status, body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes()))
+        let (parts, body) = received(self.send(visitor, method, path, body).await?).await?;
+        Ok((parts.status, body))
     }
 
     /// The answer as it comes.
@@ -137,6 +135,11 @@ impl Api {
             Err(never) => match never {},
         }
     }
+}
+
+async fn received(answer: Response<Body>) -> Result<(Parts, Bytes), Failure> {
+    let (parts, body) = answer.into_parts();
+    Ok((parts, body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes()))
 }
 
 fn unreadable(path: &str, error: &serde_json::Error) -> Failure {
