@@ -58,8 +58,8 @@ mod tests {
             ("This user has no permissions to run the 'publish' command", "`&d:* +publish`"),
             ("whatever else", "the rules of config/deploy/redis-acl.conf"),
         ] {
-            let told = report(&[denial.to_owned()], "d");
-            assert!(told.contains(denial) && told.contains(rule), "{told}");
+            let reported = report(&[denial.to_owned()], "d");
+            assert!(reported.contains(denial) && reported.contains(rule), "{reported}");
         }
     }
 }

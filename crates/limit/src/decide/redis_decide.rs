@@ -41,8 +41,8 @@ pub(crate) struct DecideReply {
     pub(crate) now_us: u64,
 }
 
-/// Judges a plan and, if all that is enforced passes, charges it; an answer that stays out for longer than `patience`
-/// is none. A Redis that goes on after that finds the call and charges nothing, because the request was refused.
+/// Judges a plan and, if all that is enforced passes, charges it. After the timeout `patience` the request is refused,
+/// and a Redis that runs the script later charges nothing.
 pub(crate) async fn decide(
     store: &Store,
     clock: &Clock,
