@@ -81,8 +81,9 @@ fn a_killed_dev_leaves_no_processor_behind_and_the_next_takes_its_redis_over() {
     let dev = start();
     let server = dev.address();
     assert_ne!(of_redis(), redis);
-    let jobs = run(&["jobs", "demo", "--server", &server]);
-    assert!(jobs.out.contains("parked"), "{}{}", jobs.out, jobs.err);
+    // The first processor may not have parked it yet.
+    let is_parked = || run(&["jobs", "demo", "--server", &server]).out.contains("parked");
+    assert!((0..100).any(|_| is_parked()), "{}", run(&["jobs", "demo", "--server", &server]).out);
     assert_eq!(dev.end(), Some(0));
 }
 
