@@ -90,8 +90,8 @@ fn conflict(changes: &[Change<'_>]) -> Markup {
     html! {
         @if !names.is_empty() {
             p.note data-mood="bad" role="alert" {
-                "Changed meanwhile by somebody else: " (names.join(", ")) ". Nothing of yours is applied yet; Apply "
-                "replaces what is there now."
+                "Changed meanwhile: " (names.join(", ")) ". Nothing of yours is applied yet; Apply replaces what is "
+                "there now."
             }
         }
     }
