@@ -10,7 +10,7 @@ end
 
 -- Whether nothing leaves the bucket: all of its jobs are parked.
 local function is_idle(level, pending)
-  return level <= pending and level <= redis.call('ZCARD', KEYS[#KEYS - 2])
+  return level == 0 or level <= pending and level <= redis.call('ZCARD', KEYS[#KEYS - 2])
 end
 
 -- Adds a job; what it returns is the job's id. nil for an entry that has nothing in it: it would only die.
