@@ -1,6 +1,9 @@
 //! Promise 4: In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during
 //! crashes, restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
+/// Over a Redis that comes back with an older state.
+mod rolled_back;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
