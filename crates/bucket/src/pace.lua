@@ -6,6 +6,7 @@
 --   cut    ms when it was cut;  why: 'refusals' or 'timeouts';  grows: ms from which on it grows back
 --   unsent  µs until which calls that were granted may still be made; kept where that may be after the end of their
 --          window
+--   server, settling  whether the state may have been rolled back (pace/settling.lua)
 --   weights  a print of those by which turns were last taken; missing, or empty: all were 1 (weights.lua)
 --   flows  whether jobs in flight are counted by caller (flow_state.lua); missing: nobody is throttled alone
 --   mixed  '1' while jobs with a delay, a group or a priority may be in the bucket: then those of one caller don't all
@@ -30,8 +31,8 @@ local function pace_read(key, is_paused)
   for i = 1, #found, 2 do s[found[i]] = found[i + 1] end
   local pace = {
     hold = tonumber(s.hold) or 0, new = s.new == '1', speed = PACE_WHOLE, unsent = tonumber(s.unsent) or 0,
-    flows = s.flows, weights = s.weights or '', is_mixed = s.mixed == '1',
-    is_paused = is_paused,
+    server = s.server, settling = tonumber(s.settling), flows = s.flows, weights = s.weights or '',
+    is_mixed = s.mixed == '1', is_paused = is_paused,
   }
   if pace.unsent > now_us + PACE_LATEST then pace.unsent = 0 end
   if s.speed then

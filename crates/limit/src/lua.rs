@@ -13,7 +13,7 @@ use crate::kinds::RULES;
 /// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which all need
 ///   that change something.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
-/// - `rules/pace`: `limit_room` and `limit_spend`.
+/// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that was rolled back.
 /// - `rules/eta`: `limit_look` and `limit_passing`: when what waits for a pace will have passed.
 pub const FRAGMENTS: &Fragments = &[
     Fragment::new("now", include_str!("now.lua")),

@@ -2,6 +2,8 @@
 //! crashes, restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
 mod burst_of_one;
+/// Over a Redis that comes back with an older state.
+mod rolled_back;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

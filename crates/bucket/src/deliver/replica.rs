@@ -171,8 +171,10 @@ impl Replica {
         })?;
         member.take_size.answered();
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
-        let asked = Asked { at: asked, redis_us: reply.redis_us };
-        *member.asked.lock() = asked;
+        // A take that looked at nothing wrote no state: its time isn't that of the state that the next one finds.
+        if reply.redis_us.is_some() {
+            *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us };
+        }
         Ok(reply.take)
     }
 

@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, spend, throttle, keep, notices, kind/take
+-- needs: at_maxmemory, now, budget, pace, settling, spend, throttle, keep, notices, kind/take
 -- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
@@ -15,13 +15,15 @@
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
 --       how many times at once (limits_of.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
---       unknown)
+--       unknown)  15 the last state of the pace that its process knows ('': none)
 -- Result  { 'fenced' } | { 'changed', … }
+--         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
---         Redis clock }
+--         Redis clock, state of the pace }
 --         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
---         where more wait, { id, fields | element, failed attempts unless there are none }… }, a small one packed by
---         cmsgpack
+--         where more wait, state of the pace, { id, fields | element, failed attempts unless there are none }… }, a
+--         small one packed by cmsgpack
+--         The state of the pace is '' where none was written, or nobody is to remember it.
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
   keyed_jobs = KEYS[11], key_ends = KEYS[12], dead = KEYS[13], letters = KEYS[14], sizes = KEYS[15],
@@ -42,7 +44,7 @@ local has_rare = redis.call('EXISTS', TAKES, waiting_keys()) > 0
 -- The replica has given up on this late take: jobs claimed now would never be called. (Lua allows 200 local variables.)
 if has_rare then
   local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
-  if number <= given_up then return { 'idle', 0, '0', 0, now_us } end
+  if number <= given_up then return { 'idle', 0, '0', 0, now_us, '' } end
 end
 
 local changed, paused = control_read(CONTROL, version)
@@ -51,6 +53,10 @@ local PAUSE_POLL, ROOM_POLL, BATCHING = 200000, 25000, 5000
 
 local pace = pace_read(PACE)
 keys.pace_found = pace
+if plan ~= '' then
+  local settles, state = pace_settling(PACE, pace, plan, ARGV[15], keys.notices)
+  if settles then return { 'settling', whole(math.min(settles, IDLE_POLL)), state } end
+end
 local asked = tonumber(ARGV[14])
 local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)
@@ -59,9 +65,9 @@ local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, u
 local function idle(wait, takes_new, expired)
   -- Where Redis refuses this write (min-replicas-to-write), the next take counts from the older stored time, bounded by
   -- the replica's clock since this take.
-  pcall(pace_spend, PACE, pace, plan, 0)
+  local is_written, state = pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
-  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, now_us }
+  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, now_us, is_written and state or '' }
 end
 
 local held = hold_left(PACE, pace, elapsed, asked)
@@ -90,11 +96,11 @@ record_ends(keys)
 if #taken == 0 then return idle(wait, takes_new, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
-pace_spend(PACE, pace, plan, #taken)
+local state = pace_spend(PACE, pace, plan, #taken)
 local PACKED_BYTES = 65536
 -- What had to wait was all handed out: then one question is enough.
 local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
-local answer = { 'jobs', expired, now_us, rest, unpack(taken) }
+local answer = { 'jobs', expired, now_us, rest, state, unpack(taken) }
 -- Packing costs a copy, which is more than it saves where there is much to copy.
 if bytes_read > PACKED_BYTES then return answer end
 return cmsgpack.pack(answer)

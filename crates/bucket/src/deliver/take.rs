@@ -146,8 +146,10 @@ pub(crate) struct TakeReply {
     pub(crate) take: Take,
     /// Jobs that ended on the way because their deadline had passed.
     pub(crate) expired: u64,
-    /// The Redis clock, in µs.
+    /// The Redis clock, in µs. None: nothing was looked at.
     pub(crate) redis_us: Option<u64>,
+    /// The state of the pace that was written. Empty: none was, or nobody is to remember it.
+    pub(crate) pace: Bytes,
 }
 
 impl RedisBucket {
@@ -163,7 +165,12 @@ impl RedisBucket {
             .await?;
         lateness.saw_reply(asked.elapsed());
         let grant = PermitGrant { asked, answered: Instant::now(), valid: valid(&effective), lateness };
-        read(reply, self.kind, &grant, request.open_claims)
+        let reply = read(reply, self.kind, &grant, request.open_claims)?;
+        if !reply.pace.is_empty() {
+            // A copy: it would keep the whole answer.
+            *self.known_pace.lock() = Bytes::copy_from_slice(&reply.pace);
+        }
+        Ok(reply)
     }
 
     fn take_call(&self, effective: &EffectiveSettings, request: &TakeRequest<'_>, valid: Duration) -> Call<'static> {
@@ -195,6 +202,8 @@ impl RedisBucket {
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
         call.arg(settings.fair.weights_of_turns()).arg(&effective.bounds);
         call.arg(request.before.redis_us.map_or_else(String::new, |us| us.to_string()));
+        let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
+        call.arg(&known[..]);
         call.with_large_reply()
     }
 }
@@ -210,22 +219,27 @@ fn read(
     open_claims: &OpenClaims,
 ) -> Result<TakeReply, BucketError> {
     match &reply.bytes()?[..] {
-        b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, redis_us: None }),
+        b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, redis_us: None, pace: Bytes::new() }),
+        b"settling" => {
+            let wait = Duration::from_micros(reply.count()?);
+            let (take, pace) = (Take::Idle(Idle { takes_new: false, wait }), reply.bytes()?);
+            Ok(TakeReply { take, expired: 0, redis_us: None, pace })
+        }
         b"idle" => {
             let wait = Duration::from_micros(reply.count()?);
             let takes_new = reply.bytes()? == "1";
-            let (expired, redis_us) = (reply.count()?, reply.count()?);
-            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, redis_us: Some(redis_us) })
+            let (expired, redis_us, pace) = (reply.count()?, reply.count()?, reply.bytes()?);
+            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, redis_us: Some(redis_us), pace })
         }
         b"jobs" => {
             let (expired, redis_us, wait) = (reply.count()?, reply.count()?, reply.text()?);
-            let wait = wait.parse().ok().map(Duration::from_micros);
+            let (wait, pace) = (wait.parse().ok().map(Duration::from_micros), reply.bytes()?);
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
             let mut jobs = Vec::with_capacity(reply.len());
             while !reply.is_empty() {
                 jobs.push(read_job(&mut reply.array()?, kind, grant, redis_us / 1000, open_claims)?);
             }
-            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us) })
+            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us), pace })
         }
         word => reply.unknown(&String::from_utf8_lossy(word)),
     }

@@ -15,7 +15,8 @@ local function pace_room(pace, plan, elapsed, asked, late, undrained)
   return room, wait, refill
 end
 
--- Writes what was spent, and that time has passed until now.
+-- Writes what was spent, and that time has passed until now. The state as it was written; '' where nobody is to
+-- remember it.
 local function pace_spend(key, pace, plan, calls)
   if plan ~= '' then
     limit_spend(plan, calls)
@@ -24,7 +25,8 @@ local function pace_spend(key, pace, plan, calls)
     if calls > 0 and pace.unsent_after and pace.unsent_after > pace.unsent then
       redis.call('HSET', key, 'unsent', whole(pace.unsent_after))
     end
-  elseif not pace.new then
-    redis.call('HSET', key, 'new', 1)
+    return pace.server and limit_state(plan) or ''
   end
+  if not pace.new then redis.call('HSET', key, 'new', 1) end
+  return ''
 end

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use dripfeed_limit::{KeyIndex, Plan, ScopeKeys};
 use dripfeed_store::{Call, Store};
 use parking_lot::Mutex;
@@ -118,6 +119,9 @@ pub(crate) struct RedisBucket {
     pub(crate) expiry_look: Mutex<ExpiryLook>,
     /// What the next sample for the history goes on from where Redis has none; empty: nothing.
     pub(crate) last_look: Mutex<String>,
+    /// The state of the pace that a take of this process last wrote; empty: none yet. Outlives memberships, and what
+    /// Redis forgets (settling.lua).
+    pub(crate) known_pace: Mutex<Bytes>,
     /// Scripts of this process that change it.
     changes: AtomicU64,
 }
@@ -132,8 +136,20 @@ impl RedisBucket {
         let effective =
             ArcSwap::from_pointee(EffectiveSettings::new(settings, keys.pace_tiers(), incarnation.is_some()));
         let (keyed_looked_at, changes) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (expiry_look, last_look) = (Mutex::default(), Mutex::default());
-        Self { store, keys, kind, scopes, incarnation, effective, keyed_looked_at, expiry_look, last_look, changes }
+        let (expiry_look, last_look, known_pace) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self {
+            store,
+            keys,
+            kind,
+            scopes,
+            incarnation,
+            effective,
+            keyed_looked_at,
+            expiry_look,
+            last_look,
+            known_pace,
+            changes,
+        }
     }
 
     /// Runs a script that reads jobs or records for somebody, and whose answer begins with their bytes: these come

@@ -67,6 +67,7 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("pace_constants", PACE_CONSTANTS),
     Fragment::new("record", include_str!("../ended/record.lua")),
     Fragment::new("schedule_state", include_str!("../schedule/schedule_state.lua")),
+    Fragment::new("settling", include_str!("../pace/settling.lua")),
     Fragment::new("settle_rare", include_str!("../deliver/settle_rare.lua")),
     Fragment::new("shown_fields", include_str!("../inspect/shown_fields.lua")),
     Fragment::new("slots", include_str!("../history/slots.lua")),

@@ -12,6 +12,10 @@ local function limit_spend() end
 
 local function limit_flush() end
 
+local function limit_state() end
+
+local function limit_present() end
+
 local function limit_room()
   return math.huge, 0, math.huge, false
 end

@@ -1,4 +1,5 @@
--- For a pace: scopes that nobody is reported about, whose calls are spent as they come.
+-- For a pace: scopes that nobody is reported about, whose calls are spent as they come. Of the only scope of a plan:
+-- `limit_state` and `limit_present`.
 -- needs: now, rules/check
 
 -- How many calls of cost 1 would pass all enforced scopes of a plan now; when none, the µs until one does; and the µs
@@ -26,4 +27,34 @@ local function limit_spend(text, n)
     tiers.n = n
     limit_take(tiers)
   end
+end
+
+-- The state as it was written; nil: it wasn't.
+local function limit_state(text)
+  local _, key = limit_unpack('<I7I4', text)
+  return limit_packed[key]
+end
+
+-- Where somebody knows a newer state than Redis has, that replaces it. The newer one; '' where neither knows any. To be
+-- called before any other of these.
+local function limit_present(text, known)
+  local _, key = limit_unpack('<I7I4', text)
+  local stored, LOST_MS = redis.call('GET', KEYS[key]) or '', 86400000
+
+  local function is_newer()
+    if known == '' or stored == '' then return stored == '' and known ~= '' end
+    local written, other = limit_unpack('<I7', known), limit_unpack('<I7', stored)
+    if written ~= other then return written > other end
+    -- A clock that was put back stands still for a while: then the one in which more was used. It has the higher
+    -- number at its end.
+    for at = math.min(#known, #stored), 1, -1 do
+      local byte, others = string.byte(known, at), string.byte(stored, at)
+      if byte ~= others then return byte > others end
+    end
+    return false
+  end
+
+  if not is_newer() then return stored end
+  redis.pcall('SET', KEYS[key], known, 'PX', LOST_MS)
+  return known
 end
