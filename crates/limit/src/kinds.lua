@@ -8,6 +8,7 @@
 --                              Reports where the next tier is
 --   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
 --   charge(tier, now, n, id)
+--   is_window                  of a pace: it has windows, which end by the clock
 --   is_count                   its state is a few numbers, however large the limit, and all that `left` needs
 --   left(tier, now)            how many would pass now, and the µs until all is left again
 --   write(tier)                packs its state

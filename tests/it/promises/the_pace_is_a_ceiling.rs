@@ -2,6 +2,7 @@
 //! crashes, restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
 mod burst_of_one;
+mod quotas;
 /// Over a Redis that comes back with an older state.
 mod rolled_back;
 

@@ -78,7 +78,9 @@ impl JoinRequest<'_> {
         }
         // On standby the Redis clock wasn't looked at.
         let redis_us = self.before.is_none().then_some(joined_us);
-        let asked = Asked { at, redis_us };
+        // Who asked before, and stood by since, knows what has passed.
+        let knows = self.before.is_some() && self.life == Life::Again;
+        let asked = Asked { at, redis_us, joined_us: (!knows).then_some(joined_us) };
         Ok(Some(Replica::new(redis_bucket.clone(), self.consumer, self.lease, new_jobs, asked)))
     }
 }

@@ -173,7 +173,7 @@ impl Replica {
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
         // A take that looked at nothing wrote no state: its time isn't that of the state that the next one finds.
         if reply.redis_us.is_some() {
-            *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us };
+            *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us, joined_us: None };
         }
         Ok(reply.take)
     }

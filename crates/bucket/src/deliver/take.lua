@@ -15,7 +15,8 @@
 --       10 µs within which the calls of the jobs must begin  11 for how many µs they don't drain (permit.rs)
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
 --       how many times at once (limits_of.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
---       unknown)  15 the last state of the pace that its process knows ('': none)
+--       unknown)  15 the last state of the pace that its process knows ('': none)  16 µs of the Redis clock when it
+--       joined, until it has asked ('': it has, or did before it was on standby)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
@@ -59,7 +60,7 @@ if plan ~= '' then
 end
 local asked = tonumber(ARGV[14])
 local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
-local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, late, undrained)
+local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, tonumber(ARGV[16]), late, undrained)
 
 -- Every take updates the state of the pace, also without a job: the time since then bounds the tokens earned later.
 local function idle(wait, takes_new, expired)

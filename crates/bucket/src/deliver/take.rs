@@ -90,6 +90,9 @@ pub(crate) struct Asked {
     pub(crate) at: Instant,
     /// The Redis clock then, in µs. None: unknown.
     pub(crate) redis_us: Option<u64>,
+    /// The Redis clock when it joined, in µs, until it has asked: before that, nobody bounds what has passed. None where
+    /// a member that left the bucket joins again, which does.
+    pub(crate) joined_us: Option<u64>,
 }
 
 /// What the script is asked for.
@@ -201,11 +204,16 @@ impl RedisBucket {
         call.arg(settings.packed_ends()).arg(ms_up(settings.leak.max_hold));
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
         call.arg(settings.fair.weights_of_turns()).arg(&effective.bounds);
-        call.arg(request.before.redis_us.map_or_else(String::new, |us| us.to_string()));
+        call.arg(or_empty(request.before.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
         call.arg(&known[..]);
+        call.arg(or_empty(request.before.joined_us));
         call.with_large_reply()
     }
+}
+
+fn or_empty(number: Option<u64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
 }
 
 fn us(time: Duration) -> u64 {

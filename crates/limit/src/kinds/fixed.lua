@@ -15,6 +15,7 @@ if code == EPOCH or code == CALENDAR then
 
   local rule = {
     is_count = true,
+    is_window = true,
 
     wait = function(tier, now, n)
       if n > tier.limit then return -1 end

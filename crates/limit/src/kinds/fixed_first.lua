@@ -15,6 +15,7 @@ if code == FIRST then
   local rule
   rule = {
     is_count = true,
+    is_window = true,
 
     tier = function(text, at)
       local limit, period

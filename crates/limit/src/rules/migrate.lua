@@ -1,7 +1,8 @@
 -- When the tiers aren't those that the state of a scope was written for, or the Redis clock was set since: reports the
 -- state as it would be with these tiers, when it was written, and what to take for now.
 -- needs: now, rules/kinds
-local function limit_mend(tiers, packed, lost_is_full, elapsed)
+-- `is_unseen`: nobody who asks was there when it was written.
+local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
   local old, fresh = {}, {}
   local last, print, from = now_us, nil, nil
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
@@ -40,13 +41,25 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed)
     end
   end
 
+  -- No more than `elapsed` has passed. Where nobody knows better, the windows of the clock end by the clock: otherwise
+  -- what was used in one would be missing in the whole next one.
+  local function put_forward(by)
+    local last_known = now_us - elapsed
+    for _, tier in ipairs(tiers) do
+      local rule = tier.rule
+      if is_unseen and rule.is_window then
+        rule.load(tier, rule.write(tier), 1, last, last_known)
+      else
+        rule.seldom().shift(tier, by)
+      end
+    end
+    last = last_known
+  end
+
   local function set_clock()
     local ahead, shortest = last - now_us, math.huge
     if ahead <= 0 then
-      -- Put forward: no more than `elapsed` has passed.
-      if not elapsed or -ahead <= elapsed then return now_us end
-      for _, tier in ipairs(tiers) do tier.rule.seldom().shift(tier, -ahead - elapsed) end
-      last = now_us - elapsed
+      if elapsed and -ahead > elapsed then put_forward(-ahead - elapsed) end
       return now_us
     end
     for _, tier in ipairs(tiers) do shortest = math.min(shortest, tier.rule.seldom().refill(tier)) end

@@ -46,6 +46,8 @@ end
 --   elapsed  the most µs that can have passed since its caller last asked, by a clock that nobody sets
 --   asked    what the Redis clock was then, in µs; nil: unknown. What others have written since is that much later;
 --            what was written before it, by a clock that was put back since, says nothing of what has passed
+--   joined   what the Redis clock was when its caller joined, as long as it hasn't asked since: what was written before
+--            that was written without it
 --   begins   what has no state was never there, so none was lost
 --   speed    thousandths of their rate, for those that go at a speed
 local function limit_plan(text, how)

@@ -1,0 +1,95 @@
+//! A pace with windows of the clock, such as a daily quota: a window ends while no process is there, or before a new one
+//! takes for the first time.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_store::ServerOptions;
+use dripfeed_tests::buckets::{self, admitted, open, take, takes_nothing};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::wall_clock::WallClock;
+use serde_json::{Value as Json, json};
+
+const QUOTA: usize = 5;
+/// In s, and somewhat longer: a window that begins with a call is over, too.
+const DAY: i64 = 25 * 3600;
+
+fn settings(tier: Json) -> BucketSettings {
+    let mut settings = buckets::settings("b");
+    settings.leak.tiers = PaceTiers::read("tiers", vec![tier]).unwrap();
+    settings
+}
+
+/// A bucket with a backlog whose quota of today is used up, and the clock of its Redis.
+struct UsedUp {
+    clock: WallClock,
+    redis: TestRedis,
+    tier: Json,
+}
+
+impl UsedUp {
+    async fn with(tier: Json) -> Self {
+        let clock = WallClock::new();
+        let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+        let this = Self { redis: TestRedis::with(options).await, clock, tier };
+        let bucket = this.process().await;
+        for answer in bucket.admit_many((0..50).map(|n| buckets::job(n.to_string())).collect()).await {
+            admitted(answer);
+        }
+        let replica = buckets::join(&bucket, "first").await;
+        assert_eq!(take(&replica, 50).await.len(), QUOTA);
+        assert!(takes_nothing(&replica).await);
+        replica.leave().await.unwrap();
+        this
+    }
+
+    /// What a process that starts knows of the bucket.
+    async fn process(&self) -> Bucket {
+        open(&self.redis, settings(self.tier.clone())).await
+    }
+}
+
+async fn joins_on_the_next_day(tier: Json) {
+    let used_up = UsedUp::with(tier).await;
+    used_up.clock.set_ahead(DAY);
+    let replica = buckets::join(&used_up.process().await, "second").await;
+    assert_eq!(take(&replica, 50).await.len(), QUOTA);
+    assert!(takes_nothing(&replica).await);
+}
+
+#[tokio::test]
+async fn a_new_process_uses_the_quota_of_a_new_day() {
+    joins_on_the_next_day(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
+}
+
+#[tokio::test]
+async fn also_of_one_in_a_time_zone() {
+    joins_on_the_next_day(
+        json!({ "kind": "fixed", "limit": QUOTA, "period": "day", "align": "calendar(Europe/Berlin)" }),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn also_where_it_begins_with_the_first_call() {
+    joins_on_the_next_day(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d", "align": "first" })).await;
+}
+
+#[tokio::test]
+async fn also_one_that_was_on_standby() {
+    let used_up = UsedUp::with(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
+    used_up.clock.set_ahead(DAY);
+    let standby = used_up.process().await.stand_by(Consumer::new("second"));
+    assert!(standby.look(Duration::from_mins(1)).await.unwrap());
+    let replica = standby.join(Consumer::new("third"), Duration::from_mins(1)).await.unwrap();
+    assert_eq!(take(&replica, 50).await.len(), QUOTA);
+}
+
+#[tokio::test]
+async fn who_was_there_when_the_clock_was_set_gains_nothing() {
+    let used_up = UsedUp::with(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
+    let replica = buckets::join(&used_up.process().await, "second").await;
+    assert!(takes_nothing(&replica).await);
+    used_up.clock.set_ahead(DAY);
+    assert!(takes_nothing(&replica).await);
+}
