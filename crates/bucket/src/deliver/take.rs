@@ -90,8 +90,8 @@ pub(crate) struct Asked {
     pub(crate) at: Instant,
     /// The Redis clock then, in µs. None: unknown.
     pub(crate) redis_us: Option<u64>,
-    /// The Redis clock when it joined, in µs, until it has asked: before that, nobody bounds what has passed. None where
-    /// a member that left the bucket joins again, which does.
+    /// The Redis clock when it joined, in µs, until it has asked: nobody bounds what has passed before that. None where a
+    /// member that left the bucket joins again, which does.
     pub(crate) joined_us: Option<u64>,
 }
 

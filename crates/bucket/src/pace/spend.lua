@@ -3,7 +3,8 @@
 
 -- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the
 -- most that can have passed since this replica last asked, by a clock that isn't set, and `asked` what the Redis clock
--- was then, or, until it has asked, when it `joined`: one that was put forward doesn't make tokens. One that was put back loses only the time it was wrong.
+-- was then: one that was put forward doesn't make tokens. One that was put back loses only the time it was wrong.
+-- `joined`: what it was when this replica joined, until it has asked.
 -- `late`, `undrained` in µs as in permit.rs: how late the calls may be made that are granted now.
 local function pace_room(pace, plan, elapsed, asked, joined, late, undrained)
   if plan == '' then return math.huge, 0, math.huge end

@@ -65,6 +65,28 @@ async fn of_any(redis: &TestRedis) -> Vec<(String, String, u64, u64)> {
     redis.ask("XPENDING dripfeed:{b}:jobs processors - + 100").await
 }
 
+/// The jobs of one caller are looked for again when somebody else comes, though others always wait from then on.
+#[tokio::test]
+async fn after_that_the_only_caller_that_was_left_starves_behind_nobody() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    let replica = join(&bucket, "a").await;
+    flood(&bucket, "a", 5).await;
+    let other = submit(&bucket, of("b", "b")).await;
+    assert_eq!(redis.ask::<u64>(&format!("DEL {INDEX}")).await, 2);
+    bucket.cancel(other.id).await.unwrap();
+    let mut called = 0;
+    for _ in 0..20 {
+        submit(&bucket, of("b", "b")).await;
+        submit(&bucket, of("c", "c")).await;
+        for taken in take(&replica, 2).await {
+            called += usize::from(body_of(&taken) != "b" && body_of(&taken) != "c");
+            settle(&replica, taken, DELIVERED).await;
+        }
+    }
+    assert_eq!(called, 5);
+}
+
 #[tokio::test]
 async fn deleting_what_is_kept_loses_nothing() {
     for deleted in [INDEX, "dripfeed:{b}:flows", "dripfeed:{b}:ranges"] {

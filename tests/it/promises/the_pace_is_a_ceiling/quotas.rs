@@ -1,5 +1,5 @@
-//! A pace with windows of the clock, such as a daily quota: a window ends while no process is there, or before a new one
-//! takes for the first time.
+//! A pace with windows of the clock, such as a daily quota: a window ends while no process is there, or before a new
+//! one takes for the first time.
 
 use std::time::Duration;
 

@@ -7,6 +7,8 @@
 --               has earned its burst (0: always)
 --     there     of the last take: `1` or `0`, whether anybody was in `flows`, and the same of `throttled`. So it shows
 --               that somebody deleted one of them;  came: 1 when others came into `flows` since
+--     sorted    also where nobody has such limits: jobs of a caller that was the only one were sorted in, unread, and
+--               not all that waited has been called since
 --     called<rank>  also where nobody has such limits: the virtual time at which a flow of this rank was called last
 --     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
 --     <job>     → that flow, `number name`, of each job in flight
@@ -58,6 +60,11 @@ function flow_state.were_there()
   local found = redis.call('HMGET', flow_state.hash, 'there', 'came')
   local there = found[1] or '00'
   return found[2] or string.sub(there, 1, 1) == '1', string.sub(there, 2, 2) == '1'
+end
+
+-- Notes that what waits is sorted in from now on. False: it was before, and those who wait were deleted.
+function flow_state.begins()
+  return redis.call('HSETNX', flow_state.hash, 'sorted', 1) == 1
 end
 
 -- A take notes at its end who is there.

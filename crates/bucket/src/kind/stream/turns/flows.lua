@@ -123,7 +123,7 @@ do
   end
 
   function forget_called()
-    redis.call('HDEL', flow_state.hash, 'called0', 'called1', 'called2')
+    redis.call('HDEL', flow_state.hash, 'sorted', 'called0', 'called1', 'called2')
   end
 
   -- How many flows that are all away one script forgets.
