@@ -90,7 +90,7 @@ pub(crate) struct Asked {
     pub(crate) at: Instant,
     /// The Redis clock then, in µs. None: unknown.
     pub(crate) redis_us: Option<u64>,
-    /// The Redis clock when it joined, in µs, until it has asked: nobody bounds what has passed before that. None where a
+    /// The Redis clock when it joined, in µs, until it has asked: nobody bounds what passed before that. None where a
     /// member that left the bucket joins again, which does.
     pub(crate) joined_us: Option<u64>,
 }
