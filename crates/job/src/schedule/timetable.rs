@@ -1,15 +1,17 @@
 //! The ticks of a schedule: a cron expression in a time zone, or a period.
 
+mod cron_times;
+
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::Timestamp;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::tz::TimeZoneDatabase;
 use thiserror::Error;
 
+use self::cron_times::CronTimes;
 use crate::units::duration::{self, ms_up};
 
 /// The zones that come with the program: what a machine has installed doesn't change a tick, nor do two intakes differ.
@@ -26,7 +28,7 @@ const DAY_MS: u64 = 86_400_000;
 
 #[derive(Clone, Debug)]
 pub enum Timetable {
-    Cron(Box<Cron>, TimeZone),
+    Cron(Box<CronTimes>),
     /// At each multiple of this number of ms since the epoch. So a definition that is repeated changes nothing.
     Every(u64),
 }
@@ -73,7 +75,8 @@ impl Timetable {
             member: "zone",
             reason: "unknown time zone: use a name such as Europe/Berlin or UTC".to_owned(),
         };
-        let timetable = Self::Cron(Box::new(cron), ZONES.get(zone).map_err(unknown)?);
+        let zone = ZONES.get(zone).map_err(unknown)?;
+        let timetable = Self::Cron(Box::new(CronTimes::new(expression, cron, zone)));
         if timetable.next_after(0).is_none() {
             return Err(bad("this date doesn't exist, so the schedule has no ticks".to_owned()));
         }
@@ -95,10 +98,9 @@ impl Timetable {
     pub fn next_after(&self, ms: u64) -> Option<u64> {
         match self {
             Self::Every(period) => (ms / period + 1).checked_mul(*period),
-            Self::Cron(cron, zone) => {
-                let after = Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?.to_zoned(zone.clone());
-                let next = cron.find_next_occurrence(&after, false).ok()?;
-                u64::try_from(next.timestamp().as_millisecond()).ok().filter(|next| *next > ms)
+            Self::Cron(times) => {
+                let next = times.next_after(Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?)?;
+                u64::try_from(next.as_millisecond()).ok().filter(|next| *next > ms)
             }
         }
     }
@@ -114,7 +116,7 @@ impl Timetable {
             if due.latest.len() > keep.max(1) {
                 due.latest.pop_front();
             }
-            let is_far_behind = due.count == MOST_COUNTED && matches!(self, Self::Cron(..));
+            let is_far_behind = due.count == MOST_COUNTED && matches!(self, Self::Cron(_));
             tick = self.next_after(if is_far_behind { self.shortly_before(now).max(ms) } else { ms });
         }
         due

@@ -82,6 +82,47 @@ fn a_daily_tick_comes_once_a_day_over_both_changes_of_half_an_hour_in_lord_howe(
     assert_eq!(repeated, ["2026-04-04T14:45:00Z"], "the first of both");
 }
 
+/// On both days on which the clock of Berlin changes.
+fn changes_in_berlin(expression: &str) -> [Vec<String>; 2] {
+    let timetable = cron(expression, "Europe/Berlin");
+    let day = |from, until| ticks(&timetable, from, until);
+    [day("2026-03-28T22:59:59Z", "2026-03-29T21:59:59Z"), day("2026-10-24T21:59:59Z", "2026-10-25T22:59:59Z")]
+}
+
+#[test]
+fn several_fixed_times_come_once_a_day_over_both_changes() {
+    let by_hand: [(&str, [&[&str]; 2]); 6] = [
+        ("0 2 * * *", [&["2026-03-29T01:00:00Z"], &["2026-10-25T00:00:00Z"]]),
+        (
+            "30 2,14 * * *",
+            [&["2026-03-29T01:00:00Z", "2026-03-29T12:30:00Z"], &["2026-10-25T00:30:00Z", "2026-10-25T13:30:00Z"]],
+        ),
+        ("0,30 2 * * *", [&["2026-03-29T01:00:00Z"], &["2026-10-25T00:00:00Z", "2026-10-25T00:30:00Z"]]),
+        (
+            "15 1-3 * * *",
+            [
+                &["2026-03-29T00:15:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:15:00Z"],
+                &["2026-10-24T23:15:00Z", "2026-10-25T00:15:00Z", "2026-10-25T02:15:00Z"],
+            ],
+        ),
+        ("50-59/9 2 * * *", [&["2026-03-29T01:00:00Z"], &["2026-10-25T00:50:00Z", "2026-10-25T00:59:00Z"]]),
+        ("0 2,3 * * *", [&["2026-03-29T01:00:00Z"], &["2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z"]]),
+    ];
+    for (expression, days) in by_hand {
+        assert_eq!(changes_in_berlin(expression), days.map(<[_]>::to_vec), "{expression}");
+    }
+}
+
+#[test]
+fn within_an_hour_that_repeats_what_comes_every_so_many_minutes_comes_in_both() {
+    let [skipped, repeated] = changes_in_berlin("*/20 2 * * *");
+    assert!(skipped.is_empty(), "{skipped:?}");
+    let by_hand = ["00:00", "00:20", "00:40", "01:00", "01:20", "01:40"].map(|time| format!("2026-10-25T{time}:00Z"));
+    assert_eq!(repeated, by_hand);
+    let twice_an_hour = ticks(&cron("0,30 * * * *", "Europe/Berlin"), "2025-12-31T22:59:59Z", "2026-12-31T22:59:59Z");
+    assert_eq!(twice_an_hour.len(), 365 * 48);
+}
+
 #[test]
 fn what_comes_every_so_many_minutes_runs_through_a_change() {
     let hourly = cron("0 * * * *", "Europe/Berlin");
