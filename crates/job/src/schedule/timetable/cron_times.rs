@@ -1,6 +1,6 @@
 //! The times of a cron expression in a time zone, also on days on which the clock changes. As cron does it on most
-//! systems: a fixed time, one without `*` in minute and hour, comes once on each of its days; what comes every so many
-//! minutes or hours goes by the time that passes.
+//! systems: a fixed time, one without `*` in minute and hour, comes once on each of its days; what is repeated by the
+//! minute or hour goes by the time that passes.
 
 use croner::Cron;
 use jiff::civil::DateTime;
