@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use thiserror::Error;
 
+use crate::preferences::{self, PREFER};
+
 /// The most headers that one job forwards.
 pub const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
@@ -82,8 +84,8 @@ impl ForwardHeaders {
         Ok(())
     }
 
-    /// The headers of a proxied request, without connection headers, those of dripfeed, and the session of its
-    /// dashboard, which browsers send to all paths of an intake.
+    /// The headers of a proxied request, without connection headers, those of dripfeed, the preference `wait`, and the
+    /// session of its dashboard, which browsers send to all paths of an intake.
     ///
     /// # Errors
     /// For too many headers, or too many bytes of them.
@@ -106,7 +108,7 @@ impl ForwardHeaders {
             if text_of(value).is_none() {
                 return Err(BadForward::Value(name.to_string()));
             }
-            if let Some(value) = without_session(name, value) {
+            if let Some(value) = without_session(name, value).and_then(|value| without_wait(name, value)) {
                 forward.add(name.clone(), value)?;
             }
         }
@@ -185,6 +187,14 @@ fn without_session(name: &HeaderName, value: &HeaderValue) -> Option<HeaderValue
     if others.is_empty() { None } else { HeaderValue::from_str(&others.join("; ")).ok() }
 }
 
+/// None: nothing is left.
+fn without_wait(name: &HeaderName, value: HeaderValue) -> Option<HeaderValue> {
+    if *name != PREFER {
+        return Some(value);
+    }
+    HeaderValue::from_str(&preferences::for_upstream(text_of(&value)?)?).ok()
+}
+
 /// Mostly ASCII, which `HeaderValue::to_str` insists on; clients send UTF-8, too, such as names of files. An entry has
 /// no place for other bytes.
 #[must_use]
@@ -215,15 +225,8 @@ fn belongs_to_connection(name: &HeaderName) -> bool {
 }
 
 fn is_sent_by_dripfeed(name: &HeaderName) -> bool {
-    let own = [
-        "content-type",
-        "idempotency-key",
-        "prefer",
-        "traceparent",
-        "webhook-id",
-        "webhook-timestamp",
-        "webhook-signature",
-    ];
+    let own =
+        ["content-type", "idempotency-key", "traceparent", "webhook-id", "webhook-timestamp", "webhook-signature"];
     own.contains(&name.as_str()) || name.as_str().starts_with("dripfeed-")
 }
 

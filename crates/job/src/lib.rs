@@ -14,6 +14,7 @@ pub mod options;
 pub mod outcome;
 pub mod path;
 pub mod port;
+pub mod preferences;
 pub mod priority;
 pub mod redaction;
 pub mod schedule;

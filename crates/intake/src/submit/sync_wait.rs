@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::{Caller, Waiter};
 use dripfeed_bucket::{Admitted, Bucket, EndedJob};
+use dripfeed_job::preferences::{self, PREFER};
 use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
@@ -13,7 +14,6 @@ use crate::intake::Intake;
 use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
 
-const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 const JOB_ID: HeaderName = HeaderName::from_static("dripfeed-job-id");
@@ -30,17 +30,8 @@ pub(crate) struct SyncWait(u64);
 impl SyncWait {
     /// Parses the first `wait` preference. Other preferences and malformed ones are ignored (RFC 7240, 2).
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        let seconds = headers
-            .get_all(PREFER)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| outside_quotes(value, b','))
-            .find_map(|preference| {
-                // Parameters of a preference come after a semicolon; `wait` has none.
-                let preference = outside_quotes(preference, b';').next()?;
-                let (name, value) = preference.split_once('=')?;
-                name.trim().eq_ignore_ascii_case("wait").then(|| value.trim().trim_matches('"'))
-            })?;
+        let seconds =
+            headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok()).find_map(preferences::wait)?;
         let is_number = !seconds.is_empty() && seconds.bytes().all(|c| c.is_ascii_digit());
         // More digits than fit a u64 still mean "very long".
         let seconds = is_number.then(|| seconds.parse().unwrap_or(u64::MAX))?;
@@ -56,20 +47,6 @@ impl SyncWait {
         let wait = HeaderValue::try_from(format!("wait={}", self.0));
         (PREFERENCE_APPLIED, wait.unwrap_or(HeaderValue::from_static("wait")))
     }
-}
-
-/// Splits a list at separators outside quoted strings.
-fn outside_quotes(text: &str, separator: u8) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    let mut escaped = false;
-    text.split(move |c: char| {
-        let is_escaped = escaped;
-        escaped = quoted && !is_escaped && c == '\\';
-        if c == '"' && !is_escaped {
-            quoted = !quoted;
-        }
-        !quoted && c == char::from(separator)
-    })
 }
 
 /// 200 with the upstream's response when the job was delivered in time, else 202: also when the key of its reader

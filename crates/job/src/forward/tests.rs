@@ -85,6 +85,22 @@ fn a_proxied_request_leaves_its_connection_behind() {
 }
 
 #[test]
+fn preferences_that_are_for_the_upstream_go_there() {
+    let of = |values: &[&'static str]| {
+        let mut request = HeaderMap::new();
+        for value in values {
+            request.append(PREFER, HeaderValue::from_static(value));
+        }
+        let headers = ForwardHeaders::of_request(&request, ClientAddress::Dropped).unwrap();
+        assert_eq!(ForwardHeaders::from_field(&headers.to_field()).as_ref(), Some(&headers));
+        headers.to_field()
+    };
+    assert_eq!(of(&["wait=10"]), "");
+    assert_eq!(of(&["wait=10", "return=minimal"]), r#"[["prefer","return=minimal"]]"#);
+    assert_eq!(of(&["return=minimal, wait=10"]), r#"[["prefer","return=minimal"]]"#);
+}
+
+#[test]
 fn a_proxied_header_keeps_its_utf_8_and_other_bytes_are_refused() {
     let of = |value: &[u8]| {
         let request = HeaderMap::from_iter([(header::CONTENT_DISPOSITION, HeaderValue::from_bytes(value).unwrap())]);
