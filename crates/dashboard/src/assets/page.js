@@ -71,7 +71,8 @@ function note(text) {
 
 // An action runs once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
-  if (event.target.method !== "post") return;
+  // A field of this name would stand for the property.
+  if (event.target.getAttribute("method") !== "post") return;
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });
