@@ -33,7 +33,7 @@ pub(crate) fn of(redaction: &Redaction, payload: &Payload<'_>) -> Markup {
             (whole(&masked, payload))
         },
         Shown::Hidden => html! {
-            p.faint { "Not shown: it may contain fields to redact, and isn't valid JSON." }
+            p.faint { "Not shown: it may contain fields to redact, and can't be read as one JSON object or array." }
         },
     }
 }
