@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import unittest
 from contextlib import ExitStack
 from pathlib import Path
@@ -297,6 +298,60 @@ class Actions(unittest.TestCase):
             expect(page.get_by_text("Deleted 3")).to_be_visible()
             self.assertEqual(self.stage.state("broken")["dead"], 0)
 
+    def test_a_colleague_turns_no_button_round_under_the_pointer(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            live(page)
+            pause, resume = (page.get_by_role("button", name=name, exact=True) for name in ("Pause", "Resume"))
+            pause.hover()
+            self.stage.call("POST", "/v1/buckets/orders/pause")
+            expect(page.locator("#overview .badge")).to_contain_text("paused")
+            expect(pause).to_be_visible()
+            page.mouse.move(0, 0)
+            expect(resume).to_be_visible()
+            # What one does oneself is seen at once.
+            resume.click()
+            expect(pause).to_be_visible()
+            self.assertFalse(self.stage.state("orders")["paused"])
+
+    def test_a_job_that_is_submitted_again_has_the_same_bytes_and_headers(self):
+        self.stage.call("POST", "/v1/buckets/orders/pause")
+        payload = lambda job: json.loads(
+            self.stage.call("GET", f"/v1/buckets/orders/jobs/{job}?payload=true")[1]
+        )["payload"]
+        headers = {"content-type": "text/plain; charset=utf-8", "Dripfeed-Forward-X-Empty": ""}
+        with Watched(self.stage) as page:
+            for body in ("--B\r\n\r\n1\r\n--B--\r\n", "a\rb\nc", "\0it's", "$HOME\n`ls`\n"):
+                answer = self.stage.call("POST", "/v1/buckets/orders/jobs", body.encode(), headers)[1]
+                job = json.loads(answer)["id"]
+                page.goto(f"{self.stage.address}/buckets/orders/jobs/{job}")
+                command = page.locator("[data-copy]").get_attribute("data-copy")
+                answer = subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout
+                self.assertEqual(payload(json.loads(answer)["id"]), payload(job))
+                self.assertEqual(payload(job)["body"], body)
+
+    def test_only_a_text_that_a_form_returns_is_edited(self):
+        bodies = ("a\nb\n", "\r\na\r\n", "\na", "a\rb", "a\nb\r\n", "a\0b")
+        send = lambda body: self.stage.call(
+            "POST", "/v1/buckets/broken/jobs", body.encode(), {"content-type": "text/plain"}
+        )[1]
+        letters = [json.loads(send(body))["id"] for body in bodies]
+        self.stage.until_state("broken", lambda state: state["dead"] == len(bodies))
+        self.stage.call("POST", "/v1/buckets/broken/pause")
+        with Watched(self.stage) as page:
+            for letter, body in zip(letters, bodies):
+                page.goto(f"{self.stage.address}/buckets/broken/dead/{letter}")
+                edit = page.locator("summary", has_text="Edit and replay")
+                if body in bodies[3:]:
+                    expect(edit).to_have_count(0)
+                    continue
+                edit.click()
+                page.get_by_role("button", name="Replay with this payload").click()
+                page.wait_for_url("**/jobs/**")
+                job = page.url.split("/")[-1].split("?")[0]
+                answer = self.stage.call("GET", f"/v1/buckets/broken/jobs/{job}?payload=true")[1]
+                self.assertEqual(json.loads(answer)["payload"]["body"], body)
+
     def test_a_dead_letter_is_edited_and_replayed(self):
         letter = self.stage.submit("broken", 1, {"order": 17})[0]
         self.stage.until_state("broken", lambda state: state["dead"] == 1)
@@ -380,10 +435,27 @@ class Actions(unittest.TestCase):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         with Watched(self.stage) as page:
             page.goto(self.stage.address + "/services")
+            page.get_by_label("caller").fill("alice")
             for verdict in ("Allowed", "Refused"):
-                page.get_by_label("caller").fill("alice")
                 page.get_by_role("button", name="Try a request").click()
                 expect(page.locator(".note")).to_contain_text(verdict)
+                expect(page.get_by_label("caller")).to_have_value("alice")
+            page.get_by_label("cost").fill("lots")
+            page.get_by_role("button", name="Try a request").click()
+            expect(page.get_by_role("alert")).to_contain_text("give a whole number")
+            expect(page.get_by_label("cost")).to_have_value("lots")
+
+    def test_several_clicks_send_one_form(self):
+        self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/services")
+            prevented = page.evaluate(
+                """() => { const prevented = [];
+                addEventListener("submit", (event) => prevented.push(event.defaultPrevented));
+                for (let n = 0; n < 3; n++) document.querySelector("form.try button").click();
+                return prevented; }"""
+            )
+            self.assertEqual(prevented, [False, True, True])
 
     def test_a_newcomer_fills_overflows_and_slows_a_bucket(self):
         with Watched(self.stage) as page:
@@ -473,6 +545,27 @@ class Live(unittest.TestCase):
             before + 10,
         )
         self.assertTrue(0 < first <= before + 2, f"{what}: frame {first}, {before} before it")
+
+    def test_a_tab_in_the_background_opens_no_stream(self):
+        with Stage() as stage, Watched(stage) as page:
+            streams = []
+            page.on("request", lambda request: streams.append(request.url) if "/live/" in request.url else None)
+            page.add_init_script("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+            page.goto(stage.address)
+            expect(page.locator("#live")).to_have_attribute("data-state", "hidden")
+            self.assertEqual(streams, [])
+            hide(page, False)
+            live(page)
+
+    def test_a_browser_that_stores_nothing_is_enough(self):
+        with Stage() as stage, Watched(stage) as page:
+            page.add_init_script(
+                "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied'); } })"
+            )
+            page.goto(stage.address)
+            live(page)
+            page.get_by_role("button", name="show times in UTC").click()
+            expect(page.get_by_role("button", name="show local times")).to_be_visible()
 
     def test_a_hidden_tab_asks_for_nothing(self):
         with Stage() as stage, Watched(stage) as page:

@@ -31,4 +31,5 @@ mod web;
 
 pub use dashboard::Dashboard;
 pub use web::api_address::ApiPlace;
+pub use web::error_pages::with_error_pages;
 pub use web::session::SessionSecret;

@@ -8,6 +8,8 @@ mod lists;
 mod live;
 /// Commands, links and columns.
 mod pages;
+/// The form that tries a request.
+mod try_form;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +19,8 @@ use axum::body::Body;
 use axum::routing::get;
 use dripfeed_job::redaction::Redaction;
 use futures::executor::block_on;
-use http::{Request, Response};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -79,6 +82,14 @@ fn frame(at: &str) -> Value {
 
 fn asked(page: &Dashboard, path: &str) -> Response<Body> {
     let request = Request::get(path).header("accept", "text/html").body(Body::empty()).unwrap();
+    block_on(page.router().oneshot(request)).unwrap()
+}
+
+/// With the token of a visitor without a session.
+fn submitted(page: &Dashboard, path: &str, fields: &str) -> Response<Body> {
+    let form = format!("form_token={}&{fields}", page.sessions().form_token(&HeaderMap::new()));
+    let request = Request::post(path).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let request = request.header("accept", "text/html").body(Body::from(form)).unwrap();
     block_on(page.router().oneshot(request)).unwrap()
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod answer;
 pub(crate) mod api;
 pub(crate) mod api_address;
 pub(crate) mod assets;
+pub(crate) mod error_pages;
 pub(crate) mod failure;
 pub(crate) mod form;
 pub(crate) mod identity;

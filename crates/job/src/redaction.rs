@@ -1,8 +1,11 @@
 //! Masks members of JSON payloads and answers, and headers, in the dashboard and in exports, for every key.
 
+mod masked;
+
 use http::HeaderName;
 use serde_json::Value;
 
+use self::masked::masked;
 use crate::unique_members::UniqueMembers;
 
 /// Replaces masked values.
@@ -51,23 +54,12 @@ impl Redaction {
         if self.pointers.is_empty() {
             return Shown::Whole;
         }
-        let Ok(mut json) = serde_json::from_str::<Value>(text) else {
-            // Lines of JSON, or the beginning of some.
-            let looks_like_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-            return if looks_like_json { Shown::Hidden } else { Shown::Whole };
-        };
-        // Of members of one name only the last is masked, and a text that is shown whole has all.
-        if serde_json::from_str::<UniqueMembers>(text).is_err() {
-            return Shown::Hidden;
+        // Of members of one name a reader takes one or another: which of them it would be, nobody can say.
+        let is_json = text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<UniqueMembers>(text).is_ok();
+        if is_json {
+            return masked(text, &self.pointers, MASK).map_or(Shown::Whole, Shown::Masked);
         }
-        let mut masked = false;
-        for pointer in &self.pointers {
-            if let Some(value) = json.pointer_mut(pointer) {
-                *value = MASK.into();
-                masked = true;
-            }
-        }
-        if masked { Shown::Masked(json.to_string()) } else { Shown::Whole }
+        if may_contain_json(text) { Shown::Hidden } else { Shown::Whole }
     }
 
     /// What is no text can't be parsed, and may be such a JSON text in another encoding, or compressed.
@@ -112,6 +104,13 @@ impl Redaction {
     }
 }
 
+/// Whether an object or an array may be in a text that is neither: lines or events of JSON, the beginning of it, JSON
+/// behind a prefix against its inclusion as a script, in UTF-16, or in a string.
+fn may_contain_json(text: &str) -> bool {
+    let in_string = || serde_json::from_str::<String>(text).is_ok_and(|inner| may_contain_json(&inner));
+    text.contains(['\0', '{', '[']) || in_string()
+}
+
 fn is_given(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
@@ -130,8 +129,6 @@ mod tests {
     #[test]
     fn what_is_named_is_masked_and_nothing_else() {
         let of = |text: &str| redaction().of_text(text);
-        let masked = r#"{"card":{"name":"a","number":"redacted"}}"#;
-        assert_eq!(of(r#"{"card": {"name": "a", "number": 4111}}"#), Shown::Masked(masked.to_owned()));
         assert_eq!(of(r#"{"items":["a","b"]}"#), Shown::Masked(r#"{"items":["redacted","b"]}"#.to_owned()));
         for whole in [r#"{"number":4111}"#, "card/number=4111", "", "4111", "\"a\""] {
             assert_eq!(of(whole), Shown::Whole, "{whole}");
@@ -141,10 +138,50 @@ mod tests {
         for twice in twice {
             assert_eq!(of(twice), Shown::Hidden, "{twice}");
         }
-        for cut in ["{\"card\":{\"number\":41", " [1", "\u{feff}{}", "{\"a\":1}\n{\"b\":2}"] {
-            assert_eq!(of(cut), Shown::Hidden, "{cut}");
-        }
         assert_eq!(Redaction::default().of_text("{"), Shown::Whole);
+    }
+
+    #[test]
+    fn what_may_contain_json_and_is_none_is_hidden() {
+        let json = r#"{"card":{"number":4111}}"#;
+        let in_string = serde_json::to_string(json).unwrap();
+        for hidden in [
+            r#"{"card":{"number":41"#.to_owned(),
+            " [1".to_owned(),
+            format!("\u{feff}{json}"),
+            format!("{json}\n{json}"),
+            // A sequence (RFC 7464), an event, and JSON that can't be included as a script.
+            format!("\u{1e}{json}\n"),
+            format!("data: {json}\n\n"),
+            format!(")]}}',\n{json}"),
+            // UTF-16BE.
+            json.chars().flat_map(|character| ['\0', character]).collect(),
+            serde_json::to_string(&in_string).unwrap(),
+            in_string.replace('{', "\\u007b"),
+            in_string,
+        ] {
+            assert_eq!(redaction().of_text(&hidden), Shown::Hidden, "{hidden}");
+        }
+    }
+
+    #[test]
+    fn all_else_stays_as_it_was_sent() {
+        let fields = ["/card/number", "/card", "/items/1", "/a~1b/c~0d", "/n/0", "/items/01"].map(str::to_owned);
+        let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);
+        for (text, masked) in [
+            (
+                "{ \"z\": 12345678901234567890123, \"items\": [1.10, {\"deep\": [1]}],\n\"a\":1e2}",
+                "{ \"z\": 12345678901234567890123, \"items\": [1.10, \"redacted\"],\n\"a\":1e2}",
+            ),
+            (r#"{"card": {"number": 4111}, "n": {"0": "ü"}}"#, r#"{"card": "redacted", "n": {"0": "redacted"}}"#),
+            (
+                r#"{"\u0063ard": null,"a\/b": {"c~d": true}}"#,
+                r#"{"\u0063ard": "redacted","a\/b": {"c~d": "redacted"}}"#,
+            ),
+        ] {
+            assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
+        }
+        assert_eq!(of(r#"[{"card": 1}, "items", 1.10]"#), Shown::Whole);
     }
 
     #[test]

@@ -65,7 +65,7 @@ async fn a_group_that_got_no_answer_is_deleted_and_replayed_without_those_of_its
         "/buckets/b/dead?reason=gone&exact_reason=true&status=none&done=replaying"
     );
     until("it is replayed", async || reader.text("/buckets/b/dead").await.contains("1 of 1")).await;
-    assert!(reader.text("/buckets/b/dead").await.contains("gone, no answer"));
+    assert!(reader.text("/buckets/b/dead").await.contains("no answer, the reason “gone”"));
     assert_eq!(reader.post("/buckets/b/dead/replay", &format!("{token}status=x")).await.status, 422);
     let census = bucket.census().await.expect("Redis answers");
     assert_eq!((census.dead, census.level), (1, 1));

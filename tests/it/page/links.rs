@@ -42,6 +42,34 @@ async fn the_page_may_have_another_address_or_none() {
 }
 
 #[tokio::test]
+async fn a_browser_gets_a_page_for_each_error() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.intake().await;
+    let reader = Reader::of(&intake);
+    for (path, status) in [
+        ("/nope", 404),
+        ("/assets/nope", 404),
+        ("/buckets/b/nope", 404),
+        ("/?q=a&q=b", 400),
+        ("/buckets/b?count=abc", 400),
+        ("/buckets/%FF", 400),
+        ("/buckets/b/purge", 405),
+    ] {
+        let answer = reader.get(path).await;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        assert_eq!(answer.headers["content-type"], "text/html; charset=utf-8", "{path}");
+        let has_policy = answer.headers.contains_key("content-security-policy");
+        assert!(has_policy && answer.headers["x-content-type-options"] == "nosniff", "{path}: {answer:?}");
+        assert!(String::from_utf8_lossy(&answer.body).contains("<main"), "{path}: {answer:?}");
+        let of_program = intake.client().get(path).await.expect("an answer");
+        let is_page = of_program.headers.get("content-type") == answer.headers.get("content-type");
+        assert_eq!((of_program.status, is_page), (status, false), "{path}");
+    }
+    let of_api = reader.get("/v1/nope").await;
+    assert_eq!(of_api.headers["content-type"], "application/problem+json", "{of_api:?}");
+}
+
+#[tokio::test]
 async fn a_page_allows_browsers_our_own_files_alone() {
     let service = Service::new(BUCKET).await;
     let intake = service.intake().await;

@@ -86,6 +86,45 @@ async fn a_payload_that_is_no_text_is_not_shown_where_members_are_redacted() {
     replica.leave().await.expect("Redis answers");
 }
 
+#[tokio::test]
+async fn json_in_other_forms_is_not_shown_where_members_are_redacted() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.role("intake", &[REDACT]).await;
+    let (client, reader) = (intake.client(), Reader::of(&intake));
+    let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));
+    let replica = join(&bucket, "east").await;
+    let json = r#"{"card":{"number":"4111"}}"#;
+    let in_utf_16: Vec<u8> = json.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let in_string = serde_json::to_string(json).expect("JSON");
+    for payload in [format!("\u{1e}{json}\n"), format!("data: {json}\n\n"), format!(")]}}',\n{json}"), in_string]
+        .map(String::into_bytes)
+        .into_iter()
+        .chain([in_utf_16])
+    {
+        let request = client.request(http::Method::POST, "/v1/buckets/b/jobs");
+        let id = client.call(request, payload.clone()).await.expect("an answer").text("id");
+        let answer = Some(AnswerBody::new(None, &payload, false));
+        let bury = Settlement::Bury { reason: "no luck".to_owned(), status: Some(500), answer, called: true };
+        replica.settle_with(take_one(&replica).await.claim, bury, Feedback::default()).await.expect("Redis answers");
+        let of_api = format!("/v1/buckets/b/dead/{id}");
+        let whole = client.get(&of_api).await.expect("an answer").json().to_string();
+        assert!(whole.replace("\\u0000", "").contains("4111"), "{whole}");
+        for path in [
+            format!("/buckets/b/jobs/{id}"),
+            format!("/buckets/b/dead/{id}"),
+            "/buckets/b/dead/export".to_owned(),
+            "/v1/buckets/b/dead?redacted=true".to_owned(),
+        ] {
+            let page = reader.text(&path).await;
+            // As text and as bytes; in UTF-16 with NUL between the characters.
+            for secret in ["4111", "34 31 31 31", "34 00 31 00"] {
+                assert!(!page.replace(['\0'], "").replace("\\u0000", "").contains(secret), "{path}: {page}");
+            }
+        }
+    }
+    replica.leave().await.expect("Redis answers");
+}
+
 /// The job fails with an answer that is cut, and dies of one that is whole.
 async fn die(service: &Service, payload: &str) {
     let bucket = Bucket::new(service.store().clone(), buckets::settings("b"));

@@ -69,10 +69,15 @@ export function live() {
   };
   const close = () => {
     clearTimeout(stale);
-    source.close();
+    source?.close();
   };
-  say("connecting");
-  open();
+  // A tab that is opened in the background needs no stream before somebody looks at it.
+  const begin = () => {
+    say("connecting");
+    open();
+  };
+  if (document.hidden) say("hidden");
+  else begin();
   // A stream that is open goes on, and the next one is refused.
   whenSignedOut(() => {
     if (document.hidden) return;
@@ -82,7 +87,7 @@ export function live() {
   document.addEventListener("visibilitychange", () => {
     close();
     if (document.hidden) say("hidden");
-    else open();
+    else begin();
   });
   addEventListener("pagehide", close);
 }

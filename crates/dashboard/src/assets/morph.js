@@ -9,6 +9,7 @@ export function morph(from, to) {
     if (from.data !== to.data) from.data = to.data;
     return;
   }
+  if (isKept(from, to)) return;
   attributes(from, to);
   if (from.localName.includes("-")) return;
   const [now, then] = [[...from.childNodes], [...to.childNodes]];
@@ -23,6 +24,20 @@ function attributes(from, to) {
   for (const { name } of [...from.attributes]) {
     if (!to.hasAttribute(name) && !(from.localName === "details" && name === "open")) from.removeAttribute(name);
   }
+}
+
+// Forms that the visitor has submitted: what their button does next is what they wait for.
+const submitted = new WeakSet();
+
+export function submits(form) {
+  submitted.add(form);
+}
+
+// Somebody else's action doesn't turn a button into its opposite under the pointer.
+function isKept(from, to) {
+  if (from.localName !== "form" || from.getAttribute("action") === to.getAttribute("action")) return false;
+  if (submitted.delete(from)) return false;
+  return from.querySelector("button:hover, button:focus-visible") !== null;
 }
 
 // Nothing else comes under the pointer, into a selection, or into a form that somebody fills in.

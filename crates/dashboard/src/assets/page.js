@@ -1,5 +1,6 @@
 // The page works without this: it adds live numbers, keys, and copying.
 import { live } from "./live.js";
+import { submits } from "./morph.js";
 import { times } from "./times.js";
 import { keys } from "./keys.js";
 import { filter } from "./filter.js";
@@ -45,6 +46,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
   const body = new URLSearchParams(new FormData(form, event.submitter));
+  submits(form);
   const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => null);
   document.querySelector("main > .refusal")?.remove();
   if (!answer) return note(UNANSWERED);
@@ -71,7 +73,8 @@ function note(text) {
 
 // An action runs once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
-  if (event.target.method !== "post") return;
+  // A field of this name would stand for the property.
+  if (event.target.getAttribute("method") !== "post") return;
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });

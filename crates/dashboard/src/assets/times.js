@@ -1,7 +1,8 @@
 // Keeps times going: how long ago, and the exact time on hover, local or UTC.
+import { remember, remembered } from "./session.js";
 
 const STEPS = [[86400000, "d", 2], [3600000, "h", 2], [60000, "min", 2], [1000, "s", 1]];
-let utc = localStorage.getItem("zone") === "utc";
+let utc = remembered("zone") === "utc";
 
 export function times() {
   const button = document.querySelector("[data-zone]");
@@ -12,7 +13,7 @@ export function times() {
   };
   button.addEventListener("click", () => {
     utc = !utc;
-    localStorage.setItem("zone", utc ? "utc" : "local");
+    remember("zone", utc ? "utc" : "local");
     show();
   });
   show();

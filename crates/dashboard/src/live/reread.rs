@@ -53,11 +53,18 @@ impl Reread {
 
 impl Known {
     fn is_current(&self, counts: &Counts, at: Timestamp) -> bool {
-        let age = at.duration_since(self.at);
-        // A clock that was set back begins again.
-        let is_within = |most: SignedDuration| (SignedDuration::ZERO..most).contains(&age);
-        is_within(self.rest) || (self.counts == *counts && is_within(AT_LEAST_EVERY))
+        is_within(self.rest, self.at, at) || (self.counts == *counts && is_recent(self.at, at))
     }
+}
+
+/// Whether what was read then is shown now without being read again, unless it is seen that it has changed.
+pub(crate) fn is_recent(then: Timestamp, now: Timestamp) -> bool {
+    is_within(AT_LEAST_EVERY, then, now)
+}
+
+/// A clock that was set back begins again.
+fn is_within(most: SignedDuration, then: Timestamp, now: Timestamp) -> bool {
+    (SignedDuration::ZERO..most).contains(&now.duration_since(then))
 }
 
 impl Counts {

@@ -1,6 +1,7 @@
 //! A background replay.
 
 use dripfeed_job::LastStatus;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -20,8 +21,13 @@ pub(crate) struct Replay {
 #[derive(Deserialize)]
 pub(crate) struct Filter {
     pub(crate) reason: Option<String>,
+    #[serde(default)]
+    pub(crate) exact_reason: bool,
     pub(crate) status: Option<LastStatus>,
     pub(crate) caller: Option<String>,
+    /// Of the letters' deaths.
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Replay {

@@ -51,14 +51,10 @@ pub(crate) async fn show(
 async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Result<Markup, Failure> {
     let buckets: Vec<ListedBucket> = page.api().list(visitor, "/v1/buckets").await?;
     let names: Vec<String> = buckets.into_iter().map(ListedBucket::into_name).collect();
-    let read: Vec<&str> = match bucket {
-        Some(bucket) => vec![bucket],
-        None => names.iter().take(MOST_LOGS).map(String::as_str).collect(),
+    let mut logs = match bucket {
+        Some(bucket) => of_bucket(page, visitor, bucket).await?,
+        None => of_all(page, visitor, &names).await?,
     };
-    let mut logs = of_buckets(page, visitor, &read).await;
-    if bucket.is_none() {
-        logs.entries.extend(of_keys(page, visitor).await?.into_iter().map(|entry| (None, entry)));
-    }
     logs.entries.sort_by_key(|(_, entry)| Reverse(entry.at.clone()));
     Ok(html! {
         h1 { "Audit log" }
@@ -74,20 +70,24 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
     })
 }
 
+async fn of_bucket(page: &Dashboard, visitor: &Visitor, name: &str) -> Result<Logs, Failure> {
+    let list: List<AuditEntry> = page.api().get(visitor, &format!("/v1/buckets/{}/audit", escaped(name))).await?;
+    let entries = list.items.into_iter().map(|entry| (Some(name.to_owned()), entry)).collect();
+    Ok(Logs { entries, unreadable: Vec::new() })
+}
+
 /// A log that can't be read is named, and the others are shown.
-async fn of_buckets(page: &Dashboard, visitor: &Visitor, names: &[&str]) -> Logs {
-    let read = names.iter().map(async |name| {
-        let path = format!("/v1/buckets/{}/audit", escaped(name));
-        page.api().get::<List<AuditEntry>>(visitor, &path).await
-    });
+async fn of_all(page: &Dashboard, visitor: &Visitor, names: &[String]) -> Result<Logs, Failure> {
+    let read = join_all(names.iter().take(MOST_LOGS).map(|name| of_bucket(page, visitor, name))).await;
     let mut logs = Logs::default();
-    for (name, read) in names.iter().zip(join_all(read).await) {
+    for (name, read) in names.iter().zip(read) {
         match read {
-            Ok(list) => logs.entries.extend(list.items.into_iter().map(|entry| (Some((*name).to_owned()), entry))),
-            Err(_) => logs.unreadable.push((*name).to_owned()),
+            Ok(of_bucket) => logs.entries.extend(of_bucket.entries),
+            Err(_) => logs.unreadable.push(name.clone()),
         }
     }
-    logs
+    logs.entries.extend(of_keys(page, visitor).await?.into_iter().map(|entry| (None, entry)));
+    Ok(logs)
 }
 
 /// Of keys created over the API, for those who may see them.

@@ -167,7 +167,7 @@ pub(crate) async fn live(
                 return Some(vec![unavailable(name)]);
             }
             let bucket = frame.states.first()?;
-            let trail = trail.read(page, visitor, bucket).await;
+            let trail = trail.read(page, visitor, &frame.at, bucket).await;
             let mut parts = parts(visitor, bucket, trail.as_deref());
             let is_old = shown.as_ref().is_some_and(|version| *version != settings::version(&bucket.changes));
             parts.push((settings::NOTE.to_owned(), settings::note(is_old)));

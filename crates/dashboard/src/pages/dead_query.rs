@@ -4,7 +4,7 @@ use dripfeed_job::LastStatus;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::parts::listing;
+use crate::parts::{listing, replays};
 use crate::web::form::Action;
 
 #[derive(Clone, Default, Deserialize)]
@@ -65,14 +65,9 @@ impl DeadQuery {
     /// `status 410, the reason “gone”, of shop`. Empty: all letters.
     pub(crate) fn described(&self) -> String {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let is_exact = self.exact_reason.as_deref() == Some("true");
-        let reason = given(&self.reason).map(|reason| {
-            let which = if is_exact { "the reason" } else { "a reason with" };
-            format!("{which} “{reason}”")
-        });
+        let reason = replays::reason(self.reason.as_deref(), self.exact_reason.as_deref() == Some("true"));
         let status = given(&self.status)
             .map(|text| text.parse().map_or_else(|_| format!("status {text}"), LastStatus::described));
-        let reason = reason.or_else(|| is_exact.then(|| "no reason".to_owned()));
         let caller = given(&self.caller).map(|caller| format!("of {caller}"));
         [status, reason, caller].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }

@@ -4,7 +4,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::parts::layout;
+use crate::parts::{layout, numbers};
 use crate::web::answer;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -30,7 +30,9 @@ impl Done {
             Some("paused") => "Paused. Nothing is called until it is resumed.".to_owned(),
             Some("resumed") => "Resumed.".to_owned(),
             Some("changed") => "Changed. It applies at once, also to queued jobs.".to_owned(),
-            Some("purged") => format!("Cancelled {count} jobs{of}. Jobs in flight continue."),
+            Some("purged") => {
+                format!("Cancelled {}{of}. Jobs in flight continue.", numbers::counted(count, "job", "jobs"))
+            }
             Some("cancelled") => "Cancelled.".to_owned(),
             Some("replayed") => format!("Replayed {count}: each is a new job now."),
             Some("replaying") => format!("The replay has started{of}. It continues when you leave this page."),

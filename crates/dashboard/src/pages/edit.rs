@@ -19,13 +19,33 @@ use dripfeed_job::redaction::{Redaction, Shown};
 /// In bytes: a form of up to 2 MiB is read, in which some bytes take three.
 const LARGEST: usize = 512 * 1024;
 
+/// The line breaks of all of a text.
+#[derive(Clone, Copy, PartialEq)]
+enum LineBreaks {
+    Lf,
+    CrLf,
+}
+
+impl LineBreaks {
+    /// None: a form doesn't return such a text as it was. It makes all line breaks the same, and replaces NUL.
+    fn of(text: &str) -> Option<Self> {
+        let count = |of: &str| text.matches(of).count();
+        match [count("\r\n"), count("\r"), count("\n")] {
+            _ if text.contains('\0') => None,
+            [_, 0, _] => Some(Self::Lf),
+            [both, returns, feeds] if both == returns && both == feeds => Some(Self::CrLf),
+            _ => None,
+        }
+    }
+}
+
 /// A form has text alone, and can't have what the visitor may not see.
 pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter: &DeadLetter) -> Markup {
     let may = ["operate", "inspect", "submit"].into_iter().all(|scope| visitor.may(scope));
     let can_be_edited = |body: &&str| may && body.len() <= LARGEST && redaction.of_text(body) == Shown::Whole;
     let body = letter.payload.body.as_deref().filter(can_be_edited);
     html! {
-        @if let Some(body) = body {
+        @if let Some((body, breaks)) = body.and_then(|body| Some((body, LineBreaks::of(body)?))) {
             details.confirm {
                 summary.button { "Edit and replay…" }
                 form.panel method="post" action={ (path) "/edit" } {
@@ -40,7 +60,7 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
                             autocomplete="off" spellcheck="false";
                     }
                     // A form writes line breaks in its own way.
-                    @if body.contains("\r\n") { input type="hidden" name="crlf" value="yes"; }
+                    @if breaks == LineBreaks::CrLf { input type="hidden" name="crlf" value="yes"; }
                     p.faint { "It becomes a new job with the same method, path and headers; this one is removed." }
                     button type="submit" { "Replay with this payload" }
                 }
@@ -79,4 +99,19 @@ async fn edited(page: &Dashboard, action: &Action, name: &str, id: &str) -> Resu
     let answer = page.api().submit(&action.visitor, &path, content_type, body).await?;
     let Receipt { id } = serde_json::from_slice(&answer).map_err(|_| Failure::unreadable())?;
     Ok(format!("/buckets/{name}/jobs/{id}?done=replayed&count=1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LineBreaks;
+
+    #[test]
+    fn only_a_text_that_comes_back_the_same_is_edited() {
+        for (text, breaks) in [("", LineBreaks::Lf), ("a\nb\n", LineBreaks::Lf), ("a\r\n\r\nb", LineBreaks::CrLf)] {
+            assert!(LineBreaks::of(text) == Some(breaks), "{text:?}");
+        }
+        for text in ["a\rb", "a\r\nb\n", "a\r\nb\rc\nd", "a\n\r", "\0", "\u{8}\0abc\r\n"] {
+            assert!(LineBreaks::of(text).is_none(), "{text:?}");
+        }
+    }
 }

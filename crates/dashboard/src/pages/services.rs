@@ -1,8 +1,8 @@
 //! `/services`: rules, decisions, and a form to try a request.
 
 use axum::extract::{Path, State};
-use axum::response::Response;
-use http::Method;
+use axum::response::{IntoResponse as _, Response};
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -13,16 +13,28 @@ use crate::parts::layout::{self, Page};
 use crate::parts::{action, listing, numbers, policy, teach, when};
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
-use crate::web::form::Action;
+use crate::web::form::{Action, Fields};
 use crate::web::identity::Visitor;
 
 /// Rules for a first service.
 const EXAMPLE: &str =
     r#"{"policies":[{"id":"each","key":["caller"],"tiers":[{"kind":"bucket","rate":"1/s","burst":5}]}]}"#;
 
-/// How the try of a request came out.
-struct Tried {
-    service: String,
+/// The fields of the form: it keeps what was typed, for the next try.
+const METHOD: (&str, &str) = ("method", "GET");
+const PATH: (&str, &str) = ("path", "/");
+const CALLER: (&str, &str) = ("caller", "");
+const COST: (&str, &str) = ("cost", "1");
+
+/// A try of a request.
+struct Tried<'t> {
+    service: &'t str,
+    fields: &'t Fields,
+    verdict: Result<Verdict, Failure>,
+}
+
+/// How a try came out.
+struct Verdict {
     allowed: bool,
     /// None: it was allowed, or no wait helps.
     retry_after_ms: Option<u64>,
@@ -33,14 +45,14 @@ pub(crate) async fn show(State(page): State<Dashboard>, visitor: Visitor) -> Res
     shown(&page, &visitor, None).await
 }
 
-async fn shown(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>) -> Response {
+async fn shown(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried<'_>>) -> Response {
     match body(page, visitor, tried).await {
         Ok(body) => layout::show(visitor, &Page { title: "Services", section: "/services", live: None, body }),
         Err(failure) => layout::failed(Some(visitor), &failure),
     }
 }
 
-async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried>) -> Result<Markup, Failure> {
+async fn body(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried<'_>>) -> Result<Markup, Failure> {
     let services: List<Service> = page.api().get(visitor, "/v1/services").await?;
     let mut rules = Vec::new();
     for service in &services.items {
@@ -67,7 +79,7 @@ fn first_rules(visitor: &Visitor) -> Markup {
     teach::command(&format!("curl -X PUT {address}/v1/services/shop/rules{key} --json '{EXAMPLE}'"))
 }
 
-fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&Tried>) -> Markup {
+fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&Tried<'_>>) -> Markup {
     html! {
         section.card id={ "service-" (service.name) } {
             header { h2 { (service.name) } }
@@ -76,14 +88,25 @@ fn one(visitor: &Visitor, service: &Service, policies: &[Value], tried: Option<&
                 tbody { @for policy in policies { (policy_row(service, policy)) } }
             } }
             p.faint { "Counted by this intake since it started." }
-            @if visitor.may("submit") { (try_form(visitor, &service.name)) }
-            @if let Some(tried) = tried {
-                p.note role="status" data-mood=(if tried.allowed { "good" } else { "bad" }) {
-                    strong { @if tried.allowed { "Allowed" } @else { "Refused" } }
-                    @if let Some(ms) = tried.retry_after_ms { " until " (when::clock_in(ms)) }
+            @if visitor.may("submit") { (try_form(visitor, &service.name, tried)) }
+            @if let Some(tried) = tried { (outcome(tried)) }
+        }
+    }
+}
+
+fn outcome(tried: &Tried<'_>) -> Markup {
+    html! {
+        @match &tried.verdict {
+            Ok(verdict) => {
+                p.note role="status" data-mood=(if verdict.allowed { "good" } else { "bad" }) {
+                    strong { @if verdict.allowed { "Allowed" } @else { "Refused" } }
+                    @if let Some(ms) = verdict.retry_after_ms { " until " (when::clock_in(ms)) }
                 }
-                pre.payload tabindex="0" { (tried.answer) }
-            }
+                pre.payload tabindex="0" { (verdict.answer) }
+            },
+            Err(Failure { title, detail, .. }) => p.note role="alert" data-mood="bad" {
+                strong { (title) } ". " (detail)
+            },
         }
     }
 }
@@ -102,14 +125,17 @@ fn policy_row(service: &Service, rule: &Value) -> Markup {
     }
 }
 
-fn try_form(visitor: &Visitor, service: &str) -> Markup {
+fn try_form(visitor: &Visitor, service: &str, tried: Option<&Tried<'_>>) -> Markup {
+    let value = |(name, first): (&str, &'static str)| {
+        tried.and_then(|tried| tried.fields.get(name)).map_or(first, String::as_str).to_owned()
+    };
     html! {
         form.try method="post" action={ "/services/" (service) "/try" } {
             (action::token(visitor))
-            label { "method" input.short name="method" value="GET" autocomplete="off"; }
-            label { "path" input name="path" value="/" autocomplete="off"; }
-            label { "caller" input name="caller" autocomplete="off"; }
-            label { "cost" input.short name="cost" value="1" inputmode="numeric" autocomplete="off"; }
+            label { "method" input.short name=(METHOD.0) value=(value(METHOD)) autocomplete="off"; }
+            label { "path" input name=(PATH.0) value=(value(PATH)) autocomplete="off"; }
+            label { "caller" input name=(CALLER.0) value=(value(CALLER)) autocomplete="off"; }
+            label { "cost" input.short name=(COST.0) value=(value(COST)) inputmode="numeric" autocomplete="off"; }
             button type="submit" { "Try a request" }
             span.faint { "An allowed request uses up its cost, as any other." }
         }
@@ -117,16 +143,23 @@ fn try_form(visitor: &Visitor, service: &str) -> Markup {
 }
 
 pub(crate) async fn check(State(page): State<Dashboard>, Path(service): Path<String>, action: Action) -> Response {
-    match tried(&page, &action, &service).await {
-        Ok(tried) => shown(&page, &action.visitor, Some(&tried)).await,
-        Err(failure) => layout::failed(Some(&action.visitor), &failure),
+    let verdict = verdict(&page, &action, &service).await;
+    let status = verdict.as_ref().map_or_else(|failure| failure.status, |_| StatusCode::OK);
+    match verdict {
+        Err(failure) if !matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY) => {
+            layout::failed(Some(&action.visitor), &failure)
+        }
+        verdict => {
+            let tried = Tried { service: &service, fields: &action.fields, verdict };
+            (status, shown(&page, &action.visitor, Some(&tried)).await).into_response()
+        }
     }
 }
 
-async fn tried(page: &Dashboard, action: &Action, service: &str) -> Result<Tried, Failure> {
-    let mut request = action.members(&["method", "path", "caller"]);
-    if let Some(cost) = action.field("cost").and_then(|cost| cost.parse::<u64>().ok()) {
-        request.insert("cost".to_owned(), json!(cost));
+async fn verdict(page: &Dashboard, action: &Action, service: &str) -> Result<Verdict, Failure> {
+    let mut request = action.members(&[METHOD.0, PATH.0, CALLER.0]);
+    if let Some(cost) = action.field(COST.0) {
+        request.insert(COST.0.to_owned(), json!(cost.parse::<u64>().map_err(|_| invalid_cost())?));
     }
     let path = format!("/v1/services/{}/check", escaped(service));
     let request = Value::Object(request);
@@ -135,5 +168,9 @@ async fn tried(page: &Dashboard, action: &Action, service: &str) -> Result<Tried
     let Some(allowed) = verdict["allowed"].as_bool() else { return Err(Failure::of(status, &body)) };
     let answer = serde_json::to_string_pretty(&verdict).map_err(|_| Failure::unreadable())?;
     let retry_after_ms = verdict["retry_after_ms"].as_u64();
-    Ok(Tried { service: service.to_owned(), allowed, retry_after_ms, answer })
+    Ok(Verdict { allowed, retry_after_ms, answer })
+}
+
+fn invalid_cost() -> Failure {
+    Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "Nothing was tried", "cost: give a whole number, such as 1")
 }

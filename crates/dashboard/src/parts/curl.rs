@@ -1,42 +1,62 @@
 //! A job as a curl command that submits it again.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::model::job::JobPayload;
 use crate::parts::teach;
 use crate::web::identity::Visitor;
 use dripfeed_job::redaction::{Redaction, Shown};
 
-/// With what is redacted masked. None: the payload isn't shown, or not whole.
+/// In bytes. A longer payload makes a long page of it, and an argument that a shell refuses.
+const LONGEST: usize = 64 * 1024;
+
+/// With what is redacted masked. None: the payload isn't shown, or not whole, or is too long for a command.
 pub(crate) fn of(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &JobPayload) -> Option<String> {
     if job.truncated {
         return None;
     }
     let url = format!("{}/v1/buckets/{bucket}/jobs{}", visitor.api.origin(), teach::key(visitor));
     let fields = fields(job);
-    if let Some(base64) = &job.body_base64 {
-        let command = format!("printf %s {base64} | base64 -d | curl {url}{fields} --data-binary @-");
-        return (redaction.of_bytes() == Shown::Whole).then_some(command);
+    let of_bytes = |base64: &str| format!("printf %s {base64} | base64 -d | curl {url}{fields} --data-binary @-");
+    let of_text = |body: &str| {
+        // Neither a page nor a command line carries these as they are.
+        if body.contains(['\0', '\r']) {
+            return of_bytes(&STANDARD.encode(body));
+        }
+        format!("curl {url}{fields} --data-raw {}", quoted(body))
+    };
+    let (text, base64) = (job.body.as_deref().unwrap_or_default(), job.body_base64.as_deref());
+    if base64.unwrap_or(text).len() > LONGEST {
+        return None;
     }
-    let body = job.body.as_deref().unwrap_or_default();
-    let body = match redaction.of_text(body) {
-        Shown::Whole => quoted(body),
-        Shown::Masked(masked) => quoted(&masked),
+    let shown = if base64.is_some() { redaction.of_bytes() } else { redaction.of_text(text) };
+    let command = match shown {
+        Shown::Whole => base64.map_or_else(|| of_text(text), of_bytes),
+        Shown::Masked(masked) => of_text(&masked),
         Shown::Hidden => return None,
     };
-    Some(format!("curl {url}{fields} --data-raw {body}"))
+    Some(command).filter(|command| command.len() <= LONGEST)
 }
 
 fn fields(job: &JobPayload) -> String {
     let content_type = job.content_type.as_ref().map_or_else(
         // What curl would send is a form.
         || " -H 'Content-Type:'".to_owned(),
-        |content_type| format!(" -H {}", quoted(&format!("content-type: {content_type}"))),
+        |content_type| header("content-type", content_type),
     );
     let own = [("Dripfeed-Method".to_owned(), job.method.as_ref()), ("Dripfeed-Path".to_owned(), job.path.as_ref())];
     let forwarded = job.headers.iter().flatten();
     let forwarded = forwarded.map(|header| (format!("Dripfeed-Forward-{}", header.name), Some(&header.value)));
     let given = own.into_iter().chain(forwarded).filter_map(|(name, value)| Some((name, value?)));
-    let others = given.map(|(name, value)| format!(" -H {}", quoted(&format!("{name}: {value}"))));
+    let others = given.map(|(name, value)| header(&name, value));
     std::iter::once(content_type).chain(others).collect()
+}
+
+/// Without a value a header ends with a semicolon: with a colon, curl leaves it out.
+fn header(name: &str, value: &str) -> String {
+    let header = if value.is_empty() { format!("{name};") } else { format!("{name}: {value}") };
+    format!(" -H {}", quoted(&header))
 }
 
 /// For a shell.
@@ -69,5 +89,32 @@ mod tests {
         job["content_type"] = "a/b".into();
         let typed = "curl /v1/buckets/b/jobs -H 'content-type: a/b' --data-raw 'x'";
         assert_eq!(command(&job, &Visitor::default()), typed);
+        job["headers"] = json!([{ "name": "x-empty", "value": "" }, { "name": "x", "value": "y" }]);
+        let headers = "-H 'content-type: a/b' -H 'Dripfeed-Forward-x-empty;' -H 'Dripfeed-Forward-x: y'";
+        assert!(command(&job, &Visitor::default()).contains(headers), "{}", command(&job, &Visitor::default()));
+    }
+
+    #[test]
+    fn a_body_that_a_page_changes_is_base64() {
+        for body in ["1\r\n2", "1\r2", "\0"] {
+            let command = with_body(body).unwrap();
+            let encoded = STANDARD.encode(body);
+            assert!(command.starts_with(&format!("printf %s {encoded} | base64 -d | curl ")), "{command}");
+            assert!(command.ends_with(" --data-binary @-"), "{command}");
+        }
+        assert!(with_body("1\n2").unwrap().ends_with("--data-raw '1\n2'"));
+    }
+
+    #[test]
+    fn a_command_is_not_long() {
+        assert!(with_body(&"\"".repeat(LONGEST / 2)).is_some());
+        for body in ["\"".repeat(LONGEST + 1), "'".repeat(LONGEST / 2), "\0".repeat(LONGEST)] {
+            assert_eq!(with_body(&body), None);
+        }
+    }
+
+    fn with_body(body: &str) -> Option<String> {
+        let job = json!({ "content_type": null, "body": body, "body_base64": null, "headers": null });
+        of(&Redaction::default(), &Visitor::default(), "b", &serde_json::from_value(job).unwrap())
     }
 }

@@ -110,7 +110,7 @@ fn top(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
             div.status {
                 @if page.live.is_some() {
                     span #live data-state="still" role="status" { span.dot {} span.word { "reload to update" } }
-                } @else if visitor.is_some() {
+                } @else if visitor.is_some_and(|visitor| !visitor.is_submitting) {
                     a href="" { "reload to update" }
                 }
                 @if let Some(visitor) = visitor {

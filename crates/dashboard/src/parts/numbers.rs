@@ -1,6 +1,8 @@
 //! Formats numbers.
 
 const KIB: u64 = 1024;
+/// Once in three years is above zero.
+const MOST_DECIMALS: i32 = 9;
 
 /// `12,345`
 #[must_use]
@@ -38,10 +40,10 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// `4.2/s`
+/// `4.2/s`; a slow one that was set isn't none: `0.033/s`
 #[must_use]
 pub fn per_second(rate: f64) -> String {
-    format!("{}/s", tenths(rate))
+    format!("{}/s", if 0.0 < rate && rate < 0.1 { two_digits(rate) } else { tenths(rate) })
 }
 
 /// A rate that was measured: `5.0/s`, as wide as `4.9/s` a second before.
@@ -66,6 +68,13 @@ fn tenths(number: f64) -> String {
     }
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// Of a number below 0.1.
+fn two_digits(number: f64) -> String {
+    let decimals = (1..MOST_DECIMALS).find(|decimals| number * 10_f64.powi(*decimals) >= 9.5).unwrap_or(MOST_DECIMALS);
+    let text = format!("{number:.*}", decimals.unsigned_abs() as usize);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `41 s`, `3 min`, `2 h 5 min`, `4 d`
@@ -108,6 +117,8 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1023, 1536, 64 << 20, 5 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "64 MiB", "5 GiB"]);
         assert_eq!([0.0, 0.25, 5.0, 9.96, 123.4].map(per_second), ["0/s", "0.2/s", "5/s", "10/s", "123/s"]);
+        let slow = [0.1, 2.0 / 60.0, 0.05, 0.0996, 1.0 / 86_400.0, 1e-12].map(per_second);
+        assert_eq!(slow, ["0.1/s", "0.033/s", "0.05/s", "0.1/s", "0.000012/s", "0/s"]);
         assert_eq!([0.0, 0.04, 0.25, 5.0, 9.96].map(measured), ["0/s", "0/s", "0.2/s", "5.0/s", "10/s"]);
         let times = [0, 1, 41_000, 180_000, 7_500_000, 7_200_000, 400_000_000].map(time);
         assert_eq!(times, ["0 s", "1 s", "41 s", "3 min", "2 h 5 min", "2 h", "4 d"]);

@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 
 use self::indent::indented;
-use self::tree::Node;
 use dripfeed_job::redaction::{Redaction, Shown};
 
 /// More is cut: it can be had from the API.
@@ -34,7 +33,7 @@ pub(crate) fn of(redaction: &Redaction, payload: &Payload<'_>) -> Markup {
             (whole(&masked, payload))
         },
         Shown::Hidden => html! {
-            p.faint { "Not shown: it may contain fields to redact, and isn't valid JSON." }
+            p.faint { "Not shown: it may contain fields to redact, and can't be read as one JSON object or array." }
         },
     }
 }
@@ -52,7 +51,7 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
         @else if is_base64 { pre.payload tabindex="0" { (hex(shown)) } }
         @else {
             @let text = String::from_utf8_lossy(shown);
-            @match json(shown) {
+            @match tree::parsed(&text) {
                 Some(json) => {
                     pre.payload tabindex="0" { (indented(&text)) }
                     details { summary { "As a tree" } (tree::of(&json)) }
@@ -69,11 +68,6 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
 /// For keys without the scope `inspect`.
 pub(crate) fn hidden() -> Markup {
     html! { p.faint { "Your key doesn't show payloads and answers: this needs the scope " code { "inspect" } "." } }
-}
-
-/// An object or an array: whole, or not at all.
-fn json(bytes: &[u8]) -> Option<Node> {
-    serde_json::from_slice(bytes).ok().filter(|json| !matches!(json, Node::Leaf(_)))
 }
 
 /// `00000000  7b 22 … |{"n":1}|`

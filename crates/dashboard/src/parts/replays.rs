@@ -49,10 +49,23 @@ fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
     }
 }
 
-/// `gone, status 410, of shop`.
-fn what(filter: &Filter) -> String {
+/// `status 410, the reason “gone”, of shop, died until 14:03:20`.
+fn what(filter: &Filter) -> Markup {
     let status = filter.status.map(LastStatus::described);
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));
-    let parts: Vec<String> = [filter.reason.clone(), status, caller].into_iter().flatten().collect();
-    if parts.is_empty() { "all dead letters".to_owned() } else { parts.join(", ") }
+    let words = [status, reason(filter.reason.as_deref(), filter.exact_reason), caller].into_iter().flatten();
+    let times = [("since", filter.since), ("until", filter.until)].into_iter();
+    let times = times.filter_map(|(which, at)| Some(html! { "died " (which) " " (when::clock(at?)) }));
+    let parts: Vec<Markup> = words.map(|words| html! { (words) }).chain(times).collect();
+    html! {
+        @if parts.is_empty() { "all dead letters" }
+        @for (number, part) in parts.iter().enumerate() { @if number > 0 { ", " } (part) }
+    }
+}
+
+/// What a filter asks of the reasons of letters. None: nothing.
+pub(crate) fn reason(reason: Option<&str>, is_exact: bool) -> Option<String> {
+    let which = if is_exact { "the reason" } else { "a reason with" };
+    let named = reason.filter(|reason| !reason.is_empty()).map(|reason| format!("{which} “{reason}”"));
+    named.or_else(|| is_exact.then(|| "no reason".to_owned()))
 }

@@ -70,8 +70,10 @@ fn drawn(series: &Series, top: f64) -> String {
 
 /// The highest of each, for those who don't see it.
 fn label(strip: &Strip) -> String {
-    let most = strip.series.iter().map(|series| format!("{} up to {}", series.name, strip.unit.show(series.most)));
-    format!("{}: {}", strip.title, most.collect::<Vec<_>>().join(", "))
+    let measured = strip.series.iter().filter(|series| series.values.iter().any(Option::is_some));
+    let most = measured.map(|series| format!("{} up to {}", series.name, strip.unit.show(series.most)));
+    let most = most.collect::<Vec<_>>().join(", ");
+    format!("{}: {}", strip.title, if most.is_empty() { "none" } else { &most })
 }
 
 /// The level alone, without words: beside numbers that say it.
@@ -81,5 +83,21 @@ pub(crate) fn sparkline(history: &History) -> Markup {
         svg.sparkline viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" aria-hidden="true" {
             @if let Some(all) = level.series.first() { path d=(drawn(all, level.top())) {} }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::series::Unit;
+    use super::{Series, Strip, label};
+
+    #[test]
+    fn a_strip_without_a_measurement_has_no_highest() {
+        let strip = |values: Vec<Option<f64>>| {
+            let series = Series { name: "p50", class: "p50", filled: false, values, most: 0.0 };
+            label(&Strip { title: "Attempt", columns: (0, 0), unit: Unit::Ms, series: vec![series] })
+        };
+        assert_eq!(strip(vec![None, None]), "Attempt: none");
+        assert_eq!(strip(vec![None, Some(0.0)]), "Attempt: p50 up to 1 ms");
     }
 }

@@ -1,18 +1,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use axum::body::Body;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use dripfeed_job::redaction::Redaction;
-use futures::executor::block_on;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Request, StatusCode, Uri};
+use http::{StatusCode, Uri};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tower::ServiceExt as _;
 
-use super::{api, asked, bucket, over, text};
+use super::{api, asked, bucket, over, submitted, text};
 use crate::model::bucket::Bucket;
 use crate::parts::leak::Why;
 use crate::parts::{attention, when};
@@ -46,10 +42,7 @@ fn an_overflow_is_more_than_what_has_room() {
         Router::new().route("/v1/buckets/b", get(async move || bucket)).route("/v1/buckets/b/jobs/batch", post(batch));
     let secret = SessionSecret::new(|| vec![7; 16]);
     let page = Dashboard::new(api(&[]).merge(routes), ApiPlace::default(), secret, true, Redaction::default());
-    let token = page.sessions().form_token(&HeaderMap::new());
-    let form = format!("form_token={token}&count=overflow");
-    let request = Request::post("/buckets/b/send").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-    let answer = block_on(page.router().oneshot(request.body(Body::from(form)).unwrap())).unwrap();
+    let answer = submitted(&page, "/buckets/b/send", "count=overflow");
     assert_eq!((answer.status(), sent.load(Ordering::Relaxed)), (StatusCode::SEE_OTHER, 1550));
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Visitor {
     /// None: no session is needed.
     pub(crate) session_end: Option<SessionEnd>,
     pub(crate) form_token: String,
+    /// Submitted a form: the page that answers it has no address to load it again from.
+    pub(crate) is_submitting: bool,
     pub(crate) permissions: Permissions,
     pub(crate) api: ApiAddress,
 }

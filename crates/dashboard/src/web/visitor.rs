@@ -25,6 +25,7 @@ pub(crate) async fn identify(page: &Dashboard, key: Option<&str>, parts: &Parts)
         peer: parts.extensions.get::<Peer>().copied(),
         session_end: None,
         form_token: page.sessions().form_token(&parts.headers),
+        is_submitting: parts.method == Method::POST,
         permissions: Permissions::default(),
         api: page.api_place().seen_by(parts),
     };

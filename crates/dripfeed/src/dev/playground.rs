@@ -7,8 +7,9 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use dripfeed_auth::{ApiKeys, Scope, is_same_origin};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::echo_mode::{EchoMode, EchoModes};
 
@@ -31,7 +32,7 @@ pub(super) fn router(keys: Arc<ApiKeys>, modes: EchoModes) -> Router {
 
 async fn show(State(playground): State<Playground>, headers: HeaderMap) -> Response {
     if !playground.allows(&headers, Scope::Read) {
-        return StatusCode::FORBIDDEN.into_response();
+        return forbidden();
     }
     Json(Upstream { mode: playground.modes.now() }).into_response()
 }
@@ -42,10 +43,18 @@ async fn change(
     Json(Upstream { mode }): Json<Upstream>,
 ) -> Response {
     if !playground.allows(&headers, Scope::Operate) || !is_same_origin(&headers) {
-        return StatusCode::FORBIDDEN.into_response();
+        return forbidden();
     }
     playground.modes.set(mode);
     Json(Upstream { mode }).into_response()
+}
+
+/// As a problem, which the dashboard shows.
+fn forbidden() -> Response {
+    let detail = "the upstream's mode takes a key with the scope `read`, and to change it `operate`";
+    let problem = json!({ "type": "about:blank", "title": "Forbidden", "status": 403, "detail": detail });
+    let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
+    (StatusCode::FORBIDDEN, content_type, problem.to_string()).into_response()
 }
 
 impl Playground {

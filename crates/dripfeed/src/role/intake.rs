@@ -267,7 +267,7 @@ impl IntakeRole {
     ) -> Result<(), Failure> {
         tracing::info!("dashboard on {}://{}", self.scheme(), listener.local_addr()?);
         let listener = Listener::new(listener, self.tls.clone());
-        Ok(self.intake.serve_with(listener, self.intake.page_alone(self.routes(api).page()), stop).await?)
+        Ok(self.intake.serve_with(listener, self.routes(api).apart(), stop).await?)
     }
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {

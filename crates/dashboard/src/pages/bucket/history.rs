@@ -3,14 +3,16 @@
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
-use maud::{Markup, html};
+use maud::Markup;
 use serde::Deserialize;
 
 use crate::dashboard::Dashboard;
 use crate::model::history::History;
+use crate::parts::layout;
 use crate::parts::strips::{self, WINDOWS};
 use crate::web::answer;
 use crate::web::api::escaped;
+use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
 /// In the query of the page.
@@ -29,10 +31,14 @@ impl Window {
 
 /// Nothing, where it can't be read: what the bucket is doing matters more.
 pub(crate) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str, window: &Window) -> Markup {
+    read(page, visitor, bucket, window).await.unwrap_or_default()
+}
+
+async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str, window: &Window) -> Result<Markup, Failure> {
     let window = window.name();
     let path = format!("/v1/buckets/{}/history?window={window}", escaped(bucket));
-    let history = page.api().get::<History>(visitor, &path).await;
-    history.map_or_else(|_| html! {}, |history| strips::of(bucket, window, &history))
+    let history = page.api().get::<History>(visitor, &path).await?;
+    Ok(strips::of(bucket, window, &history))
 }
 
 /// The part alone, which the page asks for again from time to time.
@@ -42,7 +48,8 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     Query(window): Query<Window>,
 ) -> Response {
-    let section = section(&page, &visitor, &name, &window).await;
-    let status = if section.0.is_empty() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-    answer::page(status, section)
+    match read(&page, &visitor, &name, &window).await {
+        Ok(section) => answer::page(StatusCode::OK, section),
+        Err(failure) => layout::failed(Some(&visitor), &failure),
+    }
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use futures::lock::Mutex;
+use jiff::Timestamp;
 
 use crate::dashboard::Dashboard;
+use crate::live::reread::is_recent;
 use crate::model::List;
 use crate::model::audit::AuditEntry;
 use crate::model::bucket::Bucket;
@@ -27,29 +29,30 @@ pub(crate) fn paused_by<'t>(bucket: &Bucket, trail: &'t [AuditEntry]) -> Option<
 }
 
 /// Of a page that somebody looks at: a trail isn't read with each frame, but when the bucket was paused, resumed or
-/// changed.
+/// changed, and from time to time for what can't be seen of the bucket.
 #[derive(Clone, Default)]
 pub(crate) struct LiveTrail(Arc<Mutex<Option<Known>>>);
 
 struct Known {
     of: (bool, String),
     trail: Trail,
+    at: Timestamp,
     is_final: bool,
 }
 
 impl LiveTrail {
-    /// None: it can't be read now.
-    pub(crate) async fn read(&self, page: &Dashboard, visitor: &Visitor, bucket: &Bucket) -> Option<Trail> {
-        let mut known = self.0.lock().await;
+    /// At the time of a frame. None: it can't be read now.
+    pub(crate) async fn read(&self, page: &Dashboard, visitor: &Visitor, at: &str, bucket: &Bucket) -> Option<Trail> {
+        let (mut known, at) = (self.0.lock().await, at.parse::<Timestamp>().ok()?);
         let of = (bucket.paused, bucket.changes.to_string());
         let before = known.as_ref().filter(|known| known.of == of);
-        if let Some(known) = before.filter(|known| known.is_final) {
+        if let Some(known) = before.filter(|known| known.is_final && is_recent(known.at, at)) {
             return Some(known.trail.clone());
         }
         // What is done is written down just after it took effect: the frame after that has it for sure.
         let is_final = before.is_some();
         let trail = read(page, visitor, &bucket.name).await.ok()?;
-        *known = Some(Known { of, trail: trail.clone(), is_final });
+        *known = Some(Known { of, trail: trail.clone(), at, is_final });
         Some(trail)
     }
 }

@@ -4,26 +4,78 @@ use std::fmt;
 
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Branches below are closed.
 const OPEN: usize = 2;
 /// Of a branch: more is in the text.
 const MOST_SHOWN: usize = 200;
+/// As deep as a parser goes.
+const DEEPEST: usize = 127;
 
-/// In the order of the text, which a map of values hasn't.
-pub(super) enum Node {
-    Object(Vec<(String, Node)>),
-    Array(Vec<Node>),
-    Leaf(Value),
+/// In the order of the text and with all digits of its numbers, which a map of values hasn't.
+pub(super) enum Node<'j> {
+    Object(Vec<(String, Node<'j>)>),
+    Array(Vec<Node<'j>>),
+    Leaf(&'j str),
 }
 
-pub(super) fn of(json: &Node) -> Markup {
+/// An object or an array. None: the text is something else, or cut.
+pub(super) fn parsed(json: &str) -> Option<Node<'_>> {
+    node(serde_json::from_str::<&RawValue>(json).ok()?, 0).filter(|node| !matches!(node, Node::Leaf(_)))
+}
+
+fn node(json: &RawValue, depth: usize) -> Option<Node<'_>> {
+    let json = json.get();
+    match json.bytes().next() {
+        Some(b'{' | b'[') if depth == DEEPEST => None,
+        Some(b'{') => {
+            let Members(members) = serde_json::from_str(json).ok()?;
+            let inner = members.into_iter().map(|(name, value)| Some((name, node(value, depth + 1)?)));
+            inner.collect::<Option<_>>().map(Node::Object)
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+            items.into_iter().map(|item| node(item, depth + 1)).collect::<Option<_>>().map(Node::Array)
+        }
+        _ => Some(Node::Leaf(json)),
+    }
+}
+
+/// Of one object.
+struct Members<'j>(Vec<(String, &'j RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Members<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = from.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+pub(super) fn of(json: &Node<'_>) -> Markup {
     html! { div.tree { (drawn(None, json, 0)) } }
 }
 
-fn drawn(name: Option<&str>, node: &Node, depth: usize) -> Markup {
+fn drawn(name: Option<&str>, node: &Node<'_>, depth: usize) -> Markup {
     match node {
         Node::Object(members) if !members.is_empty() => {
             let inner = members.iter().map(|(name, node)| drawn(Some(name), node, depth + 1));
@@ -35,7 +87,7 @@ fn drawn(name: Option<&str>, node: &Node, depth: usize) -> Markup {
         }
         Node::Object(_) => html! { div { (named(name)) "{}" } },
         Node::Array(_) => html! { div { (named(name)) "[]" } },
-        Node::Leaf(leaf) => html! { div { (named(name)) span.(kind(leaf)) { (leaf) } } },
+        Node::Leaf(leaf) => html! { div { (named(name)) span.(kind(leaf)) { (shown(leaf)) } } },
     }
 }
 
@@ -55,68 +107,19 @@ fn named(name: Option<&str>) -> Markup {
 }
 
 /// The class of a value.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::String(_) => "text",
-        Value::Number(_) => "digits",
+fn kind(leaf: &str) -> &'static str {
+    match leaf.bytes().next() {
+        Some(b'"') => "text",
+        Some(b'-' | b'0'..=b'9') => "digits",
         _ => "word",
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Nodes)
-    }
-}
-
-struct Nodes;
-
-impl<'de> Visitor<'de> for Nodes {
-    type Value = Node;
-
-    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Node, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = from.next_entry()? {
-            members.push(member);
-        }
-        Ok(Node::Object(members))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Node, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = from.next_element()? {
-            items.push(item);
-        }
-        Ok(Node::Array(items))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Leaf(text.into()))
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Leaf(value.into()))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
-        Ok(Node::Leaf(number.into()))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
-        Ok(Node::Leaf(number.into()))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Node, E> {
-        Ok(Node::Leaf(number.into()))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Leaf(Value::Null))
-    }
+/// A text without escapes that it doesn't need.
+fn shown(leaf: &str) -> String {
+    let is_text = kind(leaf) == "text";
+    let text = Some(leaf).filter(|_| is_text).and_then(|leaf| serde_json::from_str::<Value>(leaf).ok());
+    text.map_or_else(|| leaf.to_owned(), |text| text.to_string())
 }
 
 #[cfg(test)]
@@ -125,7 +128,7 @@ mod tests {
     use super::*;
 
     fn tree(json: &str) -> String {
-        of(&serde_json::from_str(json).unwrap()).into_string()
+        of(&parsed(json).unwrap()).into_string()
     }
 
     #[test]
@@ -135,6 +138,23 @@ mod tests {
         assert_eq!(tree.matches("<details>").count(), 1, "{tree}");
         assert!(tree.contains("&lt;b&gt;") && tree.contains("&lt;/script&gt;"), "{tree}");
         assert!(tree.find(">z<") < tree.find(">a<"), "{tree}");
+    }
+
+    #[test]
+    fn numbers_keep_their_digits_and_texts_are_unescaped() {
+        let tree = tree(r#"{"n": 12345678901234567890123, "f": 1.10, "name": "M\u00fcller\u0000"}"#);
+        for shown in [">12345678901234567890123<", ">1.10<", ">&quot;Müller\\u0000&quot;<"] {
+            assert!(tree.contains(shown), "{shown}: {tree}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_whole_object_or_array_has_no_tree() {
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        for json in ["1", "\"a\"", "{\"a\":", "[1]]", &nested(DEEPEST + 1), &nested(50_000)] {
+            assert!(parsed(json).is_none(), "{json}");
+        }
+        assert!(parsed(&nested(DEEPEST)).is_some());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use dripfeed_dashboard::{ApiPlace, Dashboard, SessionSecret};
+use dripfeed_dashboard::{ApiPlace, Dashboard, SessionSecret, with_error_pages};
 use dripfeed_intake::Intake;
 use dripfeed_job::redaction::Redaction;
 use dripfeed_store::Salt;
@@ -27,12 +27,17 @@ impl Routes {
     pub(super) fn all(&self) -> Router {
         let more = self.playground.clone().unwrap_or_default();
         match self.place {
-            DashboardPlace::Intake => self.intake.router_with(more.merge(self.page())),
+            DashboardPlace::Intake => with_error_pages(self.intake.router_with(more.merge(self.page()))),
             DashboardPlace::Apart(_) | DashboardPlace::Off => self.intake.api_with(more),
         }
     }
 
-    pub(super) fn page(&self) -> Router {
+    /// Of the dashboard's address, where it has one.
+    pub(super) fn apart(&self) -> Router {
+        with_error_pages(self.intake.page_alone(self.page()))
+    }
+
+    fn page(&self) -> Router {
         let salt = self.salt.clone();
         let secret = SessionSecret::new(move || salt.bytes().to_vec());
         let api = self.intake.api_with(self.playground.clone().unwrap_or_default());

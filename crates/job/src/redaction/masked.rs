@@ -1,0 +1,49 @@
+//! Replaces values of a JSON text in place: everything else in it stays as it was sent, digits and order too.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+/// `json`: valid, and of unique members. `mask`: a text without escapes. None: it has none of these values.
+pub(super) fn masked(json: &str, pointers: &[String], mask: &str) -> Option<String> {
+    let mut spans: Vec<Range<usize>> = pointers.iter().filter_map(|pointer| span(json, pointer)).collect();
+    if spans.is_empty() {
+        return None;
+    }
+    // Of values in one another the outer one comes first.
+    spans.sort_by_key(|span| (span.start, usize::MAX - span.end));
+    let (mut text, mut end) = (String::with_capacity(json.len()), 0);
+    for span in spans {
+        if span.start < end {
+            continue;
+        }
+        text.push_str(&json[end..span.start]);
+        text.push('"');
+        text.push_str(mask);
+        text.push('"');
+        end = span.end;
+    }
+    text.push_str(&json[end..]);
+    Some(text)
+}
+
+/// Where the value is that an RFC 6901 pointer names.
+fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
+    let mut value = json;
+    for token in pointer.split('/').skip(1) {
+        value = child(value, &token.replace("~1", "/").replace("~0", "~"))?;
+    }
+    // A part of the text itself.
+    let start = value.as_ptr().addr() - json.as_ptr().addr();
+    Some(start..start + value.len())
+}
+
+fn child<'j>(json: &'j str, token: &str) -> Option<&'j str> {
+    if let Ok(members) = serde_json::from_str::<HashMap<String, &RawValue>>(json) {
+        return members.get(token).map(|value| value.get());
+    }
+    let items = serde_json::from_str::<Vec<&RawValue>>(json).ok()?;
+    let is_index = token == "0" || !token.starts_with(['0', '+']);
+    items.get(token.parse::<usize>().ok().filter(|_| is_index)?).map(|value| value.get())
+}
