@@ -21,9 +21,10 @@ use tower::BoxError;
 use crate::dial::Dial;
 use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection};
 
-/// An answer's head, and what of its body is buffered before it is read. Its headers are at most 100, hyper's own
-/// bound.
+/// An answer's head, and what of its body is buffered before it is read.
 const READ_BUFFER: usize = 64 * 1024;
+/// Of an answer: more than servers send. Room for them is needed only while the head is read, 16 KiB.
+const MOST_HEADERS: usize = 256;
 
 /// Why no answer came.
 #[derive(Debug, Error)]
@@ -90,7 +91,11 @@ impl HttpClient {
 
     async fn connect(&self) -> Result<OpenConnection, RequestError> {
         let connection = self.dial.connect(self.url.clone()).await.map_err(RequestError::Unconnected)?;
-        let (requests, connection) = http1::Builder::new().max_buf_size(READ_BUFFER).handshake(connection).await?;
+        let mut protocol = http1::Builder::new();
+        protocol.max_buf_size(READ_BUFFER).max_headers(MOST_HEADERS);
+        // Some servers still fold long lines, which is for who reads them to undo (RFC 9112, 5.2).
+        protocol.allow_obsolete_multiline_headers_in_responses(true);
+        let (requests, connection) = protocol.handshake(connection).await?;
         // Its end is seen by who sends a request.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
         Ok(OpenConnection { requests, task })

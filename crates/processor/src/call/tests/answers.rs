@@ -71,6 +71,16 @@ async fn a_content_type_without_an_end_is_cut() {
 }
 
 #[tokio::test]
+async fn an_answer_has_as_many_headers_and_lines_as_servers_send() {
+    let many: String = (0..200).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    for headers in [many.as_str(), "X-Folded: one\r\n two\r\n\tthree\r\n"] {
+        let answer = format!("HTTP/1.1 200 OK\r\n{headers}Retry-After: 7\r\nContent-Length: 3\r\n\r\nfed");
+        let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+        assert_eq!((status(&called), called.body.unwrap().body.as_str()), (200, "fed"));
+    }
+}
+
+#[tokio::test]
 async fn ten_thousand_headers_are_not_read() {
     let headers: String = (0..10_000).map(|n| format!("X-{n}: {n}\r\n")).collect();
     let called = call_at(&Server::saying(format!("HTTP/1.1 200 OK\r\n{headers}\r\n")).await.url, BOUNDS).await;
