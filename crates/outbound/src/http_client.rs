@@ -19,7 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
 use crate::dial::Dial;
-use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection};
+use crate::keep_alive::{IDLE_TIMEOUT, idle_time};
+use crate::kept_connections::{KeptConnections, OpenConnection};
 
 /// An answer's head, and what of its body is buffered before it is read.
 const READ_BUFFER: usize = 64 * 1024;
@@ -72,7 +73,7 @@ impl HttpClient {
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
         while let Some(mut connection) = self.kept.take() {
             match connection.requests.try_send_request(request).await {
-                Ok(answer) => return Ok((answer, self.used(connection))),
+                Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(error.into_error().into()),
@@ -82,11 +83,16 @@ impl HttpClient {
         // Apart, as it is rare: so each call takes less memory.
         let mut connection = Box::pin(self.connect()).await?;
         let answer = connection.requests.send_request(request).await?;
-        Ok((answer, self.used(connection)))
+        Ok(self.answered(answer, connection))
     }
 
-    fn used(&self, connection: OpenConnection) -> UsedConnection {
-        UsedConnection { connection, kept: Arc::clone(&self.kept) }
+    fn answered(
+        &self,
+        answer: Response<Incoming>,
+        mut connection: OpenConnection,
+    ) -> (Response<Incoming>, UsedConnection) {
+        connection.idle_time = idle_time(answer.headers());
+        (answer, UsedConnection { connection, kept: Arc::clone(&self.kept) })
     }
 
     async fn connect(&self) -> Result<OpenConnection, RequestError> {
@@ -98,7 +104,7 @@ impl HttpClient {
         let (requests, connection) = protocol.handshake(connection).await?;
         // Its end is seen by who sends a request.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
-        Ok(OpenConnection { requests, task })
+        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT })
     }
 }
 

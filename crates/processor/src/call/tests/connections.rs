@@ -105,6 +105,22 @@ async fn a_connection_serves_many_calls() {
 }
 
 #[tokio::test]
+async fn a_connection_is_kept_no_longer_than_its_upstream_says() {
+    let server = Server::start(|mut stream| async move {
+        while !read_head(&mut stream).await.is_empty() {
+            let answer = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=0, max=9\r\nContent-Length: 0\r\n\r\n";
+            let _ = stream.write_all(answer).await;
+        }
+    })
+    .await;
+    let client = client(settings(&server.url));
+    for calls in 1..=3 {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+        assert_eq!(server.connections(), calls);
+    }
+}
+
+#[tokio::test]
 async fn a_request_has_its_path_and_its_host() {
     let (heads, mut seen) = mpsc::channel(2);
     let server = Server::start(move |mut stream| {
