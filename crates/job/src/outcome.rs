@@ -132,6 +132,8 @@ pub struct AnswerBody {
     pub truncated: bool,
 }
 
+/// As JSON writes it.
+const LONGEST_CONTENT_TYPE: usize = 100;
 /// Of the names of all compressions of a body.
 const LONGEST_ENCODING: usize = 32;
 
@@ -147,7 +149,7 @@ impl AnswerBody {
             }
             Err(_) => (STANDARD.encode(bytes), true),
         };
-        Self { content_type, content_encoding: None, body, base64, truncated }
+        Self { content_type: content_type.map(shortened_type), content_encoding: None, body, base64, truncated }
     }
 
     /// Of a compressed body. What is longer than all that are in use is left out.
@@ -164,11 +166,28 @@ impl AnswerBody {
         self.truncated |= shorten(&mut self.body, most);
     }
 
+    /// Bytes that are kept of it, before they are written as JSON.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let heads = [&self.content_type, &self.content_encoding].into_iter().flatten();
+        self.body.len() + heads.map(String::len).sum::<usize>()
+    }
+
     /// The bytes that the upstream sent, as far as they were kept.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         if self.base64 { STANDARD.decode(&self.body).unwrap_or_default() } else { self.body.clone().into_bytes() }
     }
+}
+
+/// One that is too long loses its parameters first: half of one says nothing.
+fn shortened_type(mut content_type: String) -> String {
+    let media_type = content_type.find(';').unwrap_or(content_type.len());
+    if shorten(&mut content_type, LONGEST_CONTENT_TYPE) {
+        content_type.truncate(media_type.min(content_type.len()));
+        content_type.shrink_to_fit();
+    }
+    content_type
 }
 
 /// To no more bytes than this, as JSON writes it. Whether it was longer.
@@ -199,6 +218,18 @@ mod tests {
     fn a_cut_in_the_middle_of_a_character_stays_text() {
         let cut = AnswerBody::new(None, &"tä".as_bytes()[..2], true);
         assert_eq!((cut.body.as_str(), cut.base64), ("t", false));
+    }
+
+    #[test]
+    fn a_content_type_is_bounded_and_stays_one() {
+        let kept =
+            |content_type: &str| AnswerBody::new(Some(content_type.to_owned()), b"", false).content_type.unwrap();
+        let longest = format!("text/plain; a={}", "b".repeat(100 - 14));
+        assert_eq!(kept(&longest), longest);
+        assert_eq!(kept(&format!("{longest}b")), "text/plain");
+        assert_eq!(kept(&"t".repeat(5000)), "t".repeat(100));
+        assert_eq!(kept(&format!("{};a=b", "t".repeat(100))), "t".repeat(100));
+        assert!(kept(&format!("text/plain; a=\"{}", "\\".repeat(60))).len() <= 100);
     }
 
     #[test]

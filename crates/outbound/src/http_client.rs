@@ -19,11 +19,13 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
 use crate::dial::Dial;
-use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection};
+use crate::keep_alive::{IDLE_TIMEOUT, idle_time};
+use crate::kept_connections::{KeptConnections, OpenConnection};
 
-/// An answer's head, and what of its body is buffered before it is read. Its headers are at most 100, hyper's own
-/// bound.
+/// An answer's head, and what of its body is buffered before it is read.
 const READ_BUFFER: usize = 64 * 1024;
+/// Of an answer: more than servers send. Room for them is needed only while the head is read, 16 KiB.
+const MOST_HEADERS: usize = 256;
 
 /// Why no answer came.
 #[derive(Debug, Error)]
@@ -71,7 +73,7 @@ impl HttpClient {
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
         while let Some(mut connection) = self.kept.take() {
             match connection.requests.try_send_request(request).await {
-                Ok(answer) => return Ok((answer, self.used(connection))),
+                Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => return Err(error.into_error().into()),
@@ -81,19 +83,28 @@ impl HttpClient {
         // Apart, as it is rare: so each call takes less memory.
         let mut connection = Box::pin(self.connect()).await?;
         let answer = connection.requests.send_request(request).await?;
-        Ok((answer, self.used(connection)))
+        Ok(self.answered(answer, connection))
     }
 
-    fn used(&self, connection: OpenConnection) -> UsedConnection {
-        UsedConnection { connection, kept: Arc::clone(&self.kept) }
+    fn answered(
+        &self,
+        answer: Response<Incoming>,
+        mut connection: OpenConnection,
+    ) -> (Response<Incoming>, UsedConnection) {
+        connection.idle_time = idle_time(answer.headers());
+        (answer, UsedConnection { connection, kept: Arc::clone(&self.kept) })
     }
 
     async fn connect(&self) -> Result<OpenConnection, RequestError> {
         let connection = self.dial.connect(self.url.clone()).await.map_err(RequestError::Unconnected)?;
-        let (requests, connection) = http1::Builder::new().max_buf_size(READ_BUFFER).handshake(connection).await?;
+        let mut protocol = http1::Builder::new();
+        protocol.max_buf_size(READ_BUFFER).max_headers(MOST_HEADERS);
+        // Some servers still fold long lines, which is for who reads them to undo (RFC 9112, 5.2).
+        protocol.allow_obsolete_multiline_headers_in_responses(true);
+        let (requests, connection) = protocol.handshake(connection).await?;
         // Its end is seen by who sends a request.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
-        Ok(OpenConnection { requests, task })
+        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT })
     }
 }
 

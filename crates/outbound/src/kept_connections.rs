@@ -10,19 +10,21 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-/// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
-pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+use crate::keep_alive::IDLE_TIMEOUT;
+
 const MOST_IDLE: usize = 256;
 
 /// Closed when dropped, whatever is under way on it.
 pub(crate) struct OpenConnection {
     pub(crate) requests: SendRequest<Full<Bytes>>,
     pub(crate) task: AbortOnDropHandle<()>,
+    /// How long it may be kept after its latest answer.
+    pub(crate) idle_time: Duration,
 }
 
 impl OpenConnection {
     fn is_quiet_too_long(&self, since: Instant) -> bool {
-        self.requests.is_closed() || since.elapsed() >= IDLE_TIMEOUT
+        self.requests.is_closed() || since.elapsed() >= self.idle_time
     }
 
     /// One that nothing is under way on, as its protocol closes it.

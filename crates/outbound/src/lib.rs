@@ -5,6 +5,7 @@
 
 mod dial;
 mod http_client;
+mod keep_alive;
 mod kept_connections;
 
 pub use dial::{Connection, Dial};

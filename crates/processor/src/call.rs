@@ -3,6 +3,7 @@
 pub(crate) mod request;
 
 use std::error::Error;
+use std::io;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -199,7 +200,7 @@ impl From<RequestError> for NoAnswer {
     fn from(error: RequestError) -> Self {
         let why = message_of(&error);
         match error {
-            RequestError::Unconnected(_) if causes(&error).any(|cause| cause.is::<Elapsed>()) => Self::Unconnected,
+            RequestError::Unconnected(_) if causes(&error).any(is_timeout) => Self::Unconnected,
             RequestError::Unconnected(_) => match LocalShortage::behind(&error) {
                 Some(shortage) => Self::Unmade(shortage),
                 None => Self::Unreached(match root_certs::remedy(&error) {
@@ -222,6 +223,12 @@ impl From<hyper::Error> for NoAnswer {
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(error.source(), |&cause: &&'a (dyn Error + 'static)| cause.source())
+}
+
+/// Of ours: of connecting as a whole, or to one of several addresses. The system has others.
+fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
+    let of_address = |io: &io::Error| io.kind() == io::ErrorKind::TimedOut && io.raw_os_error().is_none();
+    cause.is::<Elapsed>() || cause.downcast_ref().is_some_and(of_address)
 }
 
 /// What lies below the client's own words, which say only where it failed.

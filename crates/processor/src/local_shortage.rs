@@ -1,5 +1,5 @@
-//! This machine lacks open files, ports, or memory for sockets. Then no call was made, and the upstream isn't the
-//! cause, so it doesn't count as an attempt.
+//! This machine lacks open files, ports, threads, or memory for sockets. Then no call was made, and the upstream isn't
+//! the cause, so it doesn't count as an attempt.
 
 use std::error::Error;
 use std::fs::File;
@@ -19,7 +19,10 @@ const OVER_AFTER: Duration = Duration::from_secs(5);
 
 /// Why a call couldn't be made here.
 #[derive(Debug, Error)]
-#[error("{0}; raise the limits of this process (LimitNOFILE=, ulimit -Hn) or lower leak.concurrency")]
+#[error(
+    "{0}; raise the limits of this process (files: LimitNOFILE=, ulimit -Hn; threads: TasksMax=, ulimit -Hu) or \
+    lower leak.concurrency"
+)]
 pub(crate) struct LocalShortage(String);
 
 impl LocalShortage {
@@ -31,13 +34,18 @@ impl LocalShortage {
     }
 }
 
-fn is_local_shortage(error: &io::Error) -> bool {
-    let shortages = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL];
+pub(crate) fn is_local_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL, Errno::EAGAIN];
     match error.raw_os_error() {
         Some(code) => shortages.contains(&Errno::from_raw(code)),
         // One that holds another names the other's source, and not the other itself, as its own.
         None => error.get_ref().and_then(|held| held.downcast_ref()).is_some_and(is_local_shortage),
     }
+}
+
+/// What the system answers where it gives no thread.
+pub(crate) fn shortage_of_threads() -> io::Error {
+    io::Error::from_raw_os_error(Errno::EAGAIN as i32)
 }
 
 /// The resolver doesn't say why it found nothing: whether it may open no file is seen by opening one.
@@ -97,7 +105,9 @@ mod tests {
 
     #[test]
     fn what_this_machine_lacks_is_known_below_other_errors() {
-        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL] {
+        let shortages =
+            [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL, Errno::EAGAIN];
+        for errno in shortages {
             assert!(LocalShortage::behind(&error(errno)).is_some(), "{errno}");
             assert!(LocalShortage::behind(&io::Error::other(error(errno))).is_some(), "{errno}");
         }

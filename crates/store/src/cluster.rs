@@ -133,7 +133,7 @@ impl Cluster {
     /// Asks in the background who serves what.
     pub(crate) fn look_soon(self: &Arc<Self>) {
         if !self.asking.swap(true, Ordering::Relaxed) {
-            tokio::spawn(look_again(Arc::downgrade(self)));
+            tokio::spawn(look_again(Asking(Arc::downgrade(self))));
         }
     }
 
@@ -161,14 +161,22 @@ impl Cluster {
     }
 }
 
-async fn look_again(cluster: Weak<Cluster>) {
-    if let Some(cluster) = cluster.upgrade()
+/// That it is asked who serves what. However that ends, it is asked again later.
+struct Asking(Weak<Cluster>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let Some(cluster) = self.0.upgrade() {
+            cluster.asking.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn look_again(asking: Asking) {
+    if let Some(cluster) = asking.0.upgrade()
         && let Err(error) = cluster.look().await
     {
         tracing::debug!(error = %error, "no node of the Redis Cluster returned the slot map");
     }
     tokio::time::sleep(BETWEEN_QUESTIONS).await;
-    if let Some(cluster) = cluster.upgrade() {
-        cluster.asking.store(false, Ordering::Relaxed);
-    }
 }

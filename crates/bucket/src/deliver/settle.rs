@@ -59,7 +59,7 @@ fn weigh(ended: &BoxedAttempt) -> usize {
     let job = if is_read { ended.claim.size } else { 0 } + failed.saturating_mul(FAILED_BYTES);
     match &ended.settlement {
         Settlement::Complete { answer: Some(answer), .. } | Settlement::Bury { answer: Some(answer), .. } => {
-            job + answer.body.len()
+            job + answer.size()
         }
         _ => job,
     }

@@ -6,7 +6,6 @@ use crate::outcome::{AnswerBody, shorten};
 
 /// Of its reason, in bytes.
 const LONGEST_REASON: usize = 200;
-const LONGEST_CONTENT_TYPE: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedAttempt {
@@ -35,9 +34,6 @@ impl FailedAttempt {
     pub fn to_line(mut self, most_answer: u64) -> String {
         shorten(&mut self.reason, LONGEST_REASON);
         if let Some(answer) = &mut self.answer {
-            if let Some(content_type) = &mut answer.content_type {
-                shorten(content_type, LONGEST_CONTENT_TYPE);
-            }
             answer.shorten(usize::try_from(most_answer).unwrap_or(usize::MAX));
         }
         // Strings and numbers always serialize, and no line break is in JSON.

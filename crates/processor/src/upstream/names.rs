@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -13,7 +14,7 @@ use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use parking_lot::Mutex;
 use tower::Service as _;
 
-use crate::local_shortage::shortage_of_files;
+use crate::local_shortage::{is_local_shortage, shortage_of_files, shortage_of_threads};
 
 /// The lookups of all upstreams that are on their way. Cheap to clone.
 #[derive(Clone, Default)]
@@ -26,6 +27,12 @@ impl Names {
     pub(super) async fn look_up(&self, name: &Name) -> io::Result<Vec<SocketAddr>> {
         let pending = self.0.lock().entry(name.clone()).or_insert_with(|| self.begin(name.clone())).clone();
         pending.await.map_err(|error| of_one(&error))
+    }
+
+    /// From now on, whatever the resolver would find.
+    #[cfg(test)]
+    pub(super) fn know(&self, name: Name, found: Vec<SocketAddr>) {
+        self.0.lock().insert(name, async { Ok(found) }.boxed().shared());
     }
 
     /// It goes on when nobody waits for it any more: who comes then waits for it, too.
@@ -52,14 +59,21 @@ fn of_one(error: &io::Error) -> io::Error {
 /// the time this is looked at, the name is looked up once more.
 pub(super) async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
     for _ in 0..2 {
-        if let Ok(found) = GaiResolver::new().call(name.clone()).await {
-            return Ok(found.collect());
+        match resolve(name).await {
+            Err(error) if !is_local_shortage(&error) => {}
+            ended => return ended,
         }
         if let Some(shortage) = shortage_of_files() {
             return Err(shortage);
         }
     }
-    Ok(GaiResolver::new().call(name.clone()).await?.collect())
+    resolve(name).await
+}
+
+/// A lookup has a thread, and panics where the system gives it none.
+async fn resolve(name: &Name) -> io::Result<Vec<SocketAddr>> {
+    let resolved = async { GaiResolver::new().call(name.clone()).await.map(Iterator::collect) };
+    AssertUnwindSafe(resolved).catch_unwind().await.unwrap_or_else(|_| Err(shortage_of_threads()))
 }
 
 #[cfg(test)]

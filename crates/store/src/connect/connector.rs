@@ -1,7 +1,8 @@
 //! Opens one connection to the server of a route.
 
-use std::{convert::Infallible, time::Duration};
+use std::{any::Any, convert::Infallible, io, panic::AssertUnwindSafe, time::Duration};
 
+use futures::FutureExt;
 use redis::{
     Client, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisResult,
     aio::MultiplexedConnection,
@@ -58,7 +59,7 @@ impl Connector {
         &self,
         on_push: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> Result<(MultiplexedConnection, Option<HostPort>), StoreError> {
-        tokio::time::timeout(self.limit, self.connect_unbounded(on_push))
+        tokio::time::timeout(self.limit, caught(self.connect_unbounded(on_push)))
             .await
             .map_err(|_| StoreError::unreachable(&self.address))?
             .map_err(|error| StoreError::connecting(&self.address, error))
@@ -102,4 +103,16 @@ impl Connector {
             // Only there the loss of a connection is reported at once, before the next call needs it.
             .set_protocol(ProtocolVersion::RESP3)
     }
+}
+
+/// A panic is a failed attempt like others, so that who connects goes on: a name is looked up and a certificate is read
+/// on another thread, and where the system gives none, tokio panics.
+async fn caught<T>(connecting: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    let ended = AssertUnwindSafe(connecting).catch_unwind().await;
+    ended.unwrap_or_else(|panic| Err(io::Error::other(message_of(&*panic)).into()))
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
+    text.unwrap_or("the attempt panicked; this is a bug, please report it").to_owned()
 }

@@ -1,5 +1,5 @@
 //! The store over private real servers.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 /// Messages, and what rings for them.
 mod bell;

@@ -1,9 +1,13 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Certainty, ErrorKind, Store};
+use dripfeed_store::{Certainty, ChannelEvent, ErrorKind, RedisSettings, ServerOptions, Store};
 use redis::cmd;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Notify, watch};
 
-use crate::bench::{Bench, arguments, settings};
+use crate::bench::{Bench, arguments, free_port, settings};
 
 /// What a call may take at the most while Redis is away.
 const CALL_LIMIT: Duration = Duration::from_millis(1600);
@@ -77,6 +81,62 @@ async fn a_hundred_callers_share_one_renewal() {
     set(&bench.store, &"large".repeat(100_000)).await.unwrap();
     // One for what is small, and one for what is large.
     assert_eq!(connections_made(&bench.store).await, before + 2);
+}
+
+#[test]
+fn a_redis_whose_name_could_not_be_looked_up_is_used_again_once_there_are_threads() {
+    let threads = Threads::default();
+    threads.runtime().block_on(async {
+        let port = free_port();
+        let bench = Bench::with(ServerOptions { tcp_port: Some(port), ..ServerOptions::default() }).await;
+        let url = format!("redis://localhost:{port}").parse().unwrap();
+        let store = Store::connect(&RedisSettings { url, ..settings(&bench.server) }).await.unwrap();
+        let mut subscription = store.subscribe("news");
+        assert!(matches!(subscription.next().await, Some(ChannelEvent::Missed)));
+        // The threads of the first lookups would do the next ones as well.
+        threads.running.subscribe().wait_for(|running| *running == 0).await.unwrap();
+        threads.are_refused.store(true, Ordering::SeqCst);
+        let kill = cmd("CLIENT");
+        for connections in ["normal", "pubsub"] {
+            bench.store.command::<u32>(kill.clone().arg("KILL").arg("TYPE").arg(connections)).await.unwrap();
+        }
+        threads.refused.notified().await;
+        let error = store.ping().await.unwrap_err();
+        assert_eq!((error.kind(), error.certainty()), (ErrorKind::Unreachable, Certainty::NotStored));
+
+        threads.are_refused.store(false, Ordering::SeqCst);
+        tokio::time::timeout(BACK_LIMIT, store.connected()).await.unwrap();
+        store.ping().await.unwrap();
+        let again = tokio::time::timeout(BACK_LIMIT, subscription.next()).await;
+        assert!(matches!(again, Ok(Some(ChannelEvent::Missed))), "{again:?}");
+    });
+}
+
+/// The threads of a runtime, which panics where the system gives it none.
+#[derive(Clone, Default)]
+struct Threads {
+    are_refused: Arc<AtomicBool>,
+    refused: Arc<Notify>,
+    running: watch::Sender<usize>,
+}
+
+impl Threads {
+    fn runtime(&self) -> Runtime {
+        let Self { are_refused, refused, running } = self.clone();
+        let (started, ended) = (running.clone(), running);
+        let name = move || {
+            if are_refused.load(Ordering::SeqCst) {
+                refused.notify_one();
+                panic!("OS can't spawn worker thread");
+            }
+            "lookup".to_owned()
+        };
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all().thread_keep_alive(Duration::ZERO).thread_name_fn(name);
+        builder.on_thread_start(move || started.send_modify(|running| *running += 1));
+        builder.on_thread_stop(move || ended.send_modify(|running| *running -= 1));
+        builder.build().unwrap()
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::*;
+
 #[tokio::test]
 async fn a_whole_answer_is_kept_up_to_its_bound() {
     for (text, kept, truncated) in
@@ -56,6 +57,27 @@ async fn a_reset_after_the_request_is_one_attempt() {
 async fn what_is_not_http_is_said_so() {
     let called = call_at(&Server::saying("SSH-2.0-OpenSSH_9.9\r\n").await.url, BOUNDS).await;
     assert_eq!(called.class, "garbled", "{called:?}");
+}
+
+#[tokio::test]
+async fn a_content_type_without_an_end_is_cut() {
+    let kept = |content_type: String| async move {
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: 1\r\n\r\nx");
+        let body = call_at(&Server::saying(answer).await.url, BOUNDS).await.body.unwrap();
+        body.content_type.unwrap()
+    };
+    assert_eq!(kept(format!("text/plain; profile={}", "x".repeat(50_000))).await, "text/plain");
+    assert_eq!(kept(format!("text/{}", "x".repeat(50_000))).await, format!("text/{}", "x".repeat(95)));
+}
+
+#[tokio::test]
+async fn an_answer_has_as_many_headers_and_lines_as_servers_send() {
+    let many: String = (0..200).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    for headers in [many.as_str(), "X-Folded: one\r\n two\r\n\tthree\r\n"] {
+        let answer = format!("HTTP/1.1 200 OK\r\n{headers}Retry-After: 7\r\nContent-Length: 3\r\n\r\nfed");
+        let called = call_at(&Server::saying(answer).await.url, BOUNDS).await;
+        assert_eq!((status(&called), called.body.unwrap().body.as_str()), (200, "fed"));
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,11 @@
 //! How a connection to an upstream is made, and used again.
 
+use std::sync::atomic::AtomicBool;
+
 use http::header::HOST;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 
 use super::*;
@@ -37,6 +40,29 @@ async fn a_name_that_leads_into_a_private_network_is_not_connected_to() {
     let called = call_with(&guarded, &url, BOUNDS).await;
     assert!(why(&called).contains("only private addresses"), "{called:?}");
     assert_eq!(server.connections(), 0);
+}
+
+#[test]
+fn a_name_that_could_not_be_looked_up_for_want_of_a_thread_costs_no_attempt_and_is_looked_up_again() {
+    let are_refused = Arc::new(AtomicBool::new(true));
+    let refused = Arc::clone(&are_refused);
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().thread_name_fn(move || {
+        assert!(!refused.load(Ordering::SeqCst), "OS can't spawn worker thread");
+        "lookup".to_owned()
+    });
+    builder.build().unwrap().block_on(async {
+        let server = Server::saying(EMPTY).await;
+        let url = server.url.replace("127.0.0.1", "localhost");
+        let client = client(settings(&url));
+        for _ in 0..2 {
+            let request = Request::post(&url).body(Full::default()).unwrap();
+            let shortage = call(&client, request, BOUNDS).await.unwrap_err();
+            assert!(shortage.to_string().contains("TasksMax="), "{shortage}");
+        }
+        are_refused.store(false, Ordering::SeqCst);
+        assert_eq!(status(&call_with(&client, &url, BOUNDS).await), 200);
+    });
 }
 
 #[tokio::test]
@@ -76,6 +102,22 @@ async fn a_connection_serves_many_calls() {
         assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
     }
     assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_no_longer_than_its_upstream_says() {
+    let server = Server::start(|mut stream| async move {
+        while !read_head(&mut stream).await.is_empty() {
+            let answer = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=0, max=9\r\nContent-Length: 0\r\n\r\n";
+            let _ = stream.write_all(answer).await;
+        }
+    })
+    .await;
+    let client = client(settings(&server.url));
+    for calls in 1..=3 {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+        assert_eq!(server.connections(), calls);
+    }
 }
 
 #[tokio::test]

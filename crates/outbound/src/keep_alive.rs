@@ -1,0 +1,48 @@
+//! How long a quiet connection is kept, by the word of its server.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName};
+
+/// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+
+/// After the answer with these headers: shorter where its server closes earlier (`Keep-Alive: timeout=N`). The rest of
+/// that time is left to a request on its way there.
+pub(crate) fn idle_time(headers: &HeaderMap) -> Duration {
+    let lines = headers.get_all(KEEP_ALIVE).iter().filter_map(|line| line.to_str().ok());
+    let times = lines.flat_map(|line| line.split(',')).filter_map(timeout_of);
+    times.map(|time| time.saturating_mul(4) / 5).min().map_or(IDLE_TIMEOUT, |time| time.min(IDLE_TIMEOUT))
+}
+
+fn timeout_of(parameter: &str) -> Option<Duration> {
+    let (name, value) = parameter.split_once('=')?;
+    let seconds = value.trim().trim_matches('"').parse().ok()?;
+    name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[test]
+    fn a_server_that_closes_earlier_is_believed() {
+        for (lines, ms) in [
+            (&["timeout=5, max=100"][..], 4000),
+            (&["timeout=1"], 800),
+            (&["max=3, Timeout = \"2\""], 1600),
+            (&["max=3", "timeout=3"], 2400),
+            (&["timeout=0"], 0),
+            (&["timeout=120"], 4000),
+            (&["timeout=18446744073709551615"], 4000),
+            (&["timeout=-1", "timeout", "max=1", ""], 4000),
+            (&[], 4000),
+        ] {
+            let headers = lines.iter().map(|line| (KEEP_ALIVE, line.parse().unwrap())).collect();
+            assert_eq!(idle_time(&headers), Duration::from_millis(ms), "{lines:?}");
+        }
+    }
+}
