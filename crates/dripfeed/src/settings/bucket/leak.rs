@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::settings::deserialize;
 use crate::settings::read::{Reader, SectionPath};
+use crate::settings::tree;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -42,8 +43,8 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: Le
     }
     let tiers = PaceTiers::read("tiers", tiers).map_err(|error| {
         for error in error.faults() {
-            let path = place.key(reader.tree, "leak");
-            reader.error(&path, format!("{}: {}", error.place, error.message));
+            let path = place.of(reader.tree, &tree::steps(&format!("leak.{}", error.place)));
+            reader.error(&path, error.message.clone());
         }
     });
     let concurrency = concurrency.into();
