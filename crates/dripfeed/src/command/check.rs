@@ -23,6 +23,9 @@ pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> R
     let settings = Settings::load(layers)?;
     let (buckets, keys) = (counted(settings.buckets.len(), "bucket"), counted(settings.keys.len(), "key"));
     output::line(format!("configuration is valid: {buckets}, {keys}"))?;
+    for warning in &settings.warnings {
+        output::line(format!("warning: {warning}"))?;
+    }
     if *connect { look_at_redis(&settings).await } else { Ok(()) }
 }
 
