@@ -42,9 +42,10 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: Le
         reader.error(&place.of(reader.tree, &["leak".into(), "burst".into()]), error);
     }
     let tiers = PaceTiers::read("tiers", tiers).map_err(|error| {
+        let tiers = place.of(reader.tree, &["leak".into(), "tiers".into()]);
         for error in error.faults() {
-            let path = place.of(reader.tree, &tree::steps(&format!("leak.{}", error.place)));
-            reader.error(&path, error.message.clone());
+            let below = tree::steps(error.place.trim_start_matches("tiers"));
+            reader.error(&[&tiers[..], &below].concat(), error.message.clone());
         }
     });
     let concurrency = concurrency.into();
