@@ -33,6 +33,8 @@ REFUSED = {
     "no Secret with the address of Redis": {"redis": {"urlSecret": {"name": ""}}},
     "an unknown value": {"intakes": 2},
     "no intake": {"intake": {"replicas": 0}},
+    "a processor that may not finish its calls": {"processor": {"drainSeconds": 0}},
+    "an intake that may not finish its requests": {"intake": {"drainSeconds": 0}},
     "a peer of no kind": {"networkPolicy": {"callers": [{}]}},
     "no port of Redis": {"networkPolicy": {"redisPorts": []}},
     "a receiver of traces that nothing is sent to": {"networkPolicy": {"traces": [{"podSelector": {}}]}},

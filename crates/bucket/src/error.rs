@@ -32,6 +32,9 @@ pub enum BucketError {
          the bucket another `key`"
     )]
     OtherKind { bucket: BucketName, key: String, kind: &'static str, jobs: u64 },
+    /// The key of the jobs has a type that no bucket has: nothing was read or written.
+    #[error("the key {key} has a type that dripfeed doesn't write: delete it, or give the bucket another `key`")]
+    ForeignType { bucket: BucketName, key: String },
     #[error(transparent)]
     Cursor(#[from] BadCursor),
     /// The reply of a script can't be parsed: a bug, or foreign data in our keys.

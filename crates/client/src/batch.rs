@@ -20,7 +20,6 @@ use crate::batch::sent::{SentBatch, USUAL_WAIT, judged, wait_of};
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::problem::Problem;
-use crate::retries::ANSWER_TIME;
 
 /// Between tries, even if the server says less.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
@@ -122,7 +121,7 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
         let lines = asked.iter().filter_map(|index| items.get(*index));
         let body: String = lines.flat_map(|item| [item.as_str(), "\n"]).collect();
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))]);
-        let time = self.client.retries.time().saturating_sub(course.begun.elapsed()).min(ANSWER_TIME);
+        let time = self.client.retries.time_of_try(course.begun, true);
         match self.client.call_within(time, Method::POST, &self.path, headers, Bytes::from(body)).await {
             Ok(answer) => {
                 self.answered(course);

@@ -46,11 +46,36 @@ impl fmt::Display for Problem {
         match (text("title"), text("detail")) {
             ("", _) => write!(f, "the server answered {}", self.status)?,
             (title, "") => write!(f, "{title} ({})", self.code)?,
-            (title, detail) => write!(f, "{title}: {detail} ({})", self.code)?,
+            (title, detail) => {
+                // Some details begin with it.
+                let member = text("member");
+                let place = if member.is_empty() || detail.contains(member) { "" } else { member };
+                let colon = if place.is_empty() { "" } else { ": " };
+                write!(f, "{title}: {place}{colon}{detail} ({})", self.code)?;
+            }
         }
         match self.retry_after {
             Some(wait) => write!(f, "; retry in {}", duration::show(wait)),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_names_the_member_that_is_wrong() {
+        let shown = |detail: &str| {
+            let document = json!({
+                "code": "bad_member", "title": "Invalid", "member": "leak.concurrency", "detail": detail,
+            });
+            Problem::of_document(StatusCode::UNPROCESSABLE_ENTITY, document).to_string()
+        };
+        assert_eq!(shown("must be 1 or more"), "Invalid: leak.concurrency: must be 1 or more (bad_member)");
+        assert_eq!(shown("leak.concurrency: is 0"), "Invalid: leak.concurrency: is 0 (bad_member)");
     }
 }

@@ -10,8 +10,12 @@ use crate::client_error::ClientError;
 /// Timeout of a whole response; above the longest `Prefer: wait`.
 pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
 
+/// How many tries a server that never answers gets.
+const SILENT_TRIES: u32 = 3;
+
 /// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
-/// the last error is returned at once.
+/// the last error is returned at once. One try of several waits for its answer at most a third of the time and 90
+/// seconds, and as long as it asks the server to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,
@@ -49,6 +53,12 @@ impl Retries {
         failures < self.tries && begun.elapsed().saturating_add(wait) < self.within
     }
 
+    /// How long a try that begins now waits for its answer. `repeats`: another one may follow if no answer comes.
+    pub(crate) fn time_of_try(self, begun: Instant, repeats: bool) -> Duration {
+        let one = if repeats && self.are_on() { self.within / SILENT_TRIES } else { self.within };
+        self.within.saturating_sub(begun.elapsed()).min(one).min(ANSWER_TIME)
+    }
+
     /// Calls until it succeeds, or no further try makes sense. `call` is given the time that it may take; `may_repeat`
     /// says of which errors another try does no harm.
     pub(crate) async fn run<T, F: Future<Output = Result<T, ClientError>>>(
@@ -57,10 +67,10 @@ impl Retries {
         call: impl Fn(Duration) -> F,
     ) -> Result<T, ClientError> {
         let begun = Instant::now();
+        let repeats = may_repeat(&ClientError::Silent(Duration::ZERO));
         let mut failures = 0;
         loop {
-            let left = self.within.saturating_sub(begun.elapsed());
-            let error = match call(left.min(ANSWER_TIME)).await {
+            let error = match call(self.time_of_try(begun, repeats)).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };

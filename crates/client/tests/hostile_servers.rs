@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::future::{Future, pending};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -158,4 +160,24 @@ async fn a_server_that_drips_is_left_in_time() {
         assert!(matches!(error, ClientError::Silent(_)), "{error:?}");
         assert!(timeout(PATIENCE, left.recv()).await.is_ok(), "it is still connected");
     }
+}
+
+#[tokio::test]
+async fn a_push_that_gets_no_answer_is_sent_again_within_its_time() {
+    let connections = Arc::new(AtomicU32::new(0));
+    let answer = format!("HTTP/1.1 202 Accepted\r\nContent-Length: {}\r\n\r\n{RECEIPT}", RECEIPT.len());
+    let client = client_of(move |mut stream| {
+        let (first, answer) = (connections.fetch_add(1, Ordering::Relaxed) == 0, answer.clone());
+        async move {
+            let _ = stream.read(&mut [0; 4096]).await;
+            if !first {
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+            pending::<()>().await;
+        }
+    })
+    .await;
+    let client = client.with_retries(Retries::within(Duration::from_secs(6)));
+    let receipt = client.push(&bucket(), &NewJob::new("{}")).await.unwrap();
+    assert_eq!(receipt.id.to_string(), "1-0");
 }

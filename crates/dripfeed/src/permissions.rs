@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 pub(crate) const RULES: &str = "config/deploy/redis-acl.conf";
 pub(crate) const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and `+acl|whoami \
     +acl|dryrun` for the Redis user";
+/// Before a report of what a role works without.
+pub(crate) const NOTICED_LATER: &str = "jobs and their ends are noticed up to a second later: ";
 
 /// `denials` are the words of Redis; `prefix`: that of our keys and channels.
 pub(crate) fn report(denials: &[String], prefix: &str) -> String {
@@ -21,9 +23,13 @@ pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     }
 }
 
-/// Whether a role works without it: where no message wakes a process, it asks periodically.
-pub(crate) fn is_dispensable(denial: &str) -> bool {
-    denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))
+/// Whether a role works without these: where no message wakes a process, it asks periodically. False: nothing is
+/// denied.
+pub(crate) fn are_dispensable(denials: &[String]) -> bool {
+    let is_dispensable = |denial: &String| {
+        denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))
+    };
+    !denials.is_empty() && denials.iter().all(is_dispensable)
 }
 
 /// The rule that grants what was denied. Redis names it in quotes, and says that it is a command, a key or a channel.

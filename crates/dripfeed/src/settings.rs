@@ -61,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
     /// Of buckets created over the API.
     pub(crate) definitions: DefinitionReader,
+    /// What is allowed and probably not meant, for `check`.
+    pub(crate) warnings: Vec<String>,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,
     /// The sections that take a restart to change, as they are set, in the order of `BY_RESTART`.
@@ -134,6 +136,7 @@ impl Settings {
             keys,
             buckets,
             definitions: DefinitionReader::new(define?, tree),
+            warnings: key::warnings(tree),
             anyone_may_call,
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
         };

@@ -30,9 +30,9 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         BucketError::Gone => Status::not_found("the bucket was deleted"),
         BucketError::Suspended => Status::unavailable("the bucket is suspended for its deletion; retry later"),
         BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
-        BucketError::OtherKind { .. } => {
+        BucketError::OtherKind { .. } | BucketError::ForeignType { .. } => {
             tracing::error!(error = error as &dyn Error, "a bucket can't be read");
-            Status::unavailable("the bucket's jobs in Redis are of another kind; see the intake's log")
+            Status::unavailable("the key of the bucket's jobs has another type in Redis; see the intake's log")
         }
         BucketError::Reply { .. }
         | BucketError::Cursor(_)

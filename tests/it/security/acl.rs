@@ -239,7 +239,7 @@ async fn real_processes_work_under_the_acl() {
     guarded.set_user(["-xclaim", "-rpop"]).await;
     let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
     let printed = String::from_utf8_lossy(&checked.stdout);
-    assert_eq!(checked.status.code(), Some(78), "{checked:?}");
+    assert_eq!(checked.status.code(), Some(77), "{checked:?}");
     assert!(
         printed.contains("'xclaim'") && printed.contains("'rpop'") && printed.contains("redis-acl.conf"),
         "{printed}"
@@ -249,7 +249,7 @@ async fn real_processes_work_under_the_acl() {
     guarded.set_user(["-acl|whoami", "-evalsha"]).await;
     let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
     let printed = String::from_utf8_lossy(&checked.stdout);
-    assert_eq!(checked.status.code(), Some(78), "{checked:?}");
+    assert_eq!(checked.status.code(), Some(77), "{checked:?}");
     let of_buckets = printed.lines().filter(|line| line.starts_with("error: bucket ") && line.contains("'evalsha'"));
     assert!(of_buckets.filter(|line| line.contains("redis-acl.conf")).count() > 1, "{printed}");
 
@@ -257,7 +257,7 @@ async fn real_processes_work_under_the_acl() {
     guarded.set_user(["+evalsha", "-hget", "-zadd", "-xadd"]).await;
     let checked = dripfeed(&["check", "--connect"]).output().await.expect("the executable");
     let printed = String::from_utf8_lossy(&checked.stdout);
-    assert_eq!(checked.status.code(), Some(78), "{checked:?}");
+    assert_eq!(checked.status.code(), Some(77), "{checked:?}");
     let of_stream = printed.lines().find(|line| line.starts_with("error: bucket stream:")).expect("a line");
     for command in ["hget", "zadd", "xadd", "xclaim"] {
         assert!(of_stream.contains(&format!("'{command}'")), "{command}: {printed}");

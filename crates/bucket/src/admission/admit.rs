@@ -149,7 +149,7 @@ impl RedisBucket {
     ) -> Result<Vec<T>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
-        let mut unknown: Option<StoreError> = None;
+        let (mut unknown, mut made_way) = (None::<StoreError>, false);
         // An answer may be that to an earlier call, by limits that have changed since.
         let mut batch_plans: Vec<BatchPlan> = Vec::new();
         loop {
@@ -167,7 +167,12 @@ impl RedisBucket {
                 Err(error) if error.is_unanswered() && error.certainty() == Certainty::Unknown => unknown = Some(error),
                 // What may have been stored before isn't surely unstored by a later refusal.
                 Err(error) => match unknown {
-                    None => return Err(self.explain(error.into()).await),
+                    None if made_way => return Err(error.into()),
+                    None => {
+                        self.make_way(error.into()).await?;
+                        made_way = true;
+                        continue;
+                    }
                     Some(_) if started.elapsed() < PATIENCE => {}
                     Some(first) => return Err(first.into()),
                 },

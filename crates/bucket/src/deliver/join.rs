@@ -70,7 +70,8 @@ impl JoinRequest<'_> {
         call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));
         call.arg(self.before.map_or_else(String::new, |(name, _)| name.to_owned())).arg(u8::from(who == Who::First));
         call.arg(redis_bucket.incarnation_word()).arg(self.lease.as_millis());
-        let (joined, joined_us) = redis_bucket.store.run::<(String, u64)>(&call).await?;
+        let (joined, joined_us): (String, u64) =
+            redis_bucket.in_own_kind(|| async { Ok(redis_bucket.store.run(&call).await?) }).await?;
         match joined.as_str() {
             OTHERS => return Ok(None),
             GONE => return Err(BucketError::Gone),

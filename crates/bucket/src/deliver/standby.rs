@@ -94,7 +94,8 @@ impl Standby {
         let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.standby(), keys.pace_tiers()]);
         let mut call = SCRIPT.of(self.redis_bucket.kind).on(&keys);
         call.arg(self.name.as_str()).arg(ms_up(next * SILENCE));
-        let (level, members): (u64, u64) = self.redis_bucket.store.run(&call).await?;
+        let look = || async { Ok(self.redis_bucket.store.run(&call).await?) };
+        let (level, members): (u64, u64) = self.redis_bucket.in_own_kind(look).await?;
         let had_members = self.had_members.swap(members > 0, Ordering::Relaxed);
         Ok(level > 0 || had_members && members > 0)
     }

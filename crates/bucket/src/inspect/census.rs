@@ -133,10 +133,8 @@ impl Bucket {
             Kind::List => self.redis_bucket.takers().await?,
         };
         let call = |effective: &EffectiveSettings| self.redis_bucket.census_call(effective, &takers);
-        match self.redis_bucket.run_with_settings("census", WaitFor::Reply, call).await {
-            Ok((effective, reply)) => read(reply, &effective),
-            Err(error) => Err(self.redis_bucket.explain(error).await),
-        }
+        let (effective, reply) = self.redis_bucket.run_with_settings("census", WaitFor::Reply, call).await?;
+        read(reply, &effective)
     }
 }
 

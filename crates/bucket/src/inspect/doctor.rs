@@ -48,10 +48,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn examine(&self, repair: bool) -> Result<Examination, BucketError> {
-        match self.examine_all(repair).await {
-            Ok(examination) => Ok(examination),
-            Err(error) => Err(self.redis_bucket.explain(error).await),
-        }
+        self.redis_bucket.in_own_kind(|| self.examine_all(repair)).await
     }
 
     async fn examine_all(&self, repair: bool) -> Result<Examination, BucketError> {

@@ -1,28 +1,59 @@
-//! Why the key of a bucket's jobs has an unexpected type: the kind of the bucket was changed, and not its key.
+//! Why the key of a bucket's jobs has an unexpected type: the kind of the bucket was changed, and not its key. What has
+//! no jobs makes way, and what was asked is asked again.
 
-use dripfeed_store::ErrorKind;
+use std::future::Future;
+
+use dripfeed_store::{ErrorKind, Script};
 
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
+use crate::script::scripts::SHARED;
 use crate::settings::Kind;
 
+static SCRIPT: Script = Script::new("other_kind", SHARED, include_str!("other_kind.lua"));
+
 impl RedisBucket {
-    /// The same error, or [`BucketError::OtherKind`] for a script that counts the jobs before it writes anything.
-    pub(crate) async fn explain(&self, error: BucketError) -> BucketError {
-        if !matches!(&error, BucketError::Store(store) if store.kind() == ErrorKind::WrongType) {
-            return error;
-        }
-        let (kind, count) = match self.kind {
-            Kind::Stream => (Kind::List, "LLEN"),
-            Kind::List => (Kind::Stream, "XLEN"),
-        };
-        let key = self.keys.jobs();
-        match self.store.command(redis::cmd(count).arg(&key)).await {
-            Ok(jobs) if jobs > 0 => {
-                BucketError::OtherKind { bucket: self.settings().name.clone(), key, kind: kind.as_str(), jobs }
+    /// Does what reads the jobs before it writes anything, and once more if an empty key of the other kind was in its
+    /// way.
+    pub(crate) async fn in_own_kind<T, F>(&self, ask: impl Fn() -> F + Send) -> Result<T, BucketError>
+    where
+        F: Future<Output = Result<T, BucketError>> + Send,
+    {
+        match ask().await {
+            Err(error) => {
+                self.make_way(error).await?;
+                ask().await
             }
-            // It is neither, or another key is the one.
-            _ => error,
+            answer => answer,
         }
+    }
+
+    /// Ok: the key of the jobs is free now, and it's worth asking again.
+    ///
+    /// # Errors
+    /// The same error, or [`BucketError::OtherKind`] or [`BucketError::ForeignType`].
+    pub(crate) async fn make_way(&self, error: BucketError) -> Result<(), BucketError> {
+        if !matches!(&error, BucketError::Store(store) if store.kind() == ErrorKind::WrongType) {
+            return Err(error);
+        }
+        let Ok((in_stream, in_list)) = self.remove_empty_stream().await else { return Err(error) };
+        let (kind, jobs, own) = match self.kind {
+            Kind::Stream => (Kind::List, in_list, in_stream),
+            Kind::List => (Kind::Stream, in_stream, in_list),
+        };
+        let (bucket, key) = (self.settings().name.clone(), self.keys.jobs());
+        Err(match u64::try_from(jobs) {
+            Ok(0) => return Ok(()),
+            Ok(jobs) => BucketError::OtherKind { bucket, key, kind: kind.as_str(), jobs },
+            Err(_) if own < 0 => BucketError::ForeignType { bucket, key },
+            // Another key is the one.
+            Err(_) => error,
+        })
+    }
+
+    /// The jobs in a stream and in a list under the key of the jobs, -1 where it has another type. An empty stream is
+    /// deleted.
+    pub(crate) async fn remove_empty_stream(&self) -> Result<(i64, i64), BucketError> {
+        Ok(self.store.run_durably(&SCRIPT.on(&[self.keys.jobs()])).await?)
     }
 }

@@ -49,10 +49,13 @@ impl Slots {
         Ok(most)
     }
 
-    /// None of one that is being deleted: it starts no calls, and the others still need theirs.
+    /// None of one that is being deleted, or whose key has another type: it starts no calls, and the others still need
+    /// theirs.
     async fn of(bucket: Bucket) -> Result<Self, BucketError> {
         match bucket.slots().await {
-            Err(BucketError::Gone) => Ok(Self::default()),
+            Err(BucketError::Gone | BucketError::OtherKind { .. } | BucketError::ForeignType { .. }) => {
+                Ok(Self::default())
+            }
             slots => slots,
         }
     }

@@ -27,15 +27,19 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
     pub async fn cancel_many(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        match self.redis_bucket.kind {
-            Kind::Stream => self.redis_bucket.cancel_in_stream(filter).await,
-            Kind::List if filter.allows(JobState::Waiting) => self.redis_bucket.cancel_in_list(filter).await,
-            Kind::List => Ok(0),
-        }
+        self.redis_bucket.in_own_kind(|| self.redis_bucket.cancel_in_kind(filter)).await
     }
 }
 
 impl RedisBucket {
+    async fn cancel_in_kind(&self, filter: &JobFilter) -> Result<u64, BucketError> {
+        match self.kind {
+            Kind::Stream => self.cancel_in_stream(filter).await,
+            Kind::List if filter.allows(JobState::Waiting) => self.cancel_in_list(filter).await,
+            Kind::List => Ok(0),
+        }
+    }
+
     async fn cancel_in_stream(&self, filter: &JobFilter) -> Result<u64, BucketError> {
         let (mut cancelled, mut last) = (0, String::new());
         // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.

@@ -24,7 +24,7 @@ use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
 use crate::error::BucketError;
 use crate::inspect::served::bucket_place::BucketPlace;
 use crate::script::redis_bucket::RedisBucket;
-use crate::settings::BucketSettings;
+use crate::settings::{BucketSettings, Kind};
 
 /// Jobs in one call.
 const MOST: usize = 200;
@@ -147,18 +147,20 @@ impl Mover {
             (Some(error), _) => Err(error),
             (None, Some(refused)) => Ok(MoveStep::Refused(refused)),
             (None, None) if !page.is_last => Ok(MoveStep::On),
-            (None, None) => Ok(self.end_pass()),
+            (None, None) => self.end_pass().await,
         }
     }
 
     /// Those of whose callers had no share of the room are looked at again.
-    fn end_pass(&mut self) -> MoveStep {
-        match self.later.take() {
-            None => MoveStep::Done,
-            Some(refused) => {
-                self.position = MovePosition::first(self.place.kind);
-                MoveStep::Refused(refused)
+    async fn end_pass(&mut self) -> Result<MoveStep, BucketError> {
+        let Some(refused) = self.later.take() else {
+            // It would be in the way of a list with the same key.
+            if self.place.kind == Kind::Stream {
+                self.redis_bucket.remove_empty_stream().await?;
             }
-        }
+            return Ok(MoveStep::Done);
+        };
+        self.position = MovePosition::first(self.place.kind);
+        Ok(MoveStep::Refused(refused))
     }
 }

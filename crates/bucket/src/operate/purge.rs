@@ -19,7 +19,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
     pub async fn purge(&self) -> Result<u64, BucketError> {
-        self.purge_to(String::new()).await
+        self.redis_bucket.in_own_kind(|| self.purge_to(String::new())).await
     }
 
     /// Cancels what waited or was parked when it was suspended; what came later stays.

@@ -171,6 +171,10 @@ impl RedisBucket {
     }
 
     async fn run(&self, call: &Call<'_>, wait_for: WaitFor) -> Result<Value, BucketError> {
+        self.in_own_kind(|| self.run_once(call, wait_for)).await
+    }
+
+    async fn run_once(&self, call: &Call<'_>, wait_for: WaitFor) -> Result<Value, BucketError> {
         Ok(match wait_for {
             WaitFor::Reply => self.store.run(call).await?,
             WaitFor::Durability => {

@@ -126,7 +126,7 @@ mod tests {
                 json!([{ "rate": "1/s" }, { "rate": "1/s", "kind": "fixed" }]),
                 "fair.tiers[1]: unknown field `kind`, expected `rate` or `burst`",
             ),
-            (json!([{ "rate": "0/s" }]), "fair.tiers[0]: `0/1s` allows no calls"),
+            (json!([{ "rate": "0/s" }]), "fair.tiers[0]: `0/s` allows no calls"),
             (json!([{ "rate": "1/s", "burst": 0 }]), "fair.tiers[0]: a burst of 0 allows no calls"),
             (json!([{ "rate": "1/s", "burst": EXACT }]), "fair.tiers[0]: a burst of 9007199254740992 at 1/s can't"),
             (json!(vec![json!({ "rate": "1/s" }); 5]), "fair.tiers: 5 tiers: use at most 4"),

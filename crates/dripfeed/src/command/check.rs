@@ -23,32 +23,42 @@ pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> R
     let settings = Settings::load(layers)?;
     let (buckets, keys) = (counted(settings.buckets.len(), "bucket"), counted(settings.keys.len(), "key"));
     output::line(format!("configuration is valid: {buckets}, {keys}"))?;
+    for warning in &settings.warnings {
+        output::line(format!("warning: {warning}"))?;
+    }
     if *connect { look_at_redis(&settings).await } else { Ok(()) }
 }
 
 async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     let store = Store::connect(&settings.redis).await?;
     let configured = settings.redis.durability;
-    let (mut errors, mut durability) = (0, configured);
+    // As a role that the ACL stops, and one that is configured wrong.
+    let (mut denials, mut errors, mut durability) = (0, 0, configured);
     for master in store.masters() {
         match unless_denied(look_at_server(&master, configured).await)? {
             Ok(looked) => (errors, durability) = (errors + looked.errors, durability.min(looked.durability)),
-            Err(denied) => errors += report(&denied)?,
+            Err(denied) => denials += report(&denied)?,
         }
     }
     match unless_denied(installed_layout(&store).await.map_err(Failure::from))? {
         Ok(Some(layout)) => output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?,
         Ok(None) => output::line(format!("no intake or processor has run with the prefix `{}` yet", store.prefix()))?,
-        Err(denied) => errors += report(&denied)?,
+        Err(denied) => denials += report(&denied)?,
     }
     let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
         let bucket = Bucket::new(store.clone(), bucket.settings(configured));
-        let denied = bucket.denied().await?;
+        let mut denied = bucket.denied().await?;
         can_be_asked &= denied.is_some();
+        if let Some(dispensable) = denied.take_if(|denied| permissions::are_dispensable(denied)) {
+            let report = permissions::report(&dispensable, store.prefix());
+            output::line(format!("warning: bucket {name}: {}{report}", permissions::NOTICED_LATER))?;
+            denied = Some(Vec::new());
+        }
         match level(&bucket, denied, store.prefix()).await? {
             Ok(level) => output::line(format!("bucket {name}: {level}"))?,
-            Err(why) => errors += report(&format!("bucket {name}: {why}"))?,
+            Err(Unusable::Denied(why)) => denials += report(&format!("bucket {name}: {why}"))?,
+            Err(Unusable::OtherKind(why)) => errors += report(&format!("bucket {name}: {why}"))?,
         }
     }
     if !can_be_asked {
@@ -58,13 +68,13 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     if let Ok(Some(shortfall)) = unless_denied(memory::shortfall(settings, &store).await.map_err(Failure::from))? {
         output::line(format!("warning: {shortfall}"))?;
     }
-    match errors {
-        0 => Ok(output::line(format!("durability class of accepted jobs: {durability}"))?),
-        errors => {
-            let errors = counted(errors, "error");
-            Err(Failure::new(Exit::Configuration, format!("Redis can't be used as configured, {errors}")))
-        }
-    }
+    let exit = match (errors, denials) {
+        (0, 0) => return Ok(output::line(format!("durability class of accepted jobs: {durability}"))?),
+        (0, _) => Exit::NotAllowed,
+        _ => Exit::Configuration,
+    };
+    let errors = counted(errors + denials, "error");
+    Err(Failure::new(exit, format!("Redis can't be used as configured, {errors}")))
 }
 
 fn counted(number: usize, what: &str) -> String {
@@ -87,10 +97,21 @@ fn unless_denied<T>(answer: Result<T, Failure>) -> Result<Result<T, String>, Fai
     }
 }
 
+/// Why a bucket can't be used.
+enum Unusable {
+    Denied(String),
+    /// Its key has another type.
+    OtherKind(String),
+}
+
 /// How full a bucket is, or why it can't be used: the ACL denies something, `denied` beforehand or Redis when it is
-/// asked, or its key holds jobs of another kind.
-async fn level(bucket: &Bucket, denied: Option<Vec<String>>, prefix: &str) -> Result<Result<String, String>, Failure> {
-    let by_acl = |denied: &[String]| permissions::report(denied, prefix);
+/// asked, or its key has jobs of another kind.
+async fn level(
+    bucket: &Bucket,
+    denied: Option<Vec<String>>,
+    prefix: &str,
+) -> Result<Result<String, Unusable>, Failure> {
+    let by_acl = |denied: &[String]| Unusable::Denied(permissions::report(denied, prefix));
     let mut denied = match denied {
         Some(denied) if !denied.is_empty() => return Ok(Err(by_acl(&denied))),
         Some(_) => Vec::new(),
@@ -104,7 +125,9 @@ async fn level(bucket: &Bucket, denied: Option<Vec<String>>, prefix: &str) -> Re
             denied.push(cause);
             Ok(Err(by_acl(&denied)))
         }
-        Err(error @ BucketError::OtherKind { .. }) => Ok(Err(error.to_string())),
+        Err(error @ (BucketError::OtherKind { .. } | BucketError::ForeignType { .. })) => {
+            Ok(Err(Unusable::OtherKind(error.to_string())))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -55,6 +55,10 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
                     findings.push(of_other_kind(bucket, &key, kind, jobs));
                     continue;
                 }
+                Err(BucketError::ForeignType { key, .. }) => {
+                    findings.push(of_foreign_type(bucket, &key));
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             };
             findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
@@ -135,6 +139,18 @@ fn of_other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
         "example": key,
         "remedy": null,
         "advice": format!("move them with `dripfeed drain {name} --into OTHER`, or give the bucket another `key`"),
+    })
+}
+
+/// A key that somebody else uses.
+fn of_foreign_type(bucket: &Bucket, key: &str) -> Json {
+    json!({
+        "bucket": bucket.name(),
+        "count": 1,
+        "what": "keys that should have jobs and have a type that dripfeed doesn't write: nothing is accepted",
+        "example": key,
+        "remedy": null,
+        "advice": "delete the key, or give the bucket another `key`",
     })
 }
 

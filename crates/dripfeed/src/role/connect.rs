@@ -100,9 +100,9 @@ async fn reach(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Reach
 fn refuse_denials(denied: Option<&[String]>, store: &Store) -> Result<(), Failure> {
     match denied {
         Some([]) => Ok(()),
-        Some(denied) if denied.iter().all(|denial| permissions::is_dispensable(denial)) => {
+        Some(denied) if permissions::are_dispensable(denied) => {
             let report = permissions::report(denied, store.prefix());
-            tracing::warn!("jobs and their ends are noticed up to a second later: {report}");
+            tracing::warn!("{}{report}", permissions::NOTICED_LATER);
             Ok(())
         }
         Some(denied) => Err(Failure::new(Exit::NotAllowed, permissions::report(denied, store.prefix()))),

@@ -49,6 +49,11 @@ impl ConfiguredBucket {
 pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<ConfiguredBucket>> {
     let defaults = sound_defaults(reader);
     let mut buckets = BTreeMap::new();
+    let path = ["buckets".into()];
+    // Without any nobody has set it.
+    if reader.tree.has(&path) && !reader.tree.json(&path).is_object() {
+        reader.error(&path, "must be a table: add [buckets.NAME], or remove it");
+    }
     for name in reader.tree.names(&["buckets".into()]) {
         match name.parse::<BucketName>() {
             Ok(parsed) => {

@@ -45,7 +45,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
 /// A whole number of 1 or more.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
     let n = from.deserialize_any(Whole { least: 1 })?;
-    T::try_from(n).map_err(|_| out_of_range(n))
+    T::try_from(n).map_err(|_| out_of_range(n, most_of::<T>()))
 }
 
 /// A whole number, where 0 stands for none.
@@ -72,7 +72,7 @@ pub(super) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Resul
     if bytes == 0 {
         return Err(Error::custom("must be above zero"));
     }
-    T::try_from(bytes).map_err(|_| out_of_range(bytes))
+    T::try_from(bytes).map_err(|_| out_of_range(bytes, most_of::<T>()))
 }
 
 /// A size, in bytes.
@@ -127,8 +127,14 @@ where
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
 }
 
-fn out_of_range<E: Error>(n: u64) -> E {
-    E::custom(format!("{n} is too large"))
+fn out_of_range<E: Error>(n: u64, most: u64) -> E {
+    E::custom(format!("{n} is too large: use at most {most}"))
+}
+
+/// The largest number of an unsigned type.
+fn most_of<T: TryFrom<u64>>() -> u64 {
+    let mut bounds = (0..u64::BITS).map(|unused| u64::MAX >> unused);
+    bounds.find(|most| T::try_from(*most).is_ok()).unwrap_or_default()
 }
 
 struct Whole {
@@ -146,7 +152,7 @@ impl Visitor<'_> for Whole {
         match n {
             _ if n < self.least => Err(E::invalid_value(Unexpected::Unsigned(n), &self)),
             // Scripts count in doubles.
-            EXACT.. => Err(out_of_range(n)),
+            EXACT.. => Err(out_of_range(n, EXACT - 1)),
             _ => Ok(n),
         }
     }

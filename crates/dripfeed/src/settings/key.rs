@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::read::{Reader, SectionPath};
 use super::secret;
 use super::selector::{self, KnownNames};
-use super::tree::Step;
+use super::tree::{Step, Tree};
 
 #[derive(Deserialize)]
 #[serde(
@@ -63,6 +63,19 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
         keys.push(key);
     }
     keys
+}
+
+/// A key that names no buckets has all. Over the API that has to be said.
+pub(super) fn warnings(tree: &Tree) -> Vec<String> {
+    let keys = tree.json(&["keys".into()]);
+    let entries = keys.as_array().into_iter().flatten().enumerate();
+    let without_buckets = entries.filter(|(_, entry)| entry.get("buckets").is_none());
+    without_buckets
+        .map(|(index, entry)| {
+            let id = entry["id"].as_str().unwrap_or_default();
+            format!("keys[{index}] (`{id}`) names no buckets and may use all: set buckets, for all to [\"*\"]")
+        })
+        .collect()
 }
 
 fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: KnownNames<'_>) -> Option<ApiKey> {

@@ -82,6 +82,17 @@ pub(super) fn shown(path: &[Step]) -> String {
     })
 }
 
+/// The steps of a path as people write it: the opposite of [`shown`].
+pub(super) fn steps(shown: &str) -> Vec<Step> {
+    let parts = shown.split(['.', '[']).filter(|part| !part.is_empty());
+    parts
+        .map(|part| match part.strip_suffix(']').and_then(|index| index.parse().ok()) {
+            Some(index) => Step::Index(index),
+            None => part.into(),
+        })
+        .collect()
+}
+
 /// What a text means in TOML, when it isn't a string there. From the environment and arguments come texts only.
 pub(super) fn typed(text: &str) -> Option<Json> {
     let table = FileFormat::Toml.parse(None, &format!("value = {text}")).ok()?;

@@ -99,11 +99,11 @@ impl From<BucketError> for Problem {
             BucketError::OutboxFull => {
                 Self::new(Code::Overloaded, error.to_string()).retry_after(Some(Duration::from_secs(1)))
             }
-            BucketError::OtherKind { .. } => {
+            BucketError::OtherKind { .. } | BucketError::ForeignType { .. } => {
                 log(&error, false);
                 let mut problem = Self::store(ErrorKind::WrongType, Certainty::NotStored);
                 problem.detail =
-                    "jobs of another kind are under the bucket's key in Redis; nothing was stored or changed; \
+                    "the key of the bucket's jobs has another type in Redis; nothing was stored or changed; \
                                   see the intake's log"
                         .into();
                 problem

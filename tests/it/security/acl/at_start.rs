@@ -76,6 +76,10 @@ async fn without_channels_a_role_starts_and_says_what_is_missing() {
             let log = process.log();
             assert!(log.contains("a second later") && log.contains("&dripfeed:*"), "{missing:?}: {log}");
         }
+        let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+        let checked = command.args(["check", "--connect"]).output().await.expect("the executable");
+        let said = String::from_utf8_lossy(&checked.stdout);
+        assert!(checked.status.success() && said.contains("warning: bucket stream: jobs and"), "{missing:?}: {said}");
     }
 }
 

@@ -52,7 +52,8 @@ pub(super) async fn page(
     let keys = keys.and_takers(keys.and_parked(vec![keys.jobs(), keys.tally(), keys.replicas()]));
     let mut call = LEAVING.of(redis_bucket.kind).on(&keys);
     call.arg(position.to_string()).arg(most);
-    let mut reply = Reply::new("leaving", redis_bucket.store.run::<Value>(&call).await?)?;
+    let answer = || async { Ok(redis_bucket.store.run::<Value>(&call).await?) };
+    let mut reply = Reply::new("leaving", redis_bucket.in_own_kind(answer).await?)?;
     let now_ms = reply.count()?;
     let consumers = reply.array()?.fields()?;
     let consumers = consumers.into_iter().map(|(name, beats)| (name, beats.parse().ok())).collect();

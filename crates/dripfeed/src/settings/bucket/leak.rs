@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::settings::deserialize;
 use crate::settings::read::{Reader, SectionPath};
+use crate::settings::tree;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -41,9 +42,10 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: Le
         reader.error(&place.of(reader.tree, &["leak".into(), "burst".into()]), error);
     }
     let tiers = PaceTiers::read("tiers", tiers).map_err(|error| {
+        let tiers = place.of(reader.tree, &["leak".into(), "tiers".into()]);
         for error in error.faults() {
-            let path = place.key(reader.tree, "leak");
-            reader.error(&path, format!("{}: {}", error.place, error.message));
+            let below = tree::steps(error.place.trim_start_matches("tiers"));
+            reader.error(&[&tiers[..], &below].concat(), error.message.clone());
         }
     });
     let concurrency = concurrency.into();

@@ -212,3 +212,45 @@ fn a_name_that_no_setting_can_have_is_no_section() {
     let reported = Folder::new().reported(&Layers { arguments, ..layers([]) });
     assert!(reported.contains("`buckets.bad name.upstream` can't be a setting"), "{reported}");
 }
+
+#[test]
+fn buckets_that_are_no_table_are_an_error_and_not_none() {
+    let folder = Folder::new();
+    let base = folder.file("base.toml", "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n");
+    for value in ["null", "\"x\"", "5", "[]", "false", "\"\""] {
+        let over = folder.file("over.yaml", format!("buckets: {value}\n"));
+        let reported = folder.reported(&layers([base.clone(), over]));
+        assert!(reported.contains("over.yaml: buckets: must be a table"), "{value}: {reported}");
+    }
+    let environment = Some(HashMap::from([("DRIPFEED__BUCKETS".to_owned(), String::new())]));
+    let reported = folder.reported(&Layers { environment, ..layers([base]) });
+    assert!(reported.contains("DRIPFEED__BUCKETS: buckets: must be a table"), "{reported}");
+}
+
+#[test]
+fn an_error_in_a_tier_is_attributed_to_the_layer_that_has_it() {
+    let folder = Folder::new();
+    let base = folder.file("base.toml", "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\nleak.rate = \"1/s\"\n");
+    for (set, key) in [
+        ("defaults.leak.tiers=[{kind=\"gate\"}]", "--set: defaults.leak.tiers[0]"),
+        ("buckets.b.leak.tiers=[{kind=\"gate\"}]", "--set: buckets.b.leak.tiers[0]"),
+        ("buckets.b.limits=[{id=\"a\",tiers=[{kind=\"gate\"}]}]", "--set: buckets.b.limits[0].tiers[0]"),
+    ] {
+        let arguments = vec![set.to_owned()];
+        let reported = folder.reported(&Layers { arguments, ..layers([base.clone()]) });
+        assert!(reported.contains(key), "{set}: {reported}");
+    }
+}
+
+#[test]
+fn a_number_that_is_too_large_is_refused_with_its_bound() {
+    for (set, most) in [
+        ("defaults.leak.concurrency=65536", "use at most 65535"),
+        ("define.concurrency=65536", "use at most 65535"),
+        ("defaults.retry.attempts=4294967296", "use at most 4294967295"),
+        ("defaults.capacity=9007199254740992", "use at most 9007199254740991"),
+    ] {
+        let reported = Folder::new().reported(&Layers { arguments: vec![set.to_owned()], ..layers([]) });
+        assert!(reported.contains(most), "{set}: {reported}");
+    }
+}

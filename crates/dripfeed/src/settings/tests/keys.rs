@@ -74,3 +74,14 @@ fn a_caller_may_have_two_keys_but_no_key_twice() {
     assert_eq!(reported(&[key("shop", "ab"), key("shop", "cd")].concat()), "taken");
     insta::assert_snapshot!(reported(&[key("shop", "ab"), key("shop", "cd"), key("till", "AB")].concat()));
 }
+
+#[test]
+fn a_key_that_names_no_buckets_is_warned_of() {
+    let folder = Folder::new();
+    let key = |id: &str, buckets: &str| {
+        format!("[[keys]]\nid = \"{id}\"\nsha256 = \"{}\"\nscopes = [\"read\"]\n{buckets}\n", id.repeat(64))
+    };
+    let file = folder.file("dripfeed.toml", key("a", "") + &key("b", "buckets = [\"*\"]"));
+    let warnings = load(&layers([file])).warnings;
+    assert!(matches!(&warnings[..], [warning] if warning.starts_with("keys[0] (`a`)")), "{warnings:?}");
+}
