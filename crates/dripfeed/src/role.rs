@@ -38,6 +38,9 @@ const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
     drain: Duration::from_millis(500),
 };
 
+/// A start takes a few milliseconds.
+const STARTED: Duration = Duration::from_millis(50);
+
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Shut down, as on SIGTERM, when standard input is closed, so that the process doesn't outlive the one that
@@ -58,10 +61,17 @@ impl Arguments {
 
     fn and_with_stdin(&self, stop: CancellationToken) -> CancellationToken {
         if self.until_stdin_ends {
-            signals::stop_with_stdin(stop.clone());
+            // It takes a thread.
+            tokio::spawn(once_started(signals::stop_with_stdin(stop.clone())));
         }
         stop
     }
+}
+
+/// Periodic work, from a moment after the start on: first come readiness and the first requests.
+async fn once_started<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::sleep(STARTED).await;
+    work.await
 }
 
 /// Takes the port that `key` names.

@@ -44,11 +44,9 @@ pub(crate) fn hangups() -> io::Result<Signal> {
 }
 
 /// Cancels `stop` when standard input ends: the process that started us and had its other end is gone, however it went.
-pub(crate) fn stop_with_stdin(stop: CancellationToken) {
-    tokio::spawn(async move {
-        let mut stdin = tokio::io::stdin();
-        let mut ignored = [0; 64];
-        while matches!(stdin.read(&mut ignored).await, Ok(1..)) {}
-        stop.cancel();
-    });
+pub(crate) async fn stop_with_stdin(stop: CancellationToken) {
+    let mut stdin = tokio::io::stdin();
+    let mut ignored = [0; 64];
+    while matches!(stdin.read(&mut ignored).await, Ok(1..)) {}
+    stop.cancel();
 }

@@ -77,6 +77,16 @@ impl Store {
     /// # Errors
     /// When Redis can't be reached, denies access, or is still loading its data.
     pub async fn connect(settings: &RedisSettings) -> Result<Self, StoreError> {
+        let store = Self::open(settings).await?;
+        store.ping().await?;
+        Ok(store)
+    }
+
+    /// Connects, for callers whose first request shows whether Redis answers. It may still be loading its data.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, or denies access.
+    pub async fn open(settings: &RedisSettings) -> Result<Self, StoreError> {
         let backend = match &settings.url.deployment {
             Deployment::Server(route) => Backend::Server(Node::open(settings, route.clone())),
             Deployment::Cluster(seeds) => Backend::Cluster(Cluster::open(settings, seeds).await?),
@@ -98,7 +108,6 @@ impl Store {
         for node in store.nodes() {
             node.attempted().await?;
         }
-        store.ping().await?;
         Ok(store)
     }
 

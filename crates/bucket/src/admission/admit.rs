@@ -208,13 +208,16 @@ impl RedisBucket {
             self.keys.key_ends(),
             self.keys.notices(),
         ];
-        for name in requests.iter().filter_map(|request| self.once_of(&request.submission)) {
+        // Of each job, the place of its key among those of all.
+        let mut index_of = |request: &AdmissionRequest| {
             let next = once_index.len() + 1;
-            once_index.entry(name).or_insert_with_key(|name| {
+            let index = once_index.entry(self.once_of(&request.submission)?).or_insert_with_key(|name| {
                 keys.push(name.clone());
                 next
             });
-        }
+            Some(*index)
+        };
+        let indices: Vec<Option<usize>> = requests.iter().map(&mut index_of).collect();
         let ticks = requests.iter().filter_map(|request| request.tick.as_deref());
         let ticks = tick::pack(ticks, &self.keys, &mut keys);
         let (keys, paced) = effective.pack_pace(keys);
@@ -236,8 +239,7 @@ impl RedisBucket {
             Kind::List => &ELEMENT[..],
         };
         call.arg(names.len()).arg(names);
-        for (request, plan) in requests.iter().zip(&plans) {
-            let once = self.once_of(&request.submission).and_then(|name| once_index.get(&name)).copied();
+        for ((request, plan), once) in requests.iter().zip(&plans).zip(indices) {
             add_job(&mut call, self.kind, request, &for_script(request, once, plan));
         }
         call

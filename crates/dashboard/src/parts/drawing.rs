@@ -102,8 +102,11 @@ fn radius(y: f64) -> f64 {
     BOTTOM_RADIUS + WIDENS * (TOP + HEIGHT - y) / HEIGHT
 }
 
+/// With one decimal: of whole tenths, which are written in a fraction of the time.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "all are below 200, and none below 0")]
 fn short(number: f64) -> String {
-    format!("{number:.1}")
+    let tenths = (number * 10.0).round() as u32;
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// How full it is, beside the surface.

@@ -33,11 +33,17 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     let store = Store::connect(&settings.redis).await?;
     let configured = settings.redis.durability;
     // As a role that the ACL stops, and one that is configured wrong.
-    let (mut denials, mut errors, mut durability) = (0, 0, configured);
+    let (mut denials, mut errors, mut durability, mut max_memory) = (0, 0, configured, Some(Vec::new()));
     for master in store.masters() {
         match unless_denied(look_at_server(&master, configured).await)? {
-            Ok(looked) => (errors, durability) = (errors + looked.errors, durability.min(looked.durability)),
-            Err(denied) => denials += report(&denied)?,
+            Ok(looked) => {
+                (errors, durability) = (errors + looked.errors, durability.min(looked.durability));
+                max_memory.iter_mut().for_each(|servers| servers.push(looked.max_memory));
+            }
+            Err(denied) => {
+                denials += report(&denied)?;
+                max_memory = None;
+            }
         }
     }
     match unless_denied(installed_layout(&store).await.map_err(Failure::from))? {
@@ -64,8 +70,7 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     if !can_be_asked {
         output::line(format!("warning: {UNASKED}"))?;
     }
-    // What is denied for this was reported of the server.
-    if let Ok(Some(shortfall)) = unless_denied(memory::shortfall(settings, &store).await.map_err(Failure::from))? {
+    if let Some(shortfall) = max_memory.and_then(|servers| memory::shortfall(settings, &servers)) {
         output::line(format!("warning: {shortfall}"))?;
     }
     let exit = match (errors, denials) {
@@ -136,6 +141,7 @@ struct LookedAt {
     errors: usize,
     /// The class that the server gives.
     durability: Durability,
+    max_memory: u64,
 }
 
 /// Prints the findings.
@@ -148,5 +154,5 @@ async fn look_at_server(server: &Store, durability: Durability) -> Result<Looked
         output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
     }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    Ok(LookedAt { errors, durability: given(durability, &facts) })
+    Ok(LookedAt { errors, durability: given(durability, &facts), max_memory: facts.max_memory })
 }

@@ -26,6 +26,8 @@ pub(crate) struct Connected {
     /// The class that a 202 may name.
     pub(crate) durability: Durability,
     pub(crate) memory: RedisMemory,
+    /// `maxmemory` of each server that takes writes, as it was at the start.
+    pub(crate) max_memory: Vec<u64>,
 }
 
 /// None: asked to stop before Redis was there. `places`: of the buckets that the role works with.
@@ -68,8 +70,9 @@ pub(crate) async fn to_redis(
     let known = redis_monitor::wrong(&servers, settings.durability);
     let memory = RedisMemory::default();
     memory.show(&servers);
+    let max_memory = servers.iter().map(|(_, facts)| facts.max_memory).collect();
     tokio::spawn(redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), stop.clone()));
-    Ok(Some(Connected { store, durability, memory }))
+    Ok(Some(Connected { store, durability, memory, max_memory }))
 }
 
 /// After a pause, or as soon as it is.
@@ -90,9 +93,11 @@ struct Reached {
 }
 
 async fn reach(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Reached, StoreError> {
-    let store = Store::connect(settings).await?;
-    let servers = servers(&store, settings.durability).await?;
-    let denied = denied_at(&store, places, settings.durability).await?;
+    let store = Store::open(settings).await?;
+    let servers = servers(&store, settings.durability);
+    let denied = denied_at(&store, places, settings.durability);
+    // In one round trip, as far as one doesn't need the answer to the other.
+    let ((), servers, denied) = tokio::try_join!(store.ping(), servers, denied)?;
     Ok(Reached { store, servers, denied })
 }
 

@@ -25,7 +25,7 @@ use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, outcomes, replays, retention};
+use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, once_started, outcomes, replays, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -46,13 +46,10 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     service_manager::ready(stop.clone());
     start_code::release_later();
-    let following = async {
-        memory::warn(&reloading.settings, &role.connected.store).await;
-        reloading.forever(|settings| role.reload(settings)).await
-    };
+    memory::warn(&reloading.settings, &role.connected.max_memory);
     tokio::select! {
         ended = role.serve(ports, stop) => ended,
-        never = following => match never {},
+        never = reloading.forever(|settings| role.reload(settings)) => match never {},
     }
 }
 
@@ -141,7 +138,7 @@ impl IntakeRole {
         let here =
             Here { connected: connected.clone(), served: serving, buckets: buckets.clone(), intake: intake.clone() };
         defined.serve_with(here).await;
-        tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+        tokio::spawn(once_started(served.clone().watch(connected.store.clone(), stop.clone())));
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {
@@ -222,11 +219,11 @@ impl IntakeRole {
         let served = tokio::select! {
             served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
             never = retention::keep(&self.buckets) => match never {},
-            never = outcomes::hand_over(&self.buckets) => match never {},
+            never = once_started(outcomes::hand_over(&self.buckets)) => match never {},
             never = replays::go_on(&self.buckets) => match never {},
-            never = history::keep(&self.buckets) => match never {},
+            never = once_started(history::keep(&self.buckets)) => match never {},
             never = self.exporter.keep_fresh() => match never {},
-            never = submit_scheduled(&self.intake) => match never {},
+            never = once_started(submit_scheduled(&self.intake)) => match never {},
             never = self.defined.keep_following() => match never {},
             never = self.keys.keep_following() => match never {},
         };

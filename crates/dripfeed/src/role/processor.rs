@@ -16,7 +16,7 @@ use super::connect::{self, Connected};
 use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, listen, outcomes};
+use super::{Arguments, FOR_HEALTH, buckets, listen, once_started, outcomes};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -71,7 +71,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let defined = DefinedBuckets::new(connected.store.clone(), settings);
     let first = here.lanes(settings);
     defined.serve_with(Arc::clone(&here)).await;
-    tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+    tokio::spawn(once_started(served.clone().watch(connected.store.clone(), stop.clone())));
     let of_outcomes = Arc::new(Buckets::default());
     of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
     let reload = |settings: &Settings| {
@@ -82,10 +82,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     };
     service_manager::ready(stop.clone());
     start_code::release_later();
-    let following = async {
-        memory::warn(&reloading.settings, &connected.store).await;
-        reloading.forever(reload).await
-    };
+    memory::warn(settings, &connected.max_memory);
     let draining = async {
         stop.cancelled().await;
         health.drain();
@@ -94,8 +91,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     tokio::select! {
         () = processor.run(first, stop.clone()) => {}
         () = draining => {}
-        never = outcomes::hand_over(&of_outcomes) => match never {},
-        never = following => match never {},
+        never = once_started(outcomes::hand_over(&of_outcomes)) => match never {},
+        never = reloading.forever(reload) => match never {},
         never = defined.keep_following() => match never {},
     }
     traces.end().await;

@@ -1,6 +1,5 @@
 //! The version, role and settings that a server reports.
 
-use std::collections::HashMap;
 use std::{fmt, str::FromStr};
 
 use redis::cmd;
@@ -62,11 +61,13 @@ impl ServerInfo {
     }
 
     fn from_info(info: &str) -> Self {
-        let fields: HashMap<&str, &str> = info.lines().filter_map(|line| line.split_once(':')).collect();
-        let text = |key: &str| fields.get(key).copied().unwrap_or_default();
+        // Of the many fields a few are looked for, which a table of all would cost more than.
+        let fields: Vec<(&str, &str)> = info.lines().filter_map(|line| line.split_once(':')).collect();
+        let find = |key: &str| fields.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        let text = |key: &str| find(key).unwrap_or_default();
         let number = |key: &str| text(key).parse().unwrap_or(0);
         let redis = text("redis_version");
-        let product = match fields.get("valkey_version") {
+        let product = match find("valkey_version") {
             Some(version) => format!("Valkey {version}"),
             None => format!("Redis {redis}"),
         };
@@ -88,7 +89,7 @@ impl ServerInfo {
             append_fsync: None,
             replicas: (0..replicas).filter(online).count(),
             // The line is there only when the setting and its max-lag are above zero.
-            replicas_required: fields.contains_key("min_slaves_good_slaves"),
+            replicas_required: find("min_slaves_good_slaves").is_some(),
         }
     }
 }
