@@ -69,9 +69,12 @@ impl Arguments {
 }
 
 /// Periodic work, from a moment after the start on: first come readiness and the first requests.
-async fn once_started<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::sleep(STARTED).await;
-    work.await
+fn once_started<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    // Boxed: it would make the future of the role a large one.
+    Box::pin(async move {
+        tokio::time::sleep(STARTED).await;
+        work.await
+    })
 }
 
 /// Takes the port that `key` names.

@@ -10,16 +10,12 @@ local now_text = whole(now_ms)
 local first = redis.call('ZRANGE', NEXT, '(' .. now_text, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local found = { now_text, first[2] or '-1' }
 local due = redis.call('ZRANGE', NEXT, '-inf', now_text, 'BYSCORE', 'LIMIT', after, most, 'WITHSCORES')
--- Some at once: to ask costs more than to read most of them. As many more are read at the most than there is room for.
-local AT_ONCE = 8
 local ids, definitions = {}, {}
-while 2 * #ids < #due and may_read() do
-  local asked = {}
-  for i = 2 * #ids + 1, math.min(2 * (#ids + AT_ONCE), #due), 2 do asked[#asked + 1] = due[i] end
-  for i, definition in ipairs(redis.call('HMGET', SCHEDULES, unpack(asked))) do
-    count_read(definition or '')
-    ids[#ids + 1], definitions[#definitions + 1] = asked[i], definition or ''
-  end
+for i = 1, #due, 2 do
+  if not may_read() then break end
+  local definition = redis.call('HGET', SCHEDULES, due[i]) or ''
+  count_read(definition)
+  ids[#ids + 1], definitions[#definitions + 1] = due[i], definition
 end
 local states = #ids > 0 and redis.call('HMGET', STATES, unpack(ids)) or {}
 for i, id in ipairs(ids) do
