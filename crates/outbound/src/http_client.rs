@@ -22,7 +22,8 @@ use crate::dial::Dial;
 use crate::keep_alive::{IDLE_TIMEOUT, idle_time};
 use crate::kept_connections::{KeptConnections, OpenConnection};
 
-/// An answer's head, and what of its body is buffered before it is read.
+/// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
+/// last piece may bring as much again, so one of less than twice the size may pass.
 const READ_BUFFER: usize = 64 * 1024;
 /// Of an answer: more than servers send. Room for them is needed only while the head is read, 16 KiB.
 const MOST_HEADERS: usize = 256;

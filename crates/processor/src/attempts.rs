@@ -1,52 +1,66 @@
 //! The attempts in flight of a lane: each occupies a slot until its task ends, for whatever reason.
 
+use std::future::pending;
+use std::sync::Arc;
+
 use dripfeed_bucket::Replica;
+use futures::FutureExt as _;
 use tokio::task::{JoinError, JoinSet};
 
-#[derive(Default)]
-pub(crate) struct Attempts(JoinSet<()>);
+use crate::slots::Slots;
+
+pub(crate) struct Attempts {
+    tasks: JoinSet<()>,
+    slots: Arc<Slots>,
+}
 
 impl Attempts {
+    pub(crate) fn new(slots: Arc<Slots>) -> Self {
+        Self { tasks: JoinSet::new(), slots }
+    }
+
     pub(crate) fn spawn(&mut self, attempt: impl Future<Output = ()> + Send + 'static) {
+        let slot = self.slots.take();
         // A task moves what it runs several times: of a pointer that costs less.
-        self.0.spawn(Box::pin(attempt));
+        self.tasks.spawn(Box::pin(attempt.map(move |()| drop(slot))));
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.tasks.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tasks.is_empty()
     }
 
     pub(crate) fn free_slots(&self, replica: &Replica) -> usize {
-        usize::try_from(replica.concurrency()).unwrap_or(usize::MAX).saturating_sub(self.len())
+        usize::try_from(replica.concurrency()).unwrap_or(usize::MAX).saturating_sub(self.slots.used())
     }
 
     /// An attempt that panicked leaves its job claimed by this replica, which requeues it before the next claim.
     pub(crate) fn reap(&mut self, replica: &Replica) {
-        while let Some(ended) = self.0.try_join_next() {
+        while let Some(ended) = self.tasks.try_join_next() {
             doubt_after_panic(replica, ended);
         }
     }
 
-    /// Returns when one has ended, or none is under way.
+    /// Returns when one has ended; never where none is under way.
     pub(crate) async fn one_ended(&mut self, replica: &Replica) {
-        if let Some(ended) = self.0.join_next().await {
-            doubt_after_panic(replica, ended);
+        match self.tasks.join_next().await {
+            Some(ended) => doubt_after_panic(replica, ended),
+            None => pending().await,
         }
     }
 
     pub(crate) async fn all_ended(&mut self) {
-        while let Some(ended) = self.0.join_next().await {
+        while let Some(ended) = self.tasks.join_next().await {
             // What it has left with this replica is returned when that leaves.
             is_panic(ended);
         }
     }
 
     pub(crate) async fn shutdown(&mut self) {
-        self.0.shutdown().await;
+        self.tasks.shutdown().await;
     }
 }
 

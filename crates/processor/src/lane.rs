@@ -65,7 +65,7 @@ impl Lane {
     /// Lives, and when declared dead lives again under another name, until it is stopped and drained. Where nothing is
     /// to be done it is on standby between two lives.
     pub(crate) async fn run(&self) {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::new(Arc::clone(self.context.slots()));
         let mut joined = self.begin().await;
         while let Some(replica) = joined {
             // Apart, so that a lane on standby takes little memory.

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::local_shortage::ShortageBackoff;
 use crate::metrics::LaneMetrics;
+use crate::slots::Slots;
 use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
@@ -18,6 +19,7 @@ pub(crate) struct LaneContext {
     bucket: Bucket,
     route: ArcSwap<Route>,
     metrics: LaneMetrics,
+    slots: Arc<Slots>,
     shortage: ShortageBackoff,
     standby: StandbyState,
     tracer: Tracer,
@@ -47,11 +49,12 @@ impl Route {
 }
 
 impl LaneContext {
-    pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics, tracer: Tracer) -> Self {
+    pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics, slots: Arc<Slots>, tracer: Tracer) -> Self {
         let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
         let shortage = ShortageBackoff::none_yet(bucket.name().clone());
         let standby = StandbyState::default();
-        Self { bucket, route: ArcSwap::from_pointee(route), metrics, shortage, standby, tracer, stop, out_of_time }
+        let route = ArcSwap::from_pointee(route);
+        Self { bucket, route, metrics, slots, shortage, standby, tracer, stop, out_of_time }
     }
 
     pub(crate) const fn bucket(&self) -> &Bucket {
@@ -60,6 +63,10 @@ impl LaneContext {
 
     pub(crate) const fn metrics(&self) -> &LaneMetrics {
         &self.metrics
+    }
+
+    pub(crate) const fn slots(&self) -> &Arc<Slots> {
+        &self.slots
     }
 
     pub(crate) const fn shortage(&self) -> &ShortageBackoff {

@@ -20,6 +20,7 @@ mod logged_retry;
 mod metrics;
 mod processor;
 mod settings;
+mod slots;
 mod standby;
 mod standby_state;
 mod upkeep;

@@ -100,12 +100,12 @@ impl RedisBucket {
     }
 
     /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
-    /// error when the script failed time and again: it checks before it writes, so nothing was changed.
+    /// error when Redis refused the script time and again: it checks before it writes, so nothing was changed.
     async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Settled, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
         let mut reported = false;
-        // A call without an answer may have been carried out: then this batch is what must be asked about.
+        // Since the last call without an answer, which may have been carried out.
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
@@ -124,9 +124,12 @@ impl RedisBucket {
                         );
                         reported = true;
                     }
-                    is_unknown |= error.is_unanswered();
-                    refusals += u32::from(!error.is_transient());
-                    if refusals >= REFUSALS && !is_unknown {
+                    if error.is_unanswered() {
+                        (refusals, is_unknown) = (0, true);
+                    } else if !error.is_transient() {
+                        refusals += 1;
+                    }
+                    if refusals >= REFUSALS && !(is_unknown && self.may_be_settled(consumer, number).await) {
                         return Err(error);
                     }
                 }
@@ -134,6 +137,15 @@ impl RedisBucket {
             tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Whether a batch may have been carried out by a call whose answer was lost: by the number of the last one that was.
+    /// Then it isn't the script that refuses it, which knows its number.
+    async fn may_be_settled(&self, consumer: &str, number: u64) -> bool {
+        let mut last = redis::cmd("HGET");
+        last.arg(self.keys.batches()).arg(consumer);
+        let last = self.store.command::<Option<u64>>(&last).await;
+        last.map_or(true, |last| last.is_some_and(|last| last >= number))
     }
 
     fn settle_call(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Call<'static> {

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use dripfeed_job::{Ending, JobState};
 
 use dripfeed_tests::buckets::changed;
@@ -47,6 +49,35 @@ async fn a_removed_bucket_is_drained_and_a_new_one_begins() {
     assert_eq!(one.find(left).await.unwrap().unwrap().state, JobState::Waiting);
     assert!(removed.has_no_call());
     work.ended().await;
+}
+
+#[tokio::test]
+async fn a_bucket_that_comes_back_while_it_is_drained_makes_no_more_calls_at_once() {
+    let (harness, mut feed, other) = (Harness::start().await, Feed::open().await, Feed::open().await);
+    let mut narrow = settings("feed");
+    narrow.leak.concurrency = 1;
+    let bucket = harness.bucket(narrow.clone());
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    admitted(&bucket, job("first")).await;
+    let under_way = feed.call().await;
+    let replicas = || async { harness.store.command::<HashMap<String, u64>>(&members()).await.unwrap() };
+    let before = replicas().await;
+    work.processor.reconcile(vec![(harness.bucket(settings("other")), other.upstream())]);
+    admitted(&bucket, job("second")).await;
+    work.processor.reconcile(vec![(harness.bucket(narrow), feed.upstream())]);
+    // It has asked for jobs before its second heartbeat.
+    while !replicas().await.iter().any(|(replica, beats)| !before.contains_key(replica) && *beats >= 2) {
+        tokio::task::yield_now().await;
+    }
+    assert!(feed.has_no_call(), "two calls at once");
+    under_way.ok();
+    feed.call().await.ok();
+    work.ended().await;
+    assert_eq!(bucket.census().await.unwrap().level, 0);
+}
+
+fn members() -> redis::Cmd {
+    redis::cmd("HGETALL").arg("dripfeed:{feed}:replicas").to_owned()
 }
 
 #[tokio::test]

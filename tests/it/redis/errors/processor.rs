@@ -143,6 +143,32 @@ async fn every_job_is_called_once_whatever_redis_answers() {
     tells_little(&harness.processor, 0, begun);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_cant_be_settled_holds_up_no_other_when_a_reply_was_lost_before() {
+    let mut harness = Harness::start().await;
+    harness.all_done().await;
+    // No letter can be written of an entry that can't be read.
+    let () = harness.service.redis("SET dripfeed:{b}:dead none").await;
+    harness.proxy.plan("settle", ProxyFault::Drop, 1);
+    let entry: String = harness.service.redis("XADD dripfeed:{b}:jobs * not a-job").await;
+    harness.proxy.done("settle").await;
+    harness.submit().await;
+    let submitted = harness.submitted as u64;
+    until("the other is settled", async || harness.service.counts("b").await.delivered == submitted).await;
+
+    // What was carried out before such refusals isn't done again.
+    harness.proxy.plan("settle", ProxyFault::Close, 1);
+    harness.submit().await;
+    harness.proxy.done("settle").await;
+    harness.proxy.plan("settle", ProxyFault::Error("ERR something that no version said before"), 8);
+    harness.proxy.done("settle").await;
+
+    let _: u64 = harness.service.redis("DEL dripfeed:{b}:dead").await;
+    harness.all_done().await;
+    let counts = harness.service.counts("b").await;
+    assert_eq!((counts.delivered, counts.dead), (harness.submitted as u64, 1), "{entry}: {counts:?}");
+}
+
 /// Whatever is answered to one that leaves, or is on standby, or joins again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_comes_back_from_standby_whatever_redis_answers() {
