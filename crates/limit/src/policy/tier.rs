@@ -135,11 +135,6 @@ impl Tier {
         }
     }
 
-    /// Whether what it counts is forgotten at an end of a window.
-    pub(crate) fn is_window(&self) -> bool {
-        matches!(self.kind, TierKind::Fixed(_) | TierKind::Sliding)
-    }
-
     /// The same tier for one of `replicas` that judge apart; None when there is less than one call for each.
     pub(crate) fn share(&self, replicas: u64) -> Option<Self> {
         let replicas = replicas.max(1);

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Count;
 use crate::local::LocalScope;
+use crate::policy::tier::{Tier, TierKind};
 
 #[derive(Debug)]
 pub(super) struct CountedScope {
@@ -69,7 +70,7 @@ impl CountedScope {
     /// µs of the Redis clock at which the first of its windows ends; None: it has none.
     pub(super) fn window_ends(&self) -> Option<u64> {
         let tiers = self.scope.policy.tiers_in_store().iter().zip(self.state.left());
-        let resets = tiers.filter(|(tier, _)| tier.is_window()).map(|(_, left)| left.resets).min();
+        let resets = tiers.filter(|(tier, _)| is_window(tier)).map(|(_, left)| left.resets).min();
         resets.map(|resets| self.state.last() + resets)
     }
 }
@@ -89,6 +90,11 @@ impl Unreported {
             self.add(lost.calls, None);
         }
     }
+}
+
+/// What it counts is forgotten at the end of a window.
+fn is_window(tier: &Tier) -> bool {
+    matches!(tier.kind(), TierKind::Fixed(_) | TierKind::Sliding)
 }
 
 pub(super) fn signed(calls: u64) -> i64 {
