@@ -64,7 +64,7 @@ async fn a_window_of_the_calendar_is_kept_until_it_ends_though_clocks_are_put_ba
         bench.decide_now(&plan).await;
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&plan.scopes()[0].key)).await.unwrap();
         assert!(ttl >= hours * 3_600_000, "{unit:?}: {ttl}");
-        bench.store.command::<()>(&mut cmd("FLUSHALL")).await.unwrap();
+        bench.store.command::<()>(&cmd("FLUSHALL")).await.unwrap();
     }
 }
 
