@@ -14,7 +14,8 @@
 --   write(tier)                packs its state
 --   seldom()                   makes the rest:
 --     read(packed, at)         the state, the period it was written for, and where the next tier is
---     convert(tier, old, was)  takes the state of another setting of the same kind: what was consumed stays consumed
+--     convert(tier, old, was, is_pace)
+--                              takes the state of another setting of the same kind: what was consumed stays consumed
 --     refill(tier)             µs from nothing left to all left
 --     fill(tier, now)          nothing is left
 --     shift(tier, by)          moves the times it holds

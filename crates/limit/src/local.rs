@@ -40,6 +40,13 @@ impl LocalScope {
         self.last = now;
     }
 
+    /// Has the limits of `tiers`, which are else the same, from now on: what was consumed stays consumed.
+    pub(crate) fn limit_to<'t>(&mut self, tiers: impl IntoIterator<Item = &'t Tier>) {
+        for ((_, rule), tier) in self.tiers.iter_mut().zip(tiers) {
+            rule.limit_to(tier);
+        }
+    }
+
     /// How long `n` would wait for each tier.
     pub(crate) fn waits(&self, n: u64) -> Vec<Wait> {
         self.tiers.iter().map(|(_, rule)| rule.wait(self.last, n)).collect()

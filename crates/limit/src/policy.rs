@@ -5,6 +5,7 @@ pub(crate) mod calendar;
 pub(crate) mod consistency;
 pub(crate) mod cost;
 mod fingerprint;
+mod keep;
 pub(crate) mod keys;
 pub(crate) mod matching;
 pub(crate) mod policies;
@@ -22,6 +23,7 @@ use crate::policy::bad_policy::SCOPES;
 pub use crate::policy::bad_policy::{BadPolicy, PolicyFault};
 use crate::policy::consistency::{Consistency, OnStoreError};
 use crate::policy::cost::Cost;
+use crate::policy::keep::keep_ms;
 use crate::policy::keys::{ScopeKeys, ScopeName};
 use crate::policy::matching::Variables;
 pub use crate::policy::policy_id::{BadPolicyId, PolicyId};
@@ -111,15 +113,6 @@ impl Policy {
         let parts = self.settings.key.iter().map(|part| part.of(request, &self.settings.matching, variables));
         keys.scope(self.id(), &parts.collect::<Vec<_>>(), self.settings.max_scopes)
     }
-}
-
-/// From used up to all left, in the tier that takes longest; as much again for what was counted beyond the limit; and a
-/// little for a clock that was put back.
-fn keep_ms(settings: &PolicySettings, tiers: &[Tier]) -> u64 {
-    let refills = || tiers.iter().map(Tier::refill_us);
-    let (longest, shortest) = (refills().max().unwrap_or(0), refills().min().unwrap_or(0));
-    let beyond = if matches!(settings.consistency, Consistency::Async { .. }) { longest } else { 0 };
-    (longest + beyond + shortest).div_ceil(1_000) + 1
 }
 
 /// All that is wrong, in the order of the members.

@@ -2,6 +2,7 @@
 //! is unavailable.
 
 pub(crate) mod async_counter;
+mod counted_scope;
 pub(crate) mod leased;
 pub(crate) mod outage;
 pub(crate) mod refusal_cache;

@@ -67,6 +67,8 @@ enum Thresholds {
 struct PatternMatch {
     #[schema(required = false)]
     methods: Vec<Method>,
+    /// A path with `{name}` for a segment. Of regular expressions, `.*`, `.+`, `[^/]*` and `[^/]+` can stand for a
+    /// segment; `.*` and `.+` at the end for any rest.
     #[schema(example = "/v1/organizations/{orgId}/product/{id}")]
     path_pattern: String,
 }

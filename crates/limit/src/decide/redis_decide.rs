@@ -6,7 +6,7 @@ use dripfeed_store::{Script, Store, StoreError};
 use tokio::time::timeout;
 
 use crate::decide::clock::{Clock, micros};
-use crate::decide::plan::{KeyIndex, Plan};
+use crate::decide::plan::{KeyIndex, Plan, Scope};
 use crate::decide::report;
 use crate::decide::verdict::ScopeVerdict;
 use crate::lua::FRAGMENTS;
@@ -89,14 +89,30 @@ fn charged_within(left: Duration) -> Duration {
     left * 4 / 5
 }
 
-/// Charges plans of one scope each, which passed elsewhere; reports the state that comes of each.
-pub(crate) async fn count(store: &Store, clock: &Clock, plans: &[Plan]) -> Result<Vec<Vec<u8>>, StoreError> {
+/// What was counted of one scope elsewhere.
+pub(crate) struct Count {
+    plan: Plan,
+    /// It is taken back, before this time of the Redis clock in µs (0: always); None: it is charged.
+    taken_back: Option<u64>,
+}
+
+impl Count {
+    /// `calls` below 0 are taken back before `ends_us`; 0 only asks for the state.
+    pub(crate) fn of(scope: &Scope, calls: i64, ends_us: Option<u64>) -> Self {
+        let plan = Plan::of(vec![scope.costing(calls.unsigned_abs())]);
+        Self { plan, taken_back: (calls < 0).then_some(ends_us.unwrap_or(0)) }
+    }
+}
+
+/// Charges or takes back what was decided elsewhere; reports the state that comes of each, empty where nothing is
+/// known.
+pub(crate) async fn count(store: &Store, clock: &Clock, counts: &[Count]) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut keys = KeyIndex::default();
     let now = clock.now_us();
-    let packed: Vec<Vec<u8>> = plans.iter().map(|plan| plan.pack(&mut keys, now)).collect();
+    let packed: Vec<Vec<u8>> = counts.iter().map(|count| count.plan.pack(&mut keys, now)).collect();
     let mut call = COUNT.on(keys.keys());
-    for plan in &packed {
-        call.arg(&plan[..]);
+    for (plan, Count { taken_back, .. }) in packed.iter().zip(counts) {
+        call.arg(&plan[..]).arg(taken_back.map_or_else(String::new, |before| before.to_string()));
     }
     let sent = Instant::now();
     let (now_us, states): (u64, Vec<Vec<u8>>) = store.run(&call).await?;

@@ -35,14 +35,16 @@ if code == BUCKET then
       return limit_div_up(excess, tier.limit)
     end,
 
-    -- What was counted without being asked for may pass the brim: remembered up to once more its height.
+    -- What was counted without being asked for may pass the brim: remembered up to once more its height, or to what was
+    -- there before the limit was lowered.
     --
     -- A call that is made late must not have drained before: it counts from the last moment at which it can be made.
     charge = function(tier, _, n)
       local undrained = n > 0 and limit_undrained * tier.limit or 0
       local before = math.max(tier.level, undrained)
       local level, most = before + n * tier.period, 2 * tier.full + undrained
-      tier.level = level < most and level or most
+      if level > most then level = before > most and before or most end
+      tier.level = level
     end,
 
     left = function(tier)
@@ -65,15 +67,19 @@ if code == BUCKET then
           return { level = level }, was, at
         end,
 
-        convert = function(tier, old, was)
+        -- What was consumed beyond a lowered burst stays, as far as the numbers are exact: replicas that learn of the
+        -- change one after the other convert it there and back. A pace forgets it, and goes on at the lower rate.
+        convert = function(tier, old, was, is_pace)
+          local most = is_pace and tier.full or 2 ^ 52
           tier.level = old.level
           if was ~= tier.period then
             -- Whole calls and the rest apart: the product of a level and a period would not be exact.
             local calls = limit_div_down(old.level, was)
             local rest = old.level - calls * was
-            tier.level = math.min(calls, tier.burst) * tier.period + math.ceil(rest * (tier.period / was))
+            calls = math.min(calls, limit_div_down(most, tier.period))
+            tier.level = calls * tier.period + math.ceil(rest * (tier.period / was))
           end
-          tier.level = math.min(tier.level, tier.full)
+          tier.level = math.min(tier.level, most)
         end,
 
         fill = function(tier)

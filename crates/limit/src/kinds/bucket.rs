@@ -57,7 +57,7 @@ impl Rule for Bucket {
     }
 
     fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.level = (self.level + product(n, self.unit)).min(2 * self.full());
+        self.level = (self.level + product(n, self.unit)).min(self.level.max(2 * self.full()));
     }
 
     fn refund(&mut self, _now: u64, n: u64, _lease: u64) {
@@ -67,6 +67,12 @@ impl Rule for Bucket {
     fn left(&self, _now: u64) -> Remaining {
         let calls = self.full().saturating_sub(self.level) / u128::from(self.unit);
         Remaining { calls: u64::try_from(calls).unwrap_or(u64::MAX), resets: div_up(self.level, self.limit) }
+    }
+
+    fn limit_to(&mut self, tier: &Tier) {
+        let (limit, unit) = tier.drain();
+        let level = (self.level * u128::from(unit)).div_ceil(u128::from(self.unit));
+        *self = Self { level, ..Self::new(limit, unit, tier.most()) };
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

@@ -76,6 +76,10 @@ impl Rule for Concurrent {
         Remaining { calls: self.limit.saturating_sub(self.sum()), resets }
     }
 
+    fn limit_to(&mut self, tier: &Tier) {
+        self.limit = tier.limit();
+    }
+
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {
         packed.number(5)?;
         let bytes = packed.number(4)?;

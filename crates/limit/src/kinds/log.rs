@@ -96,6 +96,10 @@ impl Rule for Log {
         self.count_denied
     }
 
+    fn limit_to(&mut self, tier: &Tier) {
+        self.limit = tier.limit();
+    }
+
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {
         packed.number(5)?;
         let bytes = packed.number(4)?;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
 /// The state of one tier, and what its kind does with it. Times are µs of the Redis clock.
@@ -21,6 +22,8 @@ pub(crate) trait Rule: fmt::Debug + Send {
     }
     /// Takes the state as a script has packed it; None: it is something else.
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()>;
+    /// Has the limit of `tier`, which is else the same, from now on: what was consumed stays consumed.
+    fn limit_to(&mut self, tier: &Tier);
     /// Calendars move on.
     fn relay(&mut self, _phase: Phase) {}
 }

@@ -39,8 +39,10 @@ if code == SLIDING then
     end,
 
     charge = function(tier, _, n)
-      local cur, most = tier.cur + n, 2 * tier.limit
-      tier.cur = cur < most and cur or most
+      local before, most = tier.cur, 2 * tier.limit
+      local cur = before + n
+      if cur > most then cur = before > most and before or most end
+      tier.cur = cur
     end,
 
     left = function(tier)
@@ -69,8 +71,9 @@ if code == SLIDING then
           local prev, cur = old.prev, old.cur
           -- The window before may lie within a longer one of now.
           if was < tier.period then prev, cur = 0, prev + cur end
-          -- More than the limit would leave the numbers that are exact, and is as good as the limit.
-          tier.prev, tier.cur = math.min(prev, tier.limit), math.min(cur, tier.limit)
+          -- What was consumed beyond a lowered limit stays, as far as the numbers are exact, and as five bytes hold it.
+          local most = math.min(limit_div_down(2 ^ 51, tier.period), 2 ^ 40 - 1)
+          tier.prev, tier.cur = math.min(prev, most), math.min(cur, most)
         end,
 
         fill = function(tier)

@@ -58,7 +58,7 @@ impl Rule for Sliding {
     }
 
     fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.count = self.count.saturating_add(n).min(2 * self.limit);
+        self.count = self.count.saturating_add(n).min(self.count.max(2 * self.limit));
     }
 
     fn refund(&mut self, _now: u64, n: u64, _lease: u64) {
@@ -74,6 +74,10 @@ impl Rule for Sliding {
             _ => rest + self.period,
         };
         Remaining { calls: self.limit.saturating_sub(self.count).saturating_sub(weighed), resets }
+    }
+
+    fn limit_to(&mut self, tier: &Tier) {
+        self.limit = tier.limit();
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

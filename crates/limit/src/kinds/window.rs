@@ -5,6 +5,7 @@ use std::fmt;
 use super::rule::{Reader, Rule};
 use crate::decide::verdict::Remaining;
 use crate::decide::wait::Wait;
+use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
 /// As much as five bytes hold.
@@ -69,6 +70,10 @@ impl<F: Frame> Rule for Window<F> {
     fn left(&self, now: u64) -> Remaining {
         let resets = if self.count == 0 { self.frame.rest_of_empty(now) } else { self.frame.rest(now) };
         Remaining { calls: self.limit.saturating_sub(self.count), resets }
+    }
+
+    fn limit_to(&mut self, tier: &Tier) {
+        self.limit = tier.limit();
     }
 
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()> {

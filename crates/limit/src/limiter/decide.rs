@@ -1,6 +1,6 @@
 //! One decision: local limits first, the others in one script call; all or nothing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -17,6 +17,7 @@ use crate::replica::outage::OutageVerdict;
 
 pub(crate) struct PendingDecision<'l> {
     state: &'l LimiterState,
+    began: Instant,
     /// The id of the leases it takes.
     lease: u64,
     judged: Vec<JudgedScope>,
@@ -41,13 +42,13 @@ struct PendingScope {
 
 impl<'l> PendingDecision<'l> {
     pub(crate) fn new(state: &'l LimiterState, plan: &Plan) -> Self {
-        Self { state, lease: plan.id(), judged: Vec::new(), asked: None }
+        Self { state, began: Instant::now(), lease: plan.id(), judged: Vec::new(), asked: None }
     }
 
     pub(crate) async fn run(mut self, plan: Plan) -> Result<PlacedDecision, LimitError> {
         let (counted, shared): (Vec<_>, Vec<_>) =
             plan.into_scopes().into_iter().enumerate().partition(|(_, scope)| is_counted(scope));
-        let known = self.count(counted);
+        let known = self.count(counted).await;
         if known.is_err() || self.is_refused() {
             return self.finish(known).await;
         }
@@ -56,10 +57,18 @@ impl<'l> PendingDecision<'l> {
         self.finish(answered).await
     }
 
+    /// How long Redis is still waited for.
+    fn patience(&self) -> Duration {
+        self.state.patience.saturating_sub(self.began.elapsed())
+    }
+
     /// What this replica counts on its own.
-    fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
+    async fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
+        let LimiterState { async_counter, store, clock, .. } = self.state;
+        let unknown: Vec<&Scope> = scopes.iter().map(|(_, scope)| scope).collect();
+        async_counter.look_up(&unknown, store, clock, self.patience()).await;
         for (at, scope) in scopes {
-            match self.state.async_counter.take(&scope, &self.state.clock) {
+            match async_counter.take(&scope, clock) {
                 Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Count }),
                 None => self.without_redis(at, scope, None)?,
             }
@@ -94,8 +103,8 @@ impl<'l> PendingDecision<'l> {
         let scopes = pending.iter().map(|pending| pending.scope.clone()).collect();
         let plan = Plan::with_id(self.lease, scopes);
         let sent = Instant::now();
-        let LimiterState { store, clock, patience, .. } = self.state;
-        match redis_decide::decide(store, clock, &plan, *patience).await {
+        let LimiterState { store, clock, .. } = self.state;
+        match redis_decide::decide(store, clock, &plan, self.patience()).await {
             Ok(answer) => {
                 self.learn(pending, answer, sent);
                 Ok(())
@@ -179,9 +188,7 @@ impl<'l> PendingDecision<'l> {
             match place {
                 ChargedIn::Store => continue,
                 ChargedIn::Lease => self.state.leases.account(scope).await.put_back(scope.cost),
-                ChargedIn::Count => {
-                    self.state.async_counter.refund(scope);
-                }
+                ChargedIn::Count => self.state.async_counter.refund(scope, &self.state.clock),
                 ChargedIn::Outage => self.state.outage.refund(scope, self.lease, Refund::All),
             }
             for (_, left) in &mut verdict.tiers {

@@ -81,10 +81,7 @@ impl LimiterState {
                 (ChargedIn::Store, _) => plans.push((Plan::with_id(lease, vec![scope]), 0)),
                 (ChargedIn::Outage, _) => self.outage.refund(&scope, lease, what),
                 (ChargedIn::Lease, Refund::All) => self.leases.account(&scope).await.put_back(scope.cost),
-                (ChargedIn::Count, Refund::All) => {
-                    let cost = self.async_counter.refund(&scope);
-                    plans.extend((cost > 0).then(|| (Plan::of(vec![scope.costing(cost)]), 0)));
-                }
+                (ChargedIn::Count, Refund::All) => self.async_counter.refund(&scope, &self.clock),
                 (ChargedIn::Lease | ChargedIn::Count, Refund::Leases) => {}
             }
         }

@@ -4,11 +4,26 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use thiserror::Error;
 
 use super::{LoadFaults, is_too_many, keep, matching, members};
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, BadTier, Tier};
 use crate::policy::{MOST_TIERS, PolicyId, PolicySettings};
+
+/// Any rest of a path, in a template.
+const REST: &str = "**";
+/// In the place of `[^/]`; no path has it.
+const NO_SLASH: &str = "\0";
+
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the pathPattern `{pattern}` is not supported: of regular expressions a segment can be `.*`, `.+`, `[^/]*` or \
+        `[^/]+`; otherwise it is a literal or {{name}}"
+)]
+struct BadPattern {
+    pattern: String,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,12 +74,12 @@ pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings
         return None;
     }
     let id = keep(faults, "id", raw.id.parse()).unwrap_or_else(PolicyId::unread);
-    let pattern = template(&raw.r#match.path_pattern);
-    let matching = matching(&raw.r#match.methods, Some(&pattern), faults).unwrap_or_default();
+    let path = keep(faults, "match", template(&raw.r#match.path_pattern));
+    let matching = matching(&raw.r#match.methods, path.as_deref(), faults).unwrap_or_default();
     let tiers = tiers.iter().enumerate();
     let tiers = tiers.map(|(at, raw)| keep(faults, &format!("tiers[{at}]"), tier(*raw)).unwrap_or_else(Tier::unread));
     let tiers = tiers.collect();
-    let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
+    let key = key(path.as_deref());
     Some(PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) })
 }
 
@@ -76,13 +91,14 @@ pub(super) fn as_policy(item: &Json) -> Option<Json> {
         RawTiers::Many(tiers) => tiers,
         RawTiers::One(tier) => vec![tier],
     };
+    let path = template(&raw.r#match.path_pattern).ok()?;
     let tier =
         |tier: &RawTier| json!({ "kind": "fixed", "limit": tier.threshold, "period": format!("{}s", tier.period) });
     Some(json!({
         "id": raw.id,
         "enabled": raw.enabled,
-        "match": { "methods": raw.r#match.methods, "path": template(&raw.r#match.path_pattern) },
-        "key": ["tenant", "endpoint"],
+        "match": { "methods": raw.r#match.methods, "path": path },
+        "key": key(Some(&path)).iter().map(KeyPart::to_string).collect::<Vec<_>>(),
         "tiers": tiers.iter().map(tier).collect::<Vec<_>>(),
     }))
 }
@@ -91,16 +107,35 @@ fn tier(raw: RawTier) -> Result<Tier, BadTier> {
     Tier::fixed(raw.threshold, Duration::from_secs(raw.period), Align::Epoch { spread: None })
 }
 
-/// A pattern with the wildcards of regular expressions as a template; what is more of a regular expression than that
-/// isn't one of ours, and is refused as such.
-fn template(pattern: &str) -> String {
-    let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
-    let pattern = pattern.strip_suffix('$').unwrap_or(pattern);
-    let segment = |segment| match segment {
-        ".*" | ".+" | "[^/]*" | "[^/]+" => "*",
-        // A slash within brackets has parted them.
-        other => other,
+/// A pattern with the wildcards of regular expressions as a template; `.*` at its end stands for any rest.
+///
+/// # Errors
+/// For what is more of a regular expression than that: as a literal, it would match no request.
+fn template(pattern: &str) -> Result<String, BadPattern> {
+    let inner = pattern.strip_prefix('^').unwrap_or(pattern);
+    let inner = inner.strip_suffix('$').unwrap_or(inner);
+    // The slash in it parts no segments.
+    let segments = inner.replace("[^/]", NO_SLASH);
+    let last = segments.split('/').count() - 1;
+    let segment = |(at, segment): (usize, &str)| match segment {
+        ".*" | ".+" if at == last => Ok(REST.to_owned()),
+        ".*" | ".+" => Ok("*".to_owned()),
+        segment => match segment.strip_prefix(NO_SLASH) {
+            Some("*" | "+") => Ok("*".to_owned()),
+            _ if segment.contains(['\\', '[', ']', '(', ')', '|', '+', '^', '\0']) => {
+                Err(BadPattern { pattern: pattern.to_owned() })
+            }
+            _ => Ok(segment.to_owned()),
+        },
     };
-    let whole = pattern.replace("[^/]", ".");
-    whole.split('/').map(segment).collect::<Vec<_>>().join("/")
+    Ok(segments.split('/').enumerate().map(segment).collect::<Result<Vec<_>, _>>()?.join("/"))
+}
+
+/// A tenant has one counter for all that a pattern leaves open: as an endpoint, each path would have another one.
+fn key(template: Option<&str>) -> Vec<KeyPart> {
+    if template.is_some_and(|template| template.ends_with(REST)) {
+        vec![KeyPart::Tenant]
+    } else {
+        vec![KeyPart::Tenant, KeyPart::Endpoint]
+    }
 }

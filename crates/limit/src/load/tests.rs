@@ -99,7 +99,7 @@ slas:
     enabled: false
     match:
       methods: [PUT]
-      pathPattern: '^/v1/organizations/[^/]+/product/.*$'
+      pathPattern: '^/v1/organizations/.*/product/[^/]*$'
     tiers:
       period: 1
       threshold: 10
@@ -120,6 +120,44 @@ slas:
     };
     assert_ne!(scope("acme")[0], scope("globex")[0]);
     assert_eq!(scope("acme")[1], scope("globex")[1]);
+}
+
+#[test]
+fn a_published_pattern_that_leaves_the_rest_open_is_one_endpoint() {
+    for pattern in ["/v1/.*", "^/v1/.+$"] {
+        let slas =
+            format!("slas: [{{ id: a, match: {{ pathPattern: '{pattern}' }}, tiers: {{ period: 1, threshold: 1 }} }}]");
+        let policies = yaml(&slas).unwrap();
+        let keys = crate::ScopeKeys::new("dripfeed", "shop", dripfeed_store::Salt::default());
+        let scope = |path| {
+            let request = Request::new("GET", path);
+            let (policy, variables) = policies.of(&request).remove(0);
+            policy.scope(&request, &variables, &keys).key
+        };
+        assert_eq!(scope("/v1/a"), scope("/v1/a/b"), "{pattern}");
+    }
+}
+
+#[test]
+fn a_published_pattern_that_is_more_of_a_regular_expression_is_refused() {
+    let patterns = [
+        r"/v1/users/\d+",
+        "/v1/users/[0-9]+",
+        "/v1/(a|b)",
+        "/v1/a|/v1/b",
+        "/v1/a+",
+        "/v1/x(/.*)?",
+        r"/v1/[^/]+\.json",
+        "/v1/^a",
+    ];
+    let slas = |pattern| {
+        format!("slas: [{{ id: a, match: {{ pathPattern: '{pattern}' }}, tiers: {{ period: 1, threshold: 1 }} }}]")
+    };
+    for pattern in patterns {
+        let reported = faults(yaml(&slas(pattern)));
+        assert!(reported[0].starts_with("slas[0].match: ") && reported[0].contains(pattern), "{reported:?}");
+    }
+    assert!(yaml(&slas("/v1/file.json")).is_ok());
 }
 
 #[test]

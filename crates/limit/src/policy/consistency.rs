@@ -12,10 +12,11 @@ pub enum Consistency {
     /// spend is missing elsewhere for a while. Of a bucket at most 3/8 of the burst pass at once, with any number of
     /// replicas: calls that were taken ahead and are spent later come on top.
     Leased,
-    /// A replica counts on its own and reports Redis every `sync`, when it also learns what the others counted. What
-    /// they let through is reported within one `sync` and learned within another, so a limit of a window can be passed:
-    /// by at most what replicas let through in two `sync`s after it is used up, and by at most (replicas − 1) · limit.
-    /// In one burst each replica lets a whole limit, or burst, through, and a gate one call for each.
+    /// A replica counts on its own and reports Redis every `sync`, when it also learns what the others counted. What it
+    /// doesn't know yet, it reads from Redis first. What the others let through is reported within one `sync` and
+    /// learned within another, so a limit of a window can be passed: by at most what replicas let through in two
+    /// `sync`s after it is used up, and by at most (replicas − 1) · limit. In one burst each replica lets a whole
+    /// limit, or burst, through, and a gate one call for each.
     Async { sync: Duration },
 }
 

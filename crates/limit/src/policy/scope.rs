@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-use crate::policy::matching::{Match, Variables};
+use crate::policy::matching::{Match, Variables, spelled};
 use crate::policy::request::Request;
 
 /// Longer values are hashed: key names are kept in memory too.
@@ -43,7 +43,8 @@ pub enum KeyPart {
     /// What the host says; else the path's variable `tenant`, `org`, `organization` or `organisation` (in any case,
     /// also as `org_id`, `orgId` …); else the caller.
     Tenant,
-    /// The method and the path template that matched; where that leaves the rest of the path open, the path itself.
+    /// The method and the path template that matched; where that leaves the rest of the path open, the path itself,
+    /// in one spelling.
     Endpoint,
     Header(HeaderName),
     /// A member of the JSON body, by pointer.
@@ -138,10 +139,7 @@ fn endpoint(request: &Request<'_>, matched: &Match) -> KeyPartValue<'static> {
     let method = request.method.to_ascii_uppercase();
     match matched.path() {
         Some(template) if template.names_one_endpoint() => KeyPartValue::Named(format!("{method} {template}").into()),
-        _ => {
-            let path = request.path.split(['?', '#']).next().unwrap_or_default();
-            KeyPartValue::Brought(format!("{method} {path}").into())
-        }
+        _ => KeyPartValue::Brought(format!("{method} {}", spelled(request.path)).into()),
     }
 }
 

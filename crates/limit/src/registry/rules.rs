@@ -145,6 +145,8 @@ mod tests {
             "id": "put", "match": { "methods": ["PUT"], "pathPattern": "^/v1/[^/]+/product$" },
             "tiers": [{ "period": 1, "threshold": 10 }, { "period": 86_400, "threshold": 1000 }]
         }, {
+            "id": "all", "match": { "pathPattern": "/v1/.*" }, "tiers": { "period": 60, "threshold": 1 }
+        }, {
             "id": "off", "enabled": false, "match": { "pathPattern": "/" }, "tiers": { "period": 60, "threshold": 1 }
         }] });
         let rules = Rules::of(document.clone()).unwrap();

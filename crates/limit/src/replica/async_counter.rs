@@ -1,21 +1,23 @@
-//! Local counters that are reported to Redis every `sync`: a two-layer counter.
+//! Local counters that are reported to Redis every `sync`: a two-layer counter. A counter that isn't known here is read
+//! from Redis first.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dripfeed_store::Store;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::decide::clock::Clock;
-use crate::decide::plan::{Plan, Scope};
-use crate::decide::redis_decide::{self, PER_CALL};
+use crate::decide::plan::Scope;
+use crate::decide::redis_decide::{self, Count, PER_CALL};
 use crate::decide::verdict::ScopeVerdict;
-use crate::local::LocalScope;
 use crate::policy::consistency::Consistency;
+use crate::replica::counted_scope::{CountedScope, Unreported, signed};
 
 const MOST: u64 = 100_000;
 
@@ -28,27 +30,42 @@ pub(crate) struct AsyncCounter {
     failing: AtomicBool,
 }
 
-#[derive(Debug)]
-struct CountedScope {
-    scope: Scope,
-    /// As Redis reported it, with what was counted here since.
-    state: LocalScope,
-    unreported: Unreported,
-}
-
-/// What wasn't reported to Redis yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Unreported {
-    calls: u64,
-    since: Option<Instant>,
-}
-
 impl AsyncCounter {
     pub(crate) fn new() -> Self {
         Self {
             scopes: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
             dirty: Arc::default(),
             failing: AtomicBool::new(false),
+        }
+    }
+
+    /// Reads from Redis those of `scopes` that aren't known here, or were known with other tiers: of what was consumed
+    /// earlier, in other replicas or under an earlier limit, nothing is let through again. Where Redis doesn't answer
+    /// within `patience`, they begin with nothing consumed, until the next report.
+    pub(crate) async fn look_up(&self, scopes: &[&Scope], store: &Store, clock: &Clock, patience: Duration) {
+        let unknown: Vec<&Scope> = scopes.iter().copied().filter(|scope| !self.knows(scope)).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let nothing: Vec<Count> = unknown.iter().map(|scope| Count::of(scope, 0, None)).collect();
+        let states = timeout(patience, redis_decide::count(store, clock, &nothing)).await;
+        let states = states.ok().and_then(Result::ok).unwrap_or_default();
+        for (at, scope) in unknown.into_iter().enumerate() {
+            self.meet(scope, states.get(at).map_or(&[], Vec::as_slice), clock.now_us());
+        }
+    }
+
+    fn knows(&self, scope: &Scope) -> bool {
+        self.scopes.get(&scope.key).is_some_and(|counted| counted.lock().is_of(scope))
+    }
+
+    fn meet(&self, scope: &Scope, packed: &[u8], now: u64) {
+        let begin = || Arc::new(Mutex::new(CountedScope::new(scope, now)));
+        let entry = self.scopes.entry_by_ref(scope.key.as_str()).or_insert_with(begin);
+        let mut counted = entry.value().lock();
+        // Another request may have met it meanwhile, and counted since.
+        if entry.is_fresh() || !counted.is_of(scope) {
+            counted.begin(scope, packed, now);
         }
     }
 
@@ -63,20 +80,21 @@ impl AsyncCounter {
         counted.state.advance(now, scope.phases(now));
         let verdict = counted.state.take(scope.cost, 0);
         if verdict.taken > 0 {
-            counted.unreported.add(Unreported { calls: verdict.taken, since: Some(Instant::now()) });
+            counted.unreported.add(signed(verdict.taken), None);
             self.dirty.notify_one();
         }
         Some(verdict)
     }
 
-    /// Takes back what was counted; shows what of it Redis knows already.
-    pub(crate) fn refund(&self, scope: &Scope) -> u64 {
-        let Some(counted) = self.scopes.get(&scope.key) else { return scope.cost };
+    /// Takes back what was counted: here at once, and in Redis with the next report if it was reported already.
+    pub(crate) fn refund(&self, scope: &Scope, clock: &Clock) {
+        let now = clock.now_us();
+        let counted = self.counted(scope, now);
         let mut counted = counted.lock();
+        let ends_us = counted.window_ends();
         counted.state.refund(scope.cost, 0);
-        let unreported = counted.unreported.calls.min(scope.cost);
-        counted.unreported.calls -= unreported;
-        scope.cost - unreported
+        counted.unreported.add(-signed(scope.cost), ends_us);
+        self.dirty.notify_one();
     }
 
     /// Is notified when something was counted, and when this is dropped.
@@ -97,9 +115,9 @@ impl AsyncCounter {
     }
 
     async fn report_part(&self, part: &[Arc<Mutex<CountedScope>>], store: &Store, clock: &Clock) {
-        let taken: Vec<(Plan, Unreported)> = part.iter().map(|counted| counted.lock().take_unreported()).collect();
-        let (plans, unreported): (Vec<Plan>, Vec<Unreported>) = taken.into_iter().unzip();
-        match redis_decide::count(store, clock, &plans).await {
+        let taken: Vec<(Count, Unreported)> = part.iter().map(|counted| counted.lock().take_unreported()).collect();
+        let (counts, unreported): (Vec<Count>, Vec<Unreported>) = taken.into_iter().unzip();
+        match redis_decide::count(store, clock, &counts).await {
             Ok(states) => {
                 self.failing.store(false, Ordering::Relaxed);
                 for (counted, state) in part.iter().zip(states) {
@@ -107,9 +125,8 @@ impl AsyncCounter {
                 }
             }
             Err(error) => {
-                // It may have been counted. Twice is better than not at all.
                 for (counted, unreported) in part.iter().zip(unreported) {
-                    counted.lock().unreported.add(unreported);
+                    counted.lock().unreported.put_back(unreported);
                 }
                 self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
@@ -121,21 +138,17 @@ impl AsyncCounter {
 
     fn unreported(&self) -> Vec<Arc<Mutex<CountedScope>>> {
         let scopes = self.scopes.iter().map(|(_, counted)| counted);
-        scopes.filter(|counted| counted.lock().unreported.calls > 0).collect()
+        scopes.filter(|counted| counted.lock().unreported.calls != 0).collect()
     }
 
     fn counted(&self, scope: &Scope, now: u64) -> Arc<Mutex<CountedScope>> {
-        let fresh = || CountedScope {
-            scope: scope.clone(),
-            state: LocalScope::new(scope.phases(now)),
-            unreported: Unreported::default(),
-        };
-        let counted = self.scopes.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
+        let begin = || Arc::new(Mutex::new(CountedScope::new(scope, now)));
+        let counted = self.scopes.get_with_by_ref(scope.key.as_str(), begin);
         {
             let mut known = counted.lock();
-            if known.scope.policy.fingerprint() != scope.policy.fingerprint() {
-                // Redis converts what it was reported; what it wasn't is reported under the new tiers.
-                *known = CountedScope { unreported: known.unreported, ..fresh() };
+            // Of a request that began under other policies.
+            if !known.is_of(scope) {
+                known.begin(scope, &[], now);
             }
         }
         counted
@@ -145,27 +158,6 @@ impl AsyncCounter {
 impl Drop for AsyncCounter {
     fn drop(&mut self) {
         self.dirty.notify_one();
-    }
-}
-
-impl CountedScope {
-    fn take_unreported(&mut self) -> (Plan, Unreported) {
-        let unreported = std::mem::take(&mut self.unreported);
-        (Plan::of(vec![self.scope.costing(unreported.calls)]), unreported)
-    }
-
-    fn learn(&mut self, packed: &[u8]) {
-        // Of other tiers: a replica that has another version of the policy has written it last. The next time, then.
-        if self.state.read(packed, self.scope.policy.fingerprint()).is_some() && self.unreported.calls > 0 {
-            self.state.charge(self.unreported.calls, 0);
-        }
-    }
-}
-
-impl Unreported {
-    fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.since = self.since.into_iter().chain(other.since).min();
     }
 }
 

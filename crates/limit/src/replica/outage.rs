@@ -27,7 +27,7 @@ pub(crate) struct Outage {
     scopes: Cache<String, Arc<Mutex<LocalShare>>>,
 }
 
-/// A scope's share, for the number of replicas that were alive when the outage began.
+/// A scope's share, for the number of replicas that are alive, as Redis last reported it.
 #[derive(Debug)]
 struct LocalShare {
     fingerprint: u32,
@@ -69,9 +69,14 @@ impl Outage {
 
     /// None: there is less than one call for each replica.
     fn judge(&self, scope: &Scope, lease: u64, now_us: u64) -> Option<ScopeVerdict> {
-        let local_share = self.local_share(scope, now_us)?;
+        let replicas = self.replicas.load(Ordering::Relaxed);
+        let shares = shares(scope, replicas, now_us)?;
+        let local_share = self.local_share(scope, &shares, replicas);
         let mut local_share = local_share.lock();
-        let shares = shares(scope, local_share.replicas, now_us)?;
+        if local_share.replicas != replicas {
+            local_share.replicas = replicas;
+            local_share.scope.limit_to(shares.iter().map(|(tier, _)| tier));
+        }
         local_share.scope.advance(now_us, shares.iter().map(|(tier, phase)| (tier, *phase)));
         Some(local_share.scope.take(scope.cost, lease))
     }
@@ -86,19 +91,17 @@ impl Outage {
         }
     }
 
-    fn local_share(&self, scope: &Scope, now_us: u64) -> Option<Arc<Mutex<LocalShare>>> {
+    fn local_share(&self, scope: &Scope, shares: &[(Tier, Phase)], replicas: u64) -> Arc<Mutex<LocalShare>> {
         let fingerprint = scope.policy.fingerprint();
         if let Some(known) = self.scopes.get(&scope.key)
             && known.lock().fingerprint == fingerprint
         {
-            return Some(known);
+            return known;
         }
-        let replicas = self.replicas.load(Ordering::Relaxed);
-        let shares = shares(scope, replicas, now_us)?;
         let local = LocalScope::new(shares.iter().map(|(tier, phase)| (tier, *phase)));
         let local_share = Arc::new(Mutex::new(LocalShare { fingerprint, replicas, scope: local }));
         self.scopes.insert(scope.key.clone(), local_share.clone());
-        Some(local_share)
+        local_share
     }
 }
 

@@ -28,7 +28,7 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
         for j, candidate in ipairs(old) do
           local alike = candidate.rule == tier.rule and (not exactly or candidate.was == tier.period)
           if alike and fresh[i] then
-            tier.rule.seldom().convert(tier, candidate.state, candidate.was)
+            tier.rule.seldom().convert(tier, candidate.state, candidate.was, tiers.lost_is_full)
             table.remove(old, j)
             fresh[i] = nil
             break

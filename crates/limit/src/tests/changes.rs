@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Align, Calendar, Policy, Tier, Unit, Wait};
+use crate::{Align, Calendar, Plan, Policy, Tier, Unit, Wait};
 
-use super::bench::{Bench, NOON, SECOND, plan, policy, seconds};
+use super::bench::{Bench, NOON, SECOND, Step, plan, policy, seconds};
 
 const EPOCH: Align = Align::Epoch { spread: None };
 
@@ -90,6 +90,38 @@ async fn a_slower_rate_is_kept_for_as_long_as_it_needs_though_nothing_passes_und
     let key = plan(&after, 1).scopes()[0].key.clone();
     let ttl: i64 = bench.store.command(redis::cmd("PTTL").arg(key)).await.unwrap();
     assert!(ttl > 99_000, "{ttl}");
+}
+
+#[tokio::test]
+async fn what_was_consumed_beyond_a_lowered_limit_is_still_consumed_when_it_is_raised_again() {
+    let hour = seconds(3_600);
+    let kinds: [fn(u64, Duration) -> Tier; 4] = [
+        |limit, hour| Tier::bucket(limit, hour, limit).unwrap(),
+        |limit, hour| Tier::sliding(limit, hour).unwrap(),
+        |limit, hour| Tier::fixed(limit, hour, EPOCH).unwrap(),
+        |limit, hour| Tier::fixed(limit, hour, Align::First).unwrap(),
+    ];
+    for kind in kinds {
+        let bench = Bench::new().await;
+        let [high, low] = [100, 10].map(|limit| policy(vec![kind(limit, hour)]));
+        assert!(bench.decide(NOON, &plan(&high, 100)).await.allowed);
+        // Replicas learn of a change one after the other.
+        for _ in 0..3 {
+            assert_eq!(remaining(&bench, NOON, &low).await, [0], "{:?}", low.tiers());
+            assert_eq!(remaining(&bench, NOON, &high).await, [0], "{:?}", high.tiers());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_pace_that_is_lowered_goes_on_at_the_lower_rate() {
+    let bench = Bench::new().await;
+    let pace = |limit| Plan::pace(vec![Tier::bucket(limit, seconds(1), limit).unwrap()], "pace".to_owned());
+    let (high, low) = (pace(1_000), pace(1));
+    let mut steps = vec![(NOON, Step::Begin(&high))];
+    steps.extend([(NOON, Step::Spend(&high)); 1_000]);
+    steps.push((NOON, Step::Room(&low)));
+    assert_eq!(bench.run(&steps).await.pop().unwrap()[..2], [0, 1_000_000]);
 }
 
 #[tokio::test]

@@ -184,6 +184,11 @@ async fn async_counts_are_told_in_one_call_per_sync_for_all_scopes() {
     let bench = Bench::new().await;
     let replicas = replicas(&bench, 3, &counted(vec![long(1_000)], Duration::from_millis(200))).await;
     let tenants: Vec<String> = (0..25).map(|tenant| format!("tenant-{tenant}")).collect();
+    for tenant in &tenants {
+        // Each replica asks for what it doesn't know.
+        join_all(replicas.iter().map(|limiter| ask(limiter, tenant, 1))).await;
+    }
+    let before = bench.script_calls().await;
     let started = Instant::now();
     while started.elapsed() < seconds(1) {
         for limiter in &replicas {
@@ -193,7 +198,7 @@ async fn async_counts_are_told_in_one_call_per_sync_for_all_scopes() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let calls = bench.script_calls().await;
+    let calls = bench.script_calls().await - before;
     assert!((3..=3 * 7).contains(&calls), "{calls} calls in a second, of 3 replicas with 25 tenants");
 }
 
@@ -246,4 +251,76 @@ async fn async_a_refund_takes_back_what_was_counted() {
     assert_eq!(ask(&limiter, "acme", 3).await, 0);
     limiter.refund(decision).await.unwrap();
     assert_eq!(ask(&limiter, "acme", 3).await, 1);
+}
+
+/// Policies that no two calls of anyone pass.
+fn one_for_all() -> PolicySettings {
+    PolicySettings::new("one-for-all".parse().unwrap(), vec![long(1)])
+}
+
+#[tokio::test]
+async fn async_a_replica_whose_counts_were_all_taken_back_is_in_touch() {
+    let bench = Bench::new().await;
+    let settings = counted(vec![long(5)], Duration::from_millis(100));
+    let limiter = bench.patient_limiter(vec![settings.clone(), one_for_all()]).await;
+    assert_eq!([ask(&limiter, "globex", 1).await, ask(&limiter, "acme", 1).await], [1, 0]);
+    // Longer than a replica goes on without a report.
+    tokio::time::sleep(Duration::from_millis(1_300)).await;
+    limiter.replace(policies(vec![settings])).unwrap();
+    assert_eq!(ask(&limiter, "acme", 10).await, 5);
+}
+
+#[tokio::test]
+async fn async_a_refused_request_is_not_charged_though_it_was_told_before_it_was_refused() {
+    let bench = Bench::new().await;
+    let sync = Duration::from_millis(10);
+    let settings = counted(vec![long(50)], sync);
+    let limiter = bench.patient_limiter(vec![settings.clone(), one_for_all()]).await;
+    assert_eq!(ask(&limiter, "globex", 1).await, 1);
+    limiter.decide(&Request { cost: Some(0), ..call("acme") }).await.unwrap();
+    bench.server.pause().unwrap();
+    let refused = tokio::spawn({
+        let limiter = limiter.clone();
+        async move { ask(&limiter, "acme", 1).await }
+    });
+    tokio::time::sleep(20 * sync).await;
+    bench.server.resume().unwrap();
+    assert_eq!(refused.await.unwrap(), 0);
+    limiter.close().await.unwrap();
+    let other = bench.patient_limiter(vec![PolicySettings { consistency: Consistency::Strict, ..settings }]).await;
+    assert_eq!([ask(&other, "acme", 60).await, ask(&other, "globex", 60).await], [50, 49]);
+}
+
+#[tokio::test]
+async fn async_a_changed_limit_keeps_what_was_consumed() {
+    let day = seconds(24 * 3_600);
+    let kinds: [fn(u64, Duration) -> Tier; 3] = [
+        |limit, day| Tier::bucket(limit, day, limit).unwrap(),
+        |limit, _| long(limit),
+        |limit, day| Tier::sliding(limit, day * 100).unwrap(),
+    ];
+    for kind in kinds {
+        let bench = Bench::new().await;
+        let of = |limit| vec![counted(vec![kind(limit, day)], seconds(60))];
+        let limiter = bench.patient_limiter(of(100)).await;
+        assert_eq!(ask(&limiter, "acme", 110).await, 100);
+        limiter.replace(policies(of(101))).unwrap();
+        assert_eq!(ask(&limiter, "acme", 110).await, 1, "nothing was reported yet");
+        limiter.close().await.unwrap();
+        limiter.replace(policies(of(102))).unwrap();
+        assert_eq!(ask(&limiter, "acme", 110).await, 1, "all was reported");
+        limiter.replace(policies(of(101))).unwrap();
+        assert_eq!(ask(&limiter, "acme", 110).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn async_a_replica_that_does_not_know_a_scope_learns_of_it_before_its_first_decision() {
+    let bench = Bench::new().await;
+    let [one, other] = replicas(&bench, 2, &counted(vec![long(100)], seconds(60))).await.try_into().unwrap();
+    assert_eq!(ask(&one, "acme", 70).await, 70);
+    one.close().await.unwrap();
+    let before = bench.script_calls().await;
+    assert_eq!(ask(&other, "acme", 100).await, 30);
+    assert!(bench.script_calls().await <= before + 2, "by hash, and with its source");
 }

@@ -109,6 +109,26 @@ async fn local_without_one_call_for_each_replica_lets_nothing_pass() {
 }
 
 #[tokio::test]
+async fn local_is_the_part_of_those_that_are_there_now_of_which_what_was_used_is_gone() {
+    let tiers: [fn() -> Tier; 3] = [
+        ten,
+        || Tier::bucket(10, seconds(86_400), 10).unwrap(),
+        || Tier::log(10, seconds(86_400), Duration::ZERO, false).unwrap(),
+    ];
+    for tier in tiers {
+        let bench = Bench::new().await;
+        let limiter = bench.limiter(vec![on_error(OnStoreError::Local, tier())]).await;
+        bench.server.pause().unwrap();
+        assert_eq!(passed(&limiter, 3).await, 3);
+        for (replicas, more) in [(2, 2), (5, 0), (1, 5)] {
+            limiter.set_replicas(replicas);
+            assert_eq!(passed(&limiter, 10).await, more, "{replicas} of {}", tier());
+        }
+        bench.server.resume().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_redis_that_hangs_is_not_waited_for() {
     let bench = Bench::new().await;
     let limiter = bench.limiter(vec![on_error(OnStoreError::Local, ten())]).await;

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use percent_encoding::percent_decode_str;
-
 use super::bad_match::{BadMatch, MOST_SEGMENTS};
+use super::spelling::{decode, segments};
 
 /// A path with variables: `/v1/organizations/{org}/product/{id}`. `*` stands for one segment, `**`, at the end, for any
 /// rest.
@@ -78,8 +77,7 @@ impl Template {
     }
 
     pub(super) fn variables(&self, path: &str) -> Option<Variables> {
-        let path = path.split(['?', '#']).next().unwrap_or_default();
-        let mut given = path.split('/').filter(|segment| !segment.is_empty()).map(decode);
+        let mut given = segments(path).map(decode);
         let mut variables = Vec::new();
         for segment in &self.segments {
             match segment {
@@ -125,12 +123,12 @@ fn parse_segment(text: &str) -> Option<Segment> {
                     && name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.'));
                 sound.then(|| Segment::Variable(Some(name.to_owned())))
             }
-            None => (!text.contains(['{', '}', '*', '?', '#'])).then(|| Segment::Literal(decode(text))),
+            None => {
+                let literal = decode(text);
+                // What a request has of these is refused, or resolved by who asks: it would match nothing.
+                let is_relative = matches!(literal.as_str(), "." | "..");
+                (!text.contains(['{', '}', '*', '?', '#']) && !is_relative).then_some(Segment::Literal(literal))
+            }
         },
     }
-}
-
-/// What isn't UTF-8 stays as it was sent.
-fn decode(segment: &str) -> String {
-    percent_decode_str(segment).decode_utf8().map_or_else(|_| segment.to_owned(), Into::into)
 }

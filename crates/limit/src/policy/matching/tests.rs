@@ -72,7 +72,7 @@ fn disjoint(left: &Match, right: &Match) -> bool {
 #[test]
 fn what_is_no_template_says_why() {
     assert_eq!(Template::parse("v1/a"), Err(BadMatch::NoSlash("v1/a".to_owned())));
-    for text in ["/**/a", "/a*", "/{}", "/{a b}", "/{a", "/a}", "/a?b"] {
+    for text in ["/**/a", "/a*", "/{}", "/{a b}", "/{a", "/a}", "/a?b", "/a/../b", "/./a", "/%2e%2E"] {
         assert!(matches!(Template::parse(text), Err(BadMatch::Segment { .. })), "{text}");
     }
     assert!(matches!(Template::parse("/{a}/{a}"), Err(BadMatch::Twice { .. })));

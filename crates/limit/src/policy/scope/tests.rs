@@ -74,6 +74,23 @@ fn an_endpoint_is_a_method_and_a_template_or_the_path_where_that_is_open() {
 }
 
 #[test]
+fn another_spelling_of_a_path_is_the_same_endpoint() {
+    for matched in [Match::default(), Match::new::<&str>(&[], Some("/v1/**")).unwrap()] {
+        let of = |path| name("endpoint", &Request::new("GET", path), &matched);
+        assert_eq!(of("/v1/cart"), "!GET /v1/cart");
+        for spelling in ["/v1/cart/", "//v1/cart", "/v1///cart", "/v1/%63art", "/%761/cart?x", "/v1/cart#x"] {
+            assert_eq!(of(spelling), of("/v1/cart"), "{spelling}");
+        }
+        assert_eq!(of("/v1/%ff%63"), of("/v1/%FFc"));
+        assert_eq!(of("/v1/caf%C3%A9%20%5B"), "!GET /v1/caf%C3%A9%20%5B", "as most clients write it");
+        for others in [["/v1/a/b", "/v1/a%2Fb"], ["/v1/%2525", "/v1/%25"], ["/v1/a", "/v1/A"]] {
+            assert_ne!(of(others[0]), of(others[1]));
+        }
+    }
+    assert_eq!(name("endpoint", &Request::new("GET", "/"), &Match::default()), "!GET /");
+}
+
+#[test]
 fn addresses_are_one_per_subscriber() {
     let of = |text: &str| address(text.parse().unwrap());
     assert_eq!(of("::ffff:192.0.2.7"), "192.0.2.7");
