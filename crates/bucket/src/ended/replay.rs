@@ -29,7 +29,8 @@ pub enum Replayed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedMany {
     pub replayed: u64,
-    /// Matching letters that were not replayed: the bucket, or the share of their caller, was full.
+    /// Matching letters that were not replayed: the bucket, or the share of their caller, was full, or they are larger
+    /// than the bucket's capacity.
     pub left: u64,
 }
 
@@ -103,8 +104,7 @@ impl Bucket {
             });
             match self.redis_bucket.replay(*id, delay, None, None).await?.unwrap_or(Replayed::Unknown) {
                 Replayed::As(_) => done.replayed += 1,
-                // Others may still have theirs.
-                Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
+                Replayed::Refused(refused) if refused.is_of_one_letter() => done.left += 1,
                 Replayed::Refused(_) => {
                     done.left += (ids.len() - number) as u64;
                     break;
@@ -114,6 +114,13 @@ impl Bucket {
             }
         }
         Ok(done)
+    }
+}
+
+impl Refused {
+    /// Whether other letters may still be replayed: theirs is another caller's share, or another size.
+    pub(super) const fn is_of_one_letter(&self) -> bool {
+        matches!(self.reason, RefusalReason::ShareUsedUp | RefusalReason::NeverFits)
     }
 }
 
@@ -141,11 +148,12 @@ impl RedisBucket {
                 Replayed::As(Admitted { id, level, capacity, eta, repeated: false })
             }
             word => {
-                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp]
+                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp, RefusalReason::NeverFits]
                     .into_iter()
                     .find(|reason| reason.word() == word);
                 let Some(reason) = known else { return reply.unknown(word) };
-                let retry_after = Some(Duration::from_millis(reply.count()?));
+                // -1: waiting doesn't help.
+                let retry_after = u64::try_from(reply.number()?).ok().map(Duration::from_millis);
                 Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity })
             }
         };

@@ -191,7 +191,8 @@ impl From<ReplayRequest> for DeadFilter {
 #[schema(as = Replayed)]
 pub(crate) struct ReplaySummary {
     replayed: u64,
-    /// Matching dead letters that were not replayed, because the bucket is full.
+    /// Matching dead letters that were not replayed: the bucket, or the share of their caller, is full, or they are
+    /// larger than its `capacity_bytes`.
     left: u64,
 }
 
