@@ -91,7 +91,8 @@ impl Bucket {
     /// due after n periods, so the bucket enforces the rate.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so
+    /// ([`BucketError::done`]).
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
             return Err(BucketError::Unsupported("replays at a rate"));
@@ -102,7 +103,8 @@ impl Bucket {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
-            match self.redis_bucket.replay(*id, delay, None, None).await?.unwrap_or(Replayed::Unknown) {
+            let replayed = self.redis_bucket.replay(*id, delay, None, None).await;
+            match replayed.map_err(|error| error.after(done.replayed))?.unwrap_or(Replayed::Unknown) {
                 Replayed::As(_) => done.replayed += 1,
                 Replayed::Refused(refused) if refused.is_of_one_letter() => done.left += 1,
                 Replayed::Refused(_) => {

@@ -27,17 +27,22 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
     pub async fn cancel_many(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        match self.redis_bucket.kind {
-            Kind::Stream => self.redis_bucket.cancel_in_stream(filter).await,
-            Kind::List if filter.allows(JobState::Waiting) => self.redis_bucket.cancel_in_list(filter).await,
-            Kind::List => Ok(0),
-        }
+        let mut cancelled = 0;
+        let done = match self.redis_bucket.kind {
+            Kind::Stream => self.redis_bucket.cancel_in_stream(filter, &mut cancelled).await,
+            Kind::List if filter.allows(JobState::Waiting) => {
+                self.redis_bucket.cancel_in_list(filter, &mut cancelled).await
+            }
+            Kind::List => Ok(()),
+        };
+        done.map_err(|error| error.after(cancelled))?;
+        Ok(cancelled)
     }
 }
 
 impl RedisBucket {
-    async fn cancel_in_stream(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        let (mut cancelled, mut last) = (0, String::new());
+    async fn cancel_in_stream(&self, filter: &JobFilter, cancelled: &mut u64) -> Result<(), BucketError> {
+        let mut last = String::new();
         // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.
         for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
             let mut after = filter.after_arg();
@@ -46,7 +51,7 @@ impl RedisBucket {
                 call.arg(if filter.state.is_none() && state == JobState::Parked { "either" } else { state.as_str() });
                 call.arg(&after).arg(BATCH_JOBS);
                 let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
-                cancelled += reply.count()?;
+                *cancelled += reply.count()?;
                 last = reply.text()?;
                 let at_end = reply.count()? == 1;
                 after = reply.text()?;
@@ -55,21 +60,21 @@ impl RedisBucket {
                 }
             }
         }
-        Ok(cancelled)
+        Ok(())
     }
 
-    async fn cancel_in_list(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        let (mut cancelled, mut last) = (0, String::new());
+    async fn cancel_in_list(&self, filter: &JobFilter, cancelled: &mut u64) -> Result<(), BucketError> {
+        let mut last = String::new();
         let mut scan = ListScan::of_jobs(&self.keys);
         while let Some(at) = scan.at() {
             let mut call = self.cancel_call(filter, &last);
-            call.arg(at).arg(cancelled).arg(BATCH_JOBS).arg(filter.after_arg());
+            call.arg(at).arg(*cancelled).arg(BATCH_JOBS).arg(filter.after_arg());
             let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
-            cancelled += reply.count()?;
+            *cancelled += reply.count()?;
             last = reply.text()?;
             scan.looked(&mut reply)?;
         }
-        Ok(cancelled)
+        Ok(())
     }
 
     /// With the arguments that both kinds have.

@@ -50,6 +50,13 @@ impl Problem {
         problem
     }
 
+    /// Of what is done to many: `done` were done before this.
+    fn after(mut self, done: u64) -> Self {
+        self.more.outcome = Some("unknown");
+        self.detail = format!("{done} were done before an error, and stay so; retry later for the others").into();
+        self
+    }
+
     pub(super) fn store(kind: ErrorKind, certainty: Certainty) -> Self {
         let (code, detail) = match (kind, certainty) {
             (ErrorKind::Full, _) => (Code::StoreFull, "nothing was stored or changed; retry later"),
@@ -117,6 +124,7 @@ impl From<BucketError> for Problem {
             }
             BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
+            BucketError::Partly { done, error } => Self::from(BucketError::clone(error)).after(*done),
         }
     }
 }
