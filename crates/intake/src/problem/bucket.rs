@@ -59,6 +59,11 @@ impl Problem {
 
     pub(super) fn store(kind: ErrorKind, certainty: Certainty) -> Self {
         let (code, detail) = match (kind, certainty) {
+            (ErrorKind::NoIds, _) => (
+                Code::StoreUnavailable,
+                "the bucket accepts no jobs: somebody added an entry with the largest possible id to one of its \
+                    streams in Redis; an operator has to move its jobs, or delete it; see the intake's log",
+            ),
             (ErrorKind::Full, _) => (Code::StoreFull, "nothing was stored or changed; retry later"),
             (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
             (_, Certainty::Unknown) => (
