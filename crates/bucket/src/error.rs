@@ -49,9 +49,28 @@ pub enum BucketError {
     /// Somebody is about to delete it, or was stopped before that was decided: it may open again.
     #[error("the bucket is suspended for its deletion, which isn't decided; retry")]
     Suspended,
+    /// What is done to many broke off after some.
+    #[error("failed after {done} were done: {error}")]
+    Partly { done: u64, error: Arc<Self> },
     /// The process is shutting down.
     #[error("the bucket is closing")]
     Closing,
+}
+
+impl BucketError {
+    /// Of what is done to many: `done` were done before.
+    pub(crate) fn after(self, done: u64) -> Self {
+        if done == 0 { self } else { Self::Partly { done, error: Arc::new(self) } }
+    }
+
+    /// How many were done before the error.
+    #[must_use]
+    pub const fn done(&self) -> u64 {
+        match self {
+            Self::Partly { done, .. } => *done,
+            _ => 0,
+        }
+    }
 }
 
 impl From<StoreError> for BucketError {

@@ -38,7 +38,7 @@ pub use define::deletion::close_bucket::Closed;
 pub use define::deletion::reopen_bucket::{DECIDED_WITHIN, Reopened};
 pub use define::deletion::suspend_bucket::{LastJob, Suspended};
 pub use define::open_bucket::Opened;
-pub use define::place_is_taken::place_is_taken;
+pub use define::place_is_taken::{LeftBehind, place_is_taken};
 pub use define::put_definition::{DefinitionBounds, NewDefinition, PutDefinition};
 pub use deliver::permit::Permit;
 pub use deliver::recover::Recovery;

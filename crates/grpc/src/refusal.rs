@@ -40,7 +40,8 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         | BucketError::Edit(_)
         | BucketError::Turns { .. }
         | BucketError::OutcomeTarget(_)
-        | BucketError::OutboxFull => {
+        | BucketError::OutboxFull
+        | BucketError::Partly { .. } => {
             tracing::error!(error = error as &dyn Error, "a bucket can't be read");
             Status::internal("internal error; see the intake's log")
         }

@@ -13,7 +13,7 @@ use redis::{ErrorKind as RedisErrorKind, RedisError};
 pub(crate) use self::code::code_of;
 use self::code::first_refused;
 pub use self::kind::ErrorKind;
-use self::kind::{is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code};
+use self::kind::{has_no_ids, is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code};
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
 
@@ -68,6 +68,7 @@ impl StoreError {
             | ErrorKind::WrongType
             | ErrorKind::Script
             | ErrorKind::Rejected
+            | ErrorKind::NoIds
             | ErrorKind::NoCluster
             | ErrorKind::Protocol => false,
         }
@@ -84,6 +85,7 @@ impl StoreError {
             | ErrorKind::WrongType
             | ErrorKind::Script
             | ErrorKind::Rejected
+            | ErrorKind::NoIds
             | ErrorKind::NoCluster => false,
         }
     }
@@ -180,6 +182,7 @@ impl StoreError {
             return Self { kind, certainty, during: during.to_string(), code, source: Some(source) };
         }
         let kind = match &code {
+            Some(_) if has_no_ids(&source) => ErrorKind::NoIds,
             Some(code) => kind_of_code(code).unwrap_or(match during {
                 Operation::Script(_) | Operation::ScriptAndWait(_) => ErrorKind::Script,
                 Operation::Command(_) | Operation::Pipeline(_) => ErrorKind::Rejected,

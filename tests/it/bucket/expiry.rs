@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{Ending, JobId, Start, Submission};
+use dripfeed_store::ServerOptions;
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::wall_clock::WallClock;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
 const SOON: Duration = Duration::from_millis(50);
@@ -213,4 +215,23 @@ async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time
         assert_eq!((expired(&bucket).await, redis.calls("evalsha").await - before), (0, 1), "{kind:?}");
         is_sound(&bucket).await;
     }
+}
+
+#[tokio::test]
+async fn a_job_of_a_list_that_comes_back_expires_although_nothing_else_waited() {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    let redis = TestRedis::with(options).await;
+    let bucket = bucket_of(&redis, Kind::List).await;
+    let dying = join(&bucket, "dying").await;
+    submit(&bucket, expiring_in(LATER)).await;
+    take_one(&dying).await;
+    submit(&bucket, expiring_in(SOON)).await;
+    passes(&redis).await;
+    assert_eq!(expired(&bucket).await, 1);
+    pause(&bucket).await;
+    bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
+    clock.set_ahead(i64::try_from(LATER.as_secs()).unwrap() + 1);
+    assert_eq!(expired(&bucket).await, 1);
+    assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:tally deadline").await, 0, "no job is left");
 }

@@ -222,3 +222,21 @@ async fn a_day_of_everything_takes_no_more_than_64_kib() {
         assert!(slots(&bucket, window).await.len() as u64 >= window.slots() - 1, "{window:?}");
     }
 }
+
+#[tokio::test]
+async fn large_numbers_are_sampled_as_small_ones_are() {
+    const CAPACITY: u64 = 123_456_789_012_345_678;
+    let (redis, clock) = redis_and_clock().await;
+    let settings = || BucketSettings { capacity: CAPACITY, ..buckets::settings("b") };
+    let bucket = open(&redis, settings()).await;
+    for second in 1..=3 {
+        clock.set_ahead(2 * second);
+        submit(&bucket, job("x")).await;
+        sample(&bucket, &CallStats::default()).await;
+    }
+    let slots = slots(&open(&redis, settings()).await, HistoryWindow::FiveMinutes).await;
+    let accepted: u64 = slots.iter().map(|slot| slot.accepted).sum();
+    // Lua has no exact numbers above 2^53.
+    let capacity = slots.last().expect("a slot").capacity;
+    assert!(accepted == 3 && capacity.abs_diff(CAPACITY) < 100, "{slots:?}");
+}

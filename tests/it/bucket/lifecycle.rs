@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{Ending, JobState, Submission};
-use dripfeed_tests::buckets::{self, admitted, changed, join, open, refused, submit, take, take_one, takes_nothing};
+use dripfeed_tests::buckets::{
+    self, admitted, changed, join, open, refused, settle, submit, take, take_one, takes_nothing,
+};
 use dripfeed_tests::redis_server::TestRedis;
 
 #[tokio::test]
@@ -221,4 +223,18 @@ async fn one_key_makes_one_job() {
     assert_eq!(ids.len(), 1);
     assert_eq!(refused(bucket.admit(keyed("other")).await).reason, RefusalReason::IdempotencyConflict);
     assert_eq!(bucket.census().await.unwrap().level, 1);
+}
+
+#[tokio::test]
+async fn a_parked_job_that_somebody_claims_by_hand_is_in_flight() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    let id = submit(&bucket, buckets::job("x")).await.id;
+    settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::from_hours(1) }).await;
+    redis.ask::<redis::Value>(&format!("XCLAIM dripfeed:{{b}}:jobs processors by-hand 0 {id}")).await;
+    let found = bucket.find(id).await.unwrap().expect("it is there");
+    assert_eq!((found.state, found.consumer.as_deref(), found.due_ms), (JobState::InFlight, Some("by-hand"), None));
+    let cancelled = tokio::time::timeout(Duration::from_secs(10), bucket.cancel(id)).await;
+    assert_eq!(cancelled.expect("it ends").unwrap(), Cancel::InFlight);
 }

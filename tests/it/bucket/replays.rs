@@ -185,3 +185,38 @@ async fn several_who_want_to_carry_it_out_replay_each_letter_once() {
     assert_eq!(found(&bucket, id).await.done, 100);
     assert_eq!((bucket.census().await.unwrap().level, letters(&bucket).await.len()), (100, 0));
 }
+
+#[tokio::test]
+async fn a_letter_larger_than_the_capacity_stays_and_holds_up_no_other() {
+    let redis = TestRedis::start().await;
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 100)).await;
+        let large = die_of(&bucket, "x".repeat(10_000)).await;
+        for n in 0..3 {
+            die_of(&bucket, n.to_string()).await;
+        }
+        bucket.apply_overrides(&buckets::changed("capacity_bytes", "4KiB")).await.unwrap();
+        let Replayed::Refused(refused) = bucket.replay(large).await.unwrap() else { panic!("it is too large") };
+        assert_eq!((refused.reason, refused.retry_after), (RefusalReason::NeverFits, None));
+        assert_eq!(bucket.replay_many(&NO_FILTER, None).await.unwrap(), ReplayedMany { replayed: 3, left: 1 });
+        taken_die(&bucket, 3).await;
+        let replay = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
+        assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 4, 3, 1));
+        assert_eq!(letters(&bucket).await, BTreeSet::from([large]));
+    }
+}
+
+async fn die_of(bucket: &Bucket, body: String) -> JobId {
+    let id = submit(bucket, buckets::job(body)).await.id;
+    taken_die(bucket, 1).await;
+    id
+}
+
+/// Jobs that wait die.
+async fn taken_die(bucket: &Bucket, jobs: usize) {
+    let replica = join(bucket, "undertaker").await;
+    for _ in 0..jobs {
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+    }
+    replica.leave().await.expect("Redis answers");
+}

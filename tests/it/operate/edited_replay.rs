@@ -80,3 +80,20 @@ async fn a_letter_of_a_list_keeps_its_payload() {
     assert_eq!((refused.status, refused.text("code").as_str()), (422, "unsupported"), "{refused:?}");
     assert_eq!(client.get(&format!("/v1/buckets/l/dead/{id}")).await.expect("an answer").status, 200);
 }
+
+#[tokio::test]
+async fn a_letter_or_a_payload_larger_than_the_capacity_is_refused_for_good() {
+    let service = Service::new(BUCKETS).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    let id = client.submit("b", "x".repeat(10_000)).await.expect("an answer").text("id");
+    die(&service, buckets::settings("b")).await;
+    let patched = client.patch("/v1/buckets/b", r#"{"capacity_bytes": "4KiB"}"#).await.expect("an answer");
+    assert_eq!(patched.status, 200, "{patched:?}");
+    for (what, body) in [("replay", String::new()), ("edit", "y".repeat(5000))] {
+        let refused = client.post(&format!("/v1/buckets/b/dead/{id}/{what}"), body).await.expect("an answer");
+        assert_eq!((refused.status, refused.text("code").as_str()), (413, "body_too_large"), "{refused:?}");
+    }
+    let smaller = client.post(&format!("/v1/buckets/b/dead/{id}/edit"), "small").await.expect("an answer");
+    assert_eq!(smaller.status, 202, "{smaller:?}");
+}

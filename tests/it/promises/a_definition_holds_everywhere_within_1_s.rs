@@ -6,6 +6,7 @@ mod bounds;
 mod clean_names;
 mod credentials;
 mod deletions;
+mod earlier_buckets;
 mod looks;
 mod redis_away;
 mod refusals;

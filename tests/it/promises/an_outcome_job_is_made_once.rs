@@ -2,6 +2,7 @@
 //! on the way, and the bounds of both buckets hold.
 
 mod bounds;
+mod callers;
 mod chains;
 mod kills;
 mod oversized;

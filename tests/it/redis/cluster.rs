@@ -153,7 +153,7 @@ async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
     let (mut known, definition) = (KnownDefinitions::default(), json!({ "upstream": "https://a.example/" }));
     for name in names.values() {
         let bucket = name.parse().unwrap();
-        assert!(!place_is_taken(&store, &bucket).await.unwrap());
+        assert_eq!(place_is_taken(&store, &bucket).await.unwrap(), None);
         let new = NewDefinition {
             bucket: &bucket,
             known: None,

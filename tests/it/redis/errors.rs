@@ -11,6 +11,8 @@ mod limits;
 mod operator;
 /// What hands over outcome jobs asks.
 mod outcomes;
+/// What breaks off in the middle.
+mod parts;
 /// What the processor asks, by what makes it ask.
 mod processor;
 

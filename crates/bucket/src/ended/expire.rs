@@ -42,7 +42,8 @@ impl RedisBucket {
 
     fn expire_call(&self, look: &ExpiryLook) -> Call<'static> {
         let settings = self.settings();
-        let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel(&settings.on_outcome));
+        let keys = self.keys.and_takers(self.keys.to_cancel(&settings.on_outcome));
+        let mut call = SCRIPTS.of(self.kind).on(&keys);
         call.arg(settings.packed_ends()).arg(&look.at).arg(&look.earliest);
         call
     }

@@ -18,7 +18,9 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn delete_dead(&self, id: JobId) -> Result<bool, BucketError> {
-        Ok(self.redis_bucket.forget(&[id]).await? == 1)
+        let mut deleted = 0;
+        self.redis_bucket.forget(&[id], &mut deleted).await?;
+        Ok(deleted == 1)
     }
 
     /// Deletes all matching letters, and returns their number.
@@ -27,21 +29,26 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; some may have been deleted.
     pub async fn delete_dead_many(&self, filter: &DeadFilter) -> Result<u64, BucketError> {
         let mut deleted = 0;
-        let mut from = filter.first();
-        loop {
-            let (ids, last) = self.redis_bucket.dead_ids_from(filter, &from).await?;
-            deleted += self.redis_bucket.forget(&ids).await?;
-            if last.is_empty() {
-                return Ok(deleted);
-            }
-            from = format!("({last}");
-        }
+        self.redis_bucket.forget_all(filter, &mut deleted).await.map_err(|error| error.after(deleted))?;
+        Ok(deleted)
     }
 }
 
 impl RedisBucket {
-    async fn forget(&self, ids: &[JobId]) -> Result<u64, BucketError> {
-        let (mut deleted, mut rest) = (0, ids);
+    async fn forget_all(&self, filter: &DeadFilter, deleted: &mut u64) -> Result<(), BucketError> {
+        let mut from = filter.first();
+        loop {
+            let (ids, last) = self.dead_ids_from(filter, &from).await?;
+            self.forget(&ids, deleted).await?;
+            if last.is_empty() {
+                return Ok(());
+            }
+            from = format!("({last}");
+        }
+    }
+
+    async fn forget(&self, ids: &[JobId], deleted: &mut u64) -> Result<(), BucketError> {
+        let mut rest = ids;
         while !rest.is_empty() {
             let mut call =
                 FORGET.on(&[self.keys.dead(), self.keys.letters(), self.keys.letter_sizes(), self.keys.tally()]);
@@ -49,10 +56,10 @@ impl RedisBucket {
                 call.arg(id.to_string());
             }
             let (gone, looked_at): (u64, usize) = self.store.run_durably(&call).await?;
-            deleted += gone;
+            *deleted += gone;
             // The first one is always looked at.
             rest = rest.get(looked_at.max(1)..).unwrap_or_default();
         }
-        Ok(deleted)
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@
 --       8 ms until the new job is due (0: at once)  9 the replay of many that this is part of, or '', then names and
 --         values of the new job, where it isn't as the one that died
 -- Result  { 'changed', … } | { 'absent' } | { 'ended' }: that replay has | { 'admitted', new id, level, eta in ms }
---         { 'bucket_full' | 'max_share', retry after in ms, level }
+--         { 'bucket_full' | 'max_share' | 'never_fits', retry after in ms (-1: never), level }
 local keys = { jobs = KEYS[1], tally = KEYS[4], dead = KEYS[6], letters = KEYS[7], sizes = KEYS[8] }
 local PACE, METER, TALLY = KEYS[2], KEYS[3], KEYS[4]
 local CONTROL, HOLDERS, REPLAYS, NOTICES = KEYS[5], KEYS[9], KEYS[10], KEYS[11]
@@ -45,6 +45,8 @@ if delay > 0 then
   entry[#entry + 1] = whole(now_ms + delay)
 end
 local size = counted_bytes(entry)
+-- Its capacity may have been lowered since it died.
+if size > capacity_bytes then return { 'never_fits', -1, level } end
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 if level >= capacity or bytes + size > capacity_bytes then

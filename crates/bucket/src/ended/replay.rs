@@ -29,7 +29,8 @@ pub enum Replayed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedMany {
     pub replayed: u64,
-    /// Matching letters that were not replayed: the bucket, or the share of their caller, was full.
+    /// Matching letters that were not replayed: the bucket, or the share of their caller, was full, or they are larger
+    /// than the bucket's capacity.
     pub left: u64,
 }
 
@@ -90,7 +91,8 @@ impl Bucket {
     /// due after n periods, so the bucket enforces the rate.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so
+    /// ([`BucketError::done`]).
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
             return Err(BucketError::Unsupported("replays at a rate"));
@@ -101,10 +103,10 @@ impl Bucket {
             let delay = rate.map_or(Duration::ZERO, |rate| {
                 Duration::from_micros(done.replayed.saturating_mul(rate.period_us()) / rate.limit())
             });
-            match self.redis_bucket.replay(*id, delay, None, None).await?.unwrap_or(Replayed::Unknown) {
+            let replayed = self.redis_bucket.replay(*id, delay, None, None).await;
+            match replayed.map_err(|error| error.after(done.replayed))?.unwrap_or(Replayed::Unknown) {
                 Replayed::As(_) => done.replayed += 1,
-                // Others may still have theirs.
-                Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. }) => done.left += 1,
+                Replayed::Refused(refused) if refused.is_of_one_letter() => done.left += 1,
                 Replayed::Refused(_) => {
                     done.left += (ids.len() - number) as u64;
                     break;
@@ -114,6 +116,13 @@ impl Bucket {
             }
         }
         Ok(done)
+    }
+}
+
+impl Refused {
+    /// Whether other letters may still be replayed: theirs is another caller's share, or another size.
+    pub(super) const fn is_of_one_letter(&self) -> bool {
+        matches!(self.reason, RefusalReason::ShareUsedUp | RefusalReason::NeverFits)
     }
 }
 
@@ -141,11 +150,12 @@ impl RedisBucket {
                 Replayed::As(Admitted { id, level, capacity, eta, repeated: false })
             }
             word => {
-                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp]
+                let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp, RefusalReason::NeverFits]
                     .into_iter()
                     .find(|reason| reason.word() == word);
                 let Some(reason) = known else { return reply.unknown(word) };
-                let retry_after = Some(Duration::from_millis(reply.count()?));
+                // -1: waiting doesn't help.
+                let retry_after = u64::try_from(reply.number()?).ok().map(Duration::from_millis);
                 Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity })
             }
         };

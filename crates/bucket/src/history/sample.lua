@@ -30,7 +30,7 @@ local last = numbers_in(kept[1] or known)
 if #last ~= 1 + #TOTALS + GAUGES then last = {} end
 -- A clock that was put back doesn't keep a bucket from being sampled.
 local is_due = lost or not last[1] or now_ms < last[1] or now_ms - last[1] >= SOON
-if not is_due and seen == '' then return { table.concat(last, ' ') } end
+if not is_due and seen == '' then return { numbers_text(last) } end
 
 -- How many events of a series of the meter were a moment ago: since a checkpoint of that time.
 local function recent(series)
@@ -82,7 +82,7 @@ for i = 2, 1 + #TOTALS do
   numbers[i] = not lost and math.max(0, look[i] - last[i]) or 0
 end
 for i = 2, last[1] and #look or 0 do happened = happened or look[i] ~= last[i] end
-if not happened then return { table.concat(look, ' ') } end
+if not happened then return { numbers_text(look) } end
 
 local slot = read_slot(seen)
 for i = 1, COUNTS - #TOTALS do numbers[#numbers + 1] = slot.numbers[i] or 0 end
@@ -91,8 +91,8 @@ slot.numbers = numbers
 local writes = add_slot(windows, slot, now_ms / 1000)
 if is_due then
   writes[#writes + 1] = 'last'
-  writes[#writes + 1] = table.concat(look, ' ')
+  writes[#writes + 1] = numbers_text(look)
 end
 redis.call('HSET', HISTORY, unpack(writes))
 redis.call('PEXPIRE', HISTORY, KEPT)
-return { table.concat(look, ' ') }
+return { numbers_text(look) }

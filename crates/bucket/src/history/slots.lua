@@ -21,9 +21,16 @@ local function read_slot(text)
   return { numbers = parts[1], sketches = { parts[2] or {}, parts[3] or {}, parts[4] or {} } }
 end
 
+-- As `numbers_in` reads it: table.concat writes those from 10^14 on as 1e+14.
+local function numbers_text(numbers)
+  local words = {}
+  for i, number in ipairs(numbers) do words[i] = whole(number) end
+  return table.concat(words, ' ')
+end
+
 local function slot_text(numbers, lists)
-  local parts = { table.concat(numbers, ' ') }
-  for i = 1, 3 do parts[i + 1] = table.concat(lists[i], ' ') end
+  local parts = { numbers_text(numbers) }
+  for i = 1, 3 do parts[i + 1] = numbers_text(lists[i]) end
   return table.concat(parts, '|')
 end
 

@@ -1,6 +1,9 @@
 //! Cancels a waiting or parked job.
 
+use std::time::Duration;
+
 use dripfeed_job::{Ending, JobId, JobState};
+use tokio::time::sleep;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
@@ -13,6 +16,11 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
     include_str!("../kind/stream/remove/cancel.lua"),
     include_str!("../kind/list/remove/cancel.lua"),
 );
+
+/// A job that is taken and put back meanwhile is looked for again so often,
+const TRIES: u32 = 20;
+/// after pauses that grow by this.
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// The result of cancelling a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +40,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time; when its end goes to another bucket and the
     /// outbox is full.
     pub async fn cancel(&self, id: JobId) -> Result<Cancel, BucketError> {
-        loop {
+        for tried in 1..=TRIES {
             if self.redis_bucket.cancel_where_it_waits(id).await? {
                 return Ok(Cancel::Cancelled);
             }
@@ -41,9 +49,11 @@ impl Bucket {
                 Some(JobState::InFlight) => return Ok(Cancel::InFlight),
                 Some(JobState::Ended(ending)) => return Ok(Cancel::Ended(ending)),
                 // It was put back between the two questions.
-                Some(JobState::Waiting | JobState::Parked) => {}
+                Some(JobState::Waiting | JobState::Parked) => sleep(BETWEEN_TRIES * tried).await,
             }
         }
+        // Each time a replica had it.
+        Ok(Cancel::InFlight)
     }
 }
 

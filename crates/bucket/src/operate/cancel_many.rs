@@ -33,15 +33,18 @@ impl Bucket {
 
 impl RedisBucket {
     async fn cancel_in_kind(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        match self.kind {
-            Kind::Stream => self.cancel_in_stream(filter).await,
-            Kind::List if filter.allows(JobState::Waiting) => self.cancel_in_list(filter).await,
-            Kind::List => Ok(0),
-        }
+        let mut cancelled = 0;
+        let done = match self.kind {
+            Kind::Stream => self.cancel_in_stream(filter, &mut cancelled).await,
+            Kind::List if filter.allows(JobState::Waiting) => self.cancel_in_list(filter, &mut cancelled).await,
+            Kind::List => Ok(()),
+        };
+        done.map_err(|error| error.after(cancelled))?;
+        Ok(cancelled)
     }
 
-    async fn cancel_in_stream(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        let (mut cancelled, mut last) = (0, String::new());
+    async fn cancel_in_stream(&self, filter: &JobFilter, cancelled: &mut u64) -> Result<(), BucketError> {
+        let mut last = String::new();
         // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.
         for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
             let mut after = filter.after_arg();
@@ -50,7 +53,7 @@ impl RedisBucket {
                 call.arg(if filter.state.is_none() && state == JobState::Parked { "either" } else { state.as_str() });
                 call.arg(&after).arg(BATCH_JOBS);
                 let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
-                cancelled += reply.count()?;
+                *cancelled += reply.count()?;
                 last = reply.text()?;
                 let at_end = reply.count()? == 1;
                 after = reply.text()?;
@@ -59,21 +62,21 @@ impl RedisBucket {
                 }
             }
         }
-        Ok(cancelled)
+        Ok(())
     }
 
-    async fn cancel_in_list(&self, filter: &JobFilter) -> Result<u64, BucketError> {
-        let (mut cancelled, mut last) = (0, String::new());
+    async fn cancel_in_list(&self, filter: &JobFilter, cancelled: &mut u64) -> Result<(), BucketError> {
+        let mut last = String::new();
         let mut scan = ListScan::of_jobs(&self.keys);
         while let Some(at) = scan.at() {
             let mut call = self.cancel_call(filter, &last);
-            call.arg(at).arg(cancelled).arg(BATCH_JOBS).arg(filter.after_arg());
+            call.arg(at).arg(*cancelled).arg(BATCH_JOBS).arg(filter.after_arg());
             let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
-            cancelled += reply.count()?;
+            *cancelled += reply.count()?;
             last = reply.text()?;
             scan.looked(&mut reply)?;
         }
-        Ok(cancelled)
+        Ok(())
     }
 
     /// With the arguments that both kinds have.

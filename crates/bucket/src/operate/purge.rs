@@ -31,17 +31,23 @@ impl Bucket {
     }
 
     /// `last`: as the script takes it.
-    async fn purge_to(&self, mut last: String) -> Result<u64, BucketError> {
+    async fn purge_to(&self, last: String) -> Result<u64, BucketError> {
+        let mut purged = 0;
+        self.purge_in_parts(last, &mut purged).await.map_err(|error| error.after(purged))?;
+        Ok(purged)
+    }
+
+    async fn purge_in_parts(&self, mut last: String, purged: &mut u64) -> Result<(), BucketError> {
         let settings = self.redis_bucket.settings();
         let keys = &self.redis_bucket.keys;
-        let (mut purged, mut after) = (0, String::new());
+        let mut after = String::new();
         loop {
             let mut call = SCRIPTS.of(self.redis_bucket.kind).on(&keys.to_cancel(&OnOutcome::default()));
             call.arg(&last).arg(BATCH_JOBS).arg(settings.keep.packed()).arg(&after);
             let (count, rest, passed): (u64, String, String) = self.redis_bucket.store.run_durably(&call).await?;
-            purged += count;
+            *purged += count;
             if rest.is_empty() {
-                return Ok(purged);
+                return Ok(());
             }
             (last, after) = (rest, passed);
         }

@@ -5,6 +5,9 @@ use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::outcome_job;
 use dripfeed_job::{BucketName, Chain, JobId, Outcome, Submission};
 
+/// In bytes, as LONGEST_CALLER in now.lua: replacing what isn't UTF-8 makes a caller longer.
+const LONGEST_CALLER: usize = 256;
+
 /// As outbox.lua writes it.
 pub(super) struct OutcomeJob {
     /// Of its entry in the outbox.
@@ -26,7 +29,13 @@ impl OutcomeJob {
             let found = fields.iter().find(|(field, _)| field == name)?;
             std::str::from_utf8(&found.1).ok()
         };
-        let (job, outcome): (JobId, Outcome) = (text("job")?.parse().ok()?, Outcome::from_record(text("outcome")?)?);
+        let job: JobId = text("job")?.parse().ok()?;
+        let record = fields.iter().find(|(field, _)| field == "outcome")?;
+        // Somebody else may have written the job's caller.
+        let mut outcome = Outcome::from_record(&String::from_utf8_lossy(&record.1))?;
+        if let Some(caller) = &mut outcome.caller {
+            caller.truncate(caller.floor_char_boundary(LONGEST_CALLER));
+        }
         Some(Self {
             key: IdempotencyKey::parse(&format!("{from}/{job}/{}", outcome.result)).ok()?,
             from: from.clone(),

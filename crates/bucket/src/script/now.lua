@@ -22,3 +22,10 @@ end
 
 -- In bytes. Ours are shorter; one that somebody else has written is cut, so that no record or page grows with it.
 local LONGEST_CALLER = 256
+
+-- Not within a character.
+local function cut_caller(caller)
+  local kept = LONGEST_CALLER
+  while kept > LONGEST_CALLER - 3 and math.floor((string.byte(caller, kept + 1) or 0) / 64) == 2 do kept = kept - 1 end
+  return string.sub(caller, 1, kept)
+end

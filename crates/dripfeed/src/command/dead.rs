@@ -125,7 +125,10 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
                 None | Some(0) => Ok(()),
                 Some(left) => Err(Failure::new(
                     Exit::RefusedForNow,
-                    format!("{left} letters were not replayed: the bucket is full; run it again later"),
+                    format!(
+                        "{left} letters were not replayed: the bucket is full, or they are larger than its \
+                            capacity_bytes; run it again later"
+                    ),
                 )),
             }
         }

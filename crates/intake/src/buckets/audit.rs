@@ -78,11 +78,14 @@ pub(crate) async fn record_parts<T>(
     caller: &Caller,
     action: &str,
     done: &Result<T, BucketError>,
-    count: impl FnOnce(&T) -> String,
+    count: impl FnOnce(&T) -> u64,
+    what: &str,
     filter: Option<&str>,
 ) {
-    let failed = |_| "failed in its course; what was done until then stays".to_owned();
-    let count = done.as_ref().map_or_else(failed, count);
+    let count = match done {
+        Ok(done) => format!("{} {what}", count(done)),
+        Err(error) => format!("{} {what} before it failed; these stay so", error.done()),
+    };
     let detail = filter.map_or_else(|| count.clone(), |filter| format!("{count}: {filter}"));
     record(bucket, caller, action, &detail).await;
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use dripfeed_auth::Operate;
+use dripfeed_bucket::BucketError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -33,8 +34,8 @@ pub(crate) async fn purge(
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
     let purged = bucket.purge().await;
-    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| format!("{purged} jobs"), None).await;
+    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| *purged, "jobs", None).await;
+    intake.metrics().cancelled(bucket.name(), purged.as_ref().map_or_else(BucketError::done, |all| *all));
     let purged = purged?;
-    intake.metrics().cancelled(bucket.name(), purged);
     Ok(Json(Purged { purged }))
 }

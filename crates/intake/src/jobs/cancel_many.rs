@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{JobFilter, TimeWindow};
+use dripfeed_bucket::{BucketError, JobFilter, TimeWindow};
 use dripfeed_job::{JobState, duration};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -42,10 +42,9 @@ pub(crate) async fn cancel_many(
     let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
     let cancelled = bucket.cancel_many(&filter).await;
     let which = described(&filter);
-    let count = |cancelled: &u64| format!("{cancelled} jobs");
-    audit::record_parts(&bucket, &caller, "cancel", &cancelled, count, Some(&which)).await;
+    audit::record_parts(&bucket, &caller, "cancel", &cancelled, |cancelled| *cancelled, "jobs", Some(&which)).await;
+    intake.metrics().cancelled(bucket.name(), cancelled.as_ref().map_or_else(BucketError::done, |all| *all));
     let cancelled = cancelled?;
-    intake.metrics().cancelled(bucket.name(), cancelled);
     Ok(Json(CancelSummary { cancelled }))
 }
 

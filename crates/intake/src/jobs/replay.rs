@@ -123,8 +123,8 @@ pub(crate) async fn replay_many(
     let (filter, rate) = read(Sender { caller: &caller, address }, body, &intake).await?;
     let replayed = bucket.replay_many(&filter, rate).await;
     let which = described(&filter, rate);
-    let count = |done: &ReplayedMany| format!("{} dead letters", done.replayed);
-    audit::record_parts(&bucket, &caller, "replay", &replayed, count, Some(&which)).await;
+    let count = |done: &ReplayedMany| done.replayed;
+    audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letters", Some(&which)).await;
     Ok(Json(replayed?.into()))
 }
 
@@ -191,7 +191,8 @@ impl From<ReplayRequest> for DeadFilter {
 #[schema(as = Replayed)]
 pub(crate) struct ReplaySummary {
     replayed: u64,
-    /// Matching dead letters that were not replayed, because the bucket is full.
+    /// Matching dead letters that were not replayed: the bucket, or the share of their caller, is full, or they are
+    /// larger than its `capacity_bytes`.
     left: u64,
 }
 

@@ -132,7 +132,8 @@ pub(crate) struct Replay {
     total: u64,
     /// Letters that were submitted as new jobs.
     done: u64,
-    /// Letters that stay, because their callers have reached their share of the bucket.
+    /// Letters that stay, because their callers have reached their share of the bucket, or because they are larger than
+    /// its `capacity_bytes`.
     failed: u64,
     started_at: String,
     #[schema(required)]

@@ -50,8 +50,20 @@ impl Problem {
         problem
     }
 
+    /// Of what is done to many: `done` were done before this.
+    fn after(mut self, done: u64) -> Self {
+        self.more.outcome = Some("unknown");
+        self.detail = format!("{done} were done before an error, and stay so; retry later for the others").into();
+        self
+    }
+
     pub(super) fn store(kind: ErrorKind, certainty: Certainty) -> Self {
         let (code, detail) = match (kind, certainty) {
+            (ErrorKind::NoIds, _) => (
+                Code::StoreUnavailable,
+                "the bucket accepts no jobs: somebody added an entry with the largest possible id to one of its \
+                    streams in Redis; an operator has to move its jobs, or delete it; see the intake's log",
+            ),
             (ErrorKind::Full, _) => (Code::StoreFull, "nothing was stored or changed; retry later"),
             (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
             (_, Certainty::Unknown) => (
@@ -117,6 +129,7 @@ impl From<BucketError> for Problem {
             }
             BucketError::Changing => Self::store(ErrorKind::Refused, Certainty::NotStored),
             BucketError::Closing => Self::draining(),
+            BucketError::Partly { done, error } => Self::from(BucketError::clone(error)).after(*done),
         }
     }
 }

@@ -43,6 +43,7 @@ async fn every_failure_of_the_store_has_its_response() {
     let mut answers = Map::new();
     for (name, kind, certainty) in [
         ("full", ErrorKind::Full, Certainty::NotStored),
+        ("no ids", ErrorKind::NoIds, Certainty::Unknown),
         ("refused", ErrorKind::Refused, Certainty::NotStored),
         ("timeout", ErrorKind::Timeout, Certainty::Unknown),
     ] {

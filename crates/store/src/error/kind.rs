@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Script,
     /// Redis rejected the command itself; `StoreError::code` reports why (`NOGROUP`, `ERR` …).
     Rejected,
+    /// A stream has no ids left: somebody added an entry with the largest possible one.
+    NoIds,
     /// The server isn't a node of a Cluster.
     NoCluster,
     /// The reply can't be parsed.
@@ -49,6 +51,10 @@ impl fmt::Display for ErrorKind {
             Self::WrongType => "a key has an unexpected type; use another redis.prefix",
             Self::Script => "the script failed in Redis; this is a bug, please report it",
             Self::Rejected => "Redis rejected the command",
+            Self::NoIds => {
+                "a stream has an entry with the largest possible id, so none can be added; move its jobs to another \
+                    bucket with `dripfeed drain`, or delete the key"
+            }
             Self::NoCluster => "this Redis is not a Cluster; use redis.url = redis://host:6379",
             Self::Protocol => "unexpected reply from Redis; is the server Redis 6.2 or newer?",
         })
@@ -72,6 +78,11 @@ pub(super) fn is_denied_within(source: &RedisError) -> bool {
     let words = source.to_string();
     let of_versions = ["can't run this command or subcommand", "can't access at least one of the keys", "ACL failure"];
     of_versions.iter().any(|denial| words.contains(denial))
+}
+
+/// XADD with `*`, behind the largest id.
+pub(super) fn has_no_ids(source: &RedisError) -> bool {
+    source.to_string().contains("exhausted the last possible ID")
 }
 
 pub(super) fn kind_without_code(source: &RedisError) -> ErrorKind {

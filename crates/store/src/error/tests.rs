@@ -50,6 +50,17 @@ fn a_script_that_breaks_half_way_may_have_written() {
 }
 
 #[test]
+fn a_stream_without_ids_is_no_bug_and_no_outage() {
+    for line in [
+        "ERR The stream has exhausted the last possible ID, unable to add more items script: f0a1, on @user_script:12.",
+        "ERR Error running script (call to f_f0a1): @user_script:12: ERR The stream has exhausted the last possible \
+         ID, unable to add more items",
+    ] {
+        assert_eq!(judged(SCRIPT, line), (ErrorKind::NoIds, Certainty::Unknown), "{line}");
+    }
+}
+
+#[test]
 fn what_the_acl_denies_within_a_script_is_no_bug() {
     for line in [
         "ERR The user executing the script can't run this command or subcommand script: f0a1, on @user_script:12.",

@@ -84,6 +84,19 @@ async fn a_purge_leaves_what_is_in_flight_and_forgets_the_flows() {
 }
 
 #[tokio::test]
+async fn a_purge_after_what_waited_was_deleted_by_hand_forgets_that_it_was_sorted_in() {
+    let redis = TestRedis::start().await;
+    let (bucket, _replica, _held) = mixed(&redis).await;
+    let waiting = bucket.jobs(&JobFilter::of_state(JobState::Waiting), None, 1000).await.unwrap().items;
+    let ids: Vec<String> = waiting.iter().map(|job| job.id.to_string()).collect();
+    let deleted = redis.ask::<usize>(&format!("XDEL dripfeed:{{b}}:jobs {}", ids.join(" "))).await;
+    assert_eq!((deleted, redis.ask::<u64>("HEXISTS dripfeed:{b}:flow-state sorted").await), (195, 1));
+    assert_eq!(bucket.purge().await.unwrap(), 1);
+    assert_eq!(redis.ask::<u64>("EXISTS dripfeed:{b}:flows dripfeed:{b}:ranges").await, 0);
+    assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:flow-state sorted").await, 0);
+}
+
+#[tokio::test]
 async fn a_job_is_cancelled_while_it_waits_for_its_turn() {
     let redis = TestRedis::start().await;
     let (bucket, replica, held) = mixed(&redis).await;

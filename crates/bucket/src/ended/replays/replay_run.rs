@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::progress::{Lease, Progress};
 use super::replay_task::{ReplayState, ReplayTask};
-use crate::admission::{RefusalReason, Refused};
+use crate::admission::Refused;
 use crate::ended::dead_letters::DeadFilter;
 use crate::ended::replay::Replayed;
 use crate::error::BucketError;
@@ -105,8 +105,7 @@ impl ReplayRun {
                 }
                 // Somebody else replayed or deleted it meanwhile.
                 Some(Replayed::Unknown) => return Ok(Some(false)),
-                // Others may still have theirs.
-                Some(Replayed::Refused(Refused { reason: RefusalReason::ShareUsedUp, .. })) => return Ok(Some(true)),
+                Some(Replayed::Refused(refused)) if refused.is_of_one_letter() => return Ok(Some(true)),
                 Some(Replayed::Refused(Refused { retry_after, .. })) => {
                     self.due = Instant::now() + retry_after.unwrap_or(FULL.1).clamp(FULL.0, FULL.1);
                 }

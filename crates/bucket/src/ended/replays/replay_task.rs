@@ -77,7 +77,8 @@ pub struct ReplayTask {
     pub total: u64,
     /// New jobs.
     pub done: u64,
-    /// Letters that stay, because their callers have reached their share of the capacity.
+    /// Letters that stay, because their callers have reached their share of the capacity, or because they are larger
+    /// than it.
     pub left: u64,
     /// Ms since the epoch.
     pub started_ms: u64,

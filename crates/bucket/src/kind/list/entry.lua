@@ -82,10 +82,10 @@ local function caller_of(entry)
   local _, at = string.find(content, '"caller":', 1, true)
   if not at then return nil end
   local caller = is_ours(content) and string.match(content, '^"([^"\\]+)"', at + 1)
-  if caller then return string.sub(caller, 1, LONGEST_CALLER) end
+  if caller then return cut_caller(caller) end
   local readable, members = pcall(cjson.decode, content)
   caller = readable and type(members) == 'table' and members.caller
-  return type(caller) == 'string' and string.sub(caller, 1, LONGEST_CALLER) or nil
+  return type(caller) == 'string' and cut_caller(caller) or nil
 end
 
 -- What an entry counted against the bucket's bytes: as `element::counted_bytes` in the job crate. Foreign ones count

@@ -29,7 +29,7 @@ end
 
 local function caller_of(entry)
   local caller = field(entry, 'caller')
-  return caller and string.sub(caller, 1, LONGEST_CALLER)
+  return caller and (#caller <= LONGEST_CALLER and caller or cut_caller(caller))
 end
 
 -- What an entry counted against the bucket's bytes: as `entry::counted_bytes` in the job crate. Foreign entries count

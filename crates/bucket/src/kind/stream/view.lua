@@ -3,12 +3,12 @@
 
 -- Where a job that is in the stream is: { id, state, failed attempts, due in ms or '', caller, consumer or '', priority
 -- or '', group or '' }. `owner` is the consumer that has it pending; nil: nobody. One that was parked and isn't any
--- more waits for its turn.
+-- more waits for its turn; one that somebody claimed by hand is in flight.
 local function classify(keys, id, entry, owner)
   local due = redis.call('ZSCORE', keys.parked, id)
-  local state = due and 'parked' or owner and owner ~= PARKED_OWNER and 'in_flight' or 'waiting'
+  local state = owner and owner ~= PARKED_OWNER and 'in_flight' or due and 'parked' or 'waiting'
   local failures = owner and redis.call('HGET', keys.attempts, id) or 0
-  local due_ms = due or (state == 'waiting' and field(entry, 'due')) or ''
+  local due_ms = state == 'parked' and due or state == 'waiting' and field(entry, 'due') or ''
   return {
     id, state, tonumber(failures or 0), due_ms, caller_of(entry) or '', state == 'in_flight' and owner or '',
     field(entry, 'priority') or '', field(entry, 'group') or '',

@@ -1,7 +1,7 @@
 //! Performs a `PUT`: stores the definition and opens the bucket.
 
 use dripfeed_bucket::{
-    Bucket, BucketPlace, Definition, NewDefinition, Opened, PutDefinition, note_places, place_is_taken,
+    Bucket, BucketPlace, Definition, LeftBehind, NewDefinition, Opened, PutDefinition, note_places, place_is_taken,
 };
 use dripfeed_job::BucketName;
 use serde_json::Value;
@@ -66,8 +66,10 @@ impl Wanted<'_> {
                 self.preconditions.check("bucket", known.as_ref().map(|known| known.version))?;
             }
             let prepared = self.prepare(definitions, known.as_deref()).await?;
-            if known.is_none() && place_is_taken(store, self.name).await? {
-                return Err(not_empty());
+            if known.is_none()
+                && let Some(left) = place_is_taken(store, self.name).await?
+            {
+                return Err(not_empty(left));
             }
             // Before anybody can submit to it: its jobs are stranded, should nobody serve it.
             note_places(store, &[BucketPlace::from(&prepared.settings)]).await?;
@@ -133,8 +135,24 @@ pub(super) fn contended() -> Problem {
     Problem::new(Code::StoreUnavailable, "the definition is being changed by another request; retry later")
 }
 
-fn not_empty() -> Problem {
-    let detail = "an earlier bucket of this name still has jobs or dead letters; drain it, or use another name";
+fn not_empty(left: LeftBehind) -> Problem {
+    let detail = match left {
+        LeftBehind::Jobs => {
+            "an earlier bucket of this name still has jobs or dead letters; drain it, or use another name"
+        }
+        LeftBehind::Schedules => {
+            "an earlier bucket of this name still has schedules; configure it again and delete them, or use another \
+                name"
+        }
+        LeftBehind::OutcomeJobs => {
+            "an earlier bucket of this name still has outcome jobs for other buckets; configure it again until they \
+                are submitted, or use another name"
+        }
+        LeftBehind::IdempotencyKeys => {
+            "an earlier bucket of this name still has idempotency keys, and would accept the same jobs a second time; \
+                configure it again until they have expired (keep.idempotency_keys), or use another name"
+        }
+    };
     Problem::new(Code::BucketNotEmpty, detail)
 }
 

@@ -1,9 +1,9 @@
 -- Ends jobs whose deadline has passed and that no replica has, newest first, in a part of the list at a time: nobody
 -- takes them while a bucket is paused, throttled or without a processor.
 --
--- needs: at_maxmemory, now, budget, record, kind/entry, kind/view
+-- needs: at_maxmemory, now, budget, record, kind/entry, kind/jobs, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
---       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)  10 takers (hash)
 -- ARGV  1 what is kept (keep.lua)  2 where to begin: elements behind the head, '' for the first
 --       3 the earliest deadline of the jobs before, in ms ('': none has one)
 -- Result  { expired, '1' where more is to be looked at now, where to go on ('' for the first), the earliest deadline
@@ -14,7 +14,7 @@ local keys = {
 }
 local JOBS, at, earliest = KEYS[1], tonumber(ARGV[2]) or 0, tonumber(ARGV[3])
 -- After how many ms, at the latest, all is looked at again: what came to the head meanwhile wasn't looked at, and what
--- is taken from the tail may come back.
+-- replicas have may come back.
 local LATER = 60000
 
 local gone, at_end = {}, false
@@ -42,7 +42,7 @@ at = at - remove_at(JOBS, gone)
 record_exits(keys)
 if not at_end then return { #gone, '1', whole(at), earliest and whole(earliest) or '' } end
 redis.call('HSETNX', keys.tally, 'deadline_known', '1')
-if at > 0 then
+if count_jobs(JOBS) > 0 then
   redis.call('HSET', keys.tally, 'deadline', whole(math.min(earliest or math.huge, now_ms + LATER)))
 else
   redis.call('HDEL', keys.tally, 'deadline')

@@ -72,6 +72,7 @@ local function forget_flows()
     if #members > 0 then redis.call('ZREM', key, unpack(members)) end
     is_all = is_all and #members < FORGOTTEN_AT_ONCE
   end
+  if is_all then forget_called() end
   return is_all
 end
 

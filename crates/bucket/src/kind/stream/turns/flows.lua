@@ -58,7 +58,7 @@ end
 
 local function flow_of_entry(entry)
   local group = field(entry, 'group')
-  return flow_of(group and string.sub(group, 1, LONGEST_CALLER), caller_of(entry), field(entry, 'priority'))
+  return flow_of(group and cut_caller(group), caller_of(entry), field(entry, 'priority'))
 end
 
 -- By caller; one that isn't in it has 1. `text`: '' where nobody takes turns.
