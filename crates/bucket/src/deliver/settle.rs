@@ -139,7 +139,7 @@ impl RedisBucket {
         }
     }
 
-    /// Whether a batch may have been carried out by a call whose answer was lost: by the number of the last one that was.
+    /// Whether a batch may have been carried out by a call whose answer was lost: by the number of the last that was.
     /// Then it isn't the script that refuses it, which knows its number.
     async fn may_be_settled(&self, consumer: &str, number: u64) -> bool {
         let mut last = redis::cmd("HGET");

@@ -44,6 +44,9 @@ impl Model {
         let place = self.letters.iter().position(|(dead, _)| *dead == number)?;
         let Job { bytes, caller, readable, .. } = self.letters[place].1;
         let refused = |reason| Some(Verdict::Refused { reason, level: self.level() });
+        if bytes > self.capacity_bytes {
+            return refused(RefusalReason::NeverFits);
+        }
         if !self.has_room_for(bytes) {
             return refused(RefusalReason::BucketFull);
         }

@@ -1,0 +1,104 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use serde_json::json;
+
+use super::*;
+
+fn redaction() -> Redaction {
+    Redaction::new(&["/card/number".to_owned(), "/items/0".to_owned(), "X-Api-Key".to_owned()]).unwrap()
+}
+
+#[test]
+fn what_is_named_is_masked_and_nothing_else() {
+    let of = |text: &str| redaction().of_text(text);
+    assert_eq!(of(r#"{"items":["a","b"]}"#), Shown::Masked(r#"{"items":["redacted","b"]}"#.to_owned()));
+    for whole in [r#"{"number":4111}"#, "card/number=4111", "", "4111", "\"a\""] {
+        assert_eq!(of(whole), Shown::Whole, "{whole}");
+    }
+    // It may have it, and nobody can say where.
+    let twice = [r#"{"card":{"number":4111},"card":null}"#, r#"[{"card":{"number":4111,"\u006eumber":1}}]"#];
+    for twice in twice {
+        assert_eq!(of(twice), Shown::Hidden, "{twice}");
+    }
+    assert_eq!(Redaction::default().of_text("{"), Shown::Whole);
+}
+
+#[test]
+fn what_may_contain_json_and_is_none_is_hidden() {
+    let json = r#"{"card":{"number":4111}}"#;
+    let in_string = serde_json::to_string(json).unwrap();
+    for hidden in [
+        r#"{"card":{"number":41"#.to_owned(),
+        " [1".to_owned(),
+        format!("\u{feff}{json}"),
+        format!("{json}\n{json}"),
+        // A sequence (RFC 7464), an event, and JSON that can't be included as a script.
+        format!("\u{1e}{json}\n"),
+        format!("data: {json}\n\n"),
+        format!(")]}}',\n{json}"),
+        // UTF-16BE.
+        json.chars().flat_map(|character| ['\0', character]).collect(),
+        serde_json::to_string(&in_string).unwrap(),
+        in_string.replace('{', "\\u007b"),
+        in_string,
+    ] {
+        assert_eq!(redaction().of_text(&hidden), Shown::Hidden, "{hidden}");
+    }
+}
+
+#[test]
+fn all_else_stays_as_it_was_sent() {
+    let fields = ["/card/number", "/card", "/items/1", "/a~1b/c~0d", "/n/0", "/items/01"].map(str::to_owned);
+    let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);
+    for (text, masked) in [
+        (
+            "{ \"z\": 12345678901234567890123, \"items\": [1.10, {\"deep\": [1]}],\n\"a\":1e2}",
+            "{ \"z\": 12345678901234567890123, \"items\": [1.10, \"redacted\"],\n\"a\":1e2}",
+        ),
+        (r#"{"card": {"number": 4111}, "n": {"0": "ü"}}"#, r#"{"card": "redacted", "n": {"0": "redacted"}}"#),
+        (r#"{"\u0063ard": null,"a\/b": {"c~d": true}}"#, r#"{"\u0063ard": "redacted","a\/b": {"c~d": "redacted"}}"#),
+    ] {
+        assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
+    }
+    assert_eq!(of(r#"[{"card": 1}, "items", 1.10]"#), Shown::Whole);
+}
+
+#[test]
+fn an_exported_letter_is_masked_wherever_it_has_such_a_field() {
+    let mut letter = json!({
+        "id": "1-0", "body": r#"{"card":{"number":1}}"#, "outcome": {"body": "[cut"},
+        "headers": [{"name": "x-api-key", "value": "s"}, {"name": "x", "value": "y"}],
+        "failed_attempts": [{"body": r#"{"items":[1]}"#}, {"body": null}],
+    });
+    redaction().mask_item(&mut letter);
+    let expected = json!({
+        "id": "1-0", "body": r#"{"card":{"number":"redacted"}}"#, "outcome": {"body": "redacted"},
+        "headers": [{"name": "x-api-key", "value": "redacted"}, {"name": "x", "value": "y"}],
+        "failed_attempts": [{"body": r#"{"items":["redacted"]}"#}, {"body": null}],
+    });
+    assert_eq!(letter, expected);
+}
+
+#[test]
+fn bytes_are_hidden_where_members_are_redacted() {
+    let letter = json!({
+        "body": null, "body_base64": "/w==", "headers": null,
+        "outcome": {"body": "/w==", "base64": true}, "failed_attempts": [{"body": "/w==", "base64": true}],
+    });
+    let mut masked = letter.clone();
+    redaction().mask_item(&mut masked);
+    let answer = json!({"body": "redacted", "base64": false});
+    let expected = json!({
+        "body": "redacted", "body_base64": null, "headers": null, "outcome": answer, "failed_attempts": [answer],
+    });
+    assert_eq!(masked, expected);
+    let mut whole = letter.clone();
+    Redaction::new(&["X-Api-Key".to_owned()]).unwrap().mask_item(&mut whole);
+    assert_eq!(whole, letter, "no member is redacted");
+}
+
+#[test]
+fn a_field_is_a_pointer_or_the_name_of_a_header() {
+    for (field, is_one) in [("/", true), ("/a~1b", true), ("authorization", true), ("a b", false), ("", false)] {
+        assert_eq!(Redaction::new(&[field.to_owned()]).is_some(), is_one, "{field}");
+    }
+}
