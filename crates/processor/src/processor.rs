@@ -1,8 +1,8 @@
 //! The processor: one independent lane for each bucket.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::Bucket;
@@ -23,6 +23,7 @@ use crate::slots::Slots;
 use crate::standby::keep_sweeping;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
+use crate::upstream::shared_clients::Shared;
 
 /// A processor: the lanes of a process. Cheap to clone; clones share their state.
 #[derive(Clone)]
@@ -39,7 +40,7 @@ struct Inner {
     /// None once it is stopped: then no lane starts any more.
     lanes: Mutex<Option<BTreeMap<BucketName, Arc<LaneContext>>>>,
     /// Of buckets with a lane, also one that drains.
-    slots: Mutex<HashMap<BucketName, Weak<Slots>>>,
+    slots: Shared<BucketName, Slots>,
     /// Also those that are draining after their bucket was removed.
     tasks: TaskTracker,
 }
@@ -55,7 +56,7 @@ impl Processor {
             connector,
             tracer,
             lanes: Mutex::new(Some(BTreeMap::new())),
-            slots: Mutex::default(),
+            slots: Shared::none_yet(),
             tasks: TaskTracker::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -133,7 +134,7 @@ impl Inner {
 
     fn start(self: &Arc<Self>, bucket: Bucket, upstream: Upstream) -> Arc<LaneContext> {
         let name = bucket.name().clone();
-        let (metrics, slots) = (self.metrics.of(bucket.name()), self.slots_of(&name));
+        let (metrics, slots) = (self.metrics.of(bucket.name()), self.slots.get(name.clone(), |_| Slots::default()));
         let (route, tracer) = (Route::new(&self.connector, upstream), self.tracer.clone());
         let context = Arc::new(LaneContext::new(bucket, route, metrics, slots, tracer));
         let lane = Lane::new(Arc::clone(&context), self.name.clone(), Arc::clone(&self.settings));
@@ -145,19 +146,11 @@ impl Inner {
         context
     }
 
-    fn slots_of(&self, bucket: &BucketName) -> Arc<Slots> {
-        let mut all = self.slots.lock();
-        let slots = all.get(bucket).and_then(Weak::upgrade).unwrap_or_default();
-        all.insert(bucket.clone(), Arc::downgrade(&slots));
-        slots
-    }
-
     /// A lane has drained. Where its bucket was removed, nothing is measured of it any more; a processor that stops
     /// keeps what it measured to the end.
     fn ended(&self, bucket: &BucketName) {
         if self.lanes.lock().as_ref().is_some_and(|lanes| !lanes.contains_key(bucket)) {
             self.metrics.forget(bucket);
-            self.slots.lock().retain(|_, slots| slots.strong_count() > 0);
         }
     }
 

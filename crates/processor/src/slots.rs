@@ -1,5 +1,5 @@
-//! The slots of a bucket in this process. A bucket that is removed and comes back has two lanes for a while: one
-//! drains, the other begins. They share the slots.
+//! The slots of a bucket in this process. A bucket that is removed and comes back has two lanes for a while: one drains
+//! and the other begins. They share the slots.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

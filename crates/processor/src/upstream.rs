@@ -6,7 +6,7 @@ mod dial;
 mod names;
 pub(crate) mod pattern;
 pub(crate) mod root_certs;
-mod shared_clients;
+pub(crate) mod shared_clients;
 pub(crate) mod signature;
 mod source_address;
 pub(crate) mod ssrf;

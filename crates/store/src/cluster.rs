@@ -166,9 +166,7 @@ struct Asking(Weak<Cluster>);
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        if let Some(cluster) = self.0.upgrade() {
-            cluster.asking.store(false, Ordering::Relaxed);
-        }
+        self.0.upgrade().into_iter().for_each(|cluster| cluster.asking.store(false, Ordering::Relaxed));
     }
 }
 

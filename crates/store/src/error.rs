@@ -13,7 +13,9 @@ use redis::{ErrorKind as RedisErrorKind, RedisError};
 pub(crate) use self::code::code_of;
 use self::code::first_refused;
 pub use self::kind::ErrorKind;
-use self::kind::{has_no_ids, is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code};
+use self::kind::{
+    has_most_clients, has_no_ids, is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code,
+};
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
 
@@ -135,6 +137,7 @@ impl StoreError {
     pub(crate) fn connecting(place: impl fmt::Display, source: RedisError) -> Self {
         let code = code_of(&source);
         let kind = match (&code, source.kind()) {
+            (Some(_), _) if has_most_clients(&source) => ErrorKind::Refused,
             (Some(code), _) => kind_of_code(code).unwrap_or(ErrorKind::Rejected),
             (None, RedisErrorKind::AuthenticationFailed) => ErrorKind::Denied,
             (None, _) if is_untrusted(&source) => ErrorKind::Untrusted,

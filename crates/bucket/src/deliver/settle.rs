@@ -114,14 +114,10 @@ impl RedisBucket {
                 Err(error) => {
                     if !reported {
                         let bucket = &self.settings().name;
-                        let job = (batch.len() == 1).then(|| batch.first().map(|ended| ended.claim.id.to_string()));
-                        let job = job.flatten();
+                        let job = batch.first().filter(|_| batch.len() == 1).map(|ended| ended.claim.id.to_string());
                         let jobs = batch.len();
                         let error = &error as &dyn std::error::Error;
-                        tracing::warn!(
-                            %bucket, jobs, job, error,
-                            "could not record outcomes in Redis; retrying"
-                        );
+                        tracing::warn!(%bucket, jobs, job, error, "could not record outcomes in Redis; retrying");
                         reported = true;
                     }
                     if error.is_unanswered() {
@@ -139,8 +135,8 @@ impl RedisBucket {
         }
     }
 
-    /// Whether a batch may have been carried out by a call whose answer was lost: by the number of the last that was.
-    /// Then it isn't the script that refuses it, which knows its number.
+    /// Whether a call whose answer was lost may have carried the batch out, by the number of the last one. Then it
+    /// isn't the script that refuses it: that knows the number.
     async fn may_be_settled(&self, consumer: &str, number: u64) -> bool {
         let mut last = redis::cmd("HGET");
         last.arg(self.keys.batches()).arg(consumer);

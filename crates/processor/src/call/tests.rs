@@ -3,7 +3,9 @@
 
 mod answers;
 mod certificates;
+mod connecting;
 mod connections;
+mod wishes;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use crate::upstream::connector::Connector;
 use crate::upstream::{Upstream, UpstreamSettings, tests::settings};
 
 const BOUNDS: CallBounds = CallBounds { time: Duration::from_secs(5), read: 100_000, kept: 10 };
+const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const SOON: Duration = Duration::from_millis(200);
 
 /// An upstream that treats each connection as `behave` does, and counts them.

@@ -46,17 +46,17 @@ impl Origin {
     }
 }
 
-/// What several upstreams use, by what they have in common; as long as one uses it.
-pub(super) struct Shared<K, T>(Arc<Mutex<Known<K, T>>>);
+/// What several use, such as upstreams, by what they have in common; as long as one uses it.
+pub(crate) struct Shared<K, T>(Arc<Mutex<Known<K, T>>>);
 
 type Known<K, T> = HashMap<K, Weak<T>>;
 
 impl<K: Eq + Hash, T> Shared<K, T> {
-    pub(super) fn none_yet() -> Self {
+    pub(crate) fn none_yet() -> Self {
         Self(Arc::default())
     }
 
-    pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> T) -> Arc<T> {
+    pub(crate) fn get(&self, key: K, make: impl FnOnce(&K) -> T) -> Arc<T> {
         let mut all = self.0.lock();
         if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
             return known;

@@ -73,6 +73,11 @@ pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
     }
 }
 
+/// Redis takes no more connections (`maxclients`), for which it has no code.
+pub(super) fn has_most_clients(source: &RedisError) -> bool {
+    source.to_string().contains("max number of clients")
+}
+
 /// What the ACL denies within a script has no code (`NOPERM`), whatever was written before it.
 pub(super) fn is_denied_within(source: &RedisError) -> bool {
     let words = source.to_string();

@@ -109,3 +109,12 @@ fn what_was_never_sent_is_not_stored() {
     assert_eq!(error.certainty(), Certainty::NotStored);
     assert!(error.to_string().contains("redis://127.0.0.1:1"), "{error}");
 }
+
+#[test]
+fn a_redis_that_takes_no_more_clients_is_not_there_for_now() {
+    for words in ["ERR max number of clients reached", "ERR max number of clients + cluster connections reached"] {
+        let error = StoreError::connecting("redis://127.0.0.1:1", reply(words));
+        assert_eq!((error.kind(), error.certainty()), (ErrorKind::Refused, Certainty::NotStored), "{words}");
+        assert!(error.is_transient());
+    }
+}

@@ -150,6 +150,25 @@ async fn connecting_to_nobody_says_where() {
 }
 
 #[tokio::test]
+async fn a_redis_with_as_many_clients_as_it_takes_is_waited_for() {
+    let port = free_port();
+    let bench = Bench::with(ServerOptions { tcp_port: Some(port), ..ServerOptions::default() }).await;
+    let url = format!("redis://127.0.0.1:{port}").parse().unwrap();
+    let settings = RedisSettings { url, ..settings(&bench.server) };
+    let mut limit = cmd("CONFIG");
+    limit.arg("SET").arg("maxclients");
+    bench.store.command::<()>(limit.clone().arg(1)).await.unwrap();
+    // Redis may close the connection before its words are read.
+    for _ in 0..20 {
+        let error = Store::connect(&settings).await.err().unwrap();
+        assert!(error.is_transient(), "{error:?}");
+        assert_eq!(error.certainty(), Certainty::NotStored);
+    }
+    bench.store.command::<()>(limit.arg(1000)).await.unwrap();
+    Store::connect(&settings).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_wrong_password_is_denied() {
     let bench = Bench::with(arguments("--user app on >right ~* +@all")).await;
     let mut settings = settings(&bench.server);

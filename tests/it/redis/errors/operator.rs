@@ -186,3 +186,13 @@ async fn a_role_starts_when_redis_can_serve_it() {
         }
     }
 }
+
+/// In those words alone: there is no code for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_waits_for_a_redis_that_takes_no_more_clients() {
+    let service = Service::new(BUCKETS).await;
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    proxy.plan("HELLO", ProxyFault::Error("ERR max number of clients reached"), 4);
+    service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;
+    assert!(proxy.has_done("HELLO"));
+}
