@@ -138,7 +138,7 @@ impl IntakeRole {
         let here =
             Here { connected: connected.clone(), served: serving, buckets: buckets.clone(), intake: intake.clone() };
         defined.serve_with(here).await;
-        tokio::spawn(once_started(served.clone().watch(connected.store.clone(), stop.clone())));
+        tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {

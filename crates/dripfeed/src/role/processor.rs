@@ -71,7 +71,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let defined = DefinedBuckets::new(connected.store.clone(), settings);
     let first = here.lanes(settings);
     defined.serve_with(Arc::clone(&here)).await;
-    tokio::spawn(once_started(served.clone().watch(connected.store.clone(), stop.clone())));
+    tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let of_outcomes = Arc::new(Buckets::default());
     of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
     let reload = |settings: &Settings| {
