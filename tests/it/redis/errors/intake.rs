@@ -158,12 +158,16 @@ impl ErrorAnswer {
             | "CLUSTERDOWN" | "MASTERDOWN" | "NOREPLICAS" | "TRYAGAIN" | "UNBLOCKED" => {
                 Self::store(503, "store_unavailable", "not_stored")
             }
+            "WRONGTYPE" if OF_EMPTY.contains(&name) => Self::AsEver,
             // Anything else may come out of the middle of a script.
             _ if is_script => Self::store(503, "store_unavailable", "unknown"),
             _ => Self::store(503, "store_unavailable", "not_stored"),
         }
     }
 }
+
+/// Scripts that are called here for buckets without jobs, whose key is free for either kind: they are called again.
+const OF_EMPTY: [&str; 5] = ["cancel_many", "purge", "group_dead", "list_dead", "replay"];
 
 struct Harness {
     service: Service,
