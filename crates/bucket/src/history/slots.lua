@@ -6,6 +6,7 @@
 --   and three sketches (latency_sketch.rs) of how long jobs waited for a call, calls took, and jobs took in all: the
 --     first range that has a count, and the counts from there on; in a closed slot the ranges of p50, p95 and p99.
 -- slot.rs reads them.
+-- needs: now
 local COUNTS, GAUGES = 13, 6
 local PERCENTS = { 50, 95, 99 }
 

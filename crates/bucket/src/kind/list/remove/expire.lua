@@ -3,7 +3,7 @@
 --
 -- needs: at_maxmemory, now, budget, record, kind/entry, kind/jobs, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
---       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)  10 takers (hash)
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset), then where a list's takers are counted
 -- ARGV  1 what is kept (keep.lua)  2 where to begin: elements behind the head, '' for the first
 --       3 the earliest deadline of the jobs before, in ms ('': none has one)
 -- Result  { expired, '1' where more is to be looked at now, where to go on ('' for the first), the earliest deadline
