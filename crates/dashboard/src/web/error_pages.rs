@@ -10,7 +10,7 @@ use crate::parts::layout;
 use crate::web::failure::Failure;
 use crate::web::visitor::wants_page;
 
-/// Over all routes of an address: an unknown path is none of the dashboard's.
+/// Over all routes of an address, since the dashboard has no route for an unknown path.
 pub fn with_error_pages(routes: Router) -> Router {
     routes.layer(from_fn(as_page))
 }
