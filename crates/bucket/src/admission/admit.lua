@@ -1,7 +1,7 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, notices, kind/jobs, kind/takes_places
+-- needs: now, counts, pace, eta, notices, largest_job, kind/jobs, kind/takes_places
 -- opens: open_rare = admit_rare
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)

@@ -1,8 +1,8 @@
 -- Stream kind: how many jobs there are, one more, and when those that are parked are due.
 -- needs: constants, now
 
--- The level, and what of it is pending, which is in flight or parked; in all, and { consumer, number }…. `by_admission`:
--- in an empty bucket it isn't asked what is still pending of what somebody deleted by hand.
+-- The level, and what of it is pending, which is in flight or parked; in all, and { consumer, number }…. With
+-- `by_admission`, an empty bucket isn't asked what is still pending of what somebody deleted by hand.
 local function count_jobs(jobs, by_admission)
   local level = redis.call('XLEN', jobs)
   if by_admission and level == 0 then return 0, 0, {} end
