@@ -1,7 +1,7 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, notices, kind/jobs, kind/takes_places
+-- needs: now, counts, pace, eta, notices, largest_job, kind/jobs, kind/takes_places
 -- opens: open_rare = admit_rare
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
@@ -67,7 +67,7 @@ local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dea
 -- Where no job was ever called no replica has joined yet, and nothing of a pace was lost (join.lua).
 pace.new = pace.new or not (counted[3] or counted[4])
 local look = pace_look(pace, plan_of_pace)
-local level, pending = count_jobs(keys.jobs)
+local level, pending = count_jobs(keys.jobs, true)
 local was_idle = is_idle(level, pending)
 local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
 -- Somebody may have deleted jobs by hand.
@@ -341,9 +341,10 @@ local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
 local answers, count, first = { 'judged', planning, now_us }, 3, NAMES + 1 + fields
 while first <= #ARGV do
-  local size, besides, at = tonumber(ARGV[first]), tonumber(ARGV[first + 1]), first + WORDS
+  local size, besides, at = tonumber(ARGV[first]), ARGV[first + 1], first + WORDS
   local judged, eta, states
-  if besides == 0 and may_be_plain then
+  first = at + fields
+  if besides == '0' and may_be_plain then
     -- Where the bucket is full, there is nobody to wait behind.
     if nobodys_take == nil and not (is_few or places or level >= capacity) then
       nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
@@ -357,7 +358,9 @@ while first <= #ARGV do
     if not admit then
       admit, write = open_admit(found, bytes_found, is_few)
     end
+    besides = tonumber(besides)
     judged, eta, states = admit(size, at, besides)
+    first = first + 2 * besides
   end
   answers[count + 1] = judged
   count = count + 1
@@ -366,7 +369,6 @@ while first <= #ARGV do
     answers[count + 1], answers[count + 2], answers[count + 3] = level, ms - ms % 1, states
     count = count + (states and 3 or 2)
   end
-  first = at + fields + 2 * besides
 end
 
 if write then write() end

@@ -1,7 +1,7 @@
 -- Forgets what an earlier incarnation of a bucket has left, a part in each call. One that is open, or has jobs, keeps
 -- all.
 --
--- needs: at_maxmemory, closed, count_any_kind, keep, letters
+-- needs: at_maxmemory, closed, count_any_kind, letters, keep_outcomes
 -- KEYS  1 jobs  2 control (hash)  3 takers of a list (hash)  4 key ends (zset)  5 keyed jobs (hash)  6 tally (hash)
 --       7 outcomes (hash)  8 ended (zset)  9 dead (stream)  10 letters (hash)  11 sizes (zset)  12… the bucket's
 --       other keys of any type, then idempotency keys (string) that are to be forgotten

@@ -5,7 +5,8 @@
 -- half of their deliveries they are due one after the other. One that is no member was handed jobs by somebody else:
 -- the time of those may not have come.
 --
--- needs: at_maxmemory, budget, constants, outbox, record, bury, kind/entry, kind/consumers, kind/leave_flows
+-- needs: at_maxmemory, budget, constants, outbox, record, bury, record_each
+-- needs: kind/entry, kind/consumers, kind/leave_flows
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
 --       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then the kind's, as in

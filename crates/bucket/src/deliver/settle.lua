@@ -52,7 +52,7 @@ local letters = {}
 for i = OTHERS, #ARGV, OF_OTHER do
   if ARGV[i + 1] == 'bury' then
     local job, _, outcome, reason, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
-    letters[i] = opened_rare().read_letter(keys, job, outcome, reason, attempt)
+    letters[i] = opened_rare().exceptions().read_letter(keys, job, outcome, reason, attempt)
   end
 end
 
@@ -60,25 +60,30 @@ end
 if completed > 0 then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
   ack_and_delete(keys, jobs)
-  record_delivered(keys, jobs, { unpack(ARGV, RECORDS, CALLERS - 1) }, freed)
+  local outcomes = { unpack(ARGV, RECORDS, CALLERS - 1) }
+  if recorded.rare or keys.outbox then
+    opened_rare().record_each_delivered(keys, jobs, outcomes, freed)
+  else
+    record_delivered(jobs, outcomes, freed)
+  end
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
   if letters[i] then
-    rare.bury_or_keep(keys, letters[i])
-  elseif put_back(keys, job, tonumber(wait), tonumber(counts)) and attempt ~= '' then
-    keep_failed(keys, job, attempt)
+    rare.exceptions().bury_or_keep(keys, letters[i])
+  elseif opened_rare().put_back(keys, job, tonumber(wait), tonumber(counts)) and attempt ~= '' then
+    rare.keep_failed(keys, job, attempt)
   end
 end
 
-if hold > 0 then opened_rare().throttle(PACE, hold) end
+if hold > 0 then opened_rare().exceptions().throttle(PACE, hold) end
 if recorded.rare and redis.call('HGET', PACE, 'flows') then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
   for i = OTHERS, #ARGV, OF_OTHER do jobs[#jobs + 1] = ARGV[i] end
-  opened_rare().leave_flows(jobs, keys.notices)
+  opened_rare().exceptions().leave_flows(jobs, keys.notices)
 end
-if calls ~= '' then opened_rare().adapt(PACE, calls, hold) end
+if calls ~= '' then opened_rare().exceptions().adapt(PACE, calls, hold) end
 -- record_exits writes it with the other rates, or else the flush behind it.
 if call > 0 then
   local mean = tonumber(rates.texts.call or call)

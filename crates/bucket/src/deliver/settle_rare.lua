@@ -1,13 +1,15 @@
--- What few settlements need: where jobs are buried, ends go to other buckets, the upstream asks to wait, the rate is
--- adaptive, or calls of each caller are counted.
--- needs: bury, outbox, throttle, adapt, kind/entry, kind/leave_flows
+-- What few settlements need: where jobs are put back, more is kept of them than their outcomes, or ends go to other
+-- buckets; and in the exceptions that even fewer have.
+-- needs: outbox, record_each, kind/put_back
+-- opens: open_exceptions = settle_exceptions
 
-local function read_letter(keys, job, outcome, reason, attempt)
-  check_letters(keys)
-  return letter_of(job, entry_of(keys.jobs, job), outcome, reason, attempt)
+local opened
+local function exceptions()
+  opened = opened or open_exceptions()
+  return opened
 end
 
 return {
-  open_outbox = open_outbox, read_letter = read_letter, bury_or_keep = bury_or_keep, throttle = throttle,
-  adapt = adapt, leave_flows = leave_flows,
+  open_outbox = open_outbox, put_back = put_back, keep_failed = keep_failed,
+  record_each_delivered = record_each_delivered, exceptions = exceptions,
 }

@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, settling, spend, throttle, keep, notices, kind/take
+-- needs: at_maxmemory, now, budget, pace, settling, spend, hold_left, keep, count_bytes, notices, kind/take
 -- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
@@ -22,8 +22,9 @@
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
 --         Redis clock, state of the pace }
 --         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
---         where more wait, state of the pace, { id, fields | element, failed attempts unless there are none }… }, a
---         small one packed by cmsgpack
+--         where more wait, state of the pace, job… }
+--         Of a job: its id, and an element | its fields, and failed attempts | of one that has only these, and none:
+--         body, content type, checksum, layout version, caller or ''
 --         The state of the pace is '' where none was written, or nobody is to remember it.
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],
@@ -98,10 +99,8 @@ if #taken == 0 then return idle(wait, takes_new, expired) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 local state = pace_spend(PACE, pace, plan, #taken)
-local PACKED_BYTES = 65536
 -- What had to wait was all handed out: then one question is enough.
 local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
-local answer = { 'jobs', expired, now_us, rest, state, unpack(taken) }
--- Packing costs a copy, which is more than it saves where there is much to copy.
-if bytes_read > PACKED_BYTES then return answer end
-return cmsgpack.pack(answer)
+local answer = { 'jobs', expired, now_us, rest, state }
+answer_with(answer, taken)
+return answer

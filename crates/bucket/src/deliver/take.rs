@@ -245,7 +245,7 @@ fn read(
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
             let mut jobs = Vec::with_capacity(reply.len());
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply.array()?, kind, grant, redis_us / 1000, open_claims)?);
+                jobs.push(read_job(&mut reply, kind, grant, redis_us / 1000, open_claims)?);
             }
             Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us), pace })
         }
@@ -261,9 +261,16 @@ fn read_job(
     open_claims: &OpenClaims,
 ) -> Result<ClaimedJob, BucketError> {
     let id = reply.parse::<JobId>()?;
+    let mut failures = 0;
     let (mut job, bytes, size, element) = match kind {
         Kind::Stream => {
-            let fields = reply.array()?.pairs()?;
+            let fields = if reply.begins_with_array() {
+                let fields = reply.array()?.pairs()?;
+                failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
+                fields
+            } else {
+                read_plain(reply)?
+            };
             let size = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
             (entry::decode(id, &fields), entry::counted_bytes(&fields), size, None)
         }
@@ -275,7 +282,6 @@ fn read_job(
     if let Ok(job) = &mut job {
         job.body = alone(std::mem::take(&mut job.body));
     }
-    let failures = if reply.is_empty() { 0 } else { u32::try_from(reply.count()?).unwrap_or(u32::MAX) };
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let chain = job.as_ref().map(|job| job.chain.clone()).unwrap_or_default();
     let permit = Permit::new(grant.asked, grant.valid, grant.lateness.clone());
@@ -292,6 +298,19 @@ fn read_job(
         guard: open_claims.add(id),
     };
     Ok(ClaimedJob { claim, permit, job })
+}
+
+/// The fields of a job that has no others.
+fn read_plain(reply: &mut Reply) -> Result<Vec<(Bytes, Bytes)>, BucketError> {
+    let mut fields = Vec::with_capacity(entry::FIELDS.len() + 1);
+    for name in entry::FIELDS {
+        fields.push((Bytes::from_static(name.as_bytes()), reply.bytes()?));
+    }
+    let caller = reply.bytes()?;
+    if !caller.is_empty() {
+        fields.push((Bytes::from_static(b"caller"), caller));
+    }
+    Ok(fields)
 }
 
 /// Memory that nothing else shares: one slow job would keep the whole answer that it came with.

@@ -1,6 +1,6 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes. A replay of many counts it.
 --
--- needs: now, counts, pace, mixed, eta, caller_share, letters, notices, kind/entry, kind/jobs
+-- needs: now, counts, pace, mixed, eta, caller_share, letters, notices, largest_job, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
 --       8 sizes (zset)  9 holders (hash)  10 replays (hash)  11 notices (zset), then where a pace has its state
 --       (string), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |

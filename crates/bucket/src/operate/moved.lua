@@ -1,6 +1,6 @@
 -- Ends jobs that another bucket has accepted under new ids, or whose deadline has passed. What a replica holds stays.
 --
--- needs: at_maxmemory, record, kind/entry, kind/moved
+-- needs: at_maxmemory, record, record_each, kind/entry, kind/moved
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset), then a stream's attempts (hash), unburied (hash), failed (hash), throttled (zset),

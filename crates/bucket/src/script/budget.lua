@@ -6,6 +6,11 @@ local bytes_read, largest_read = 0, 0
 -- How many jobs a take may hand out or end, for the room that the outbox has (outbox.lua).
 local outcome_room = math.huge
 
+local function count_size(size)
+  bytes_read = bytes_read + size
+  if size > largest_read then largest_read = size end
+end
+
 -- `entry`: a flat list of names and values, or one text. Returns its size.
 local function count_read(entry)
   local size = 0
@@ -14,8 +19,7 @@ local function count_read(entry)
   else
     for i = 1, #entry do size = size + #entry[i] end
   end
-  bytes_read = bytes_read + size
-  largest_read = math.max(largest_read, size)
+  count_size(size)
   return size
 end
 

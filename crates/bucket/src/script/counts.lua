@@ -1,4 +1,4 @@
--- What is counted as jobs come and go: rates, what each caller has in the bucket, and the largest job.
+-- What is counted as jobs come and go: rates, and what each caller has in the bucket.
 -- needs: now
 
 -- Rates as they are measured. A series is one hash field 't0 c0 t1 c1 c': the count c now, and two checkpoints of time
@@ -103,23 +103,4 @@ local function write_holders(holders)
   end
   if #written > 0 then redis.call('HSET', holders, unpack(written)) end
   if #gone > 0 then redis.call('HDEL', holders, unpack(gone)) end
-end
-
--- The largest job that was admitted since the bucket was empty, by which a take knows how many it may read at once:
--- field `largest` of the tally, in bytes as the bucket counts them. Missing: not known.
-
--- `text`: the field as it was read.
-local function read_largest(text)
-  return { bytes = tonumber(text or nil), changed = false }
-end
-
--- A job of `size` bytes comes; `level` are there. Of what came before the field was there nothing is known.
-local function note_largest(largest, level, size)
-  if level == 0 and largest.bytes ~= size or largest.bytes and size > largest.bytes then
-    largest.bytes, largest.changed = size, true
-  end
-end
-
-local function write_largest(tally, largest)
-  if largest.changed then redis.call('HSET', tally, 'largest', whole(largest.bytes)) end
 end

@@ -13,8 +13,8 @@ pub(crate) const SHARED: &[&Fragments] = &[FRAGMENTS, REGISTRY_FRAGMENTS, lua::F
 pub(crate) const STREAM: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 const LIST: &[&Fragments] = &[OF_LISTS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 /// Where no limit and no pace is set.
-const STREAM_WITHOUT_RULES: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
-const LIST_WITHOUT_RULES: &[&Fragments] = &[OF_LISTS, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
+const STREAM_WITHOUT_RULES: &[&Fragments] = &[OF_STREAMS, NO_PACE, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
+const LIST_WITHOUT_RULES: &[&Fragments] = &[OF_LISTS, NO_PACE, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 
 /// The fragments of Lua that scripts over a bucket of this kind are joined from.
 #[must_use]
@@ -34,6 +34,9 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
     }
 }
 
+/// A pace that isn't set has no state that could have been rolled back. To come before [`FRAGMENTS`].
+const NO_PACE: &Fragments = &[Fragment::new("settling", "local pace_settling\n")];
+
 const FRAGMENTS: &Fragments = &[
     Fragment::new("adapt", include_str!("../pace/adapt.lua")),
     Fragment::new("admit_rare", include_str!("../admission/admit_rare.lua")),
@@ -44,16 +47,21 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("closed", include_str!("../define/closed.lua")),
     Fragment::new("constants", CONSTANTS),
     Fragment::new("count_any_kind", include_str!("../define/count_any_kind.lua")),
+    Fragment::new("count_bytes", include_str!("../ended/keep/count_bytes.lua")),
     Fragment::new("count_in_flight", include_str!("../define/deletion/count_in_flight.lua")),
     Fragment::new("counts", include_str!("counts.lua")),
     Fragment::new("definition_text", include_str!("../define/definition_text.lua")),
     Fragment::new("each", include_str!("../inspect/doctor/each.lua")),
     Fragment::new("each_letter", include_str!("../ended/dead_letters/each_letter.lua")),
     Fragment::new("eta", include_str!("../pace/eta.lua")),
+    Fragment::new("hold_left", include_str!("../pace/hold_left.lua")),
     Fragment::new("is_deleted", include_str!("../define/is_deleted.lua")),
     Fragment::new("job_filter", include_str!("../inspect/job_filter.lua")),
     Fragment::new("keep", include_str!("../ended/keep.lua")),
+    Fragment::new("keep_keys", include_str!("../ended/keep/keep_keys.lua")),
+    Fragment::new("keep_outcomes", include_str!("../ended/keep/keep_outcomes.lua")),
     Fragment::new("known_schedules", include_str!("../schedule/known_schedules.lua")),
+    Fragment::new("largest_job", include_str!("../admission/largest_job.lua")),
     Fragment::new("letters", include_str!("../ended/letters.lua")),
     Fragment::new("limits_of", include_str!("../pace/limits_of.lua")),
     Fragment::new("make_outbox", include_str!("../outbox/make_outbox.lua")),
@@ -66,8 +74,10 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("pace", include_str!("../pace.lua")),
     Fragment::new("pace_constants", PACE_CONSTANTS),
     Fragment::new("record", include_str!("../ended/record.lua")),
+    Fragment::new("record_each", include_str!("../ended/record/record_each.lua")),
     Fragment::new("schedule_state", include_str!("../schedule/schedule_state.lua")),
     Fragment::new("settling", include_str!("../pace/settling.lua")),
+    Fragment::new("settle_exceptions", include_str!("../deliver/settle/settle_exceptions.lua")),
     Fragment::new("settle_rare", include_str!("../deliver/settle_rare.lua")),
     Fragment::new("shown_fields", include_str!("../inspect/shown_fields.lua")),
     Fragment::new("slots", include_str!("../history/slots.lua")),
@@ -111,6 +121,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/pending", include_str!("../kind/stream/pending.lua")),
     Fragment::new("kind/places", include_str!("../kind/stream/turns/places.lua")),
     Fragment::new("kind/placing", include_str!("../kind/stream/turns/placing.lua")),
+    Fragment::new("kind/put_back", include_str!("../kind/stream/put_back.lua")),
     Fragment::new("kind/read_due", include_str!("../kind/stream/take/read_due.lua")),
     Fragment::new("kind/sole_caller", include_str!("../kind/stream/turns/sole_caller.lua")),
     Fragment::new("kind/sort_in", include_str!("../kind/stream/turns/sort_in.lua")),
@@ -134,6 +145,7 @@ const OF_LISTS: &Fragments = &[
     Fragment::new("kind/look_at_pending", include_str!("../kind/list/look_at_pending.lua")),
     Fragment::new("kind/moved", include_str!("../kind/list/moved.lua")),
     Fragment::new("kind/places", include_str!("../kind/list/turns/places.lua")),
+    Fragment::new("kind/put_back", include_str!("../kind/list/put_back.lua")),
     Fragment::new("kind/take", include_str!("../kind/list/take.lua")),
     Fragment::new("kind/takes_places", include_str!("../kind/list/turns/takes_places.lua")),
     Fragment::new("kind/view", include_str!("../kind/list/view.lua")),

@@ -4,7 +4,7 @@
 //! Redis creates all functions of a script again in each call, which costs more than the rest of a small call. So
 //! functions that few calls need are created by a function that these calls call: a line `-- opens: open_turns =
 //! kind/turns` joins the fragment `kind/turns`, and everything that only it needs, into `open_turns()`. Such a fragment
-//! ends with `return`, and must be opened once per call.
+//! ends with `return`, and must be opened once per call. It may itself open another one.
 //!
 //! This happens at compile time: an unknown fragment doesn't compile.
 
@@ -121,6 +121,8 @@ struct Joining<'t> {
     /// The function in which what comes next stands, and how many there are.
     opened_by: usize,
     functions: usize,
+    /// That one, and all that it stands in: a bit for each.
+    around: u64,
     /// Whether any of them opens something.
     opens_any: bool,
     /// What else the opened ones need, as far as it was looked through: once, because there are many ways to it.
@@ -136,6 +138,7 @@ impl<'t> Joining<'t> {
             needed,
             opened_by: 0,
             functions: 0,
+            around: 0,
             opens_any: false,
             passed: Names::NONE,
         }
@@ -177,7 +180,7 @@ impl<'t> Joining<'t> {
         if let Some(met) = self.met.find(need) {
             return match met {
                 Met { is_joined: false, name, .. } => Err(BrokenNeeds::Circular(name.text)),
-                Met { opened_by, name, .. } if opened_by != 0 && opened_by != self.opened_by => {
+                Met { opened_by, name, .. } if opened_by != 0 && self.around & (1 << opened_by) == 0 => {
                     Err(BrokenNeeds::OpenedTwice(name.text))
                 }
                 _ => Ok(()),
@@ -197,14 +200,15 @@ impl<'t> Joining<'t> {
         if let Err(broken) = self.add_needed_before(fragment) {
             return Err(broken);
         }
-        let outer = self.opened_by;
+        let (outer, around) = (self.opened_by, self.around);
         self.functions += 1;
         self.opened_by = self.functions;
+        self.around |= 1 << self.functions;
         let opened = match self.parts.push_all(["local function", function, "()"]) {
             Ok(()) => self.add(fragment),
             Err(broken) => Err(broken),
         };
-        self.opened_by = outer;
+        (self.opened_by, self.around) = (outer, around);
         match opened {
             Ok(()) => self.parts.push("end"),
             Err(broken) => Err(broken),
@@ -310,6 +314,21 @@ mod tests {
         let expected =
             [&[clock, meter][..], &function, &[rare, "end", other[0].text, record, verb]].concat().join("\n");
         assert_eq!(joined(&[other, TABLE], verb), Ok(expected));
+    }
+
+    #[test]
+    fn what_is_opened_opens_another_one_that_uses_what_it_has() {
+        let two: &Fragments = &[
+            Fragment::new("outer", "-- needs: meter\n-- opens: open_inner = inner\nreturn open_inner"),
+            Fragment::new("inner", "-- needs: meter, clock\nreturn meter"),
+        ];
+        let [clock, meter] = [TABLE[0].text, TABLE[1].text];
+        let verb = "-- opens: open_outer = outer\nreturn open_outer()";
+        let expected = [
+            &["local function", "open_outer", "()", clock, meter][..],
+            &["local function", "open_inner", "()", two[1].text, "end", two[0].text, "end", verb],
+        ];
+        assert_eq!(joined(&[two, TABLE], verb), Ok(expected.concat().join("\n")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 -- Examines idempotency keys that name jobs of a stream, each job at one moment, and lets the time of those begin whose
 -- jobs are gone when asked to: it is kept as if its job had ended now.
 --
--- needs: at_maxmemory, each, keep, there
+-- needs: at_maxmemory, each, there, keep_keys
 -- KEYS  1 jobs (stream)  2 keyed jobs (hash)  3 key ends (zset)
 -- ARGV  1 '1' to repair  2 ms for which a key is kept after its job's end, then the ids of jobs
 -- Result  { how many were looked at, a job's id… }

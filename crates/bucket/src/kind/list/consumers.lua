@@ -1,5 +1,5 @@
 -- List kind: those who take jobs, the fields of the hash `takers`, and what they hold.
--- needs: budget, kind/entry, kind/held, kind/jobs
+-- needs: budget, kind/entry, kind/held, kind/jobs, kind/put_back
 
 local function add_consumer(_, consumer)
   redis.call('HSETNX', TAKERS, consumer, 0)

@@ -1,5 +1,5 @@
 -- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
--- needs: constants, now, budget, record, kind/entry, kind/held, kind/jobs
+-- needs: constants, now, budget, record, record_each, kind/entry, kind/held, kind/jobs
 
 -- Nobody is throttled alone.
 local function bounds_by()
@@ -17,6 +17,10 @@ local function waiting_keys() end
 local function count_in_flight(jobs)
   local _, held = count_jobs(jobs)
   return held
+end
+
+local function answer_with(answer, taken)
+  for _, job in ipairs(taken) do answer[#answer + 1], answer[#answer + 2] = job[1], job[2] end
 end
 
 -- Up to `want` jobs { id, element }…, how many expired on the way, µs until it is worth asking again,

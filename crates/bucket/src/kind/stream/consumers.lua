@@ -1,6 +1,6 @@
 -- Stream kind: those who take jobs. They are the consumers of the group `processors`, which begins at 0; a job that one
 -- holds is pending for it.
--- needs: constants, kind/held
+-- needs: constants, kind/held, kind/put_back
 
 -- The group may be gone with its stream (DEL, FLUSHALL): it starts again with all that is there.
 local function make_group(jobs)

@@ -16,10 +16,14 @@ local function option(entry, name)
   return nil
 end
 
--- Whether it has none of these but a caller: neither times, nor what decides whose turn it is.
-local function is_plain(entry)
+-- The bytes of a job that has none of these but a caller, neither times nor what decides whose turn it is, without its
+-- names, which are known; nil: it is another.
+local function plain_size(entry)
   local members = #entry
-  return entry[7] == 'v' and (members == 8 or members == 10 and entry[9] == 'caller')
+  if members ~= 8 and (members ~= 10 or entry[9] ~= 'caller') then return nil end
+  if entry[7] ~= 'v' or entry[1] ~= 'body' or entry[3] ~= 'content_type' or entry[5] ~= 'sum' then return nil end
+  local size = #entry[2] + #entry[4] + #entry[6] + #entry[8]
+  return members == 10 and size + #entry[10] or size
 end
 
 -- The fields of its dead letter.

@@ -1,11 +1,14 @@
 -- Stream kind: how many jobs there are, one more, and when those that are parked are due.
 -- needs: constants, now
 
--- The level, and what of it is pending, which is in flight or parked; in all, and { consumer, number }….
-local function count_jobs(jobs)
+-- The level, and what of it is pending, which is in flight or parked; in all, and { consumer, number }…. With
+-- `by_admission`, an empty bucket isn't asked what is still pending of what somebody deleted by hand.
+local function count_jobs(jobs, by_admission)
+  local level = redis.call('XLEN', jobs)
+  if by_admission and level == 0 then return 0, 0, {} end
   local pending = redis.pcall('XPENDING', jobs, GROUP)
   if pending.err then pending = { 0 } end
-  return redis.call('XLEN', jobs), pending[1], pending[4] or {}
+  return level, pending[1], pending[4] or {}
 end
 
 -- Whether nothing leaves the bucket: all of its jobs are parked.

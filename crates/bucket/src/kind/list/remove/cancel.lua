@@ -1,6 +1,6 @@
 -- Cancels a job that waits in a part of the list.
 --
--- needs: at_maxmemory, record, kind/entry, kind/view
+-- needs: at_maxmemory, record, record_each, kind/entry, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 id  2 what is kept (keep.lua)  3 where to begin: elements behind the head

@@ -1,7 +1,7 @@
 -- Cancels jobs that match, newest first, in a part of the list at a time. What comes later stays, and so does what
 -- somebody else has put there: it has no id before a replica takes it.
 --
--- needs: at_maxmemory, now, budget, job_filter, record, kind/entry, kind/view
+-- needs: at_maxmemory, now, budget, job_filter, record, record_each, kind/entry, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all

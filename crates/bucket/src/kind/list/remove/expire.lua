@@ -1,7 +1,7 @@
 -- Ends jobs whose deadline has passed and that no replica has, newest first, in a part of the list at a time: nobody
 -- takes them while a bucket is paused, throttled or without a processor.
 --
--- needs: at_maxmemory, now, budget, record, kind/entry, kind/jobs, kind/view
+-- needs: at_maxmemory, now, budget, record, record_each, kind/entry, kind/jobs, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset), then where a list's takers are counted
 -- ARGV  1 what is kept (keep.lua)  2 where to begin: elements behind the head, '' for the first

@@ -1,6 +1,6 @@
 -- Cancels what waits, oldest first, as much at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, now, budget, record, kind/entry
+-- needs: at_maxmemory, now, budget, record, record_each, kind/entry
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
 -- ARGV  1 what is to be purged ('' at first: all there is now): the last id, and how many that have no id, because

@@ -1,6 +1,6 @@
 -- Cancels a job that waits or is parked.
 --
--- needs: at_maxmemory, budget, constants, outbox, record, kind/entry, kind/leave, kind/pending
+-- needs: at_maxmemory, budget, constants, outbox, record, record_each, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset)  10 outbox (stream) where ends go elsewhere, then attempts (hash), unburied (hash),

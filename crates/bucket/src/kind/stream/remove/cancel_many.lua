@@ -1,6 +1,7 @@
 -- Cancels jobs that match and wait or are parked, as many at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, constants, now, budget, job_filter, record, kind/entry, kind/leave, kind/pending, kind/waiting
+-- needs: at_maxmemory, constants, now, budget, job_filter, record, record_each
+-- needs: kind/entry, kind/leave, kind/pending, kind/waiting
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), throttled (zset),

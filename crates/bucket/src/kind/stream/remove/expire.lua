@@ -1,7 +1,7 @@
 -- Ends jobs whose deadline has passed and that no replica has: nobody takes them while a bucket is paused, throttled or
 -- without a processor, nor soon where they are far behind others. Looks at a part of the stream in each call.
 --
--- needs: at_maxmemory, constants, now, budget, outbox, record, kind/entry, kind/leave, kind/pending
+-- needs: at_maxmemory, constants, now, budget, outbox, record, record_each, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset)  10 outbox (stream) where ends go elsewhere, then attempts (hash), unburied (hash),

@@ -1,6 +1,7 @@
 -- Cancels what waits or is parked, as much at a time as a script may read. What comes later stays.
 --
--- needs: at_maxmemory, constants, budget, record, kind/entry, kind/leave, kind/waiting, kind/jobs, kind/census
+-- needs: at_maxmemory, constants, budget, record, record_each
+-- needs: kind/entry, kind/leave, kind/waiting, kind/jobs, kind/census
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)
 --       9 notices (zset), then attempts (hash), unburied (hash), failed (hash), throttled (zset),

@@ -1,5 +1,5 @@
 -- Stream kind: jobs that end on their way to a replica.
--- needs: constants, now, record, kind/entry, kind/held, kind/give
+-- needs: constants, now, record_each, kind/entry, kind/held, kind/give, kind/put_back
 
 local function remove(keys, id)
   redis.call('XACK', keys.jobs, GROUP, id)

@@ -4,6 +4,8 @@
 -- Jobs { id, fields, failed attempts unless there are none }…; how many expired, and how many were parked or ended
 -- otherwise.
 local taken, expired, put_aside = {}, 0, 0
+-- Which of them are known to be plain.
+local known_plain = {}
 -- How many were chosen and aren't claimed yet.
 local chosen = 0
 -- How many jobs there were at first.
@@ -29,10 +31,6 @@ local function at_once(keys, want)
   return math.max(1, math.min(room, want - #taken - chosen, left))
 end
 
-local function add_taken(id, entry, failures)
-  taken[#taken + 1] = { id, entry, failures }
-end
-
 -- Whether it may be called: else it has ended here. `counted`: its failed attempts as they are counted; false for a job
 -- that no call has reported anything of. `is_claimed`: for this take, which counted as a delivery, though no replica
 -- saw the job.
@@ -50,5 +48,7 @@ end
 
 -- One that was claimed for this take.
 local function give(keys, id, entry, counted)
-  if is_callable(keys, id, entry, counted, true) then add_taken(id, entry, tonumber(counted or 0)) end
+  if not is_callable(keys, id, entry, counted, true) then return end
+  local failures = tonumber(counted or 0)
+  taken[#taken + 1] = { id, entry, failures }
 end

@@ -111,8 +111,9 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local found = redis.call('XRANGE', keys.jobs, range.from, range.to, 'COUNT', most)
     for _, job in ipairs(found) do
       local id, entry = job[1], job[2]
-      if is_plain(entry) then
-        count_read(entry)
+      local size = plain_size(entry)
+      if size then
+        count_size(size)
         call_unclaimed(flow, id, entry)
       else
         local deadline = tonumber(field(entry, 'expires'))

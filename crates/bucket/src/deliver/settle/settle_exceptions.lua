@@ -1,0 +1,12 @@
+-- What a settlement needs where jobs are buried, the upstream asks to wait, the rate is adaptive, or calls of each
+-- caller are counted.
+-- needs: bury, throttle, adapt, kind/entry, kind/leave_flows
+
+local function read_letter(keys, job, outcome, reason, attempt)
+  check_letters(keys)
+  return letter_of(job, entry_of(keys.jobs, job), outcome, reason, attempt)
+end
+
+return {
+  read_letter = read_letter, bury_or_keep = bury_or_keep, throttle = throttle, adapt = adapt, leave_flows = leave_flows,
+}

@@ -1,0 +1,38 @@
+-- How long everyone is to wait, because an upstream asked for it: by the time that really passes, however the Redis
+-- clock is set meanwhile. While a bucket is throttled, the pace has besides `hold`
+--   looked  ms when a script last looked at the throttle
+-- Where the clock was set since, what passed since then is counted as nothing: the throttle ends no earlier than the
+-- upstream asked, and later by no more than replicas wait between two looks. A step that a slow network could explain
+-- isn't seen; it is shorter than a second.
+-- needs: now
+
+-- In ms: a smaller difference isn't treated as a step of the clock.
+local CLOCK_STEP = 1000
+-- In µs: replicas with room for a job take at least once within it.
+local IDLE_POLL = 1000000
+
+-- ms by the Redis clock since a script last looked.
+local function since_look(looked)
+  return now_ms - (tonumber(looked) or now_ms)
+end
+
+-- Returns `hold` in ms, moved with a clock that was set back, or forward (`is_ahead`).
+local function moved_hold(hold, passed, is_ahead)
+  return (passed < 0 or is_ahead) and hold + passed or hold
+end
+
+-- Returns the remaining throttle in µs. The clock was set forward if it advanced by more than `elapsed`: µs since this
+-- replica's last take, by its monotonic clock. `asked`: the Redis clock at that take, in µs, or nil.
+local function hold_left(key, pace, elapsed, asked)
+  if pace.hold == 0 then return 0 end
+  local passed = since_look(redis.call('HGET', key, 'looked'))
+  local by_redis = asked and (now_us - asked) / 1000 or passed
+  pace.hold = moved_hold(pace.hold, passed, by_redis > elapsed / 1000 + CLOCK_STEP)
+  if pace.hold <= now_ms then
+    redis.call('HDEL', key, 'hold', 'looked')
+    pace.hold = 0
+    return 0
+  end
+  redis.call('HSET', key, 'hold', whole(pace.hold), 'looked', whole(now_ms))
+  return (pace.hold - now_ms) * 1000
+end
