@@ -445,6 +445,20 @@ class Actions(unittest.TestCase):
             expect(page.get_by_role("alert")).to_contain_text("give a whole number")
             expect(page.get_by_label("cost")).to_have_value("lots")
 
+    def test_decisions_of_a_service_are_followed(self):
+        self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/services")
+            live(page)
+            for _ in range(3):
+                self.stage.call("POST", "/v1/services/shop/check", b'{"caller": "bob"}', JSON)
+            decided = re.compile("up to [1-9][0-9]* allowed and [1-9][0-9]* refused a minute")
+            expect(page.locator("#decisions-shop")).to_contain_text(decided)
+            self.stage.call("PUT", "/v1/services/other/rules", RULES, JSON)
+            expect(page.locator("#service-other")).to_be_visible()
+            self.stage.call("DELETE", "/v1/services/other/rules")
+            expect(page.locator("#service-other")).to_have_count(0)
+
     def test_several_clicks_send_one_form(self):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         with Watched(self.stage) as page:

@@ -44,6 +44,7 @@ impl Dashboard {
             .route("/buckets/{bucket}/send", post(playground::send))
             .route("/upstream", post(playground::upstream))
             .route("/services", get(services::show))
+            .route("/live/services", get(services::live))
             .route("/services/{service}/try", post(services::check))
             .route("/audit", get(audit::show))
             .route("/redis", get(redis::show))

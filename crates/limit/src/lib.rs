@@ -60,6 +60,7 @@ mod tests;
 pub use decide::combined::CombinedDecision;
 pub use decide::counts::VerdictCounts;
 pub use decide::decision::{Decision, PolicyVerdict, TierVerdict};
+pub use decide::minutes::{VerdictHistory, VerdictSlot};
 pub use decide::plan::{KeyIndex, Plan};
 pub use decide::wait::Wait;
 pub use error::LimitError;

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
 use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
+use crate::decide::minutes::VerdictHistory;
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::Refund;
 use crate::error::LimitError;
@@ -85,6 +86,11 @@ impl Limiter {
         self.state.counts()
     }
 
+    /// The same for the last hour, by minute, of the 20 policies that decided first.
+    pub fn history(&self) -> VerdictHistory {
+        self.state.history()
+    }
+
     /// Decides within 50 ms, and charges what is allowed.
     ///
     /// # Errors
@@ -112,7 +118,7 @@ impl Limiter {
             Some(known) => known,
             None => PendingDecision::new(&self.state, &plan).run(plan).await?,
         };
-        self.state.tally.decided(&placed.decision);
+        self.state.tally.decided(&placed.decision, self.state.minute());
         Ok(placed)
     }
 

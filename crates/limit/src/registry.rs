@@ -27,6 +27,7 @@ use tokio::sync::Mutex;
 use crate::decide::combined::CombinedDecision;
 use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
+use crate::decide::minutes::VerdictHistory;
 use crate::policy::PolicyId;
 use crate::policy::request::Request;
 use crate::registry::keys::RegistryKeys;
@@ -112,6 +113,14 @@ impl Services {
     /// Decisions of this intake by service and policy.
     pub fn tally(&self) -> Vec<(ServiceName, BTreeMap<PolicyId, VerdictCounts>)> {
         self.0.known_services.tally()
+    }
+
+    /// What the policies of a service decided at this intake in the last hour. None: it isn't registered.
+    ///
+    /// # Errors
+    /// When nothing could be read from Redis yet.
+    pub fn history(&self, name: &ServiceName) -> Result<Option<VerdictHistory>, RegistryError> {
+        Ok(self.0.known_services.find(name)?.map(|service| service.limiter.history()))
     }
 
     /// Returns leased quota and unregisters this intake; to be called last at shutdown.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -12,8 +13,8 @@ pub(crate) struct Service {
     pub(crate) verdicts: BTreeMap<String, Verdicts>,
 }
 
-/// What this intake decided since it started.
-#[derive(Default, Deserialize)]
+/// What this intake decided since it started, or in a slot.
+#[derive(Clone, Copy, Default, Deserialize)]
 pub(crate) struct Verdicts {
     pub(crate) allowed: u64,
     pub(crate) refused: u64,
@@ -24,4 +25,43 @@ pub(crate) struct Verdicts {
 #[derive(Deserialize)]
 pub(crate) struct Rules {
     pub(crate) policies: Vec<Value>,
+}
+
+/// More than the API has.
+const MOST_SLOTS: usize = 100;
+
+/// What this intake decided in the last hour.
+#[derive(Default, Deserialize)]
+pub(crate) struct ServiceHistory {
+    slot_ms: u64,
+    from: Timestamp,
+    to: Timestamp,
+    /// By policy: the slots in which it decided.
+    pub(crate) policies: BTreeMap<String, Vec<DecidedSlot>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct DecidedSlot {
+    at: Timestamp,
+    #[serde(flatten)]
+    pub(crate) verdicts: Verdicts,
+}
+
+impl ServiceHistory {
+    /// For each slot of the hour; 0 where nothing was decided.
+    #[expect(clippy::cast_precision_loss, reason = "a picture")]
+    pub(crate) fn values(&self, slots: &[DecidedSlot], of: impl Fn(&Verdicts) -> u64) -> Vec<Option<f64>> {
+        let mut values = vec![Some(0.0); (self.place(self.to) + 1).min(MOST_SLOTS)];
+        for slot in slots {
+            if let Some(value) = values.get_mut(self.place(slot.at)) {
+                *value = Some(of(&slot.verdicts) as f64);
+            }
+        }
+        values
+    }
+
+    fn place(&self, at: Timestamp) -> usize {
+        let ms = u64::try_from(at.duration_since(self.from).as_millis()).unwrap_or(0);
+        usize::try_from(ms / self.slot_ms.max(1)).unwrap_or(0)
+    }
 }

@@ -86,6 +86,23 @@ pub(crate) fn sparkline(history: &History) -> Markup {
     }
 }
 
+/// A line of a small chart.
+pub(crate) struct Line<'v> {
+    /// Of the style sheet.
+    pub(crate) class: &'static str,
+    pub(crate) values: &'v [Option<f64>],
+}
+
+/// A small chart of several lines that share one scale: beside words that say it.
+pub(crate) fn lines(lines: &[Line<'_>]) -> Markup {
+    let top = series::highest(lines.iter().flat_map(|line| line.values.iter().flatten().copied()));
+    html! {
+        svg.lines viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" aria-hidden="true" {
+            @for line in lines { path.(line.class) d=(path::steps(line.values, top)) {} }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::series::Unit;

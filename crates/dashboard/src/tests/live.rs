@@ -19,6 +19,40 @@ fn what_is_wrong_with_redis_is_current() {
 }
 
 #[test]
+fn decisions_of_services_are_drawn_by_minute_until_there_are_other_services() {
+    let slots = json!([
+        { "at": "2026-11-23T14:00:00Z", "allowed": 4, "refused": 0, "shadow_refused": 0, "unchecked": 0 },
+        { "at": "2026-11-23T14:02:00Z", "allowed": 1, "refused": 2, "shadow_refused": 0, "unchecked": 1 },
+    ]);
+    let history = json!({
+        "service": "shop", "slot_ms": 60_000, "from": "2026-11-23T14:00:00Z", "to": "2026-11-23T14:03:30Z",
+        "policies": { "each": slots },
+    });
+    let services = json!({ "items": [{ "name": "shop", "verdicts": {} }], "next": null });
+    let rules = json!({ "policies": [{ "id": "each", "tiers": [] }, { "id": "idle", "tiers": [] }] });
+    let answer = |value: serde_json::Value| get(async move || value.to_string());
+    let routes = axum::Router::new()
+        .route("/v1/services", answer(services))
+        .route("/v1/services/shop/rules", answer(rules))
+        .route("/v1/services/shop/history", answer(history));
+    let page = over(api(&[frame("2026-11-23T14:03:30Z")]).merge(routes));
+
+    let shown = text(asked(&page, "/services"));
+    for part in [
+        "data-live=\"/live/services?names=shop\"",
+        "up to 4 allowed and 2 refused a minute",
+        "class=\"a\" d=\"M0 1H150V63H300V32H450V63H600\"",
+        "class=\"b\" d=\"M0 63H150H300V32H450V63H600\"",
+        "no requests",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let same = text(asked(&page, "/live/services?names=shop"));
+    assert!(same.contains("decisions-shop") && same.contains("event: frame"), "{same}");
+    assert!(text(asked(&page, "/live/services?names=")).starts_with("event: reload"), "a service was registered");
+}
+
+#[test]
 fn sums_are_of_all_buckets_where_a_frame_has_few_of_them() {
     let mut many = frame("2026-11-23T14:03:00Z");
     many["summary"] = json!({

@@ -53,7 +53,7 @@ fn a_cost_that_is_no_number_is_refused_and_not_charged() {
 #[test]
 fn only_a_page_that_has_an_address_is_loaded_again() {
     let (page, _) = page();
-    assert!(text(asked(&page, "/services")).contains(RELOAD));
+    assert!(text(asked(&page, "/redis")).contains(RELOAD));
     for (path, fields) in [("/services/shop/try", "cost=1"), ("/buckets/b/purge", "confirm=no")] {
         let answer = text(submitted(&page, path, fields));
         assert!(!answer.contains(RELOAD), "{path}: {answer}");

@@ -18,7 +18,7 @@ use crate::jobs::{
 };
 use crate::probes;
 use crate::schedules::{define, delete, list as schedules, run, switch};
-use crate::services::{check, list as services, rules};
+use crate::services::{check, history as service_history, list as services, rules};
 use crate::submit::{batch, proxy, single};
 
 /// What handlers say of themselves (`utoipa::path`) is both: a route needs no more of it than method and path, and the
@@ -85,6 +85,7 @@ calls! {
     switch::resume_schedule,
     run::run_schedule,
     services::services,
+    service_history::history,
     rules::put, rules::get, rules::delete,
     check::check,
 }

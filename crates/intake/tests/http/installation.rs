@@ -121,6 +121,14 @@ async fn services_are_listed_with_what_was_decided() {
     let listed = harness.get("/v1/services").await.json();
     let verdicts = json!({"allowed": 1, "refused": 2, "shadow_refused": 0, "unchecked": 0});
     assert_eq!(listed["items"], json!([{"name": "shop", "verdicts": {"each": verdicts}}]));
+
+    let history = harness.get("/v1/services/shop/history").await.json();
+    assert_eq!((&history["service"], &history["slot_ms"]), (&json!("shop"), &json!(60_000)));
+    // Two minutes where one ended between them.
+    let slots = history["policies"]["each"].as_array().unwrap();
+    let sum = |name: &str| slots.iter().map(|slot| slot[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("allowed"), sum("refused"), sum("unchecked")), (1, 2, 0), "{history}");
+    assert_eq!(harness.get("/v1/services/nope/history").await.status, 404);
 }
 
 #[tokio::test]

@@ -139,7 +139,7 @@ impl<'l> PendingDecision<'l> {
             OutageVerdict::Here(verdict) => {
                 self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Outage });
             }
-            OutageVerdict::Unchecked => self.state.tally.unchecked(scope.policy.id()),
+            OutageVerdict::Unchecked => self.state.tally.unchecked(scope.policy.id(), self.state.minute()),
             OutageVerdict::Closed => {
                 return Err(LimitError::Unavailable { policy: scope.policy.id().clone(), source: error.cloned() });
             }

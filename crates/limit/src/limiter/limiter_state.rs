@@ -8,10 +8,12 @@ use arc_swap::ArcSwap;
 use dripfeed_store::Store;
 
 use crate::decide::clock::Clock;
-use crate::decide::counts::{VerdictCounts, VerdictTally};
+use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::{Charge, ChargedIn, Decision};
+use crate::decide::minutes::{Minute, VerdictHistory};
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::{self, Refund};
+use crate::decide::tally::VerdictTally;
 use crate::error::LimitError;
 use crate::policy::PolicyId;
 use crate::policy::keys::ScopeKeys;
@@ -59,14 +61,29 @@ impl LimiterState {
 
     pub(crate) fn replace(&self, policies: Policies) {
         self.policies.store(Arc::new(policies));
-        self.counts();
+        self.forget_others();
         self.refusals.forget_all();
     }
 
-    /// What became of requests, by the policies that there are; those of others are forgotten.
+    /// What became of requests, by the policies that there are.
     pub(crate) fn counts(&self) -> BTreeMap<PolicyId, VerdictCounts> {
+        self.forget_others();
+        self.tally.all()
+    }
+
+    pub(crate) fn history(&self) -> VerdictHistory {
+        self.forget_others();
+        self.tally.history(self.clock.now_us())
+    }
+
+    /// Also a decision that began before its policy was removed is counted.
+    fn forget_others(&self) {
         let policies = self.policies.load();
-        self.tally.of(|id| policies.iter().any(|policy| policy.id() == id))
+        self.tally.retain(|id| policies.iter().any(|policy| policy.id() == id));
+    }
+
+    pub(crate) fn minute(&self) -> Minute {
+        Minute::of_us(self.clock.now_us())
     }
 
     pub(crate) fn plan(&self, request: &Request<'_>) -> Plan {

@@ -92,6 +92,23 @@ async fn what_became_of_requests_is_counted_also_for_shadows() {
     assert_eq!(of("real"), VerdictCounts { allowed: 3, refused: 2, ..VerdictCounts::default() });
     // The last refusal was known already: the shadow wasn't asked.
     assert_eq!(of("shadow"), VerdictCounts { allowed: 1, shadow_refused: 3, ..VerdictCounts::default() });
+
+    let history = limiter.history();
+    for (id, counts) in &tally {
+        let minutes = &history.policies[id];
+        assert_eq!(minutes.iter().map(|slot| slot.counts.allowed).sum::<u64>(), counts.allowed, "{history:?}");
+        assert_eq!(minutes.iter().map(|slot| slot.counts.refused).sum::<u64>(), counts.refused, "{history:?}");
+        assert!(minutes.iter().all(|slot| (history.from_ms..=history.to_ms).contains(&slot.at_ms)), "{history:?}");
+    }
+}
+
+#[tokio::test]
+async fn minutes_are_kept_of_a_bounded_number_of_policies() {
+    let bench = Bench::new().await;
+    let policies = (0..30).map(|n| settings(&format!("p{n}"), vec![bucket(3)]));
+    let limiter = bench.patient_limiter(policies.collect()).await;
+    assert_eq!(passed(&limiter, &call("acme"), 1).await, 1);
+    assert_eq!((limiter.tally().len(), limiter.history().policies.len()), (30, 20));
 }
 
 #[tokio::test]

@@ -172,7 +172,7 @@ fn piled(mut series: Vec<Series>) -> Vec<Series> {
     series
 }
 
-fn highest(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn highest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, f64::max)
 }
 

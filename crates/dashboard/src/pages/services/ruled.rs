@@ -1,0 +1,28 @@
+//! Services with their rules, and what these decided.
+
+use crate::dashboard::Dashboard;
+use crate::model::List;
+use crate::model::services::{Rules, Service, ServiceHistory};
+use crate::web::api::escaped;
+use crate::web::failure::Failure;
+use crate::web::identity::Visitor;
+
+/// A service, its rules, and what they decided.
+pub(super) struct Ruled {
+    pub(super) service: Service,
+    pub(super) rules: Rules,
+    pub(super) history: ServiceHistory,
+}
+
+pub(super) async fn read(page: &Dashboard, visitor: &Visitor) -> Result<Vec<Ruled>, Failure> {
+    let services: List<Service> = page.api().get(visitor, "/v1/services").await?;
+    let mut ruled = Vec::with_capacity(services.items.len());
+    for service in services.items {
+        let path = format!("/v1/services/{}", escaped(&service.name));
+        let rules = page.api().get(visitor, &format!("{path}/rules")).await?;
+        // The rules matter more.
+        let history = page.api().get(visitor, &format!("{path}/history")).await.unwrap_or_default();
+        ruled.push(Ruled { service, rules, history });
+    }
+    Ok(ruled)
+}
