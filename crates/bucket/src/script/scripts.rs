@@ -34,8 +34,8 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
     }
 }
 
-/// A pace that isn't set has no state that could have been rolled back. To come before [`FRAGMENTS`].
-const NO_PACE: &Fragments = &[Fragment::new("settling", "local pace_settling\n")];
+/// To come before [`FRAGMENTS`].
+const NO_PACE: &Fragments = &[Fragment::new("settling", include_str!("../pace/never_settling.lua"))];
 
 const FRAGMENTS: &Fragments = &[
     Fragment::new("adapt", include_str!("../pace/adapt.lua")),
