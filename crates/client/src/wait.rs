@@ -26,8 +26,8 @@ impl Client {
         self.of_job(Method::GET, bucket, id, Duration::ZERO).await?.json()
     }
 
-    /// Waits until the job has ended, at most `within`, and returns its state. [`Client::push_and_wait`] returns the
-    /// upstream's answer.
+    /// Waits until the job has ended, at most `within`, and returns its state. An intake that doesn't answer is awaited
+    /// longer, within the retries. [`Client::push_and_wait`] returns the upstream's answer.
     ///
     /// # Errors
     /// As [`Client::job`].
@@ -35,7 +35,8 @@ impl Client {
         let begun = Instant::now();
         let mut pause = FIRST_LOOK;
         loop {
-            let left = within.saturating_sub(begun.elapsed());
+            // An intake waits whole seconds. What is left of less than one is spent here.
+            let left = Duration::from_secs(within.saturating_sub(begun.elapsed()).as_secs());
             let answer = self.of_job(Method::GET, bucket, id, left).await?;
             let (job, left) = (answer.json::<JobStatus>()?, within.saturating_sub(begun.elapsed()));
             if job.has_ended() || left.is_zero() {

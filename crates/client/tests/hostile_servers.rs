@@ -181,3 +181,47 @@ async fn a_push_that_gets_no_answer_is_sent_again_within_its_time() {
     let receipt = client.push(&bucket(), &NewJob::new("{}")).await.unwrap();
     assert_eq!(receipt.id.to_string(), "1-0");
 }
+
+/// Answers each request with what `answer` says of its head, and with how many came before. Empty: not at all.
+async fn client_of_pages(answer: fn(&str, u32) -> &'static str) -> Client {
+    let requests = Arc::new(AtomicU32::new(0));
+    client_of(move |mut stream| {
+        let requests = Arc::clone(&requests);
+        async move {
+            let mut head = [0; 4096];
+            while let Ok(read @ 1..) = stream.read(&mut head).await {
+                let head = String::from_utf8_lossy(&head[..read]).into_owned();
+                let body = answer(&head, requests.fetch_add(1, Ordering::Relaxed));
+                let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                if body.is_empty() || stream.write_all(answer.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_list_goes_on_where_a_page_got_no_answer() {
+    let client = client_of_pages(|head, before| match before {
+        0 => r#"{"items":[1],"next":"a"}"#,
+        _ if !head.contains("cursor=a") => r#"{"items":["again from the beginning"]}"#,
+        1 => "",
+        _ => r#"{"items":[2],"next":null}"#,
+    })
+    .await;
+    let client = client.with_retries(Retries::within(PATIENCE));
+    let (mut pages, mut items) = (client.list("/v1/buckets/b/jobs", &[], 10), Vec::new());
+    while let Some(page) = pages.next().await.unwrap() {
+        items.extend(page);
+    }
+    assert_eq!(items, [1, 2]);
+}
+
+#[tokio::test]
+async fn an_answer_without_items_is_no_list() {
+    let client = client_of_pages(|_, _| r#"{"error":"sign in"}"#).await;
+    let error = client.list("/v1/buckets/b/jobs", &[], 10).next().await.unwrap_err();
+    assert!(matches!(error, ClientError::Unexpected(_)), "{error:?}");
+}

@@ -157,15 +157,34 @@ fn print(table: &Table) -> io::Result<()> {
 pub(crate) fn shown(item: &Json, pointer: &str) -> String {
     match item.pointer(pointer) {
         None | Some(Json::Null) => "-".to_owned(),
-        Some(Json::String(text)) => text.clone(),
+        Some(Json::String(text)) => inert(text),
         Some(Json::Number(n)) if n.is_f64() => format!("{:.1}", n.as_f64().unwrap_or_default()),
-        Some(value) => value.to_string(),
+        Some(value) => inert(&value.to_string()),
     }
+}
+
+/// Callers and upstreams write these texts: a terminal must not obey what they contain besides line breaks and tabs.
+fn inert(text: &str) -> String {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let text = text.replace("\r\n", "\n");
+    if !text.contains(obeyed) {
+        return text;
+    }
+    let escaped = |c: char| if obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_is_shown() {
+        let item =
+            serde_json::json!({"body": "a\u{1b}]0;x\u{7}b\r\nc\td\re\u{9b}2J", "list": ["\u{7f}"], "plain": "ü\n"});
+        assert_eq!(shown(&item, "/body"), "a\\u{1b}]0;x\\u{7}b\nc\td\\re\\u{9b}2J");
+        assert_eq!((shown(&item, "/list"), shown(&item, "/plain")), (r#"["\u{7f}"]"#.to_owned(), "ü\n".to_owned()));
+    }
 
     #[test]
     fn pages_have_one_head_also_where_the_first_are_empty() {

@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let is_terminal = io::stdout().is_terminal();
     let names = buckets.iter().map(ToString::to_string).collect();
     let server = connection.server()?;
-    match (once, connection.output) {
+    match (once, connection.output()) {
         (true, format) => once::print(&server, names, format).await,
         (false, Format::Json) => usage("-o json needs --once"),
         (false, _) if !is_terminal => usage("standard output isn't a terminal: use --once to print one frame"),

@@ -1,6 +1,6 @@
 //! The Rust client, as a caller uses it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dripfeed_client::{
     BucketName, Client, ClientError, Ending, ItemResult, JobState, NewJob, OptionName, PushAnswer, Retries,
@@ -46,6 +46,17 @@ async fn a_pushed_job_is_waited_for() {
     );
     let answer = client.push_and_wait(&bucket(), &NewJob::new("a"), Duration::from_secs(60)).await.expect("an answer");
     assert!(matches!(&answer, PushAnswer::Delivered(answer) if answer.status == Some(200)), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_wait_of_less_than_a_second_takes_no_whole_one() {
+    let service = service("http://127.0.0.1:1/", "").await;
+    let intake = service.intake().await;
+    let client = client(intake.url());
+    let receipt = client.push(&bucket(), &NewJob::new("a")).await.expect("a receipt");
+    let begun = Instant::now();
+    let job = client.wait(&bucket(), receipt.id, Duration::from_millis(100)).await.expect("a job");
+    assert_eq!((job.state, begun.elapsed() < Duration::from_secs(1)), (JobState::Waiting, true), "{job:?}");
 }
 
 #[tokio::test]

@@ -3,9 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dripfeed_job::options::OptionName;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value as Json};
 
 use crate::new_job::NewJob;
 
@@ -21,8 +20,20 @@ struct Members<'a> {
     body_base64: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<&'a str>,
-    options: Map<String, Json>,
+    options: Options<'a>,
 }
+
+struct Options<'a>(&'a NewJob);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OptionValue<'a> {
+    Text(&'a str),
+    Count(u32),
+    Forward(Forward<'a>),
+}
+
+struct Forward<'a>(&'a NewJob);
 
 impl BatchItem {
     /// From JSON text. Line breaks, which are insignificant in JSON, become spaces.
@@ -46,27 +57,36 @@ impl From<&NewJob> for BatchItem {
         // What is around the text isn't part of it.
         let body = body.filter(|text| text.get().len() == job.body.len());
         let body_base64 = body.is_none().then(|| STANDARD.encode(&job.body));
-        let members = Members { body, body_base64, content_type: job.content_type.as_deref(), options: options(job) };
+        let content_type = job.content_type.as_deref();
+        let members = Members { body, body_base64, content_type, options: Options(job) };
         // Nothing in it can fail to be written: its keys are texts.
         Self(serde_json::to_string(&members).unwrap_or_default())
     }
 }
 
-fn options(job: &NewJob) -> Map<String, Json> {
-    let mut options: Map<String, Json> =
-        job.options.iter().map(|(option, text)| (option.member().to_owned(), value(*option, text))).collect();
-    if !job.forward.is_empty() {
-        let headers = job.forward.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str())));
-        options.insert("forward".to_owned(), Json::Object(headers.collect()));
+impl Serialize for Options<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let NewJob { options, forward, .. } = self.0;
+        let given = options.iter().map(|(option, text)| (option.member(), OptionValue::of(*option, text)));
+        let forward = (!forward.is_empty()).then_some(("forward", OptionValue::Forward(Forward(self.0))));
+        serializer.collect_map(given.chain(forward))
     }
-    options
 }
 
-/// Counts are numbers there.
-fn value(option: OptionName, text: &str) -> Json {
-    match (option, text.parse::<u32>()) {
-        (OptionName::Retries, Ok(retries)) => retries.into(),
-        _ => text.into(),
+impl<'a> OptionValue<'a> {
+    /// Counts are numbers there.
+    fn of(option: OptionName, text: &'a str) -> Self {
+        match (option, text.parse()) {
+            (OptionName::Retries, Ok(retries)) => Self::Count(retries),
+            _ => Self::Text(text),
+        }
+    }
+}
+
+impl Serialize for Forward<'_> {
+    /// One that is given twice is sent twice, for the intake to refuse, as it does where a job is pushed alone.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.forward.iter().map(|(name, text)| (name, text)))
     }
 }
 
@@ -83,9 +103,15 @@ mod tests {
         let job = NewJob::new(r#"{ "big": 12345678901234567890123, "n":1.0}"#).content_type("application/json");
         let expected = concat!(
             r#"{"body":{ "big": 12345678901234567890123, "n":1.0},"content_type":"application/json","#,
-            r#""options":{"forward":{"X-A":"1"},"retries":3}}"#,
+            r#""options":{"retries":3,"forward":{"X-A":"1"}}}"#,
         );
         assert_eq!(item(&job.retries(3).header("X-A", "1")), expected);
+    }
+
+    #[test]
+    fn a_header_that_is_given_twice_is_sent_twice() {
+        let job = NewJob::new("").header("X-A", "1").header("X-A", "2");
+        assert_eq!(item(&job), r#"{"body_base64":"","options":{"forward":{"X-A":"1","X-A":"2"}}}"#);
     }
 
     #[test]

@@ -27,12 +27,21 @@ pub(crate) struct ConnectionArgs {
     /// PEM file with the certificate authorities to trust instead of the public ones
     #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA")]
     ca: Option<PathBuf>,
-    /// Output format
-    #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
-    pub(crate) output: Format,
+    /// Output format [default: table]
+    #[arg(short, long, global = true, value_enum)]
+    output: Option<Format>,
 }
 
 impl ConnectionArgs {
+    pub(crate) fn output(&self) -> Format {
+        self.output.unwrap_or(Format::Table)
+    }
+
+    /// Whether `--output` was given, which some commands have no use for.
+    pub(crate) const fn has_output(&self) -> bool {
+        self.output.is_some()
+    }
+
     /// One that calls once: a person at a terminal sees what came of it.
     ///
     /// # Errors

@@ -71,11 +71,11 @@ pub(super) async fn run(Arguments { command, connection }: Arguments) -> Result<
             headers.extend(put.create.headers());
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             let path = format!("/v1/buckets/{}", put.name);
-            print(&server, Method::PUT, &path, headers, definition.to_string(), connection.output).await
+            print(&server, Method::PUT, &path, headers, definition.to_string(), connection.output()).await
         }
         BucketCommand::Show { name } => {
             let path = format!("/v1/buckets/{name}");
-            print(&server, Method::GET, &path, HeaderMap::new(), String::new(), connection.output).await
+            print(&server, Method::GET, &path, HeaderMap::new(), String::new(), connection.output()).await
         }
         BucketCommand::Delete { name, purge, if_match: version } => {
             let query = if purge { "?purge=true" } else { "" };

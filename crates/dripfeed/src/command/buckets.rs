@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let server = arguments.connection.server()?;
-    let output = arguments.connection.output;
+    let output = arguments.connection.output();
     match &arguments.name {
         Some(name) => {
             let bucket = server.get(&format!("/v1/buckets/{name}")).await?;

@@ -102,25 +102,26 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
     let server = connection.server()?;
     let path = format!("/v1/buckets/{bucket}/dead");
     match command {
-        None => list(&server, &path, &FilterArgs::default(), 100, connection.output).await,
-        Some(DeadCommand::List { limit, filter }) => list(&server, &path, filter, *limit, connection.output).await,
+        None => list(&server, &path, &FilterArgs::default(), 100, connection.output()).await,
+        Some(DeadCommand::List { limit, filter }) => list(&server, &path, filter, *limit, connection.output()).await,
         Some(DeadCommand::Export { export, filter }) => {
+            export::refuse_output(connection)?;
             let filters = filter.pairs();
             let about = if filters.is_empty() { export::about(&server, bucket, "dead").await } else { None };
             export::run(&server, Exported { path: &path, filters, columns: &CSV, about }, *export).await
         }
         Some(DeadCommand::Replay { id: Some(id), .. }) => {
             let receipt = server.replay(bucket, *id).await?;
-            Ok(print(&receipt, &receipt.id.to_string(), connection.output)?)
+            Ok(print(&receipt, &receipt.id.to_string(), connection.output())?)
         }
         Some(DeadCommand::Replay { id: None, rate, filter, background: true, .. }) => {
             let started = server.send_json(Method::POST, &format!("{path}/replays"), &filter.document(*rate)).await?;
-            Ok(replays::print(&started, connection.output)?)
+            Ok(replays::print(&started, connection.output())?)
         }
-        Some(DeadCommand::Replays(arguments)) => replays::run(&server, &path, arguments, connection.output).await,
+        Some(DeadCommand::Replays(arguments)) => replays::run(&server, &path, arguments, connection.output()).await,
         Some(DeadCommand::Replay { id: None, rate, filter, .. }) => {
             let done = server.send_json(Method::POST, &format!("{path}/replay"), &filter.document(*rate)).await?;
-            done::print(&done, "replayed", "dead letter", connection.output)?;
+            done::print(&done, "replayed", "dead letter", connection.output())?;
             match done["left"].as_u64() {
                 None | Some(0) => Ok(()),
                 Some(left) => Err(Failure::new(
@@ -132,7 +133,7 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
                 )),
             }
         }
-        Some(DeadCommand::Delete(arguments)) => delete::run(&server, bucket, arguments, connection.output).await,
+        Some(DeadCommand::Delete(arguments)) => delete::run(&server, bucket, arguments, connection.output()).await,
     }
 }
 

@@ -4,17 +4,22 @@
 mod csv;
 
 use std::io::{self, BufWriter, Write as _};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use dripfeed_client::Client;
+use dripfeed_client::{Client, Retries};
 use dripfeed_job::BucketName;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value as Json;
 
+use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 pub(super) use self::csv::CsvColumn;
+
+/// How long a page is retried once others are written: an intake that is replaced meanwhile costs no export.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct ExportArgs {
@@ -40,6 +45,16 @@ pub(super) struct Exported<'a> {
 }
 
 /// # Errors
+/// When `--output` is given: the form of an export is its `--format`.
+pub(super) fn refuse_output(connection: &ConnectionArgs) -> Result<(), Failure> {
+    if !connection.has_output() {
+        return Ok(());
+    }
+    let message = "`export` has no use for --output: choose the form with --format, and a file with `> FILE`";
+    Err(Failure::new(Exit::Usage, message))
+}
+
+/// # Errors
 /// When a page can't be read or written; what came before is written.
 pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportArgs) -> Result<(), Failure> {
     let Exported { path, mut filters, columns, about } = what;
@@ -59,7 +74,9 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
             Err(error) => {
                 has_room(out.flush())?;
                 bar.finish_and_clear();
-                output::say(format_args!("incomplete: {written} written; run it again"));
+                if written > 0 {
+                    output::say(format_args!("incomplete: {written} written; run it again"));
+                }
                 return Err(error.into());
             }
         };
@@ -70,6 +87,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
         }
         written += page.len() as u64;
         bar.set_position(written);
+        pages.retry(Retries::within(PATIENCE));
     }
     bar.finish_and_clear();
     output::say(format_args!("{written} written"));

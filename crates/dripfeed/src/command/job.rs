@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let query = if *payload { "?payload=true" } else { "" };
     let job = server.get(&format!("/v1/buckets/{bucket}/jobs/{id}{query}")).await?;
-    match connection.output {
+    match connection.output() {
         Format::Table if *payload => output::sheet(&[&COLUMNS[..], &PAYLOAD].concat(), &job)?,
         Format::Table => output::sheet(&COLUMNS, &job)?,
         Format::Json => output::json(&job)?,

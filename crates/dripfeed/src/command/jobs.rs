@@ -76,5 +76,5 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, filter, limit, connection, .. } = arguments;
     let filters = arguments.pairs(filter);
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/jobs"));
-    print_pages(server.list(&path, &filters, limit.unwrap_or(LIMIT)), &COLUMNS, connection.output).await
+    print_pages(server.list(&path, &filters, limit.unwrap_or(LIMIT)), &COLUMNS, connection.output()).await
 }

@@ -64,11 +64,11 @@ pub(super) async fn run(Arguments { command }: Arguments) -> Result<(), Failure>
         KeyCommand::Show { id, connection } => {
             let server = connection.server()?;
             let answer = server.call(Method::GET, &path(&id), HeaderMap::new(), Bytes::new()).await?;
-            Ok(print(&with_version(&answer)?, connection.output)?)
+            Ok(print(&with_version(&answer)?, connection.output())?)
         }
         KeyCommand::List { limit, connection } => {
             let server = connection.server()?;
-            print_pages(server.list("/v1/keys", &[], limit), &COLUMNS, connection.output).await
+            print_pages(server.list("/v1/keys", &[], limit), &COLUMNS, connection.output()).await
         }
         KeyCommand::Delete { id, if_match: version, connection } => {
             let server = connection.server()?;

@@ -27,7 +27,7 @@ pub(super) async fn run(Arguments { bucket, yes, connection }: &Arguments) -> Re
         return Err(Failure::new(Exit::Failure, "nothing was purged"));
     }
     let purged = server.post(&format!("/v1/buckets/{bucket}/purge")).await?;
-    Ok(done::print(&purged, "purged", "job", connection.output)?)
+    Ok(done::print(&purged, "purged", "job", connection.output())?)
 }
 
 /// Whether the one at the terminal types the bucket's name. `command` is what asks.

@@ -72,16 +72,16 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
         None => server.push(&bucket, &job).await?,
         Some(wait) => match server.push_and_wait(&bucket, &job, wait).await? {
             PushAnswer::Accepted(receipt) => match outcome::of(&server, &bucket, receipt.id).await {
-                Some(job) => return outcome::report(&job, connection.output),
+                Some(job) => return outcome::report(&job, connection.output()),
                 None => {
                     output::say(format_args!("not delivered yet: see `dripfeed job {bucket} {}`", receipt.id));
                     receipt
                 }
             },
-            PushAnswer::Delivered(answer) => return print(&answer, connection.output),
+            PushAnswer::Delivered(answer) => return print(&answer, connection.output()),
         },
     };
-    match connection.output {
+    match connection.output() {
         Format::Table => output::line(receipt.id.to_string())?,
         Format::Json => output::json(&serde_json::to_value(&receipt).map_err(anyhow::Error::from)?)?,
     }

@@ -80,7 +80,7 @@ fn refused(schedule: &Json) -> String {
 pub(super) async fn run(Arguments { bucket, command, connection }: Arguments) -> Result<(), Failure> {
     let server = connection.server()?;
     let path = format!("/v1/buckets/{bucket}/schedules");
-    let format = connection.output;
+    let format = connection.output();
     match command {
         None => list(&server, &path, 100, format).await,
         Some(ScheduleCommand::List { limit }) => list(&server, &path, limit, format).await,

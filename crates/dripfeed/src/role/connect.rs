@@ -53,7 +53,10 @@ pub(crate) async fn to_redis(
     };
     // First, so that a server that can't be used is named for what it is.
     let durability = durability_of(&servers, settings.durability)?;
-    refuse_denials(denied.as_deref(), &store)?;
+    // A role that may not call what this version calls would be ready, and fail at the first job.
+    if let Some(denials) = denials(denied.as_deref(), &store) {
+        return Err(Failure::new(Exit::NotAllowed, denials));
+    }
     loop {
         match open_installation(&store).await {
             Ok(()) => break,
@@ -101,19 +104,34 @@ async fn reach(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Reach
     Ok(Reached { store, servers, denied })
 }
 
-/// A role that may not call what this version calls would be ready, and fail at the first job.
-fn refuse_denials(denied: Option<&[String]>, store: &Store) -> Result<(), Failure> {
+impl Connected {
+    /// Reports what the ACL of Redis denies at the places of settings that were read again. They are in force in any
+    /// case, because they may revoke a key.
+    pub(crate) fn report_denials(&self, places: Vec<BucketPlace>) {
+        let (store, durability) = (self.store.clone(), self.durability);
+        tokio::spawn(async move {
+            // That Redis is away is reported by those who need it.
+            let Ok(denied) = denied_at(&store, &places, durability).await else { return };
+            if let Some(denials) = denials(denied.as_deref(), &store) {
+                tracing::error!("not every bucket of the reloaded settings can be served: {denials}");
+            }
+        });
+    }
+}
+
+/// What a role can't do without. All else is logged.
+fn denials(denied: Option<&[String]>, store: &Store) -> Option<String> {
     match denied {
-        Some([]) => Ok(()),
+        Some([]) => None,
         Some(denied) if permissions::are_dispensable(denied) => {
             let report = permissions::report(denied, store.prefix());
             tracing::warn!("{}{report}", permissions::NOTICED_LATER);
-            Ok(())
+            None
         }
-        Some(denied) => Err(Failure::new(Exit::NotAllowed, permissions::report(denied, store.prefix()))),
+        Some(denied) => Some(permissions::report(denied, store.prefix())),
         None => {
             tracing::info!("{}", permissions::UNASKED);
-            Ok(())
+            None
         }
     }
 }

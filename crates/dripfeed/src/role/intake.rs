@@ -300,6 +300,7 @@ impl IntakeRole {
         if let (Some(tls), Some(identity)) = (&self.tls, &settings.intake.tls) {
             tls.replace(identity.clone());
         }
+        self.connected.report_denials(buckets::places(settings, |_| true));
         Ok(())
     }
 

@@ -78,6 +78,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         served.replace(settings);
         of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
         defined.reload(settings, |all| here.replace(settings, all));
+        connected.report_denials(buckets::places(settings, |name| here.wanted.has(name.as_str())));
         Ok(())
     };
     service_manager::ready(stop.clone());

@@ -1,4 +1,5 @@
 use dripfeed_store::PrivateServer;
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use crate::program::{Running, dripfeed, redis, write};
@@ -36,6 +37,13 @@ impl Intake {
         let file = self.folder.path().join("dripfeed.toml").display().to_string();
         let listen = "processor.listen=127.0.0.1:0";
         Running::start(&mut dripfeed(&["processor", "-c", &file, "--set", &self.redis_url(), "--set", listen]))
+    }
+
+    /// With other settings from now on.
+    pub(crate) fn reload(&self, settings: &str) {
+        write(self.folder.path(), "dripfeed.toml", settings);
+        self.running.signal(Signal::SIGHUP);
+        self.running.says("settings reloaded");
     }
 
     /// Its Redis is gone, and it still runs.

@@ -8,6 +8,8 @@ mod configuration;
 mod descriptions;
 /// Everything on one machine, with real children.
 mod dev;
+/// All of a list, page by page.
+mod export;
 /// gRPC beside HTTP.
 mod grpc;
 /// An intake of a test.

@@ -36,6 +36,22 @@ async fn an_interrupted_push_says_how_to_go_on_without_duplicates() {
     intake.end().await;
 }
 
+#[tokio::test]
+async fn a_push_that_fails_on_its_way_prints_the_jobs_that_were_accepted() {
+    let intake = Intake::start(BUCKET).await;
+    let file = write(intake.folder.path(), "jobs.ndjson", &"{\"body\":1}\n".repeat(5));
+    let push = Running::start(&mut dripfeed(&["push", "mail", "--ndjson", &file, "--server", &intake.server]));
+    push.says("the bucket is full; retrying");
+    intake.reload(&BUCKET.replace("mail", "other"));
+    push.says("3 jobs accepted, 0 lines failed");
+    push.says("--run-id ");
+    push.says("unknown_bucket");
+    for _ in 0..3 {
+        push.prints("-");
+    }
+    intake.end().await;
+}
+
 /// As where the disk is full to which the ids go.
 #[tokio::test]
 async fn a_push_that_cannot_print_says_how_many_were_accepted() {

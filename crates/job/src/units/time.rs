@@ -1,19 +1,29 @@
 //! Times in text form, with their offset: `2030-01-01T12:00:00Z`.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use thiserror::Error;
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("`{0}` is not a time: use RFC 3339, such as 2030-01-01T12:00:00Z")]
 pub struct BadTime(String);
 
-/// Reads a time with its offset from UTC.
+/// Reads a time with its offset from UTC. One of the last hours of the year 9999, as people write for "never", is the
+/// latest that can be represented.
 ///
 /// # Errors
 /// For text in another form, and for a time that doesn't exist.
 pub fn parse(text: &str) -> Result<Timestamp, BadTime> {
-    let read = if has_offset(text) { text.parse().ok() } else { None };
+    let read = if has_offset(text) { text.parse().ok().or_else(|| beyond_the_last(text)) } else { None };
     read.ok_or_else(|| BadTime(text.chars().take(48).collect()))
+}
+
+/// Times that exist, and that `Timestamp` can't have: in some time zone they would be in the year 10000.
+fn beyond_the_last(text: &str) -> Option<Timestamp> {
+    const LAST_DAY: usize = "9999-12-31".len();
+    let begins_as_a_time = text.strip_prefix("9999-12-3").is_some_and(|rest| rest.starts_with(['0', '1']));
+    let at = text.get(LAST_DAY..).filter(|_| begins_as_a_time)?.find(['Z', 'z', '+', '-'])? + LAST_DAY;
+    text.get(..at)?.parse::<DateTime>().ok().map(|_| Timestamp::MAX)
 }
 
 /// `Z`, or hours of a day and minutes. `Timestamp` also reads offsets of 25 hours or with seconds, and names of zones.
@@ -34,6 +44,23 @@ fn has_offset(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_hours_of_the_last_year_are_the_latest_time() {
+        for text in ["9999-12-31T23:59:59Z", "9999-12-31 23:59:59.999z", "9999-12-30T23:00:00-02:00"] {
+            assert_eq!(parse(text), Ok(Timestamp::MAX), "{text}");
+        }
+        assert!(parse("9999-12-30T21:00:00Z").is_ok_and(|at| at < Timestamp::MAX));
+        for text in [
+            "9999-12-31T24:00:01Z",
+            "9999-12-32T00:00:00Z",
+            "9999-12-31",
+            "9999-12-31T23:59:59",
+            "10000-01-01T00:00:00Z",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_time_has_an_offset_of_less_than_a_day() {

@@ -64,6 +64,24 @@ async fn a_key_that_the_user_may_not_use_is_found_whichever_bucket_has_it() {
 }
 
 #[tokio::test]
+async fn what_the_user_may_not_use_of_reloaded_settings_is_reported() {
+    let guarded = Guarded::start().await;
+    let settings = configure(&guarded, "");
+    let start = |role| {
+        let mut command = command(["-c".as_ref(), settings.as_os_str()]);
+        command.arg(role);
+        Process::start(role, command)
+    };
+    let roles = [start("intake").await, start("processor").await];
+    configure(&guarded, "[buckets.other]\nkey = \"elsewhere\"\nupstream = \"http://127.0.0.1:1/\"\n");
+    for role in &roles {
+        role.hang_up();
+        let has_both = || ["settings reloaded", "add `~elsewhere`"].iter().all(|said| role.log().contains(said));
+        until("it has reloaded, and names the rule that is missing", async || has_both()).await;
+    }
+}
+
+#[tokio::test]
 async fn without_channels_a_role_starts_and_says_what_is_missing() {
     let guarded = Guarded::start().await;
     let settings = configure(&guarded, "");

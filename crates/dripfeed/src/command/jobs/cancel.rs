@@ -23,7 +23,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let path = format!("/v1/buckets/{bucket}/jobs/cancel");
     let cancelled = server.send_json(Method::POST, &path, &Json::Object(filter)).await?;
-    Ok(done::print(&cancelled, "cancelled", "job", connection.output)?)
+    Ok(done::print(&cancelled, "cancelled", "job", connection.output())?)
 }
 
 fn question(bucket: &BucketName, filter: &Map<String, Json>) -> String {

@@ -35,6 +35,7 @@ const CSV: [CsvColumn; 15] = [
 /// Filters may stand before `export`, too; the other options of `list` are refused.
 pub(super) async fn run(list: &super::Arguments, arguments: &Arguments) -> Result<(), Failure> {
     let (bucket, filter) = (&list.bucket, arguments.filter.or(&list.filter));
+    export::refuse_output(&list.connection)?;
     refuse_others(list, &filter).map_err(|message| Failure::new(Exit::Usage, message))?;
     let (server, filters) = (list.connection.server()?, list.pairs(&filter));
     let about = if filters.is_empty() { export::about(&server, bucket, "level").await } else { None };

@@ -86,12 +86,13 @@ const CSV: [CsvColumn; 12] = [
 pub(crate) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/outcomes"));
     match command {
-        None => print_pages(server.list(&path, &[], 100), &COLUMNS, connection.output).await,
+        None => print_pages(server.list(&path, &[], 100), &COLUMNS, connection.output()).await,
         Some(OutcomesCommand::List { limit, filter }) => {
-            print_pages(server.list(&path, &filter.pairs(), *limit), &COLUMNS, connection.output).await
+            print_pages(server.list(&path, &filter.pairs(), *limit), &COLUMNS, connection.output()).await
         }
         Some(OutcomesCommand::Export { export, filter }) => {
             let what = Exported { path: &path, filters: filter.pairs(), columns: &CSV, about: None };
+            export::refuse_output(connection)?;
             export::run(&server, what, *export).await
         }
     }

@@ -69,7 +69,7 @@ pub(super) async fn run(server: &Client, path: &str, put: &PutArgs) -> Result<()
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let answer = server.call(Method::PUT, path, headers, put.document().to_string().into()).await?;
     let key = with_version(&answer)?;
-    match (put.connection.output, key["key"].as_str()) {
+    match (put.connection.output(), key["key"].as_str()) {
         (Format::Json, _) => output::json(&key)?,
         (Format::Table, Some(made)) => {
             output::line(made)?;

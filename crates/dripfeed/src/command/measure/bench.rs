@@ -75,7 +75,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bar = bar(load.submissions());
     let tally = load.run(&server, bucket, &bar, &stop).await;
     bar.finish_and_clear();
-    print(&tally, connection.output)?;
+    print(&tally, connection.output())?;
     if let Some(mut chart) = chart {
         let drawn = chart::of(&format!("{bucket}, {rate} for {}", duration::show(*time)), &tally);
         chart.write(&drawn.map_err(|error| anyhow::anyhow!("no chart: {error}"))?)?;

@@ -36,7 +36,7 @@ const COLUMNS: [Column; 10] = [
 pub(crate) async fn run(Arguments { bucket, window, connection }: &Arguments) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{bucket}/history?window={}", window.as_str());
     let history = connection.server()?.get(&path).await?;
-    match connection.output {
+    match connection.output() {
         Format::Table => output::rows(&COLUMNS, history["slots"].as_array().map_or(&[], Vec::as_slice))?,
         Format::Json => output::json(&history)?,
     }

@@ -56,7 +56,7 @@ pub(crate) async fn run(Arguments { bucket, window, svg, connection }: &Argument
     let ended = server.get(&format!("/v1/buckets/{bucket}/report?window={window}")).await?;
     let slots = Slots::of(&history);
     let report = report(&history, &ended, &slots);
-    match connection.output {
+    match connection.output() {
         Format::Table => output::sheet(&LINES, &report)?,
         Format::Json => output::json(&report)?,
     }

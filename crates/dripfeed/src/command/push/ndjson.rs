@@ -46,7 +46,7 @@ pub(super) async fn push(
     let lines = Reader::new(open(file).await?, &run_id, &progress);
     let stop = signals::stop()?;
     let pushed = tokio::select! {
-        pushed = all(lines, &sender, &progress, connection.output) => pushed,
+        pushed = all(lines, &sender, &progress, connection.output()) => pushed,
         () = stop.cancelled() => Err(Failure::new(Exit::Failure, "interrupted: jobs under way may be accepted, too")),
     };
     output::say(progress.summary());
@@ -70,9 +70,6 @@ async fn all(
     let sent = lines.batches().map_ok(send).try_buffered(AT_ONCE);
     tokio::pin!(sent);
     while let Some((lines, batch)) = sent.try_next().await? {
-        if let Some(error) = batch.error {
-            return Err(error.into());
-        }
         // Counted before they are printed, which may fail.
         let accepted = batch.items.iter().filter(|result| matches!(result, ItemResult::Accepted(_)));
         accepted.for_each(|_| progress.accepted());
@@ -81,6 +78,10 @@ async fn all(
             if let ItemResult::Refused(problem) = result {
                 progress.failed(line, &problem.to_string());
             }
+        }
+        // Some of its jobs may have been accepted before.
+        if let Some(error) = batch.error {
+            return Err(error.into());
         }
     }
     Ok(())

@@ -69,9 +69,9 @@ impl Load {
         let begun = Instant::now();
         let mut submitted = 0;
         while submitted < self.submissions {
-            let due = begun + self.due(submitted);
+            let due = self.due(submitted);
             tokio::select! {
-                () = sleep_until(due) => {}
+                () = sleep_until(begun + due) => {}
                 () = stop.cancelled() => break,
             }
             submitted += 1;
@@ -80,10 +80,10 @@ impl Load {
             under_way.spawn(async move {
                 let _place = room.acquire_owned().await;
                 let answer = server.call(Method::POST, &path, HeaderMap::new(), body).await;
-                (due.elapsed(), ended(answer.err()))
+                (due, begun.elapsed().saturating_sub(due), ended(answer.err()))
             });
-            while let Some(Ok((took, ended))) = under_way.try_join_next() {
-                tally.add(took, ended);
+            while let Some(Ok((due, took, ended))) = under_way.try_join_next() {
+                tally.add(due, took, ended);
                 bar.inc(1);
             }
         }
@@ -97,8 +97,8 @@ impl Load {
                 () = &mut end => break,
             };
             match joined {
-                Some(Ok((took, ended))) => {
-                    tally.add(took, ended);
+                Some(Ok((due, took, ended))) => {
+                    tally.add(due, took, ended);
                     bar.inc(1);
                 }
                 Some(Err(_)) => {}

@@ -31,7 +31,10 @@ pub(super) struct Tally {
     interrupted: bool,
     /// From when a submission was due to its answer, in microseconds, of those that have one.
     latency: Option<Histogram<u64>>,
+    /// How long submissions were due.
     lasted: Duration,
+    /// Since the beginning.
+    last_accepted: Duration,
 }
 
 impl Default for Tally {
@@ -46,14 +49,19 @@ impl Default for Tally {
             // Its arguments are sound: it exists.
             latency: Histogram::new_with_max(LONGEST, 3).ok(),
             lasted: Duration::ZERO,
+            last_accepted: Duration::ZERO,
         }
     }
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, took: Duration, ended: Ended) {
+    /// A submission that was due that long after the beginning, and took so long from then on.
+    pub(super) fn add(&mut self, due: Duration, took: Duration, ended: Ended) {
         match ended {
-            Ended::Accepted => self.accepted += 1,
+            Ended::Accepted => {
+                self.accepted += 1;
+                self.last_accepted = self.last_accepted.max(due + took);
+            }
             Ended::Refused(code) => *self.refused.entry(code).or_default() += 1,
             Ended::Failed(why) => {
                 self.failed += 1;
@@ -76,7 +84,7 @@ impl Tally {
         self.interrupted
     }
 
-    /// How long submissions were due.
+    /// For that long submissions were due.
     pub(super) const fn lasted(&mut self, time: Duration) {
         self.lasted = time;
     }
@@ -95,7 +103,9 @@ impl Tally {
     pub(super) fn document(&self) -> Json {
         let refused: u64 = self.refused.values().sum();
         let due = self.accepted + refused + self.failed + self.unanswered;
-        let seconds = self.lasted.as_secs_f64().max(1e-6);
+        let seconds = |time: Duration| time.as_secs_f64().max(1e-6);
+        // An installation that can't keep up accepts for longer than submissions are due.
+        let accepting = self.lasted.max(self.last_accepted);
         let most = self.latency.as_ref().map_or(0.0, |latency| ms(latency.max()));
         json!({
             "due": due,
@@ -105,8 +115,8 @@ impl Tally {
             "failed": self.failed,
             "unanswered": self.unanswered,
             "interrupted": self.interrupted,
-            "due_per_s": per(due, seconds),
-            "accepted_per_s": per(self.accepted, seconds),
+            "due_per_s": per(due, seconds(self.lasted)),
+            "accepted_per_s": per(self.accepted, seconds(accepting)),
             "latency_ms": {
                 "p50": self.percentile(50.0),
                 "p90": self.percentile(90.0),
@@ -136,10 +146,10 @@ mod tests {
     fn answers_are_counted_with_their_latency_and_silence_without() {
         let mut tally = Tally::default();
         for ms in 1..=99 {
-            tally.add(Duration::from_millis(ms), Ended::Accepted);
+            tally.add(Duration::ZERO, Duration::from_millis(ms), Ended::Accepted);
         }
-        tally.add(Duration::from_millis(500), Ended::Refused("bucket_full".to_owned()));
-        tally.add(Duration::from_secs(90), Ended::Failed(RequestError::TooLarge(7)));
+        tally.add(Duration::ZERO, Duration::from_millis(500), Ended::Refused("bucket_full".to_owned()));
+        tally.add(Duration::ZERO, Duration::from_secs(90), Ended::Failed(RequestError::TooLarge(7)));
         tally.lasted(Duration::from_secs(10));
         let found = tally.document();
         assert_eq!((&found["accepted"], &found["refused"], &found["failed"]), (&99.into(), &1.into(), &1.into()));
@@ -147,5 +157,17 @@ mod tests {
         assert!((tally.percentile(50.0) - 50.0).abs() < 0.1 && (tally.percentile(100.0) - 500.0).abs() < 1.0);
         let failure = tally.into_failure().map(|failure| failure.to_string());
         assert!(failure.is_some_and(|why| why.starts_with("1 submissions failed; the first error: an event of more")));
+    }
+
+    #[test]
+    fn the_accepted_rate_counts_the_time_that_accepting_took() {
+        let mut tally = Tally::default();
+        for second in 0..10 {
+            // One a second was due, and each took a second longer than the one before.
+            tally.add(Duration::from_secs(second), Duration::from_secs(second + 1), Ended::Accepted);
+        }
+        tally.lasted(Duration::from_secs(10));
+        let found = tally.document();
+        assert_eq!((&found["due_per_s"], &found["accepted_per_s"]), (&1.0.into(), &0.5.into()), "{found}");
     }
 }
