@@ -21,7 +21,7 @@ pub(crate) struct ShownKey {
     services: Vec<String>,
     /// The highest priority of its jobs: `high`, `normal` or `low`.
     priority: &'static str,
-    /// Expiry; the key is deleted a day later. Null: never.
+    /// Expiry; the key stays listed for a day, and until the next key is created or changed. Null: never.
     #[schema(required)]
     not_after: Option<String>,
     expired: bool,
