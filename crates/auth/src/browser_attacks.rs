@@ -39,8 +39,10 @@ impl Hosts {
     /// None: one of them isn't a host name.
     #[must_use]
     pub fn new<T: AsRef<str>>(names: &[T]) -> Option<Self> {
+        // A pattern would match nothing.
+        let is_plain = |name: &str| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.:[]".contains(&c));
         let name = |name: &T| {
-            let authority: Authority = name.as_ref().parse().ok()?;
+            let authority: Authority = name.as_ref().parse().ok().filter(|_| is_plain(name.as_ref()))?;
             let name = plain(authority.host());
             (authority.as_str() == authority.host() && !name.is_empty()).then_some(name)
         };
@@ -97,6 +99,14 @@ mod tests {
         assert!(allows("http://127.0.0.1/", &["127.0.0.1"]));
         // No browser sends such a request.
         assert!(allows("/", &[]));
+    }
+
+    #[test]
+    fn what_no_host_is_named_is_no_configured_name() {
+        for name in ["*.example", "a*", "a:1", "a b", "", ".", "a/b", "me@a", "ä.example"] {
+            assert!(Hosts::new(&[name]).is_none(), "{name}");
+        }
+        assert!(Hosts::new(&["a_b.example.", "A-1", "[::1]", "192.0.2.1"]).is_some());
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) definitions: DefinitionReader,
     /// What is allowed and probably not meant, for `check`.
     pub(crate) warnings: Vec<String>,
+    /// Warnings of variables that set nothing, for `check` and the log.
+    pub(crate) misnamed_variables: Vec<String>,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,
     /// The sections that take a restart to change, as they are set, in the order of `BY_RESTART`.
@@ -72,7 +74,7 @@ pub(crate) struct Settings {
 const SECTIONS: [&str; 10] =
     ["keys", "redis", "intake", "grpc", "processor", "define", "log", "trace", "buckets", "defaults"];
 
-const BY_RESTART: [&str; 5] = ["redis", "intake", "grpc", "processor", "trace"];
+const BY_RESTART: [&str; 6] = ["redis", "intake", "grpc", "processor", "log", "trace"];
 
 impl Settings {
     /// Reads all layers.
@@ -99,7 +101,9 @@ impl Settings {
         errors.clone().into_result()?;
         let settings = Self::of(&tree, layers.insecure_no_auth, &mut errors);
         errors.clone().into_result()?;
-        settings.map(|(settings, typed)| (settings, tree, typed)).ok_or(errors)
+        let (mut settings, typed) = settings.ok_or(errors)?;
+        settings.misnamed_variables = layers.misnamed_variables(&tree.defaults);
+        Ok((settings, tree, typed))
     }
 
     /// None comes with an error.
@@ -137,6 +141,7 @@ impl Settings {
             buckets,
             definitions: DefinitionReader::new(define?, tree),
             warnings: key::warnings(tree),
+            misnamed_variables: Vec::new(),
             anyone_may_call,
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
         };
@@ -147,15 +152,21 @@ impl Settings {
     pub(crate) fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
         // One certificate takes the place of another; to begin or end with TLS is another matter.
         let both_tls = self.intake.tls.is_some() && other.intake.tls.is_some();
-        let told = |section: &Json| {
+        let is_reloaded = |section: &str, key: &str| match section {
+            "intake" => both_tls && matches!(key, "tls_cert" | "tls_key"),
+            "log" => key == "level",
+            _ => false,
+        };
+        let told = |name: &str, section: &Json| {
             let mut section = section.clone();
-            if let Some(section) = section.as_object_mut().filter(|_| both_tls) {
-                section.retain(|key, _| !matches!(key.as_str(), "tls_cert" | "tls_key"));
+            if let Some(section) = section.as_object_mut() {
+                section.retain(|key, _| !is_reloaded(name, key));
             }
             section
         };
         let both = self.by_restart.iter().zip(&other.by_restart);
-        let changed = BY_RESTART.into_iter().zip(both).filter(|(_, (this, other))| told(this) != told(other));
+        let differ = |(name, (this, other)): &(&str, (&Json, &Json))| told(name, this) != told(name, other);
+        let changed = BY_RESTART.into_iter().zip(both).filter(differ);
         changed.map(|(name, _)| name).collect()
     }
 }

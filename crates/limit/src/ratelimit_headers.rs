@@ -8,6 +8,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderName, HeaderValue};
 
 use crate::decide::decision::{Decision, PolicyVerdict, TierVerdict};
+use crate::decide::wait::Wait;
 use crate::policy::Mode;
 use crate::quota::{self, Field, Quota, Window};
 
@@ -25,7 +26,7 @@ impl Decision {
             most: tier.limit,
             window: window(tier),
             left: tier.shown_remaining(),
-            reset_s: Some(seconds_up(tier.reset)),
+            reset_s: reset_s(tier),
         }));
         if let Some(wait) = self.retry_after() {
             fields.push(field(RETRY_AFTER, &seconds_up(wait).to_string()));
@@ -41,7 +42,7 @@ impl Decision {
         vec![
             field(HeaderName::from_static("x-ratelimit-limit"), &tier.limit.to_string()),
             field(HeaderName::from_static("x-ratelimit-remaining"), &tier.shown_remaining().to_string()),
-            field(HeaderName::from_static("x-ratelimit-reset"), &seconds_up(tier.reset).to_string()),
+            field(HeaderName::from_static("x-ratelimit-reset"), &reset_s(tier).unwrap_or(0).to_string()),
         ]
     }
 
@@ -75,6 +76,15 @@ impl Decision {
 fn is_less_left(tier: &TierVerdict, than: &TierVerdict) -> bool {
     let rank = |tier: &TierVerdict| (tier.shown_remaining(), Reverse(tier.reset));
     rank(tier) < rank(than)
+}
+
+/// A queue isn't emptied at a known time: there is the wait of a refusal alone.
+fn reset_s(tier: &TierVerdict) -> Option<u64> {
+    match (tier.kind, tier.wait) {
+        ("backlog", Wait::After(wait)) => Some(seconds_up(wait)),
+        ("backlog", Wait::Ready | Wait::Never) => None,
+        _ => Some(seconds_up(tier.reset)),
+    }
 }
 
 /// Seconds, where the window has a whole number of them; leases have none.

@@ -35,6 +35,7 @@ impl Reloading {
     /// # Errors
     /// When signals can't be received.
     pub(crate) fn new(layers: Layers, settings: Settings, log: Log) -> Result<Self, Failure> {
+        settings.misnamed_variables.iter().for_each(|warning| tracing::warn!("{warning}"));
         Ok(Self { layers, settings, log, hangups: signals::hangups()? })
     }
 

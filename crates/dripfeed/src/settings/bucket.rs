@@ -3,6 +3,7 @@
 mod checks;
 mod leak;
 mod limits;
+mod order;
 mod section;
 mod targets;
 

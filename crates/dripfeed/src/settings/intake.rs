@@ -123,7 +123,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         );
     }
     let hosts = Hosts::new(&section.hosts).unwrap_or_else(|| {
-        reader.error(&key("hosts"), "use host names such as \"intake.example\", without a port");
+        reader.error(&key("hosts"), "use whole host names such as \"intake.example\", without a port or `*`");
         Hosts::default()
     });
     let redaction = Redaction::new(&section.redact).unwrap_or_else(|| {

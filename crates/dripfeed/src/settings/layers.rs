@@ -1,5 +1,7 @@
 //! The layers of settings, lowest first: compiled-in defaults, files, environment, arguments.
 
+mod misnamed;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,13 @@ impl Layers {
             let _ = layer.collect_to(&mut merged);
         }
         Tree { merged, defaults: defaults.into() }
+    }
+
+    /// What is in the environment and sets nothing, though its name is nearly that of a setting.
+    pub(super) fn misnamed_variables(&self, defaults: &Value) -> Vec<String> {
+        let of_process = || std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+        let names = self.environment.as_ref().map_or_else(of_process, |given| given.keys().cloned().collect());
+        misnamed::warnings(names, defaults)
     }
 
     fn environment(&self) -> Result<Layer, ConfigError> {
@@ -107,7 +116,8 @@ fn file(path: &Path) -> Result<Layer, ConfigError> {
     let bytes = fs::read(path).map_err(|error| wrong(format!("can't be opened: {error}")))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| wrong(format!("invalid UTF-8 after byte {}", error.utf8_error().valid_up_to())))?;
-    read(&origin, &text)
+    // Some editors begin a file with a byte order mark, which is no JSON.
+    read(&origin, text.strip_prefix('\u{feff}').unwrap_or(&text))
 }
 
 fn argument(text: &str) -> Result<Layer, ConfigError> {

@@ -57,6 +57,22 @@ fn the_fields_tell_each_tier_and_when_to_come_again() {
 }
 
 #[test]
+fn a_backlog_has_no_time_but_the_wait_for_room() {
+    let of = |wait| {
+        let tiers = [Tier::backlog(3).unwrap()];
+        let mut verdict = verdict("short", &tiers, wait);
+        verdict.tiers[0].reset = Duration::ZERO;
+        verdict.tiers[0].remaining = 0;
+        Decision::of(vec![verdict])
+    };
+    assert_eq!(shown(&of(Wait::Ready).fields())[1], "ratelimit: \"short\";r=0");
+    let refused = of(Wait::After(Duration::from_millis(2_500)));
+    assert_eq!(shown(&refused.fields())[1..], ["ratelimit: \"short\";r=0;t=3", "retry-after: 3"]);
+    assert_eq!(shown(&refused.older_fields())[2], "x-ratelimit-reset: 3");
+    assert_eq!(shown(&of(Wait::Never).fields())[1..], ["ratelimit: \"short\";r=0"]);
+}
+
+#[test]
 fn no_more_is_left_than_the_quota() {
     let burst = [Tier::bucket(2, Duration::from_secs(1), 10).unwrap()];
     let decision = Decision::of(vec![verdict("burst", &burst, Wait::Ready)]);

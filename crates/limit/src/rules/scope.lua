@@ -18,11 +18,16 @@ local limit_tiers = { nil, nil, nil, nil }
 
 -- Packs the state that these tiers have.
 local function limit_keep(tiers)
-  local packed = limit_pack('<I7I4', tiers.now, tiers.print)
+  local packed, ttl = limit_pack('<I7I4', tiers.now, tiers.print), tiers.ttl
   for i = 1, #tiers do
-    packed = packed .. tiers[i].rule.write(tiers[i])
+    local tier = tiers[i]
+    packed = packed .. tier.rule.write(tier)
+    -- Of a bucket whose burst was lowered, more drains than that.
+    if tier.full and tier.level > tier.full then
+      ttl = string.format('%.0f', math.max(tonumber(ttl), math.ceil(tier.level / tier.limit / 1000) + 1))
+    end
   end
-  limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, tiers.ttl, false
+  limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, ttl, false
 end
 
 -- Fills tiers with the state of a key. `how` as for limit_plan.

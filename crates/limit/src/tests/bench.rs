@@ -86,6 +86,12 @@ impl Bench {
         Decision::read(plan, &report).unwrap()
     }
 
+    /// Until the state of the only scope expires: without the hour that steps keep it longer.
+    pub(crate) async fn kept_ms(&self, plan: &Plan) -> i64 {
+        let [scope] = plan.scopes() else { panic!("one scope") };
+        self.store.command::<i64>(redis::cmd("PTTL").arg(&scope.key)).await.unwrap() - 3_600_000
+    }
+
     /// Whether a call of cost 1 passes.
     pub(crate) async fn passes(&self, now: u64, policy: &Arc<Policy>) -> bool {
         self.decide(now, &plan(policy, 1)).await.allowed

@@ -87,9 +87,23 @@ async fn a_slower_rate_is_kept_for_as_long_as_it_needs_though_nothing_passes_und
     assert!(bench.decide(NOON, &plan(&before, 100)).await.allowed);
     let after = policy(vec![Tier::bucket(1, seconds(1), 100).unwrap()]);
     assert!(!bench.passes(NOON, &after).await);
-    let key = plan(&after, 1).scopes()[0].key.clone();
-    let ttl: i64 = bench.store.command(redis::cmd("PTTL").arg(key)).await.unwrap();
-    assert!(ttl > 99_000, "{ttl}");
+    let kept_ms = bench.kept_ms(&plan(&after, 1)).await;
+    assert!(kept_ms > 99_000, "{kept_ms}");
+}
+
+#[tokio::test]
+async fn what_was_consumed_beyond_a_lowered_burst_is_kept_until_it_has_drained() {
+    let bench = Bench::new().await;
+    let before = policy(vec![Tier::bucket(20, seconds(1), 20).unwrap()]);
+    assert!(bench.decide(NOON, &plan(&before, 20)).await.allowed);
+    let after = policy(vec![Tier::bucket(1, seconds(1), 1).unwrap()]);
+    assert_eq!(bench.decide(NOON, &plan(&after, 1)).await.wait, Wait::After(seconds(20)));
+    let kept_ms = bench.kept_ms(&plan(&after, 1)).await;
+    assert!(kept_ms > 19_000, "the caller was asked to wait for 20 s: {kept_ms}");
+    // As long as any other, once nothing is beyond it.
+    assert!(bench.passes(NOON + 20 * SECOND, &after).await);
+    let kept_ms = bench.kept_ms(&plan(&after, 1)).await;
+    assert!(kept_ms <= 2_001, "{kept_ms}");
 }
 
 #[tokio::test]

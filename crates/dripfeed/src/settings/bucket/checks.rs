@@ -1,8 +1,9 @@
 //! Combinations of settings of a bucket that aren't allowed.
 
 use dripfeed_bucket::{Fair, FairBy, Keep};
-use dripfeed_job::{duration, size};
+use dripfeed_job::size;
 
+use super::order::check_order;
 use super::section::{ConfiguredWhenDeadFull, KeepSection, RetrySection, Section};
 use crate::settings::read::{Reader, SectionPath};
 use crate::settings::tree::Step;
@@ -12,10 +13,7 @@ pub(super) fn check_retry(
     place: &SectionPath<'_>,
     RetrySection { first, max, .. }: &RetrySection,
 ) {
-    if first > max {
-        let message = format!("{} exceeds retry.max, {}", duration::show(*first), duration::show(*max));
-        reader.error(&place.of(reader.tree, &["retry".into(), "first".into()]), message);
-    }
+    check_order(reader, place, "retry", [("first", *first), ("max", *max)]);
 }
 
 pub(super) fn check_keep(reader: &mut Reader<'_>, place: &SectionPath<'_>, keep: &KeepSection) {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{Leak, PaceTiers};
-use dripfeed_job::{Rate, duration};
+use dripfeed_job::Rate;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::order::check_order;
 use crate::settings::deserialize;
 use crate::settings::read::{Reader, SectionPath};
 use crate::settings::tree;
@@ -34,10 +35,7 @@ pub(super) struct LeakSection {
 pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: LeakSection) -> Option<Leak> {
     let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
     let errors = reader.count();
-    if default_hold > max_hold {
-        let message = format!("{} exceeds leak.max_hold, {}", duration::show(default_hold), duration::show(max_hold));
-        reader.error(&place.of(reader.tree, &["leak".into(), "default_hold".into()]), message);
-    }
+    check_order(reader, place, "leak", [("default_hold", default_hold), ("max_hold", max_hold)]);
     if let Some(error) = Leak::fault(rate, burst) {
         reader.error(&place.of(reader.tree, &["leak".into(), "burst".into()]), error);
     }

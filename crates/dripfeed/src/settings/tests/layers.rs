@@ -158,6 +158,7 @@ fn a_reload_tells_what_takes_a_restart() {
     assert_eq!(changed("intake.listen=127.0.0.1:0"), ["intake"]);
     assert_eq!(changed("redis.prefix=other"), ["redis"]);
     assert!(changed("log.level=debug").is_empty());
+    assert_eq!(changed("log.format=human"), ["log"]);
     let folder = Folder::new();
     let with_tls = |name: &str| {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -169,4 +170,40 @@ fn a_reload_tells_what_takes_a_restart() {
     assert!(one.restart_needed(&two).is_empty(), "a certificate is replaced");
     assert_eq!(before.restart_needed(&one), ["intake"]);
     assert_eq!(one.restart_needed(&before), ["intake"]);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    let folder = Folder::new();
+    for (name, content) in [
+        ("a.toml", "redis.prefix = \"marked\""),
+        ("a.yaml", "redis: {prefix: marked}"),
+        ("a.json", r#"{"redis": {"prefix": "marked"}}"#),
+    ] {
+        let file = folder.file(name, format!("\u{feff}{content}"));
+        assert_eq!(load(&layers([file])).redis.prefix, "marked", "{name}");
+    }
+}
+
+#[test]
+fn a_variable_that_is_nearly_a_setting_is_warned_of() {
+    let environment = |names: &[&str]| {
+        let environment = names.iter().map(|name| ((*name).to_owned(), "7".to_owned())).collect();
+        load(&Layers { environment: Some(environment), ..layers([]) }).misnamed_variables
+    };
+    // Of commands and of test runs, and of services of Kubernetes that have such a name.
+    let others =
+        ["DRIPFEED_KEY", "DRIPFEED_SERVER", "DRIPFEED_INTAKE_PORT", "DRIPFEED_INTAKE_SERVICE_HOST", "REDIS_URL"];
+    assert!(environment(&others).is_empty());
+    assert!(environment(&["DRIPFEED__REDIS__PREFIX"]).is_empty());
+    for (name, setting) in [
+        ("DRIPFEED_REDIS_URL", "DRIPFEED__REDIS__URL"),
+        ("dripfeed_redis__url", "DRIPFEED__REDIS__URL"),
+        ("DRIPFEED_INTAKE_MAX_BODY", "DRIPFEED__INTAKE__MAX_BODY"),
+        ("DRIPFEED_DEFAULTS_LEAK_MAX_IN_FLIGHT", "DRIPFEED__DEFAULTS__LEAK__MAX_IN_FLIGHT"),
+        ("DRIPFEED_BUCKETS_MAIL_CAPACITY", "DRIPFEED__BUCKETS__MAIL__CAPACITY"),
+    ] {
+        let warning = format!("the environment variable {name} sets nothing: name it {setting}");
+        assert_eq!(environment(&[name]), [warning]);
+    }
 }

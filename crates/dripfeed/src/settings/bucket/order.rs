@@ -1,0 +1,30 @@
+//! Two settings of which one must not exceed the other.
+
+use std::time::Duration;
+
+use dripfeed_job::duration;
+
+use crate::settings::read::{Reader, SectionPath};
+use crate::settings::tree::Step;
+
+/// The first must not exceed the second. The one that somebody set is reported: at best for this bucket.
+pub(super) fn check_order(
+    reader: &mut Reader<'_>,
+    place: &SectionPath<'_>,
+    section: &str,
+    [(less, less_time), (most, most_time)]: [(&str, Duration); 2],
+) {
+    if less_time <= most_time {
+        return;
+    }
+    let [less_key, most_key] = [less, most].map(|key| [Step::from(section), key.into()]);
+    let is_own = |key: &[Step]| reader.tree.has(&[place.path, key].concat());
+    let is_set = |key: &[Step]| reader.tree.is_set(&place.of(reader.tree, key));
+    let is_less = is_own(&less_key) || !is_own(&most_key) && is_set(&less_key);
+    let (less_shown, most_shown) = (duration::show(less_time), duration::show(most_time));
+    let (key, message) = match is_less {
+        true => (less_key, format!("{less_shown} exceeds {section}.{most}, {most_shown}")),
+        false => (most_key, format!("{most_shown} is less than {section}.{less}, {less_shown}")),
+    };
+    reader.error(&place.of(reader.tree, &key), message);
+}
