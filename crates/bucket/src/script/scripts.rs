@@ -35,7 +35,10 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
 }
 
 /// To come before [`FRAGMENTS`].
-const NO_PACE: &Fragments = &[Fragment::new("settling", include_str!("../pace/never_settling.lua"))];
+const NO_PACE: &Fragments = &[
+    Fragment::new("never_settling", include_str!("../pace/never_settling.lua")),
+    Fragment::new("settling", "-- needs: never_settling\n"),
+];
 
 const FRAGMENTS: &Fragments = &[
     Fragment::new("adapt", include_str!("../pace/adapt.lua")),
