@@ -84,6 +84,8 @@ async fn a_trace_shows_submission_wait_attempts_and_upstream_over_a_retry() {
         assert_eq!((attempt.error.is_some(), settle.attributes["dripfeed.settlement"].as_str()), (failed, became));
         assert_eq!(context(&upstream.calls()[at]), (TRACE.to_owned(), attempt.id.clone()));
     }
+    // By the clock of Redis, in whole ms.
+    assert!(waits[1].began + 1_000_000 >= attempts[0].ended, "it waits since it was due again: {spans:#?}");
     exemplars_name_the_trace(&intake, "dripfeed_admit_duration_seconds_bucket").await;
     exemplars_name_the_trace(&processor, "dripfeed_attempt_duration_seconds_bucket").await;
 }

@@ -165,7 +165,6 @@ class Pages(unittest.TestCase):
                 page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
             self.assertLess(page.evaluate("window.shift"), 0.01)
 
-
     def test_times_have_a_zone(self):
         with Watched(self.stage, timezone_id="Asia/Tokyo") as page:
             page.goto(self.stage.address + "/buckets/demo")
@@ -435,11 +434,14 @@ class Actions(unittest.TestCase):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         with Watched(self.stage) as page:
             page.goto(self.stage.address + "/services")
-            page.get_by_label("caller").fill("alice")
-            for verdict in ("Allowed", "Refused"):
-                page.get_by_role("button", name="Try a request").click()
-                expect(page.locator(".note")).to_contain_text(verdict)
-                expect(page.get_by_label("caller")).to_have_value("alice")
+            # A machine so busy that Redis doesn't answer in time decides nothing: then with the next caller.
+            for caller in ("alice", "bob", "carol", "dave", "erin"):
+                page.get_by_label("caller").fill(caller)
+                verdicts = [self.verdict(page) for _ in range(2)]
+                expect(page.get_by_label("caller")).to_have_value(caller)
+                if None not in verdicts:
+                    break
+            self.assertEqual(verdicts, ["Allowed", "Refused"])
             page.get_by_label("cost").fill("lots")
             page.get_by_role("button", name="Try a request").click()
             expect(page.get_by_role("alert")).to_contain_text("give a whole number")
@@ -458,6 +460,14 @@ class Actions(unittest.TestCase):
             expect(page.locator("#service-other")).to_be_visible()
             self.stage.call("DELETE", "/v1/services/other/rules")
             expect(page.locator("#service-other")).to_have_count(0)
+
+    def verdict(self, page):
+        """Of the request that the form describes; None: there was no decision."""
+        with page.expect_navigation():
+            page.get_by_role("button", name="Try a request").click()
+        expect(page.locator(".note, [role=alert]").first).to_be_visible()
+        found = re.search("Allowed|Refused", " ".join(page.locator(".note").all_inner_texts()))
+        return found and found.group()
 
     def test_several_clicks_send_one_form(self):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, Store};
 use redis::FromRedisValue;
 use tokio::process::Command;
 
 use crate::buckets;
 use crate::machine::{self, Machine};
 use crate::processes::{Process, command};
-use crate::redis_server::{RunningRedis, TestRedis};
+use crate::redis_server::{RunningRedis, TestRedis, patient};
 
 /// A test's time for what must happen at last: far more than the promise says, so that a slow machine changes nothing.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -79,8 +79,7 @@ impl<R: RunningRedis> Service<R> {
 
     async fn on(machine: Option<Machine>, redis: R, durability: Durability, buckets: &str) -> Self {
         let address = redis.url().parse().expect("an address");
-        let settings = RedisSettings::new(address, "dripfeed", Durability::Everysec);
-        let store = Store::connect(&settings).await.expect("Redis answers");
+        let store = Store::connect(&patient(address, Durability::Everysec)).await.expect("Redis answers");
         let configuration = redis.folder().join("dripfeed.toml");
         let service = Self { redis, store, durability, configuration, started: AtomicUsize::new(0), _machine: machine };
         service.configure(buckets);

@@ -1,11 +1,16 @@
-//! Masks members of JSON payloads and answers, and headers, in the dashboard and in exports, for every key.
+//! Masks members of JSON payloads and answers, fields of form bodies, and headers, in the dashboard and in exports, for
+//! every key.
 
+mod form;
 mod masked;
+mod pointer;
 
 use http::HeaderName;
 use serde_json::Value;
 
+use self::form::masked_form;
 use self::masked::masked;
+use self::pointer::unescaped;
 use crate::unique_members::UniqueMembers;
 
 /// Replaces masked values.
@@ -54,12 +59,31 @@ impl Redaction {
         if self.pointers.is_empty() {
             return Shown::Whole;
         }
+        match self.of_json(text) {
+            Shown::Whole => {
+                masked_form(text, |name, value| self.masks_field(name, value), MASK).map_or(Shown::Whole, Shown::Masked)
+            }
+            masked => masked,
+        }
+    }
+
+    fn of_json(&self, text: &str) -> Shown {
         // Of members of one name a reader takes one or another: which of them it would be, nobody can say.
         let is_json = text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<UniqueMembers>(text).is_ok();
         if is_json {
             return masked(text, &self.pointers, MASK).map_or(Shown::Whole, Shown::Masked);
         }
         if may_contain_json(text) { Shown::Hidden } else { Shown::Whole }
+    }
+
+    /// Of a form body, decoded. A field `card[number]` is one of `card`; its value may be JSON.
+    fn masks_field(&self, name: &str, value: &str) -> bool {
+        let (first, is_within) = name.split_once('[').map_or((name, false), |(first, _)| (first, true));
+        let is_named = |pointer: &String| match pointer[1..].split_once('/') {
+            None => unescaped(&pointer[1..]) == first,
+            Some((token, _)) => is_within && unescaped(token) == first,
+        };
+        self.pointers.iter().any(is_named) || self.of_json(value) != Shown::Whole
     }
 
     /// What is no text can't be parsed, and may be such a JSON text in another encoding, or compressed.

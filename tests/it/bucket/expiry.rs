@@ -1,5 +1,5 @@
 //! Jobs whose deadline passes while nobody takes them: they end all the same, their room is free again, and no other
-//! job ends.
+//! job ends. Time passes by a clock that the tests set: none of them is too late for a deadline.
 
 use std::time::Duration;
 
@@ -11,8 +11,15 @@ use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::wall_clock::WallClock;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
-const SOON: Duration = Duration::from_millis(50);
-const LATER: Duration = Duration::from_mins(10);
+const SOON: Duration = Duration::from_mins(1);
+const LATER: Duration = Duration::from_mins(20);
+
+/// A server, and the clock that it goes by.
+async fn server() -> (TestRedis, WallClock) {
+    let clock = WallClock::new();
+    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
+    (TestRedis::with(options).await, clock)
+}
 
 async fn bucket_of(redis: &TestRedis, kind: Kind) -> Bucket {
     open(redis, BucketSettings { kind, capacity: 10_000, ..buckets::settings("b") }).await
@@ -26,16 +33,9 @@ async fn pause(bucket: &Bucket) {
     bucket.pause().await.unwrap();
 }
 
-/// Until the deadline of all jobs that expire soon has passed.
-async fn passes(redis: &TestRedis) {
-    let now = async || {
-        let (seconds, micros): (u64, u64) = redis.ask("TIME").await;
-        Duration::from_secs(seconds) + Duration::from_micros(micros)
-    };
-    let begun = now().await;
-    while now().await <= begun + 2 * SOON {
-        tokio::time::sleep(SOON).await;
-    }
+/// Sets the clock of Redis this much later than it was when the test began.
+fn passes(clock: &WallClock, time: Duration) {
+    clock.set_ahead(time.as_secs().try_into().unwrap());
 }
 
 async fn expired(bucket: &Bucket) -> u64 {
@@ -56,7 +56,7 @@ async fn is_sound(bucket: &Bucket) {
 #[tokio::test]
 async fn overdue_jobs_of_a_paused_bucket_give_back_their_room() {
     for kind in KINDS {
-        let redis = TestRedis::start().await;
+        let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
         let replica = join(&bucket, "a").await;
         submit(&bucket, expiring_in(SOON)).await;
@@ -66,7 +66,7 @@ async fn overdue_jobs_of_a_paused_bucket_give_back_their_room() {
         submit(&bucket, expiring_in(LATER)).await;
         let overdue = submit(&bucket, Submission { caller: Some("shop".to_owned()), ..expiring_in(SOON) }).await.id;
         assert_eq!(expired(&bucket).await, 0, "{kind:?}: too early");
-        passes(&redis).await;
+        passes(&clock, 2 * SOON);
         assert_eq!((expired(&bucket).await, expired(&bucket).await), (1, 0), "{kind:?}");
         assert_eq!(reason(&bucket, overdue).await, (Some("not started before its deadline".to_owned()), 0));
         assert_eq!(bucket.census().await.unwrap().level, 3, "{kind:?}: its room is free again");
@@ -79,10 +79,10 @@ async fn overdue_jobs_of_a_paused_bucket_give_back_their_room() {
 #[tokio::test]
 async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
     for kind in KINDS {
-        let redis = TestRedis::start().await;
+        let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
         submit(&bucket, expiring_in(SOON)).await;
-        passes(&redis).await;
+        passes(&clock, 2 * SOON);
         assert_eq!(expired(&bucket).await, 1, "{kind:?}");
         assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:tally deadline").await, 0, "{kind:?}");
         submit(&bucket, job("x")).await;
@@ -94,7 +94,7 @@ async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
 
 #[tokio::test]
 async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
-    let redis = TestRedis::start().await;
+    let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::Stream).await;
     let (dying, replica) = (join(&bucket, "dying").await, join(&bucket, "a").await);
     let orphaned = submit(&bucket, expiring_in(SOON)).await.id;
@@ -107,8 +107,7 @@ async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(LATER) }).await;
     bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
     pause(&bucket).await;
-    passes(&redis).await;
-    passes(&redis).await;
+    passes(&clock, 4 * SOON);
     assert_eq!(expired(&bucket).await, 3);
     let why = |text: &str| Some(text.to_owned());
     assert_eq!(reason(&bucket, orphaned).await, (why("its deadline passed after a replica had died with it"), 1));
@@ -121,13 +120,13 @@ async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
 
 #[tokio::test]
 async fn who_waits_for_the_end_hears_of_it() {
-    let redis = TestRedis::start().await;
+    let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::Stream).await;
     pause(&bucket).await;
     let id = submit(&bucket, expiring_in(SOON)).await.id;
     let (ended, ()) = tokio::join!(bucket.await_outcome(id, LATER), async {
         while redis.ask::<u64>("ZCARD dripfeed:{b}:notices").await == 0 {}
-        passes(&redis).await;
+        passes(&clock, 2 * SOON);
         assert_eq!(expired(&bucket).await, 1);
     });
     assert_eq!(ended.unwrap().map(|ended| ended.outcome.result), Some(Ending::Expired));
@@ -135,7 +134,7 @@ async fn who_waits_for_the_end_hears_of_it() {
 
 #[tokio::test]
 async fn a_full_outbox_keeps_overdue_jobs_until_it_has_room() {
-    let redis = TestRedis::start().await;
+    let (redis, clock) = server().await;
     let target = OutcomeTarget { bucket: "done".parse().unwrap(), outcomes: vec![Ending::Expired] };
     let on_outcome = OnOutcome { targets: vec![target], most: 2, bytes: 16 << 20 };
     let bucket = open(&redis, BucketSettings { on_outcome, ..buckets::settings("b") }).await;
@@ -143,7 +142,7 @@ async fn a_full_outbox_keeps_overdue_jobs_until_it_has_room() {
     for _ in 0..5 {
         submit(&bucket, expiring_in(SOON)).await;
     }
-    passes(&redis).await;
+    passes(&clock, 2 * SOON);
     assert_eq!((expired(&bucket).await, expired(&bucket).await), (2, 0));
     assert_eq!(redis.ask::<u64>("XLEN dripfeed:{b}:outbox").await, 2);
     assert_eq!(bucket.census().await.unwrap().level, 3);
@@ -156,7 +155,7 @@ async fn a_full_outbox_keeps_overdue_jobs_until_it_has_room() {
 async fn a_look_through_many_jobs_takes_several_rounds() {
     const JOBS: usize = 6000;
     for kind in KINDS {
-        let redis = TestRedis::start().await;
+        let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
         pause(&bucket).await;
         let mut jobs = vec![expiring_in(SOON); JOBS - 2];
@@ -164,7 +163,7 @@ async fn a_look_through_many_jobs_takes_several_rounds() {
         for batch in jobs.chunks(1000) {
             bucket.admit_many(batch.to_vec()).await.into_iter().map(admitted).for_each(drop);
         }
-        passes(&redis).await;
+        passes(&clock, 2 * SOON);
         let before = redis.calls("evalsha").await;
         let first = expired(&bucket).await;
         assert!((1000..JOBS as u64 - 2).contains(&first), "{kind:?}: {first}");
@@ -189,7 +188,7 @@ async fn forget_deadlines(redis: &TestRedis) {
 async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time() {
     const JOBS: usize = 6000;
     for kind in KINDS {
-        let redis = TestRedis::start().await;
+        let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
         pause(&bucket).await;
         let mut jobs = vec![job("no deadline"); JOBS - 2];
@@ -198,7 +197,7 @@ async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time
             bucket.admit_many(batch.to_vec()).await.into_iter().map(admitted).for_each(drop);
         }
         forget_deadlines(&redis).await;
-        passes(&redis).await;
+        passes(&clock, 2 * SOON);
         let before = redis.calls("evalsha").await;
         let mut ended = expired(&bucket).await;
         let calls = redis.calls("evalsha").await - before;
@@ -219,19 +218,17 @@ async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time
 
 #[tokio::test]
 async fn a_job_of_a_list_that_comes_back_expires_although_nothing_else_waited() {
-    let clock = WallClock::new();
-    let options = ServerOptions { environment: clock.environment(), ..ServerOptions::default() };
-    let redis = TestRedis::with(options).await;
+    let (redis, clock) = server().await;
     let bucket = bucket_of(&redis, Kind::List).await;
     let dying = join(&bucket, "dying").await;
     submit(&bucket, expiring_in(LATER)).await;
     take_one(&dying).await;
     submit(&bucket, expiring_in(SOON)).await;
-    passes(&redis).await;
+    passes(&clock, 2 * SOON);
     assert_eq!(expired(&bucket).await, 1);
     pause(&bucket).await;
     bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
-    clock.set_ahead(i64::try_from(LATER.as_secs()).unwrap() + 1);
+    passes(&clock, LATER + SOON);
     assert_eq!(expired(&bucket).await, 1);
     assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:tally deadline").await, 0, "no job is left");
 }

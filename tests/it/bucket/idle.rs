@@ -7,6 +7,8 @@ use dripfeed_job::{Start, Submission};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, job, join, refused, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 
+/// A plain `XADD` counts nothing.
+const BY_HAND: usize = 50;
 const HOUR: Duration = Duration::from_hours(1);
 
 /// As after an hour without calls: what was measured of them is that much older.
@@ -94,4 +96,22 @@ async fn a_bucket_that_was_paused_begins_again() {
     idle_for_an_hour(&redis).await;
     bucket.resume().await.unwrap();
     assert!(submit(&bucket, job("x")).await.eta < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn jobs_added_by_hand_while_no_replica_was_there_make_no_eta_longer() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, 100).await;
+    let replica = join(&bucket, "one").await;
+    deliver(&bucket, &replica, 10).await;
+    replica.leave().await.unwrap();
+    idle_for_an_hour(&redis).await;
+    for _ in 0..BY_HAND {
+        redis.ask::<String>("XADD dripfeed:{b}:jobs * body x").await;
+    }
+    let replica = join(&bucket, "two").await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    let admitted = submit(&bucket, job("x")).await;
+    assert_eq!(admitted.level as usize, BY_HAND);
+    assert!(admitted.eta < Duration::from_mins(1), "{:?}", admitted.eta);
 }

@@ -372,3 +372,35 @@ async fn what_was_never_called_expires_as_never_started() {
         settle(&replica, take_one(&replica).await, DELIVERED).await;
     }
 }
+
+const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// Also where others wait before it, so that it is claimed later than it is due.
+#[tokio::test]
+async fn of_a_traced_job_a_take_answers_when_it_became_due() {
+    for others in [0, 3] {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, Kind::Stream).await;
+        let replica = join(&bucket, "a").await;
+        let traced = Submission { traceparent: Some(TRACEPARENT.to_owned()), ..of("traced", "alice") };
+        let traced = submit(&bucket, traced).await.id;
+        let taken = take_one(&replica).await;
+        assert_eq!((taken.claim.id(), taken.claim.due_ms()), (traced, None));
+        settle(&replica, taken, Settlement::Retry { after: Duration::from_millis(1) }).await;
+        let due_ms = redis.ask::<u64>(&format!("ZSCORE dripfeed:{{b}}:parked {traced}")).await;
+        for n in 0..others {
+            submit(&bucket, of(&n.to_string(), "bob")).await;
+        }
+        let taken = loop {
+            match replica.take(1).await.expect("Redis answers") {
+                Take::Jobs(mut jobs, _) if jobs[0].claim.id() == traced => break jobs.remove(0),
+                _ => {}
+            }
+        };
+        assert_eq!((taken.claim.failures(), taken.claim.due_ms()), (1, Some(due_ms)), "beside {others}");
+    }
+}
+
+fn of(body: &str, caller: &str) -> Submission {
+    Submission { caller: Some(caller.to_owned()), ..job(body) }
+}

@@ -244,3 +244,26 @@ async fn nothing_is_found_while_jobs_come_and_go() {
         assert_eq!(bucket.examine(false).await.unwrap(), Examination::default(), "{name}");
     }
 }
+
+/// The new outcome replaces the other one, and only reading that would show by how much.
+#[tokio::test]
+async fn an_outcome_of_a_job_that_ended_twice_is_counted_once() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let bucket = open(&redis, buckets::settings("b")).await;
+    let replica = join(&bucket, "a").await;
+    for _ in 0..2 {
+        submit(&bucket, buckets::job("x")).await;
+    }
+    let twice = take_one(&replica).await;
+    let id = twice.claim.id().to_string();
+    settle(&replica, twice, DELIVERED).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    run(&store, &["DEL", "dripfeed:{b}:jobs"]).await;
+    run(&store, &["XADD", "dripfeed:{b}:jobs", &id, "body", "x"]).await;
+    run(&store, &["XGROUP", "CREATE", "dripfeed:{b}:jobs", "processors", "0"]).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    assert_eq!(kinds(&bucket, true).await, [FindingKind::OutcomeBytesMiscounted]);
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+    assert_eq!(store.command::<u64>(redis::cmd("HLEN").arg("dripfeed:{b}:outcomes")).await.unwrap(), 2);
+}

@@ -142,3 +142,20 @@ async fn die(service: &Service, payload: &str) {
     replica.settle_with(take_one(&replica).await.claim, bury, feedback(&whole)).await.expect("Redis answers");
     replica.leave().await.expect("Redis answers");
 }
+
+#[tokio::test]
+async fn fields_of_a_form_body_are_redacted() {
+    let service = Service::new(BUCKET).await;
+    let intake = service.role("intake", &[r#"intake.redact=["/card"]"#]).await;
+    let payload = "name=Ada&card=4111&payload=%7B%22card%22%3A4111%7D";
+    let request = intake.client().request(http::Method::POST, "/v1/buckets/b/jobs");
+    let request = request.header("content-type", "application/x-www-form-urlencoded");
+    let id = intake.client().call(request, payload).await.expect("an answer").text("id");
+    die(&service, payload).await;
+    let reader = Reader::of(&intake);
+    for path in [format!("/buckets/b/jobs/{id}"), format!("/buckets/b/dead/{id}"), "/buckets/b/dead/export".to_owned()]
+    {
+        let page = reader.text(&path).await;
+        assert!(page.contains("Ada") && page.contains("redacted") && !page.contains("4111"), "{path}: {page}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Promise 4: In any window w the upstream gets at most rate·w + burst calls, summed over all replicas, also during
 //! crashes, restarts and clock steps. When the shared pace can't be read, nothing is sent.
 
+mod batches;
 mod burst_of_one;
 mod quotas;
 /// Over a Redis that comes back with an older state.

@@ -1,26 +1,31 @@
 -- Makes a replica a member: its heartbeat begins, and it may take. Of several that jobs were announced to, the first.
 --
--- needs: at_maxmemory, now, is_deleted, kind/consumers
+-- needs: at_maxmemory, now, counts, is_deleted, kind/consumers
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash)  6 control (hash),
---       7 members (hash), then where a list's takers are counted
+--       7 members (hash)  8 meter (hash), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)  4 '1': only the first
 --       5 incarnation ('': it isn't created over the API)  6 ms after which it is dead without a heartbeat
 -- Result  { 'joined', µs of the Redis clock }; { 'others', 0 }: only the first, and there are members; { 'gone', 0 }:
 --         the bucket was deleted, or created again: what is lost of it, the new one never had
 local JOBS, REPLICAS, PACE, TIERS, STANDBY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local MEMBERS = KEYS[7]
+local MEMBERS, METER = KEYS[7], KEYS[8]
 local consumer, is_first_life, stood_by, only_first = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4] == '1'
 local incarnation = ARGV[5]
 
 if is_deleted(CONTROL, incarnation) then return { 'gone', 0 } end
 if only_first and redis.call('HLEN', REPLICAS) > 0 then return { 'others', 0 } end
 add_consumer(JOBS, consumer)
+local is_alone = redis.call('HLEN', REPLICAS) == 0
+-- Nothing leaked meanwhile. The first job that was admitted began the measurement again, one of a plain XADD didn't.
+if is_alone and rates.read(METER, 'leak') then
+  rates.restart(METER, 'leak')
+  rates.flush(METER)
+end
 -- A bucket that never leaked has its burst. Where others leak, or where this process did before, a pace that is missing
 -- was lost, and what was lost grants nothing.
-local first = is_first_life and redis.call('HLEN', REPLICAS) == 0
-if first and not redis.call('GET', TIERS) then redis.call('HSET', PACE, 'new', 1) end
+if is_first_life and is_alone and not redis.call('GET', TIERS) then redis.call('HSET', PACE, 'new', 1) end
 -- So was what each caller has used (flow_state.lua).
-if not is_first_life and stood_by == '' and redis.call('HLEN', REPLICAS) == 0 then
+if not is_first_life and stood_by == '' and is_alone then
   redis.call('HSETNX', PACE, 'flows', 'lost')
 end
 redis.call('HSET', REPLICAS, consumer, 0)

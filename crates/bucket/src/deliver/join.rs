@@ -65,6 +65,7 @@ impl JoinRequest<'_> {
             keys.standby(),
             keys.control(),
             keys.members(),
+            keys.meter(),
         ];
         let mut call = SCRIPT.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));

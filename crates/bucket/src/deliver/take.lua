@@ -23,8 +23,9 @@
 --         Redis clock, state of the pace }
 --         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
 --         where more wait, state of the pace, job… }
---         Of a job: its id, and an element | its fields, and failed attempts | of one that has only these, and none:
---         body, content type, checksum, layout version, caller or ''
+--         Of a job: its id, and an element | its fields, failed attempts, and when it became due in ms, 0 unless it
+--         was parked and is traced | of one that has only these, and none: body, content type, checksum, layout
+--         version, caller or ''
 --         The state of the pace is '' where none was written, or nobody is to remember it.
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],

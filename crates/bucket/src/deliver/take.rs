@@ -54,6 +54,7 @@ pub struct Claim {
     /// Of all that is stored: a foreign job has a size, and isn't counted.
     pub(crate) size: usize,
     pub(crate) failures: u32,
+    pub(crate) due_ms: Option<u64>,
     pub(crate) caller: Option<String>,
     pub(crate) chain: Chain,
     pub(crate) taken_at: Instant,
@@ -72,6 +73,12 @@ impl Claim {
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// When it became due, by the Redis clock. Known of jobs that are traced and were parked.
+    #[must_use]
+    pub const fn due_ms(&self) -> Option<u64> {
+        self.due_ms
     }
 }
 
@@ -261,12 +268,13 @@ fn read_job(
     open_claims: &OpenClaims,
 ) -> Result<ClaimedJob, BucketError> {
     let id = reply.parse::<JobId>()?;
-    let mut failures = 0;
+    let (mut failures, mut due_ms) = (0, None);
     let (mut job, bytes, size, element) = match kind {
         Kind::Stream => {
             let fields = if reply.begins_with_array() {
                 let fields = reply.array()?.pairs()?;
                 failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
+                due_ms = u64::try_from(reply.number()?).ok().filter(|due_ms| *due_ms > 0);
                 fields
             } else {
                 read_plain(reply)?
@@ -291,6 +299,7 @@ fn read_job(
         bytes,
         size,
         failures,
+        due_ms,
         caller,
         chain,
         taken_at: grant.answered,

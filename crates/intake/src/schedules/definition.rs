@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use dripfeed_bucket::{BucketError, KnownSchedule};
-use dripfeed_job::schedule::{self, Policy, Timetable};
+use dripfeed_job::schedule::{self, Policy, Step, Timetable};
 use dripfeed_job::{Start, Submission, duration};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ use crate::request::json;
 use crate::submit::batch::item;
 
 const UTC: &str = "UTC";
+/// What is missed in an hour, sixty ticks at most, takes less than a millisecond to count.
+const FEW_MISSED_MS: u64 = 3_600_000;
 
 /// The job of a schedule, and when it is submitted.
 #[derive(Deserialize, ToSchema)]
@@ -120,6 +122,18 @@ impl Definition {
         ticks(self) == ticks(other)
     }
 
+    /// The steps that are due at `now`, in ms, where `from` is the next tick. Ticks that were missed for long may be
+    /// thousands: they are counted on another thread.
+    pub(super) async fn steps(&self, from: u64, now: u64) -> Result<Vec<Step>, BucketError> {
+        let (policy, timetable) = (self.policy, self.timetable.clone());
+        let steps = move || policy.steps(&timetable, from, now);
+        if now.saturating_sub(from) <= FEW_MISSED_MS {
+            return Ok(steps());
+        }
+        // Which counts as a large text: it takes as long.
+        dripfeed_bucket::parse(usize::MAX, steps).await
+    }
+
     /// The job of one tick, in ms.
     pub(super) fn job_for(&self, tick: u64) -> Submission {
         let mut job = self.job.clone();
@@ -181,4 +195,26 @@ fn unreadable<E>(_: E) -> Problem {
 /// With the member in the text, which is all that a terminal shows.
 fn bad(member: &str, reason: impl std::fmt::Display) -> Problem {
     Problem::bad_member(member, &format!("{member}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    const YEAR_MS: u64 = 365 * 24 * FEW_MISSED_MS;
+
+    #[tokio::test]
+    async fn ticks_missed_for_a_year_are_counted_beside_the_requests() {
+        let body = Bytes::from_static(br#"{"cron": "* * * * *", "job": {"body": 1}}"#);
+        let definition = Definition::of_request(&body, None).unwrap();
+        let shortly = definition.steps(0, FEW_MISSED_MS).now_or_never().unwrap().unwrap();
+        assert_eq!(shortly[0].missed, 60);
+        assert!(definition.steps(0, YEAR_MS).now_or_never().is_none(), "nobody else is answered meanwhile");
+        let steps = definition.steps(0, YEAR_MS).await.unwrap();
+        assert_eq!((steps[0].tick, steps[0].next), (Some(YEAR_MS), Some(YEAR_MS + 60_000)));
+    }
 }

@@ -68,7 +68,11 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result
     let (mut left, mut jobs, mut passed) = (Left::default(), Vec::new(), Vec::new());
     let due = Definition::of_known(found.due).await?;
     for (schedule, definition) in &due {
-        match definition.as_ref().and_then(|definition| ticks(intake, bucket, schedule, definition, found.now_ms)) {
+        let ticks = match definition {
+            Some(definition) => ticks(intake, bucket, schedule, definition, found.now_ms).await?,
+            None => None,
+        };
+        match ticks {
             Some(Ticks::Jobs(of_one)) => jobs.extend(of_one),
             Some(Ticks::None(step)) => passed.push((schedule, step)),
             None => left.schedules += 1,
@@ -99,25 +103,26 @@ enum Ticks {
     None(Step),
 }
 
-/// None: they stay due. The definition can't be read, or the caller that defined it may not submit any more.
-fn ticks(
+/// None: they stay due. The caller that defined it may not submit any more.
+async fn ticks(
     intake: &Intake,
     bucket: &Bucket,
     schedule: &KnownSchedule,
     definition: &Definition,
     now_ms: u64,
-) -> Option<Ticks> {
-    let highest = owned::highest_priority(intake, bucket, definition)?;
+) -> Result<Option<Ticks>, BucketError> {
+    let highest = owned::highest_priority(intake, bucket, definition);
+    let (Some(highest), Some(next_ms)) = (highest, schedule.next_ms) else { return Ok(None) };
     let job_for = |tick| lowered(highest, bucket, definition.job_for(tick));
-    let steps = definition.policy.steps(&definition.timetable, schedule.next_ms?, now_ms);
+    let steps = definition.steps(next_ms, now_ms).await?;
     let may_overlap = definition.policy.overlap == Overlap::Allow;
-    match steps[..] {
+    Ok(match steps[..] {
         [] => None,
         [step @ Step { tick: None, .. }, ..] => Some(Ticks::None(step)),
         _ => Some(Ticks::Jobs(
             steps.iter().filter_map(|step| TickJob::new(schedule, *step, may_overlap, job_for(step.tick?))).collect(),
         )),
-    }
+    })
 }
 
 impl Left {

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
+use super::pointer::unescaped;
+
 /// `json`: valid, and of unique members. `mask`: a text without escapes. None: it has none of these values.
 pub(super) fn masked(json: &str, pointers: &[String], mask: &str) -> Option<String> {
     let mut spans: Vec<Range<usize>> = pointers.iter().filter_map(|pointer| span(json, pointer)).collect();
@@ -32,7 +34,7 @@ pub(super) fn masked(json: &str, pointers: &[String], mask: &str) -> Option<Stri
 fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
     let mut value = json;
     for token in pointer.split('/').skip(1) {
-        value = child(value, &token.replace("~1", "/").replace("~0", "~"))?;
+        value = child(value, &unescaped(token))?;
     }
     // A part of the text itself.
     let start = value.as_ptr().addr() - json.as_ptr().addr();

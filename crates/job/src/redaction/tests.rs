@@ -46,6 +46,29 @@ fn what_may_contain_json_and_is_none_is_hidden() {
 }
 
 #[test]
+fn of_a_form_body_fields_are_masked_by_their_names() {
+    let fields = ["/card", "/a~1b", "/items/0", "X-Api-Key"].map(str::to_owned);
+    let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);
+    for (text, masked) in [
+        ("card=4111", "card=redacted"),
+        ("card=4111&name=A%20B+C&card=", "card=redacted&name=A%20B+C&card=redacted"),
+        ("name=a&c%61rd=41=11&x", "name=a&c%61rd=redacted&x"),
+        ("a%2Fb=1&a/b=2&a~1b=3", "a%2Fb=redacted&a/b=redacted&a~1b=3"),
+        // As PHP, Rails and others nest them.
+        ("card%5Bnumber%5D=4111&items%5B%5D=1", "card%5Bnumber%5D=redacted&items%5B%5D=redacted"),
+        // JSON in a field.
+        ("payload=%7B%22card%22%3A4111%7D&n=1", "payload=redacted&n=1"),
+        ("payload=%7B%22card%22%3A41", "payload=redacted"),
+    ] {
+        assert_eq!(of(text), Shown::Masked(masked.to_owned()), "{text}");
+    }
+    for whole in ["name=card", "cards=1", "items=1", "card", "payload=%7B%22n%22%3A1%7D", "x=%zz&y=100%", "&=&", "="] {
+        assert_eq!(of(whole), Shown::Whole, "{whole}");
+    }
+    assert_eq!(of("card[number]=4111"), Shown::Hidden, "it contains `[`");
+}
+
+#[test]
 fn all_else_stays_as_it_was_sent() {
     let fields = ["/card/number", "/card", "/items/1", "/a~1b/c~0d", "/n/0", "/items/01"].map(str::to_owned);
     let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);

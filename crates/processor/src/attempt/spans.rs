@@ -15,7 +15,8 @@ pub(super) fn begin(context: &LaneContext, claim: &Claim, job: &Job) -> Option<A
     let submission = TraceContext::parse(job.traceparent.as_deref()?)?;
     let mut wait = begin_one(context, claim, "wait", SpanKind::Internal, submission)?;
     // By the clock of Redis: one that is ahead of ours makes the wait empty.
-    wait.began(UNIX_EPOCH + Duration::from_millis(job.id.accepted_ms()));
+    let due_ms = claim.due_ms().or(job.due_ms).unwrap_or_else(|| job.id.accepted_ms());
+    wait.began(UNIX_EPOCH + Duration::from_millis(due_ms));
     wait.end();
     let mut attempt = begin_one(context, claim, "attempt", SpanKind::Client, submission)?;
     attempt.link(submission);

@@ -93,14 +93,17 @@ fn value(text: &str, what: &'static str) -> Result<HeaderValue, Unsendable> {
     HeaderValue::from_str(text).map_err(|_| Unsendable(what))
 }
 
-/// The upstream's url with the job's path appended by exactly one slash, and both queries, the upstream's first.
+/// The upstream's url with the job's path appended by exactly one slash, and both queries, the upstream's first. An
+/// empty query of the job stays, unless the upstream's is there.
 fn join(url: &Uri, path: Option<&UpstreamPath>) -> Option<Uri> {
     let Some(path) = path.map(UpstreamPath::as_str).filter(|path| !path.is_empty()) else { return Some(url.clone()) };
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     let base = if path.is_empty() { url.path() } else { url.path().trim_end_matches('/') };
-    let queries: Vec<&str> = url.query().into_iter().chain(query).filter(|query| !query.is_empty()).collect();
-    let mark = if queries.is_empty() { "" } else { "?" };
-    let joined = format!("{base}{path}{mark}{}", queries.join("&"));
+    let joined = match (url.query().filter(|own| !own.is_empty()), query) {
+        (None, None) => format!("{base}{path}"),
+        (None, Some(query)) | (Some(query), None | Some("")) => format!("{base}{path}?{query}"),
+        (Some(own), Some(query)) => format!("{base}{path}?{own}&{query}"),
+    };
 
     let mut parts = url.clone().into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(joined).ok()?);

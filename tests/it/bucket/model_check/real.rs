@@ -120,14 +120,7 @@ impl Real {
                 Recovery { recovered, poisoned, .. } => StepResult::Recovered { recovered, poisoned },
             }),
             Step::Leave(replica) => self.replicas[*replica].leave().await.map(|()| StepResult::Done),
-            Step::Die(replica) => match self.bucket.declare_dead(self.replicas[*replica].consumer()).await {
-                Ok(found) => {
-                    let Recovery { recovered, poisoned, .. } = found.expect("no heart beats alone here");
-                    self.suspects_are_due().await;
-                    Ok(StepResult::Recovered { recovered, poisoned })
-                }
-                Err(error) => Err(error),
-            },
+            Step::Die(replica) => self.die(*replica).await,
             Step::Cancel(job) => self.bucket.cancel(self.jobs[*job]).await.map(StepResult::Cancel),
             Step::CancelMany { state, caller } => {
                 let filter = JobFilter { state: *state, caller: caller.map(String::from), ..JobFilter::default() };
@@ -236,6 +229,14 @@ impl Real {
         }
     }
 
+    async fn die(&self, replica: ReplicaNumber) -> Result<StepResult, BucketError> {
+        let begun = now_ms();
+        let found = self.bucket.declare_dead(self.replicas[replica].consumer()).await?;
+        let Recovery { recovered, poisoned, .. } = found.expect("no heart beats alone here");
+        self.suspects_are_due(begun).await;
+        Ok(StepResult::Recovered { recovered, poisoned })
+    }
+
     async fn replay(&mut self, job: JobNumber) -> Result<StepResult, BucketError> {
         Ok(StepResult::Replay(match self.bucket.replay(self.jobs[job]).await? {
             Replayed::As(admitted) => Some(self.verdict(Admission::Admitted(admitted), false)),
@@ -249,15 +250,13 @@ impl Real {
     }
 
     /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
-    /// tested elsewhere. Here they are due at once.
-    async fn suspects_are_due(&self) {
-        let script = "local time = redis.call('TIME')
-                      local now = time[1] * 1000 + math.floor(time[2] / 1000)
-                      for _, id in ipairs(redis.call('ZRANGE', KEYS[1], now + 1, now + 60000, 'BYSCORE')) do
-                          redis.call('ZADD', KEYS[1], now, id)
-                      end";
+    /// tested elsewhere. Here all that died in this step, which began then, are due when the first of them is.
+    async fn suspects_are_due(&self, begun_ms: u128) {
+        let script = "local died = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + 60000, 'BYSCORE')
+                      local first = died[1] and redis.call('ZSCORE', KEYS[1], died[1])
+                      for _, id in ipairs(died) do redis.call('ZADD', KEYS[1], first, id) end";
         let mut eval = redis::cmd("EVAL");
-        eval.arg(script).arg(1).arg(self.key("parked"));
+        eval.arg(script).arg(1).arg(self.key("parked")).arg(begun_ms.to_string());
         server().store.command::<()>(&eval).await.expect("Redis answers");
     }
 
@@ -387,9 +386,12 @@ fn settlement(end: End) -> Settlement {
 
 /// Its clock is this machine's, so what expires a millisecond after its admission has expired at the next step.
 fn next_millisecond() {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
-    let begun = now();
-    while now() < begun + 1 {
+    let begun = now_ms();
+    while now_ms() < begun + 1 {
         std::hint::spin_loop();
     }
+}
+
+fn now_ms() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis()
 }

@@ -10,6 +10,8 @@ use super::faults;
 
 pub const SCRIPTS: [&str; 3] = ["count", "decide", "refund"];
 
+/// Longer than a machine is ever busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Far more than any test asks for.
 const LIMIT: u64 = 1_000_000;
 
@@ -34,7 +36,7 @@ async fn remaining(limiter: &Limiter) -> (u64, u64) {
         if let Ok(decision) = limiter.decide(&Request::default()).await {
             return (decision.policies[0].tiers[0].remaining, failed);
         }
-        assert!(begun.elapsed() < Duration::from_secs(5), "no decision");
+        assert!(begun.elapsed() < PATIENCE, "no decision");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     unreachable!("it goes on until there is a decision")
@@ -107,18 +109,21 @@ async fn what_was_counted_reaches_redis_when_it_can() {
         proxy.done("count").await;
     }
     // What another replica learns of it: no call is missing, and those that were reported with a lost answer count
-    // twice at most.
+    // twice at most. On a busy machine one report has several of them.
     let there = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
-    let twice = faults().filter(|fault| fault.is_carried_out()).count() as u64;
+    let mut uncertain = passed * faults().filter(|fault| fault.is_carried_out()).count() as u64;
     let begun = Instant::now();
     loop {
         let (left, failed) = remaining(&there).await;
+        // Of those that this test looked in vain with, any may be charged.
+        uncertain += failed;
         let used = LIMIT - left - 1;
-        if (passed..=passed + twice + failed).contains(&used) {
+        assert!(used <= passed + uncertain, "{used} of {passed} and {uncertain}");
+        if used >= passed {
             break;
         }
-        assert!(begun.elapsed() < Duration::from_secs(5), "{used} of {passed}");
-        passed += 1 + failed;
+        assert!(begun.elapsed() < PATIENCE, "{used} of {passed}");
+        passed += 1;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -28,8 +28,8 @@ local function answer_with(answer, taken)
       answer[last + 5], answer[last + 6] = entry[8], entry[10] or ''
       last = last + 6
     else
-      answer[last + 2], answer[last + 3] = entry, job[3] or 0
-      last = last + 3
+      answer[last + 2], answer[last + 3], answer[last + 4] = entry, job[3] or 0, job[4] or 0
+      last = last + 4
     end
   end
 end

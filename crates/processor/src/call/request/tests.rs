@@ -31,7 +31,10 @@ fn paths_join_with_one_slash_and_queries_merge() {
         ("http://h/feed?k=v", "", "http://h/feed?k=v"),
         ("http://h/feed?k=v", "/a?x=1&y=?", "http://h/feed/a?k=v&x=1&y=?"),
         ("http://h/feed?k=v", "/a", "http://h/feed/a?k=v"),
-        ("https://h:8443/feed", "/a%20b?", "https://h:8443/feed/a%20b"),
+        ("https://h:8443/feed", "/a%20b?", "https://h:8443/feed/a%20b?"),
+        ("http://h/feed", "?", "http://h/feed?"),
+        ("http://h/feed?", "/a", "http://h/feed/a"),
+        ("http://h/feed?k=v", "/a?", "http://h/feed/a?k=v"),
     ] {
         let path = UpstreamPath::parse(path).unwrap();
         assert_eq!(join(&url.parse().unwrap(), Some(&path)).unwrap().to_string(), joined, "{url} + {path}");

@@ -24,6 +24,11 @@ local function bury_due(keys, due)
   return others, buried
 end
 
+-- Whether its trace is to show since when it waits.
+local function is_traced(entry)
+  return option(entry, 'traceparent')
+end
+
 local function claim_due(keys, consumer, want, due)
   local counted = redis.call('HMGET', ATTEMPTS, unpack(due))
   local first = 1
@@ -35,7 +40,8 @@ local function claim_due(keys, consumer, want, due)
     for i = first, last do
       local id = due[i]
       if entries[id] then
-        give(keys, id, entries[id], counted[i])
+        local due_ms = is_traced(entries[id]) and tonumber(redis.call('ZSCORE', PARKED, id))
+        give(keys, id, entries[id], counted[i], due_ms)
       else
         forget_gone(keys, id, counted[i])
       end

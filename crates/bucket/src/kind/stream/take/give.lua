@@ -1,8 +1,8 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
 -- needs: constants, now, budget, kind/entry, kind/largest
 
--- Jobs { id, fields, failed attempts unless there are none }…; how many expired, and how many were parked or ended
--- otherwise.
+-- Jobs { id, fields, failed attempts unless there are none, when it became due where that is known }…; how many
+-- expired, and how many were parked or ended otherwise.
 local taken, expired, put_aside = {}, 0, 0
 -- Which of them are known to be plain.
 local known_plain = {}
@@ -46,9 +46,8 @@ local function is_callable(keys, id, entry, counted, is_claimed)
   return false
 end
 
--- One that was claimed for this take.
-local function give(keys, id, entry, counted)
+-- One that was claimed for this take. `due_ms`: when it became due, where it was parked and is traced.
+local function give(keys, id, entry, counted, due_ms)
   if not is_callable(keys, id, entry, counted, true) then return end
-  local failures = tonumber(counted or 0)
-  taken[#taken + 1] = { id, entry, failures }
+  taken[#taken + 1] = { id, entry, tonumber(counted or 0), due_ms }
 end

@@ -1,6 +1,6 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
 -- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide
--- needs: kind/ends, kind/give
+-- needs: kind/ends, kind/give, kind/due
 
 -- Hands out up to `want` jobs, of each flow at most as many as `bounds` allows (nil: no limit). Whether these were all
 -- jobs that wait in flows. (Its functions stand inside it, because Redis creates them again in each call, and Lua
@@ -13,8 +13,8 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   local NEVER = '1000000000000000'
 
   -- What this take does: flows that it reads, those of them that may have more, the time from which on there are others
-  -- that it hasn't read, jobs { id, entry, failed attempts }…, the flow of each, those that aren't claimed yet, and
-  -- ranges that go.
+  -- that it hasn't read, jobs { id, entry, failed attempts, when it became due }…, the flow of each, those that aren't
+  -- claimed yet, and ranges that go.
   local turn = { flows = {}, line = {}, reach = -math.huge, jobs = {}, owners = {}, unclaimed = {}, gone = {} }
 
   local function takes_more()
@@ -79,8 +79,8 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     flow.range = nil
   end
 
-  local function call(flow, id, entry, failures)
-    turn.jobs[#turn.jobs + 1], turn.owners[#turn.owners + 1] = { id, entry, failures }, flow
+  local function call(flow, id, entry, failures, due_ms)
+    turn.jobs[#turn.jobs + 1], turn.owners[#turn.owners + 1] = { id, entry, failures, due_ms }, flow
     chosen = chosen + 1
     if flow.bound then flow.bound.room = flow.bound.room - 1 end
     flow.calls, flow.at = flow.calls + 1, flow.at + UNIT / flow.weight
@@ -89,11 +89,13 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- A job that waits again has been claimed before, and its deliveries go on.
   local function call_again(flow, id)
     local counted = redis.call('HGET', ATTEMPTS, id)
-    local is_there = owner_of(keys.jobs, id) == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id)
+    local pending = pending_jobs(keys.jobs, id, id, 1)[1]
+    local is_there = pending and pending[2] == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id)
     local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
     if found then
       if is_callable(keys, id, found[2], counted, true) then
-        call(flow, id, found[2], tonumber(counted or 0))
+        -- When it became due, as keep_due in turns.lua has noted it.
+        call(flow, id, found[2], tonumber(counted or 0), is_traced(found[2]) and now_ms - pending[3])
       end
     elseif is_there then
       forget_gone(keys, id, counted)

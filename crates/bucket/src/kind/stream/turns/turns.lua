@@ -5,6 +5,11 @@
 -- to what is handed out.
 local DUE_AT_ONCE, SORTING_BYTES = 500, BATCH_BYTES / 2
 
+-- In the pending list, from which call_again in by_turns.lua reads it.
+local function keep_due(jobs, id, due_ms)
+  redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'TIME', whole(math.max(0, due_ms)), 'JUSTID')
+end
+
 -- Joins the jobs that are due to their flows, as many as may be read. `due`: the first `most` of them.
 local function join_due(keys, due, most)
   if #due == most then due = read_due(DUE_AT_ONCE) end
@@ -15,6 +20,7 @@ local function join_due(keys, due, most)
     if found then
       count_read(found[2])
       note_again(id, flow_of_entry(found[2]))
+      if is_traced(found[2]) then keep_due(keys.jobs, id, tonumber(redis.call('ZSCORE', PARKED, id))) end
     else
       forget_gone(keys, id, redis.call('HGET', ATTEMPTS, id))
     end
