@@ -6,3 +6,4 @@ mod errors;
 mod hanging_master;
 mod keys_in_a_cluster;
 mod memory_full;
+mod write_access;
