@@ -3,5 +3,7 @@
 mod cluster;
 mod durability;
 mod errors;
+mod hanging_master;
 mod keys_in_a_cluster;
 mod memory_full;
+mod write_access;

@@ -447,6 +447,14 @@ class Actions(unittest.TestCase):
             expect(page.get_by_role("alert")).to_contain_text("give a whole number")
             expect(page.get_by_label("cost")).to_have_value("lots")
 
+    def verdict(self, page):
+        """Of the request that the form describes; None: there was no decision."""
+        with page.expect_navigation():
+            page.get_by_role("button", name="Try a request").click()
+        expect(page.locator(".note, [role=alert]").first).to_be_visible()
+        found = re.search("Allowed|Refused", " ".join(page.locator(".note").all_inner_texts()))
+        return found and found.group()
+
     def test_decisions_of_a_service_are_followed(self):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         with Watched(self.stage) as page:
@@ -460,14 +468,6 @@ class Actions(unittest.TestCase):
             expect(page.locator("#service-other")).to_be_visible()
             self.stage.call("DELETE", "/v1/services/other/rules")
             expect(page.locator("#service-other")).to_have_count(0)
-
-    def verdict(self, page):
-        """Of the request that the form describes; None: there was no decision."""
-        with page.expect_navigation():
-            page.get_by_role("button", name="Try a request").click()
-        expect(page.locator(".note, [role=alert]").first).to_be_visible()
-        found = re.search("Allowed|Refused", " ".join(page.locator(".note").all_inner_texts()))
-        return found and found.group()
 
     def test_several_clicks_send_one_form(self):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)

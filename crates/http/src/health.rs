@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{ErrorKind, InstallationKeys, Store};
+use dripfeed_store::{Store, WriteAccess};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -17,24 +17,50 @@ pub struct Health(Arc<HealthState>);
 
 struct HealthState {
     store: Store,
-    /// Of the installation: never there.
-    nothing: String,
     /// Time and result of the last request. Locked during a request, so that concurrent checks share its result.
-    checked: Mutex<Option<(Instant, RedisState)>>,
+    checked: Mutex<Option<(Instant, RedisAccess)>>,
     leaving: CancellationToken,
     draining: CancellationToken,
     /// The same: every request asks, and a token has a lock.
     is_draining: AtomicBool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RedisState {
-    TakesWrites,
-    /// A replica, as after a failover; or a master with too few replicas, or a full disk.
-    RefusesWrites,
-    /// The ACL, or the login, doesn't permit a write.
-    DeniesAccess,
-    Silent,
+/// What the servers that should take writes do: one, or each master of a Redis Cluster.
+#[derive(Clone, Debug)]
+pub struct RedisAccess(Vec<WriteAccess>);
+
+impl RedisAccess {
+    /// Whether each of them answers, other than by denying access.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|access| matches!(access, WriteAccess::Open | WriteAccess::Refused))
+    }
+
+    /// Whether one of them does.
+    #[must_use]
+    pub fn is_partly_up(&self) -> bool {
+        self.0.iter().any(|access| matches!(access, WriteAccess::Open | WriteAccess::Refused))
+    }
+
+    /// Whether each of them takes writes.
+    #[must_use]
+    pub fn takes_writes(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|access| *access == WriteAccess::Open)
+    }
+
+    /// A bucket is on one of the nodes of a Cluster: those on the others have work while one of them is gone.
+    fn ready(&self) -> Result<(), NotReady> {
+        let is_any = |access| self.0.contains(&access);
+        if is_any(WriteAccess::Open) {
+            Ok(())
+        } else if is_any(WriteAccess::Denied) {
+            Err(NotReady::RedisDeniesAccess)
+        } else if is_any(WriteAccess::Refused) {
+            Err(NotReady::RedisRefusesWrites)
+        } else {
+            Err(NotReady::RedisUnavailable)
+        }
+    }
 }
 
 /// Why a process should get no requests.
@@ -54,8 +80,7 @@ impl Health {
     pub fn new(store: Store) -> Self {
         let (leaving, draining) = (CancellationToken::new(), CancellationToken::new());
         let (checked, is_draining) = (Mutex::default(), AtomicBool::new(false));
-        let nothing = InstallationKeys::new(store.prefix()).nothing;
-        Self(Arc::new(HealthState { store, nothing, checked, leaving, draining, is_draining }))
+        Self(Arc::new(HealthState { store, checked, leaving, draining, is_draining }))
     }
 
     /// Reports not ready from now on. Requests are still served.
@@ -84,38 +109,25 @@ impl Health {
     /// Checks readiness.
     ///
     /// # Errors
-    /// When this process is stopping, or Redis doesn't answer, denies access, or refuses writes.
+    /// When this process is stopping, or Redis doesn't answer, denies access, or refuses writes: of a Redis Cluster,
+    /// each master.
     pub async fn ready(&self) -> Result<(), NotReady> {
         if self.0.leaving.is_cancelled() {
             return Err(NotReady::Draining);
         }
-        match self.redis_state().await {
-            RedisState::TakesWrites => Ok(()),
-            RedisState::RefusesWrites => Err(NotReady::RedisRefusesWrites),
-            RedisState::DeniesAccess => Err(NotReady::RedisDeniesAccess),
-            RedisState::Silent => Err(NotReady::RedisUnavailable),
-        }
+        self.redis().await.ready()
     }
 
-    /// Whether Redis answered within the last second, other than by denying access.
-    pub async fn redis_answers(&self) -> bool {
-        matches!(self.redis_state().await, RedisState::TakesWrites | RedisState::RefusesWrites)
-    }
-
-    async fn redis_state(&self) -> RedisState {
+    /// How Redis answered within the last second.
+    pub async fn redis(&self) -> RedisAccess {
         let mut checked = self.0.checked.lock().await;
-        if let Some((when, state)) = *checked
+        if let Some((when, access)) = &*checked
             && when.elapsed() < Self::CHECK_INTERVAL
         {
-            return state;
+            return access.clone();
         }
-        let state = match tokio::time::timeout(CHECK_TIMEOUT, self.0.store.takes_writes(&self.0.nothing)).await {
-            Ok(Ok(true)) => RedisState::TakesWrites,
-            Ok(Ok(false)) => RedisState::RefusesWrites,
-            Ok(Err(error)) if error.kind() == ErrorKind::Denied => RedisState::DeniesAccess,
-            Ok(Err(_)) | Err(_) => RedisState::Silent,
-        };
-        *checked = Some((Instant::now(), state));
-        state
+        let access = RedisAccess(self.0.store.write_access(CHECK_TIMEOUT).await);
+        *checked = Some((Instant::now(), access.clone()));
+        access
     }
 }

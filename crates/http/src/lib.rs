@@ -18,7 +18,7 @@ mod strict;
 mod tls;
 
 pub use handler::AnyHandler;
-pub use health::{Health, NotReady};
+pub use health::{Health, NotReady, RedisAccess};
 pub use limits::ConnectionLimits;
 pub use listener::Listener;
 pub use log_throttle::LogThrottle;

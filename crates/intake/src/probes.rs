@@ -35,7 +35,7 @@ pub(crate) async fn livez() -> &'static str {
     "alive\n"
 }
 
-/// Readiness: Redis takes writes, and the process isn't shutting down.
+/// Readiness: Redis takes writes (of a Redis Cluster, at least one master), and the process isn't shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, description = "Ready for work", content_type = "text/plain", body = String),
     (status = 503, description = "`draining`, or `store_unavailable`: Redis doesn't answer, or denies access or writes",

@@ -177,8 +177,8 @@ impl From<NotReady> for Problem {
             NotReady::Draining => Self::draining(),
             NotReady::RedisUnavailable => unavailable("Redis doesn't answer"),
             NotReady::RedisRefusesWrites => unavailable(
-                "Redis answers, but refuses writes: it is a replica, has fewer than min-replicas-to-write, or can't \
-                 write to its disk",
+                "Redis answers, but refuses writes: it is a replica, has fewer than min-replicas-to-write, can't write \
+                 to its disk, or is a Redis Cluster that is down",
             ),
             NotReady::RedisDeniesAccess => {
                 unavailable("Redis denies access; check the user and password in redis.url, and the ACL")

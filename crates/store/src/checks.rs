@@ -5,3 +5,4 @@ pub(crate) mod durability_check;
 pub(crate) mod server_checks;
 pub(crate) mod server_info;
 pub(crate) mod slow_log;
+pub(crate) mod write_access;

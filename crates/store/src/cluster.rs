@@ -34,6 +34,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The nodes are asked no more often than this who serves what.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(200);
 
+/// Names of keys that are tried to find one of each node: four for each slot.
+const NAMES_TRIED: u32 = 4 * 16384;
+
 pub(crate) struct Cluster {
     settings: RedisSettings,
     seeds: Vec<HostPort>,
@@ -66,6 +69,23 @@ impl Cluster {
     pub(crate) fn masters(&self) -> Vec<Arc<Node>> {
         let topology = Arc::clone(&self.topology.borrow());
         topology.masters().map(|at| self.node(at)).collect()
+    }
+
+    /// All that serve slots, each with a key of one of its slots, by one of the names of numbers. One that none of many
+    /// names leads to is left out: it serves a few slots at most.
+    pub(crate) fn masters_with_a_key(&self, name: impl Fn(u32) -> String) -> Vec<(Arc<Node>, String)> {
+        let topology = Arc::clone(&self.topology.borrow());
+        let mut wanted: HashSet<&HostPort> = topology.masters().collect();
+        let mut found = Vec::new();
+        for key in (0..NAMES_TRIED).map(name) {
+            if wanted.is_empty() {
+                break;
+            }
+            if let Some(at) = topology.owner(Slot::for_key(&key)).filter(|at| wanted.remove(at)) {
+                found.push((self.node(at), key));
+            }
+        }
+        found
     }
 
     /// Who serves the slot; any, where the slot of a request isn't known: it will be redirected.

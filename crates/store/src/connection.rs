@@ -2,9 +2,10 @@
 //!
 //! It is up, reconnecting, or down. It is replaced when it is lost, after three calls in a row without a reply, after
 //! READONLY (a failover made its server a replica), and with Sentinel after NOREPLICAS (its replicas may have moved to
-//! another master). One task reconnects with backoff. Calls meanwhile wait for the first attempt; once that has failed,
-//! they get the error at once. If new connections are lost again at once, the backoff applies to them too, so that a
-//! server that accepts and closes connections causes neither a connection storm nor a flood of logs.
+//! another master), or as soon as another connection was led to a later master. One task reconnects with backoff. Calls
+//! meanwhile wait for the first attempt; once that has failed, they get the error at once. If new connections are
+//! lost again at once, the backoff applies to them too, so that a server that accepts and closes connections causes
+//! neither a connection storm nor a flood of logs.
 
 pub(crate) mod bell;
 mod health;
@@ -34,6 +35,7 @@ use self::{
     reconnect_backoff::{pauses, rest},
 };
 use crate::connect::connector::Connector;
+use crate::connect::latest_master::NamedMaster;
 use crate::connection::redis_replicas::{RedisReplicas, ReplicasByServer};
 use crate::error::{Operation, StoreError};
 use crate::url::HostPort;
@@ -66,6 +68,8 @@ pub(crate) struct ConnectionHandle {
     health: Arc<Health>,
     /// Of that server, over all connections to it in a row.
     replicas: Arc<RedisReplicas>,
+    /// With Sentinel, where it leads.
+    master: Option<NamedMaster>,
 }
 
 impl ConnectionHandle {
@@ -87,6 +91,10 @@ impl Connection {
             last: Mutex::default(),
         });
         tokio::spawn(begin(Arc::downgrade(&connection)));
+        if connection.connector.asks_sentinels() {
+            let changes = connection.connector.latest_master().changes();
+            tokio::spawn(leave_replaced_masters(Arc::downgrade(&connection), changes));
+        }
         connection
     }
 
@@ -232,6 +240,12 @@ impl Connection {
         }
     }
 
+    fn leave(self: &Arc<Self>, handle: &ConnectionHandle, latest: &NamedMaster) {
+        if handle.master.as_ref().is_some_and(|master| master.is_replaced_by(latest)) {
+            self.renew(&handle.health, &"Sentinel named another master");
+        }
+    }
+
     /// How many connections in a row, the one of `health` the last of them, didn't hold.
     fn count_unsettled(&self, health: &Health) -> u32 {
         if health.since.elapsed() >= SETTLED {
@@ -248,8 +262,9 @@ impl Connection {
             silent_calls: AtomicU32::new(0),
             may_be_replaced: self.connector.asks_sentinels(),
         });
-        let (connection, server) = self.connector.connect(self.on_disconnect(&health)).await?;
-        Ok(ConnectionHandle { connection, health, replicas: self.replicas_of(server.as_ref()) })
+        let (connection, master) = self.connector.connect(self.on_disconnect(&health)).await?;
+        let replicas = self.replicas_of(master.as_ref().map(|master| &master.at));
+        Ok(ConnectionHandle { connection, health, replicas, master })
     }
 
     fn replicas_of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
@@ -277,6 +292,20 @@ impl Connection {
         self.state.send_replace(ConnectionState::Up(handle));
         if health.lost.load(Ordering::SeqCst) {
             self.renew(&health, &"the connection was closed");
+        }
+    }
+}
+
+/// Goes to another master as soon as any connection was led there. One that is being made is looked at when it is up.
+async fn leave_replaced_masters(connection: Weak<Connection>, mut changes: watch::Receiver<Option<NamedMaster>>) {
+    while changes.changed().await.is_ok() {
+        let Some(latest) = changes.borrow_and_update().clone() else { continue };
+        let Some(mut state) = connection.upgrade().map(|connection| connection.state.subscribe()) else { return };
+        let Ok(up) = state.wait_for(|state| matches!(state, ConnectionState::Up(_))).await.map(|up| up.clone()) else {
+            return;
+        };
+        if let (ConnectionState::Up(handle), Some(connection)) = (up, connection.upgrade()) {
+            connection.leave(&handle, &latest);
         }
     }
 }

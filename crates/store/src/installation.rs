@@ -28,8 +28,6 @@ pub struct InstallationKeys {
     /// Hash: a bucket's name → the number of the last change of its schedules, of those that have or had some; `@` → of
     /// all.
     pub schedules: String,
-    /// Never there: deleting it shows whether Redis takes writes.
-    pub nothing: String,
     /// Beginning of the keys of sets of buckets.
     sets: String,
 }
@@ -38,13 +36,7 @@ impl InstallationKeys {
     /// Those below `prefix`.
     pub fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
-        Self {
-            state: key("state"),
-            buckets: key("buckets"),
-            schedules: key("schedules"),
-            nothing: key("nothing"),
-            sets: key(""),
-        }
+        Self { state: key("state"), buckets: key("buckets"), schedules: key("schedules"), sets: key("") }
     }
 
     /// String, for seconds: the process that sweeps the buckets of a set, for all that serve the same set.

@@ -31,6 +31,7 @@ pub use checks::durability_check::{EffectiveDurability, Shortfall, effective, gi
 pub use checks::server_checks::{ServerFinding, Severity, findings};
 pub use checks::server_info::{ServerInfo, Version};
 pub use checks::slow_log::SlowCommand;
+pub use checks::write_access::WriteAccess;
 pub use cluster::same_slot;
 pub use connection::bell::{Bell, Ring};
 pub use connection::subscriptions::{ChannelEvent, Subscription};

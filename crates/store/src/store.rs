@@ -208,24 +208,6 @@ impl Store {
         futures::future::try_join_all(answers).await.map(drop)
     }
 
-    /// Whether Redis takes writes: a replica doesn't, nor does a master that has too few replicas, or couldn't write to
-    /// its disk. Writes nothing; `key` is never there. Of a Cluster it is only known that its masters answer: a node
-    /// that isn't one any more refers to another.
-    ///
-    /// # Errors
-    /// When Redis doesn't answer, as for any command.
-    pub async fn takes_writes(&self, key: &str) -> Result<bool, StoreError> {
-        if self.is_cluster() {
-            return self.ping().await.map(|()| true);
-        }
-        // Refused where a write is; of a key that isn't there, neither logged nor replicated.
-        match self.command::<()>(redis::cmd("DEL").arg(key)).await {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.code(), Some("READONLY" | "NOREPLICAS" | "MISCONF")) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Runs a script by its hash, and if Redis doesn't have it (after a restart or a failover), again with its source.
     ///
     /// # Errors
@@ -297,6 +279,28 @@ impl Store {
                 let masters = cluster.masters();
                 let at = next.fetch_add(1, Ordering::Relaxed).checked_rem(masters.len())?;
                 masters.get(at).map(|node| node.connection().connector().clone())
+            }
+        }
+    }
+
+    /// Finds out which nodes serve what, where `error` may come from a node that doesn't any more.
+    pub(crate) fn look_for_others(&self, error: &StoreError) {
+        if let Backend::Cluster(cluster) = &self.inner.backend
+            && error.may_be_elsewhere()
+        {
+            cluster.look_soon();
+        }
+    }
+
+    /// Each server that should take writes, with a key that belongs there, by one of the names of numbers.
+    pub(crate) fn servers_with_a_key(&self, name: impl Fn(u32) -> String) -> Vec<(Arc<Node>, String)> {
+        match (&self.destination, &self.inner.backend) {
+            (_, Backend::Server(node)) => vec![(Arc::clone(node), name(0))],
+            (Destination::Node(only), Backend::Cluster(cluster)) => {
+                cluster.masters_with_a_key(name).into_iter().filter(|(node, _)| Arc::ptr_eq(node, only)).collect()
+            }
+            (Destination::Anywhere | Destination::Slot(_), Backend::Cluster(cluster)) => {
+                cluster.masters_with_a_key(name)
             }
         }
     }

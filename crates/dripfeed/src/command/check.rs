@@ -33,11 +33,13 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     let store = Store::connect(&settings.redis).await?;
     let configured = settings.redis.durability;
     // As a role that the ACL stops, and one that is configured wrong.
-    let (mut denials, mut errors, mut durability, mut max_memory) = (0, 0, configured, Some(Vec::new()));
+    let (mut denials, mut errors, mut refusing) = (0, 0, 0);
+    let (mut durability, mut max_memory) = (configured, Some(Vec::new()));
     for master in store.masters() {
         match unless_denied(look_at_server(&master, configured).await)? {
             Ok(looked) => {
-                (errors, durability) = (errors + looked.errors, durability.min(looked.durability));
+                (errors, refusing) = (errors + looked.errors, refusing + usize::from(looked.refuses_writes));
+                durability = durability.min(looked.durability);
                 max_memory.iter_mut().for_each(|servers| servers.push(looked.max_memory));
             }
             Err(denied) => {
@@ -74,6 +76,12 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
         output::line(format!("warning: {shortfall}"))?;
     }
     let exit = match (errors, denials) {
+        (0, 0) if refusing > 0 => {
+            return Err(Failure::new(
+                Exit::RefusedForNow,
+                "Redis refuses writes now: nothing is accepted or delivered",
+            ));
+        }
         (0, 0) => return Ok(output::line(format!("durability class of accepted jobs: {durability}"))?),
         (0, _) => Exit::NotAllowed,
         _ => Exit::Configuration,
@@ -139,6 +147,7 @@ async fn level(
 
 struct LookedAt {
     errors: usize,
+    refuses_writes: bool,
     /// The class that the server gives.
     durability: Durability,
     max_memory: u64,
@@ -154,5 +163,6 @@ async fn look_at_server(server: &Store, durability: Durability) -> Result<Looked
         output::line(format!("{severity}: {}: {}", finding.what, finding.what_to_do))?;
     }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    Ok(LookedAt { errors, durability: given(durability, &facts), max_memory: facts.max_memory })
+    let refuses_writes = facts.refuses_writes.is_some();
+    Ok(LookedAt { errors, refuses_writes, durability: given(durability, &facts), max_memory: facts.max_memory })
 }

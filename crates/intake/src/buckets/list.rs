@@ -63,7 +63,7 @@ pub(crate) async fn buckets(
     let next = theirs.get(page.items.len()).and(page.items.len().checked_sub(1).map(|last| theirs[last].name()));
     // Where no state can be read, the cause isn't a single bucket; but a small page may have only some that can't.
     if let Some(problem) = page.none_is_read
-        && (after.is_none() && next.is_none() || !intake.health().redis_answers().await)
+        && (after.is_none() && next.is_none() || !intake.health().redis().await.is_partly_up())
     {
         return Err(problem);
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use dripfeed_bucket::{Bucket, Buckets, with_jobs};
+use dripfeed_http::RedisAccess;
 use futures::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
@@ -53,6 +54,7 @@ struct LastSnapshot(ArcSwap<Snapshot>);
 #[derive(Default)]
 struct Snapshot {
     redis_up: bool,
+    redis_takes_writes: bool,
     buckets: Vec<ShownBucket>,
 }
 
@@ -66,13 +68,13 @@ impl BucketGauges {
         Self { buckets, seen, known: Arc::default(), counted: Arc::default() }
     }
 
-    /// Reads the state of buckets before an export; none while Redis is down (`redis_up`).
-    pub(super) async fn refresh(&self, redis_up: bool) {
+    /// Reads the state of buckets before an export; none while Redis is down.
+    pub(super) async fn refresh(&self, redis: &RedisAccess) {
         let mut last = self.counted.lock().await;
         if last.is_some_and(|last| last.elapsed() < REFRESH_INTERVAL) {
             return;
         }
-        self.look(redis_up).await;
+        self.look(redis).await;
         *last = Some(Instant::now());
     }
 
@@ -99,14 +101,15 @@ impl BucketGauges {
         buckets.get(&name).cloned()
     }
 
-    async fn look(&self, redis_up: bool) {
-        let counted = if redis_up { self.count().await } else { None };
+    async fn look(&self, redis: &RedisAccess) {
+        let counted = if redis.is_partly_up() { self.count().await } else { None };
         let buckets = counted.unwrap_or_else(|| {
             // Redis may come back as another one.
             *self.known.lock() = KnownBuckets::default();
             Vec::new()
         });
-        self.seen.0.store(Arc::new(Snapshot { redis_up, buckets }));
+        let (redis_up, redis_takes_writes) = (redis.is_up(), redis.takes_writes());
+        self.seen.0.store(Arc::new(Snapshot { redis_up, redis_takes_writes, buckets }));
     }
 
     /// None: Redis doesn't answer.
@@ -156,7 +159,11 @@ impl Collector for LastSnapshot {
         if !snapshot.buckets.is_empty() {
             bucket_series::encode(&mut encoder, &snapshot.buckets)?;
         }
-        let up = ConstGauge::new(i64::from(snapshot.redis_up));
-        up.encode(encoder.encode_descriptor("redis_up", "1 if Redis answers, 0 if not", None, up.metric_type())?)
+        let mut gauge = |name, help, is_so| {
+            let gauge = ConstGauge::new(i64::from(is_so));
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+        };
+        gauge("redis_up", "1 if Redis answers, 0 if not", snapshot.redis_up)?;
+        gauge("redis_takes_writes", "1 if Redis takes writes, 0 if not", snapshot.redis_takes_writes)
     }
 }

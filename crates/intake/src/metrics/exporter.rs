@@ -42,7 +42,7 @@ impl MetricsExporter {
     /// # Errors
     /// When a metric can't be encoded.
     pub(crate) async fn export(&self, headers: &HeaderMap) -> Result<Response, fmt::Error> {
-        self.gauges.refresh(self.health.redis_answers().await).await;
+        self.gauges.refresh(&self.health.redis().await).await;
         let form = Exposition::wanted(headers);
         let vary = HeaderValue::from_static("accept");
         let text = form.encode(&self.registry)?;

@@ -69,6 +69,7 @@ async fn while_redis_refuses_writes_no_process_is_ready() {
     assert!(problem["detail"].as_str().unwrap().contains("refuses writes"), "{problem}");
     let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
     assert!(metrics.contains("dripfeed_redis_up 1"), "it answers: {metrics}");
+    assert!(metrics.contains("dripfeed_redis_takes_writes 0"), "{metrics}");
 
     follow("NO", "ONE").await;
     let back = async {

@@ -23,7 +23,7 @@ pub struct ServerFinding {
 pub enum Severity {
     /// Jobs can't be kept or called like this: the start is refused.
     Error,
-    /// It works, and promises less than was configured.
+    /// It works, and promises less than was configured; or it doesn't work now, and may again without another setting.
     Warning,
 }
 
@@ -36,6 +36,7 @@ pub fn findings(facts: &ServerInfo, durability: Durability) -> Vec<ServerFinding
         replica(facts),
         evicting(facts),
         not_writing(facts),
+        refusing(facts),
         less_durable(facts, durability),
     ]
     .into_iter()
@@ -83,6 +84,24 @@ fn not_writing(facts: &ServerInfo) -> Option<ServerFinding> {
             "check the log of Redis; the disk may be full",
         )
     })
+}
+
+/// A role starts all the same, and isn't ready: it may be over soon.
+fn refusing(facts: &ServerInfo) -> Option<ServerFinding> {
+    let (why, what_to_do) = match facts.refuses_writes.as_deref()? {
+        "NOREPLICAS" => (
+            "fewer replicas follow than `min-replicas-to-write`",
+            "check `INFO replication`; connect replicas, or lower that setting of Redis",
+        ),
+        "MISCONF" if facts.append_only_works => {
+            ("its last snapshot couldn't be written", "check the log of Redis; the disk may be full")
+        }
+        "CLUSTERDOWN" => ("the Redis Cluster is down", "check `CLUSTER INFO`: each slot needs a node that serves it"),
+        // The append-only file and a replica are reported in other words.
+        _ => return None,
+    };
+    let (severity, what) = (Severity::Warning, format!("Redis refuses writes now: {why}"));
+    Some(ServerFinding { severity, what, what_to_do: what_to_do.to_owned() })
 }
 
 fn less_durable(facts: &ServerInfo, durability: Durability) -> Option<ServerFinding> {

@@ -36,6 +36,8 @@ pub struct ServerInfo {
     pub append_only_works: bool,
     /// `appendfsync`; `None` where it doesn't matter, and where we may not ask.
     pub append_fsync: Option<AppendFsync>,
+    /// The code with which Redis refuses writes now, other than at `maxmemory`.
+    pub refuses_writes: Option<String>,
     /// Replicas that follow now.
     pub replicas: usize,
     /// Whether Redis refuses writes that no replica would get (`min-replicas-to-write`).
@@ -57,6 +59,7 @@ impl ServerInfo {
             facts.append_fsync = append_fsync(store).await?;
         }
         facts.is_reached_as_cluster = store.is_cluster();
+        facts.refuses_writes = store.refusal_of_writes().await?;
         Ok(facts)
     }
 
@@ -87,6 +90,7 @@ impl ServerInfo {
             append_only: text("aof_enabled") == "1",
             append_only_works: text("aof_last_write_status") != "err",
             append_fsync: None,
+            refuses_writes: None,
             replicas: (0..replicas).filter(online).count(),
             // The line is there only when the setting and its max-lag are above zero.
             replicas_required: find("min_slaves_good_slaves").is_some(),

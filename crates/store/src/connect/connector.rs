@@ -9,6 +9,7 @@ use redis::{
 };
 
 use crate::connect::connect_options;
+use crate::connect::latest_master::{LatestMaster, NamedMaster};
 use crate::connect::sentinel;
 use crate::error::StoreError;
 use crate::settings::RedisSettings;
@@ -20,6 +21,7 @@ pub(crate) struct Connector {
     address: Address,
     route: Route,
     limit: Duration,
+    latest: LatestMaster,
 }
 
 impl Connector {
@@ -29,23 +31,33 @@ impl Connector {
             // Fails when the program has installed one already: then that one is used.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        Self { address: settings.url.by(route.clone()), route, limit: settings.connect_timeout }
+        Self {
+            address: settings.url.by(route.clone()),
+            route,
+            limit: settings.connect_timeout,
+            latest: LatestMaster::default(),
+        }
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
+    /// The master that Sentinel named last, to any clone of this.
+    pub(crate) fn latest_master(&self) -> &LatestMaster {
+        &self.latest
+    }
+
     pub(crate) fn asks_sentinels(&self) -> bool {
         matches!(self.route, Route::Sentinel(_))
     }
 
-    /// A connection without a response timeout, and the server that Sentinel named. `on_disconnect` is called once,
+    /// A connection without a response timeout, and the master that Sentinel named. `on_disconnect` is called once,
     /// when it is lost.
     pub(crate) async fn connect(
         &self,
         on_disconnect: impl Fn() + Send + Sync + 'static,
-    ) -> Result<(MultiplexedConnection, Option<HostPort>), StoreError> {
+    ) -> Result<(MultiplexedConnection, Option<NamedMaster>), StoreError> {
         let on_push = move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
                 on_disconnect();
@@ -58,7 +70,7 @@ impl Connector {
     pub(crate) async fn connect_and_listen(
         &self,
         on_push: impl Fn(PushInfo) + Send + Sync + 'static,
-    ) -> Result<(MultiplexedConnection, Option<HostPort>), StoreError> {
+    ) -> Result<(MultiplexedConnection, Option<NamedMaster>), StoreError> {
         tokio::time::timeout(self.limit, caught(self.connect_unbounded(on_push)))
             .await
             .map_err(|_| StoreError::unreachable(&self.address))?
@@ -68,7 +80,7 @@ impl Connector {
     async fn connect_unbounded(
         &self,
         on_push: impl Fn(PushInfo) + Send + Sync + 'static,
-    ) -> RedisResult<(MultiplexedConnection, Option<HostPort>)> {
+    ) -> RedisResult<(MultiplexedConnection, Option<NamedMaster>)> {
         let config = connect_options::config().set_push_sender(move |push: PushInfo| {
             on_push(push);
             Ok::<(), Infallible>(())
@@ -82,12 +94,13 @@ impl Connector {
             }
             Route::Sentinel(sentinels) => {
                 let master = sentinel::master(sentinels, self.address.tls.as_ref()).await?;
-                self.client(named.insert(master)).await?
+                self.client(&named.insert(master).at).await?
             }
         };
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-        if named.is_some() {
+        if let Some(named) = &named {
             sentinel::require_master(&mut connection).await?;
+            self.latest.note(named);
         }
         Ok((connection, named))
     }

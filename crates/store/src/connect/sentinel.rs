@@ -7,28 +7,23 @@ use redis::{ErrorKind, RedisError, RedisResult, Value, aio::MultiplexedConnectio
 
 use crate::connect::connect_options;
 use crate::connect::highest_epoch::{HasEpoch, highest_epoch};
+use crate::connect::latest_master::NamedMaster;
 use crate::error::code_of;
 use crate::url::{HostPort, Sentinels, Tls};
 
-/// A master, by the word of a Sentinel.
-struct Master {
-    at: HostPort,
-    epoch: u64,
-}
-
-impl HasEpoch for Master {
+impl HasEpoch for NamedMaster {
     fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
-/// The address of the master: of the latest that a Sentinel knows of.
-pub(crate) async fn master(sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<HostPort> {
+/// The master: the latest that a Sentinel knows of.
+pub(crate) async fn master(sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<NamedMaster> {
     let answer = highest_epoch(sentinels.at.iter().map(|at| ask(at, sentinels, tls).boxed()).collect()).await;
-    answer.unwrap_or_else(|| Err(unknown_master(&sentinels.master))).map(|master| master.at)
+    answer.unwrap_or_else(|| Err(unknown_master(&sentinels.master)))
 }
 
-async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<Master> {
+async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<NamedMaster> {
     let client = connect_options::client(at, tls, connect_options::greeting(&sentinels.login)).await?;
     let mut connection = client.get_multiplexed_async_connection_with_config(&connect_options::config()).await?;
     // The address comes first: in the middle of a failover it is the new one alone here, and the epoch in both.
@@ -42,7 +37,7 @@ async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisRe
         })?;
     let (Some((host, port)), known) = answers else { return Err(unknown_master(&sentinels.master)) };
     let epoch = known.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
-    Ok(Master { at: HostPort { host, port }, epoch })
+    Ok(NamedMaster { at: HostPort { host, port }, epoch })
 }
 
 fn unknown_master(name: &str) -> RedisError {

@@ -25,8 +25,10 @@ use crate::error::{Operation, StoreError};
 
 /// Messages that wait for a slow reader; beyond it misses some.
 const WAITING: usize = 1024;
-/// For the confirmation of a subscription; without one the connection is given up.
+/// For the reply to a command; without one the connection is given up.
 const CONFIRMED: Duration = Duration::from_secs(2);
+/// A server that hangs keeps the connection open: it is asked this often whether it is still there.
+const BETWEEN_PINGS: Duration = Duration::from_secs(2);
 /// Channels in one command, so that none keeps Redis from others for long.
 const AT_ONCE: usize = 500;
 /// Channels that nobody may read any more and are known all the same, however few are read.
@@ -248,16 +250,31 @@ async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Resul
             // What was published before is for them to find out.
             some.iter().for_each(|channel| own.say(channel, ChannelEvent::Missed));
         }
-        own.changed.notified().await;
+        tokio::select! {
+            () = own.changed.notified() => {}
+            () = tokio::time::sleep(BETWEEN_PINGS) => ping(&mut connection).await?,
+        }
         wanted = own.take_new();
     }
     Ok(())
 }
 
+async fn ping(connection: &mut MultiplexedConnection) -> Result<(), StoreError> {
+    let ping = redis::cmd("PING");
+    confirmed(Operation::Command(&ping), ping.query_async(connection)).await
+}
+
 async fn subscribe(connection: &mut MultiplexedConnection, channels: &[String]) -> Result<(), StoreError> {
-    let command = redis::cmd("SUBSCRIBE");
-    let during = Operation::Command(&command);
-    match tokio::time::timeout(CONFIRMED, connection.subscribe(channels)).await {
+    let subscribe = redis::cmd("SUBSCRIBE");
+    confirmed(Operation::Command(&subscribe), connection.subscribe(channels)).await
+}
+
+/// The reply to `during`, in time.
+async fn confirmed(
+    during: Operation<'_>,
+    reply: impl Future<Output = redis::RedisResult<()>>,
+) -> Result<(), StoreError> {
+    match tokio::time::timeout(CONFIRMED, reply).await {
         Ok(confirmed) => confirmed.map_err(|error| StoreError::calling(during, error)),
         Err(_) => Err(StoreError::timed_out(during)),
     }

@@ -17,6 +17,7 @@ fn sound() -> ServerInfo {
         append_only: true,
         append_only_works: true,
         append_fsync: Some(AppendFsync::Everysec),
+        refuses_writes: None,
         replicas: 0,
         replicas_required: false,
     }
@@ -83,4 +84,14 @@ fn fsync_and_replicated_are_refused_where_redis_does_not_give_them() {
     assert!(replicated(1, true).is_ok());
     assert_eq!(replicated(0, true), Err(Shortfall::NoReplica));
     assert_eq!(replicated(1, false), Err(Shortfall::ReplicasNotRequired));
+}
+
+#[test]
+fn what_redis_refuses_for_now_is_a_warning_with_its_reason() {
+    for (code, reason) in [("NOREPLICAS", "min-replicas-to-write"), ("MISCONF", "snapshot"), ("CLUSTERDOWN", "down")] {
+        let found = findings(&ServerInfo { refuses_writes: Some(code.to_owned()), ..sound() }, Durability::Everysec);
+        assert!(matches!(&found[..], [found] if found.severity == Severity::Warning && found.what.contains(reason)));
+    }
+    let replica = ServerInfo { is_master: false, refuses_writes: Some("READONLY".to_owned()), ..sound() };
+    assert_eq!(findings(&replica, Durability::Everysec).len(), 1, "it is reported once");
 }
