@@ -397,9 +397,15 @@ async fn of_a_traced_job_a_take_answers_when_it_became_due() {
                 _ => {}
             }
         };
-        assert_eq!((taken.claim.failures(), taken.claim.due_ms()), (1, Some(due_ms)), "beside {others}");
+        // Redis reads its clock again for the time that a pending entry is idle.
+        let known_ms = taken.claim.due_ms().expect("it was parked");
+        assert_eq!(taken.claim.failures(), 1, "beside {others}");
+        assert!((due_ms - SCRIPT_MS..=due_ms).contains(&known_ms), "beside {others}: {known_ms}, not {due_ms}");
     }
 }
+
+/// A script may take that long on a busy machine.
+const SCRIPT_MS: u64 = 1000;
 
 fn of(body: &str, caller: &str) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..job(body) }

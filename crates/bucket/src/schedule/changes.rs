@@ -47,9 +47,23 @@ impl ScheduleChanges {
 
 impl Bucket {
     /// To be called after a change: intakes that looked before it look again. Where this gets lost, they see the change
-    /// some seconds later, at their periodic look at the buckets that were noted before.
+    /// some seconds later, at their periodic look at the buckets that were noted before, and minutes later for others.
     pub(crate) async fn note_schedules(&self) -> Result<(), BucketError> {
         self.note(false).await
+    }
+
+    /// Notes schedules of which intakes don't know: a Redis that took over, in a Cluster one of another node than the
+    /// bucket's, may have lost the note.
+    ///
+    /// # Errors
+    /// When Redis can't be asked.
+    pub async fn note_schedules_if_any(&self) -> Result<(), BucketError> {
+        let mut exists = redis::cmd("EXISTS");
+        exists.arg(self.redis_bucket.keys.next_ticks());
+        if self.redis_bucket.store.command(&exists).await? {
+            self.note_schedules().await?;
+        }
+        Ok(())
     }
 
     /// To be called at its deletion: who creates and deletes buckets doesn't leave their names in Redis.

@@ -2,11 +2,13 @@
 //!
 //! Once a second one query shows whether a schedule was changed. A bucket's schedules are read when one has changed,
 //! when the next tick that was seen is due, and in any case some seconds after the last time. The local clock only
-//! decides when to look, and no wall clock is used.
+//! decides when to look, and no wall clock is used. Buckets whose schedules aren't known of are asked in turn, since
+//! Redis may have lost that they have some.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::error::Error;
+use std::ops::Bound;
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, ScheduleChanges};
@@ -19,6 +21,8 @@ use crate::intake::Intake;
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(1);
 /// After an error of Redis.
 const AGAIN: Duration = Duration::from_secs(1);
+/// Seconds in which each bucket that has no schedules, as far as is known, is asked for some.
+const ROUND_S: usize = 300;
 /// Buckets that are looked at beside each other.
 const AT_ONCE: usize = 16;
 
@@ -43,6 +47,8 @@ struct ScheduleWatch {
     looks: HashMap<String, NextLook>,
     /// Buckets that have, or had, schedules, and that this intake doesn't have.
     unknown: HashSet<String>,
+    /// The last bucket that was asked whether it has schedules; '': begin with the first.
+    asked: String,
 }
 
 struct NextLook {
@@ -54,8 +60,10 @@ struct NextLook {
 impl ScheduleWatch {
     async fn ask(&mut self, intake: &Intake) {
         match self.changes.newer(intake.redis().store()).await {
-            Ok(Some(changes)) => self.changes = changes,
-            Ok(None) => {}
+            Ok(changes) => {
+                self.changes = changes.unwrap_or_else(|| std::mem::take(&mut self.changes));
+                self.note_forgotten(intake).await;
+            }
             // That Redis is away is reported by those who need it.
             Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read schedules from Redis"),
         }
@@ -77,6 +85,24 @@ impl ScheduleWatch {
                 *look = NextLook { seen: *number, at: now };
             }
         }
+    }
+
+    /// Of the next few buckets. What is noted is known at the next question.
+    async fn note_forgotten(&mut self, intake: &Intake) {
+        let all = intake.buckets().all();
+        let few = all.len().div_ceil(ROUND_S);
+        let after = (Bound::Excluded(self.asked.as_str()), Bound::Unbounded);
+        let next: Vec<&Bucket> = all.range::<str, _>(after).take(few).map(|(_, bucket)| bucket).collect();
+        let last = next.last().filter(|_| next.len() == few);
+        self.asked = last.map_or_else(String::new, |bucket| bucket.name().to_string());
+        let forgotten = next.into_iter().filter(|bucket| !self.changes.of.contains_key(bucket.name().as_str()));
+        let note = async |bucket: &Bucket| {
+            if let Err(error) = bucket.note_schedules_if_any().await {
+                let bucket = bucket.name();
+                tracing::debug!(%bucket, error = &error as &dyn Error, "could not ask Redis for schedules");
+            }
+        };
+        stream::iter(forgotten).for_each_concurrent(AT_ONCE, note).await;
     }
 
     async fn look(&mut self, intake: &Intake) {

@@ -248,3 +248,18 @@ async fn schedules_are_bounded_by_number_and_bytes_and_listed_by_pages() {
     client.call(client.request(Method::DELETE, path), "").await.unwrap();
     assert_eq!(define("f", 1000).await, (200, None), "its bytes are free again");
 }
+
+/// As after a failover of the node of a Cluster that has the note, and not the bucket.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schedules_that_redis_forgot_to_list_submit_again() {
+    let upstream = Upstream::willing().await;
+    let service = service(&upstream).await;
+    let (mut intake, _processor) = (service.intake().await, service.processor().await);
+    let defined = put(&intake.client(), NIGHTLY, &json!({"every": "366d", "job": {"body": "x"}})).await;
+    assert_eq!(defined.status, 200, "{defined:?}");
+    intake.kill().await;
+    let _: u64 = service.redis("DEL dripfeed:{@installation}:schedules").await;
+    let _: u64 = service.redis(&format!("ZADD {NEXT} 1767576600000 nightly")).await;
+    let _intake = service.intake().await;
+    upstream.has_got(1).await;
+}
