@@ -6,4 +6,5 @@ mod errors;
 mod hanging_master;
 mod keys_in_a_cluster;
 mod memory_full;
+mod readiness;
 mod write_access;

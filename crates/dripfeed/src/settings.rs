@@ -157,7 +157,7 @@ impl Settings {
             "log" => key == "level",
             _ => false,
         };
-        let told = |name: &str, section: &Json| {
+        let unreloaded = |name: &str, section: &Json| {
             let mut section = section.clone();
             if let Some(section) = section.as_object_mut() {
                 section.retain(|key, _| !is_reloaded(name, key));
@@ -165,7 +165,7 @@ impl Settings {
             section
         };
         let both = self.by_restart.iter().zip(&other.by_restart);
-        let differ = |(name, (this, other)): &(&str, (&Json, &Json))| told(name, this) != told(name, other);
+        let differ = |(name, (this, other)): &(&str, (&Json, &Json))| unreloaded(name, this) != unreloaded(name, other);
         let changed = BY_RESTART.into_iter().zip(both).filter(differ);
         changed.map(|(name, _)| name).collect()
     }

@@ -33,13 +33,13 @@ impl RedisAccess {
     /// Whether each of them answers, other than by denying access.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|access| matches!(access, WriteAccess::Open | WriteAccess::Refused))
+        !self.0.is_empty() && self.0.iter().all(answers)
     }
 
     /// Whether one of them does.
     #[must_use]
     pub fn is_partly_up(&self) -> bool {
-        self.0.iter().any(|access| matches!(access, WriteAccess::Open | WriteAccess::Refused))
+        self.0.iter().any(answers)
     }
 
     /// Whether each of them takes writes.
@@ -61,6 +61,11 @@ impl RedisAccess {
             Err(NotReady::RedisUnavailable)
         }
     }
+}
+
+/// Other than by denying access.
+const fn answers(access: &WriteAccess) -> bool {
+    matches!(access, WriteAccess::Open | WriteAccess::Refused)
 }
 
 /// Why a process should get no requests.

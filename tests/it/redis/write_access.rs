@@ -1,15 +1,13 @@
 //! What a process reports while Redis answers and refuses writes, and while a part of a Cluster is gone.
 
-use std::time::{Duration, Instant};
-
 use dripfeed_store::Durability;
-use dripfeed_tests::client::{Client, ClientResponse};
+use dripfeed_tests::client::Client;
 use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::service::{Service, until};
 
+use super::readiness::until_ready;
+
 const MASTERS: usize = 3;
-/// Longer than a process keeps what it has found.
-const SOON: Duration = Duration::from_secs(10);
 
 /// A bucket on each node, by its name.
 async fn buckets(cluster: &TestCluster) -> [String; MASTERS] {
@@ -23,18 +21,6 @@ async fn buckets(cluster: &TestCluster) -> [String; MASTERS] {
 
 fn settings(names: &[String]) -> String {
     names.iter().map(|name| format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:1/\"\n")).collect()
-}
-
-async fn until_ready(client: &Client, ready: bool) -> ClientResponse {
-    let begun = Instant::now();
-    loop {
-        let answer = client.get("/readyz").await.expect("an answer");
-        if (answer.status == 200) == ready {
-            return answer;
-        }
-        assert!(begun.elapsed() < SOON, "ready: {}", !ready);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 async fn metrics(client: &Client) -> String {

@@ -61,7 +61,9 @@ impl ScheduleWatch {
     async fn ask(&mut self, intake: &Intake) {
         match self.changes.newer(intake.redis().store()).await {
             Ok(changes) => {
-                self.changes = changes.unwrap_or_else(|| std::mem::take(&mut self.changes));
+                if let Some(changes) = changes {
+                    self.changes = changes;
+                }
                 self.note_forgotten(intake).await;
             }
             // That Redis is away is reported by those who need it.

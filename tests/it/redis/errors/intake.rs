@@ -12,6 +12,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{faults, most_lines};
+use crate::redis::readiness::until_ready;
 
 pub const SCRIPTS: [&str; 44] = [
     "admit",
@@ -534,17 +535,5 @@ async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
         assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(says)), "{fault:?}: {problem}");
         harness.proxy.behave("DEL");
         until_ready(&client, true).await;
-    }
-}
-
-async fn until_ready(client: &Client, ready: bool) -> ClientResponse {
-    let begun = Instant::now();
-    loop {
-        let answer = client.get("/readyz").await.expect("an answer");
-        if (answer.status == 200) == ready {
-            return answer;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(10), "ready: {}", !ready);
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -258,7 +258,7 @@ fn a_number_that_is_too_large_is_refused_with_its_bound() {
 #[test]
 fn of_two_settings_that_contradict_each_other_the_one_that_was_set_is_reported() {
     let upstream = "upstream = \"http://127.0.0.1:1/\"";
-    let told = |settings: &str| reported(settings).lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
+    let errors = |settings: &str| reported(settings).lines().skip(1).map(str::trim).collect::<Vec<_>>().join("\n");
     for (settings, error) in [
         ("retry.max = \"500ms\"", "buckets.a.retry.max: 500ms is less than retry.first, 1s"),
         ("retry.first = \"11m\"", "buckets.a.retry.first: 11m exceeds retry.max, 10m"),
@@ -266,12 +266,12 @@ fn of_two_settings_that_contradict_each_other_the_one_that_was_set_is_reported()
         ("leak.max_hold = \"500ms\"", "buckets.a.leak.max_hold: 500ms is less than leak.default_hold, 1s"),
         ("leak.default_hold = \"2h\"", "buckets.a.leak.default_hold: 2h exceeds leak.max_hold, 1h"),
     ] {
-        assert_eq!(told(&format!("[buckets.a]\n{upstream}\n{settings}\n")), format!("dripfeed.toml: {error}"));
+        assert_eq!(errors(&format!("[buckets.a]\n{upstream}\n{settings}\n")), format!("dripfeed.toml: {error}"));
         let of_all = error.replace("buckets.a", "defaults");
         let defaults = format!("[defaults]\n{settings}\n[buckets.a]\n{upstream}\n[buckets.b]\n{upstream}\n");
-        assert_eq!(told(&defaults), format!("dripfeed.toml: {of_all}"));
+        assert_eq!(errors(&defaults), format!("dripfeed.toml: {of_all}"));
     }
     // Each of the two layers is right alone.
     let both = format!("[defaults.retry]\nfirst = \"2m\"\n[buckets.a]\n{upstream}\nretry.max = \"1m\"\n");
-    assert_eq!(told(&both), "dripfeed.toml: buckets.a.retry.max: 1m is less than retry.first, 2m");
+    assert_eq!(errors(&both), "dripfeed.toml: buckets.a.retry.max: 1m is less than retry.first, 2m");
 }
