@@ -43,7 +43,17 @@ impl Intake {
 
     /// All routes, and more, protected as they are.
     pub fn api_with(&self, more: Router) -> Router {
-        self.complete(self.routes().route("/", get(index::index)).merge(more))
+        self.complete(self.api(more))
+    }
+
+    /// All routes, and more, for calls within this process: what stands around them has checked the request that they
+    /// are made for.
+    pub fn api_within(&self, more: Router) -> Router {
+        with_fallbacks(self.api(more))
+    }
+
+    fn api(&self, more: Router) -> Router {
+        self.routes().route("/", get(index::index)).merge(more)
     }
 
     /// All routes, and a page whose routes include `/`.
@@ -88,13 +98,10 @@ impl Intake {
             .route("/problems/{code}", get(index::about_problem))
     }
 
-    /// What surrounds all routes: the checks of each request, health, and problems for all that is no route.
+    /// What surrounds all routes: the checks of each request, and health.
     fn complete(&self, routes: Router) -> Router {
-        routes
-            .layer(from_fn_with_state(self.clone(), refuse_unknown_host))
-            .merge(probes::health(self.health().clone()))
-            .fallback(index::not_found)
-            .method_not_allowed_fallback(index::method_not_allowed)
+        let checked = routes.layer(from_fn_with_state(self.clone(), refuse_unknown_host));
+        with_fallbacks(checked.merge(probes::health(self.health().clone())))
             .layer(CatchPanicLayer::custom(answer_panic))
             .layer(from_fn_with_state(self.health().clone(), check_and_complete))
     }
@@ -148,6 +155,11 @@ impl Intake {
 #[must_use]
 pub fn openapi() -> OpenApi {
     document::complete(calls::description())
+}
+
+/// Problems for all that is no route.
+fn with_fallbacks(routes: Router) -> Router {
+    routes.fallback(index::not_found).method_not_allowed_fallback(index::method_not_allowed)
 }
 
 async fn refuse_unknown_host(

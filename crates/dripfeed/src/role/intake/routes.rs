@@ -40,7 +40,7 @@ impl Routes {
     fn page(&self) -> Router {
         let salt = self.salt.clone();
         let secret = SessionSecret::new(move || salt.bytes().to_vec());
-        let api = self.intake.api_with(self.playground.clone().unwrap_or_default());
+        let api = self.intake.api_within(self.playground.clone().unwrap_or_default());
         let is_apart = matches!(self.place, DashboardPlace::Apart(_));
         let place = ApiPlace { has_tls: self.has_tls, apart: Some(self.address).filter(|_| is_apart) };
         Dashboard::new(api, place, secret, self.playground.is_some(), self.redaction.clone()).router()
