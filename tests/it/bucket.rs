@@ -5,6 +5,7 @@ mod deleted_by_hand;
 mod expiry;
 mod failed_attempts;
 mod free_share;
+mod full;
 mod history;
 mod idle;
 mod lifecycle;

@@ -3,6 +3,7 @@
 pub(crate) mod admission_request;
 pub(crate) mod admit;
 pub(crate) mod parsing;
+mod refuse_full;
 pub(crate) mod tick;
 
 use std::time::Duration;

@@ -48,6 +48,11 @@ impl AdmissionRequest {
         Self { submission: Box::new(submission), tick: None, terms: Terms::Accepted { deadline_ms } }
     }
 
+    /// Whether more than the room is looked at before it is refused: it may be known already, or come too late.
+    pub(crate) fn has_key_or_tick(&self) -> bool {
+        self.submission.idempotency_key.is_some() || self.tick.is_some()
+    }
+
     /// As admit.lua reads it.
     pub(crate) fn deadline(&self) -> String {
         match self.terms {

@@ -111,11 +111,9 @@ local function room_in(size)
     full_for = full_for or wait_for_room(METER, pace, look, level, level - capacity + 1)
     return full_for
   end
-  if bytes + size <= capacity_bytes then return nil end
-  -- How many jobs must leave, were all of the mean size.
   local excess = bytes + size - capacity_bytes
-  local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
-  return wait_for_room(METER, pace, look, level, math.max(1, leaving))
+  if excess <= 0 then return nil end
+  return wait_for_bytes(METER, pace, look, level, bytes, excess)
 end
 
 -- How many jobs are called before one of this flow; it is added next.

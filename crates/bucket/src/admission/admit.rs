@@ -82,6 +82,9 @@ fn start(redis_bucket: Arc<RedisBucket>, tiring: usize) -> Queue {
     Batches::new(CALL, weigh, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
+            if let Some(refused) = redis_bucket.refuse_full(&requests).await {
+                return refused.into_iter().map(Ok).collect();
+            }
             let bytes = requests.iter().map(weigh).sum();
             let _turn = if bytes > tiring { redis_bucket.store.large_turn(bytes).await } else { None };
             let (requests, places) = redis_bucket.by_caller(requests);
@@ -132,7 +135,9 @@ impl RedisBucket {
     }
 
     async fn admit(&self, requests: &[AdmissionRequest]) -> Result<Vec<Judgement>, BucketError> {
-        self.admit_by(requests, read_one).await
+        let judged = self.admit_by(requests, read_one).await?;
+        self.note_full(&judged);
+        Ok(judged)
     }
 
     /// For ticks of schedules, at most as many as go into one call: answered in order.
@@ -273,6 +278,14 @@ fn for_script(request: &AdmissionRequest, once: Option<usize>, plan: &[u8]) -> V
         options.push(("@plan", plan.to_vec()));
     }
     options
+}
+
+/// What it counts against the bucket's bytes.
+pub(super) fn size_of(kind: Kind, submission: &Submission) -> usize {
+    match kind {
+        Kind::Stream => entry::bytes_of(submission),
+        Kind::List => element::encode(submission).len(),
+    }
 }
 
 /// Its words, as the script reads them.

@@ -44,6 +44,12 @@ local function wait_for_room(meter, pace, look, level, jobs)
   return pace.is_paused and math.max(wait, PAUSED) or wait
 end
 
+-- µs until there is room for `excess` bytes more than there are free, were all jobs of the mean size.
+local function wait_for_bytes(meter, pace, look, level, bytes, excess)
+  local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
+  return wait_for_room(meter, pace, look, level, math.max(1, leaving))
+end
+
 -- µs until a job with `ahead` jobs before it is called.
 local function wait_for_turn(meter, pace, look, ahead)
   local wait = look and limit_passing(look, ahead + 1) or 0

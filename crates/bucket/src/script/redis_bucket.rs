@@ -6,7 +6,7 @@
 //! replicas as soon as it is written, without polling.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -95,6 +95,11 @@ impl EffectiveSettings {
         self.pace.is_some() || !self.bounds.is_empty() && self.settings.fair.has_rate()
     }
 
+    /// Whether no job is refused by a limit or a share, but only for lack of room.
+    pub(crate) fn is_judged_by_room(&self) -> bool {
+        self.settings.max_share.is_none() && self.limits.document().is_empty()
+    }
+
     /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.
     pub(crate) fn pack_pace(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>) {
         let Some(pace) = &self.pace else { return (keys, Vec::new()) };
@@ -111,6 +116,8 @@ pub(crate) struct RedisBucket {
     pub(crate) scopes: ScopeKeys,
     /// Of a bucket created over the API.
     pub(crate) incarnation: Option<u64>,
+    /// Whether the latest batch was refused, as there was no room for any of it.
+    pub(crate) was_full: AtomicBool,
     /// As far as this process knows.
     effective: ArcSwap<EffectiveSettings>,
     /// Where the next run of retention goes on in the keyed jobs.
@@ -143,6 +150,7 @@ impl RedisBucket {
             kind,
             scopes,
             incarnation,
+            was_full: AtomicBool::new(false),
             effective,
             keyed_looked_at,
             expiry_look,

@@ -5,6 +5,8 @@
 //! ones. The admit script writes `due` and `expires`, by the Redis clock. Entries of a plain `XADD` are jobs too:
 //! `body` is enough, or `request_details`, as the published recipe calls it.
 
+mod texts;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +14,7 @@ use http::Method;
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3Default;
 
+use self::texts::{priority_text, retries_text, timeout_text};
 use crate::chain::Chain;
 use crate::forward::ForwardHeaders;
 use crate::group::Group;
@@ -19,7 +22,6 @@ use crate::names::JobId;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
 use crate::submission::Submission;
-use crate::units::duration::ms_up;
 
 /// The fields that each has, in their order, and what stands in them: raw bytes · MIME type, which may be empty ·
 /// checksum · layout version.
@@ -40,6 +42,9 @@ const COVERED: [&str; 10] =
 
 /// The most fields of an entry. Ours has far fewer; a foreign one with more is no job.
 const MOST_FIELDS: usize = 100;
+
+/// Of a checksum.
+const CHECKSUM_DIGITS: usize = 16;
 
 /// What Redis writes by its own clock: not known when a job is weighed and its checksum made.
 const BY_REDIS: [&str; 2] = ["due", "expires"];
@@ -145,14 +150,10 @@ pub fn encode(submission: &Submission) -> NewEntry {
         submission.headers.to_field(),
         text(submission.caller.as_deref()),
         text(submission.traceparent.as_deref()),
-        submission.retries.map(|retries| retries.to_string()).unwrap_or_default(),
-        submission.timeout.map(|timeout| ms_up(timeout).to_string()).unwrap_or_default(),
+        retries_text(submission),
+        timeout_text(submission),
     ];
-    let uncovered = [
-        submission.priority.filter(|priority| *priority != Priority::Normal).map(Priority::as_str),
-        submission.group.as_ref().map(Group::as_str),
-    ];
-    let [priority, group] = uncovered.map(text);
+    let [priority, group] = [priority_text(submission), submission.group.as_ref().map(Group::as_str)].map(text);
     let uncovered = [priority, group, submission.chain.to_field()];
     let covered = [&body, &content_type].map(FieldValue::as_bytes);
     let sum = checksum(covered.into_iter().chain(options.iter().map(String::as_bytes)).chain([LAYOUT.as_bytes()]));
@@ -167,8 +168,14 @@ pub fn encode(submission: &Submission) -> NewEntry {
     }
 }
 
+/// [`NewEntry::bytes`] of this submission's entry, without making one.
+#[must_use]
+pub fn bytes_of(submission: &Submission) -> usize {
+    texts::bytes_of(submission) + CHECKSUM_DIGITS + LAYOUT.len()
+}
+
 /// By which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to Redis
-/// can write another checksum too. 16 hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
+/// can write another checksum too. Hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
 /// a job of 2 KiB.
 fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     let mut hash = Xxh3Default::new();
@@ -176,7 +183,7 @@ fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
         hash.update(&(part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    format!("{:016x}", hash.digest())
+    format!("{:0CHECKSUM_DIGITS$x}", hash.digest())
 }
 
 /// Reads an entry's fields.

@@ -11,6 +11,7 @@ fn fields(pairs: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> {
 /// As it stands in the stream when it has a deadline.
 fn written(submission: &Submission) -> Vec<(Bytes, Bytes)> {
     let new = encode(submission);
+    assert_eq!(bytes_of(submission), new.bytes());
     let written = new.fields().chain([("expires", &b"1700000000000"[..])]);
     written.map(|(name, value)| (Bytes::from_static(name.as_bytes()), Bytes::copy_from_slice(value))).collect()
 }
@@ -40,6 +41,8 @@ fn a_job_reads_back_as_it_was_submitted() {
         timeout: Some(Duration::from_millis(1500)),
         priority: Some(Priority::High),
         group: "tenant-17".parse().ok(),
+        traceparent: Some(format!("00-{:032x}-{:016x}-01", 1, 2)),
+        chain: Chain::from_field("1 *").unwrap(),
         ..Submission::default()
     };
     submission.headers.push("x-a", "1").unwrap();

@@ -1,0 +1,102 @@
+//! A full bucket refuses by the sizes of jobs: Redis isn't sent their bodies.
+
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{Start, Submission};
+use dripfeed_tests::buckets::{self, DELIVERED, admitted, changed, job, join, refused, settle, submit, take_one};
+use dripfeed_tests::redis_server::TestRedis;
+
+const LARGE: usize = 1 << 20;
+
+async fn open(redis: &TestRedis, kind: Kind, capacity: u64) -> Bucket {
+    buckets::open(redis, BucketSettings { capacity, kind, ..buckets::settings("b") }).await
+}
+
+/// Bytes that Redis was sent since it started.
+async fn sent(redis: &TestRedis) -> u64 {
+    let stats: String = redis.ask("INFO stats").await;
+    let line = stats.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+    line.and_then(|bytes| bytes.parse().ok()).expect("a number of bytes")
+}
+
+async fn refusals(redis: &TestRedis) -> Option<u64> {
+    redis.ask("HGET dripfeed:{b}:tally refused:bucket_full").await
+}
+
+#[tokio::test]
+async fn redis_isnt_sent_what_a_full_bucket_refuses() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, kind, 2).await;
+        let replica = join(&bucket, "one").await;
+        submit(&bucket, job("1")).await;
+        submit(&bucket, job("2")).await;
+        // The first one finds it full.
+        let first = refused(bucket.admit(job("3")).await);
+        let before = sent(&redis).await;
+        for answer in bucket.admit_many(vec![job("x".repeat(LARGE)); 5]).await {
+            let full = refused(answer);
+            assert_eq!((full.reason, full.level, full.capacity), (RefusalReason::BucketFull, 2, 2));
+            assert!(full.retry_after >= first.retry_after && full.retry_after.is_some());
+        }
+        let sent = sent(&redis).await - before;
+        assert!(sent < LARGE as u64 / 10, "{sent} bytes were sent of five refused jobs");
+        assert_eq!(refusals(&redis).await, Some(6));
+
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        assert_eq!(submit(&bucket, job("4")).await.level, 2, "there is room again");
+        assert_eq!(refused(bucket.admit(job("5")).await).level, 2);
+    }
+}
+
+/// What is judged by more than the room: a known key, and limits that are charged for refusals.
+#[tokio::test]
+async fn a_key_is_known_although_the_bucket_is_full() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream, 1).await;
+    let keyed = Submission { idempotency_key: IdempotencyKey::parse("k").ok(), ..job("1") };
+    let first = submit(&bucket, keyed.clone()).await;
+    for _ in 0..2 {
+        assert_eq!(refused(bucket.admit(job("2")).await).reason, RefusalReason::BucketFull);
+        let again = submit(&bucket, keyed.clone()).await;
+        assert_eq!((again.id, again.repeated), (first.id, true));
+    }
+}
+
+#[tokio::test]
+async fn a_small_job_is_admitted_where_large_ones_were_refused() {
+    let redis = TestRedis::start().await;
+    let settings = BucketSettings { capacity_bytes: 10_000, ..buckets::settings("b") };
+    let bucket = buckets::open(&redis, settings).await;
+    submit(&bucket, job("x".repeat(9000))).await;
+    for _ in 0..3 {
+        assert_eq!(refused(bucket.admit(job("x".repeat(2000))).await).reason, RefusalReason::BucketFull);
+    }
+    assert_eq!(refusals(&redis).await, Some(3));
+    let answers = bucket.admit_many(vec![job("x".repeat(2000)), job("small"), job("x".repeat(20_000))]).await;
+    let [large, small, largest] = answers.try_into().expect("three answers");
+    assert_eq!(refused(large).reason, RefusalReason::BucketFull);
+    assert_eq!(admitted(small).level, 2);
+    assert_eq!(refused(largest).reason, RefusalReason::NeverFits);
+}
+
+/// The wait is that of admit: of a paused bucket, of a throttled one, and until parked jobs are due.
+#[tokio::test]
+async fn the_wait_is_the_same_as_of_the_first_refusal() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream, 2).await;
+    let _replica = join(&bucket, "one").await;
+    let hour = Duration::from_hours(1);
+    for _ in 0..2 {
+        submit(&bucket, Submission { start: Start::After(hour), ..job("later") }).await;
+    }
+    let near_an_hour = |refused: Refused| refused.retry_after.is_some_and(|wait| wait > hour / 2 && wait < hour * 2);
+    for _ in 0..3 {
+        assert!(near_an_hour(refused(bucket.admit(job("x")).await)));
+    }
+    // Changed at run time: known with the next answer.
+    bucket.apply_overrides(&changed("capacity", 3)).await.unwrap();
+    assert_eq!(submit(&bucket, job("x")).await.level, 3);
+}
