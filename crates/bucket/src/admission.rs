@@ -2,6 +2,7 @@
 
 pub(crate) mod admission_request;
 pub(crate) mod admit;
+mod job_words;
 pub(crate) mod parsing;
 mod refuse_full;
 pub(crate) mod tick;

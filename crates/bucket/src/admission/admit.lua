@@ -18,9 +18,11 @@
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
 --       15 how fast each caller may be called (limits_of.lua; '': as its turn comes)
 --       16 number of the idempotency keys in KEYS
---       17 number of the fields that each entry has, then their names; then per job: bytes, how many names and values
---         it has besides, the fields' values, and these. Names that begin with `@` are for this script, and missing
---         where they say nothing; the others are fields, too:
+--       17 number of the fields that each entry has, then their names, and the value that each field has in all of
+--         them; the places of the fields that each job has a value for, as digits; '1' where jobs have more than these;
+--         then per job: how many names and values it has besides, only where some have any; its values for those
+--         fields, and these. Names that begin with `@` are for this script, and missing where they say nothing; the
+--         others are fields, too:
 --         @once         index of its once key, and @fingerprint
 --         @start        '+ms' from now | ms since the epoch
 --         @expires      ms until then | '@ms' since the epoch, of a job that was accepted before and isn't refused for
@@ -53,12 +55,20 @@ local changed, is_paused = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token_ttl = ARGV[10]
--- Where the number of the fields is, and how many words a job has before their values.
-local NAMES, WORDS = 17, 2
+-- Where the number of the fields is, and where the digits of their places are.
+local NAMES = 17
 local fields = tonumber(ARGV[NAMES])
+local PLACES = NAMES + 2 * fields + 1
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = { nil, nil, nil, nil, nil, nil, nil, nil }, 2 * fields
-for i = 1, fields do entry[2 * i - 1], entry[2 * i] = ARGV[NAMES + i], '' end
+-- The bytes that are the same in all; and where in an entry the values of each job stand.
+local common_bytes, own, owned = 0, { nil, nil, nil, nil }, #ARGV[PLACES]
+for i = 1, fields do
+  local value = ARGV[NAMES + fields + i]
+  entry[2 * i - 1], entry[2 * i] = ARGV[NAMES + i], value
+  common_bytes = common_bytes + #value
+end
+for i = 1, owned do own[i] = 2 * (string.byte(ARGV[PLACES], i) - 48) end
 -- A job that has only these fields is `plain`.
 local PLAIN = members
 
@@ -122,14 +132,23 @@ local function count_before(group, caller, priority)
   return places.ahead(group, caller, priority, waiting)
 end
 
--- A plain job of nobody: most are. `first`: the place in ARGV of the first value of its fields. What it returns is as
--- for `admit`.
-local function admit_plain(size, first)
+-- Writes what a job, whose values are in ARGV from `first` on, has in each field. The bytes of these.
+local function write_fields(first)
+  local size = common_bytes
+  for i = 1, owned do
+    local value = ARGV[first + i - 1]
+    entry[own[i]] = value
+    size = size + #value
+  end
+  return size
+end
+
+-- A plain job of nobody: most are. What it returns is as for `admit`.
+local function admit_plain(size)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   if full then return refuse('bucket_full', full) end
   local eta = wait_for_turn(METER, pace, look, count_before(nil, '', nil))
-  for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
   for i = PLAIN + 1, members do entry[i] = nil end
   members = PLAIN
   return put(size), eta
@@ -166,9 +185,8 @@ local function open_admit(found, bytes_found, is_few)
     return answer
   end
 
-  -- What the entry has behind the fields that each has, up to the place `last`, is there already (read_options).
-  local function write_entry(first, last, due, expires)
-    for i = 1, fields do entry[2 * i] = ARGV[first + i - 1] end
+  -- Ends the entry behind its place `last`: what is before that is there already (read_options).
+  local function end_entry(last, due, expires)
     if due then
       entry[last + 1], entry[last + 2] = 'due', whole(due)
       last = last + 2
@@ -206,21 +224,21 @@ local function open_admit(found, bytes_found, is_few)
 
   local byte = string.byte
 
-  -- What a job has besides the fields that each has, by name: `besides` names and values behind these. Those that are
-  -- fields, too, are written into the entry: up to its place `last`.
+  -- What a job has besides the fields that each has, by name: `besides` names and values, in ARGV from `first` on. Those
+  -- that are fields, too, are written into the entry: up to its place `last`. Their bytes come third.
   local function read_options(first, besides)
     -- With room for some from the start.
-    local options, last = { ['@once'] = nil, ['@fingerprint'] = nil, headers = nil, caller = nil }, PLAIN
-    for i = first + fields, first + fields + 2 * besides - 1, 2 do
+    local options, last, bytes = { ['@once'] = nil, ['@fingerprint'] = nil, headers = nil, caller = nil }, PLAIN, 0
+    for i = first, first + 2 * besides - 1, 2 do
       local name, value = ARGV[i], ARGV[i + 1]
       options[name] = value
       if byte(name) ~= FOR_SCRIPT then
         entry[last + 1], entry[last + 2] = name, value
-        last = last + 2
+        last, bytes = last + 2, bytes + #value
       end
     end
     if last > members then members = last end
-    return options, last
+    return options, last, bytes
   end
 
   -- ms since the epoch, of a job that is accepted then; nil: at once.
@@ -251,10 +269,11 @@ local function open_admit(found, bytes_found, is_few)
     return { 'repeated', id, level, math.floor(eta_of(id, caller, options) / 1000) }
   end
 
-  -- `besides` as for read_options. An answer; or the id of a job that isn't one of its caller's share, its eta in µs
-  -- and, where it is limited, the states of its limits.
+  -- `size` of its fields that each has, `first` and `besides` as for read_options. An answer; or the id of a job that
+  -- isn't one of its caller's share, its eta in µs and, where it is limited, the states of its limits.
   local function admit(size, first, besides)
-    local options, last = read_options(first, besides)
+    local options, last, more = read_options(first, besides)
+    size = size + more
     local key = options['@once'] and KEYS[ONCE + options['@once']]
     local caller = options.caller or options['@caller'] or ''
     local repeated = key and repeated_by(key, caller, options)
@@ -294,7 +313,7 @@ local function open_admit(found, bytes_found, is_few)
       deadline = now_ms + lifetime
     end
     if deadline then earliest = math.min(earliest or deadline, deadline) end
-    write_entry(first, last, due, deadline)
+    end_entry(last, due, deadline)
     local id = put(size, due, deadline)
     -- Also where nobody takes turns: they may from now on.
     rare.note_mixed(PACE, pace, due, group, priority)
@@ -337,12 +356,15 @@ end
 
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
-local answers, count, first = { 'judged', planning, now_us }, 3, NAMES + 1 + fields
-while first <= #ARGV do
-  local size, besides, at = tonumber(ARGV[first]), ARGV[first + 1], first + WORDS
-  local judged, eta, states
-  first = at + fields
-  if besides == '0' and may_be_plain then
+local answers, count, first, has_more = { 'judged', planning, now_us }, 3, PLACES + 2, ARGV[PLACES + 1] == '1'
+for _ = 1, tonumber(ARGV[13]) do
+  local besides, judged, eta, states = 0, nil, nil, nil
+  if has_more then
+    besides, first = tonumber(ARGV[first]), first + 1
+  end
+  local size = write_fields(first)
+  first = first + owned
+  if besides == 0 and may_be_plain then
     -- Where the bucket is full, there is nobody to wait behind.
     if nobodys_take == nil and not (is_few or places or level >= capacity) then
       nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
@@ -351,13 +373,12 @@ while first <= #ARGV do
         places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], false)
       end
     end
-    judged, eta = admit_plain(size, at)
+    judged, eta = admit_plain(size)
   else
     if not admit then
       admit, write = open_admit(found, bytes_found, is_few)
     end
-    besides = tonumber(besides)
-    judged, eta, states = admit(size, at, besides)
+    judged, eta, states = admit(size, first, besides)
     first = first + 2 * besides
   end
   answers[count + 1] = judged

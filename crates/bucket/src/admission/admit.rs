@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
-use dripfeed_job::entry::{self, FIELDS, FieldValue};
-use dripfeed_job::fingerprint::fingerprint;
-use dripfeed_job::{Group, JobId, Priority, Start, Submission, element};
+use dripfeed_job::{Group, JobId, Priority, Submission};
 use dripfeed_limit::{Decision, KeyIndex, Plan};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
 use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
+use crate::admission::job_words::{add_jobs, options_for_script};
 use crate::admission::tick::{self, Ticked};
 use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
@@ -23,12 +22,8 @@ use crate::script::constants::{BATCH_JOBS, SMALL_BYTES};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
-use crate::settings::Kind;
 
 static SCRIPTS: PlannedScripts = PlannedScripts::new("admit", include_str!("admit.lua"));
-
-/// What the script knows a list's element by.
-const ELEMENT: [&str; 1] = ["element"];
 
 /// One call on its way: what comes meanwhile makes the next one larger, and a large one takes less time for each job.
 /// Of a large batch the rest waits for the next call, so that others get in between.
@@ -239,14 +234,9 @@ impl RedisBucket {
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         call.arg(settings.fair.weights_of_turns()).arg(requests.len()).arg(ticks).arg(&effective.bounds);
         call.arg(once_index.len());
-        let names = match self.kind {
-            Kind::Stream => &FIELDS[..],
-            Kind::List => &ELEMENT[..],
-        };
-        call.arg(names.len()).arg(names);
-        for ((request, plan), once) in requests.iter().zip(&plans).zip(indices) {
-            add_job(&mut call, self.kind, request, &for_script(request, once, plan));
-        }
+        let options = requests.iter().zip(&plans).zip(indices);
+        let options = options.map(|((request, plan), once)| options_for_script(request, once, plan)).collect();
+        add_jobs(&mut call, self.kind, requests, options);
         call
     }
 
@@ -254,61 +244,6 @@ impl RedisBucket {
     fn once_of(&self, submission: &Submission) -> Option<String> {
         let key = submission.idempotency_key.as_ref()?;
         Some(self.keys.once(submission.caller.as_deref(), key.as_str()))
-    }
-}
-
-/// What a job has for the script alone, by name. `once`: the index of its idempotency key.
-fn for_script(request: &AdmissionRequest, once: Option<usize>, plan: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
-    let submission = &request.submission;
-    let mut options = Vec::new();
-    if let Some(index) = once {
-        options.push(("@once", index.to_string().into_bytes()));
-        options.push(("@fingerprint", fingerprint(submission).into_bytes()));
-    }
-    match submission.start {
-        Start::AtOnce => {}
-        Start::After(delay) => options.push(("@start", format!("+{}", ms_up(delay)).into_bytes())),
-        Start::At(ms) => options.push(("@start", ms.to_string().into_bytes())),
-    }
-    let deadline = request.deadline();
-    if !deadline.is_empty() {
-        options.push(("@expires", deadline.into_bytes()));
-    }
-    if !plan.is_empty() {
-        options.push(("@plan", plan.to_vec()));
-    }
-    options
-}
-
-/// What it counts against the bucket's bytes.
-pub(super) fn size_of(kind: Kind, submission: &Submission) -> usize {
-    match kind {
-        Kind::Stream => entry::bytes_of(submission),
-        Kind::List => element::encode(submission).len(),
-    }
-}
-
-/// Its words, as the script reads them.
-fn add_job(call: &mut Call<'static>, kind: Kind, request: &AdmissionRequest, for_script: &[(&'static str, Vec<u8>)]) {
-    let submission = &request.submission;
-    match kind {
-        Kind::Stream => {
-            let entry = entry::encode(submission);
-            call.arg(entry.bytes()).arg(for_script.len() + entry.options.len());
-            call.args(entry.values.iter().map(FieldValue::as_bytes));
-            call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
-        }
-        Kind::List => {
-            let element = element::encode(submission);
-            let caller = submission.caller.as_deref();
-            call.arg(element.len()).arg(for_script.len() + usize::from(caller.is_some()));
-            // The script puts the head of an element in place of its first brace.
-            call.arg(element.strip_prefix('{').unwrap_or(&element));
-            call.args(caller.iter().flat_map(|caller| ["@caller", caller]));
-        }
-    }
-    for (name, value) in for_script {
-        call.arg(*name).arg(&value[..]);
     }
 }
 

@@ -8,7 +8,7 @@ use dripfeed_store::Call;
 use redis::Value;
 
 use crate::admission::admission_request::AdmissionRequest;
-use crate::admission::admit::size_of;
+use crate::admission::job_words::size_of;
 use crate::admission::{Admission, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};

@@ -1,0 +1,105 @@
+//! Jobs as the arguments of admit.lua. What all of a batch have is sent once: each argument costs Redis as much as some
+//! hundred bytes of a body.
+
+use dripfeed_job::duration::ms_up;
+use dripfeed_job::entry::{self, FIELDS, NewEntry};
+use dripfeed_job::fingerprint::fingerprint;
+use dripfeed_job::{Start, Submission, element};
+use dripfeed_store::Call;
+
+use crate::admission::admission_request::AdmissionRequest;
+use crate::settings::Kind;
+
+/// What the script knows a list's element by.
+const ELEMENT: &str = "element";
+/// An element is sent without its first brace, in whose place the script puts its head; it counts all the same.
+const BRACE: &str = "{";
+/// The fields that are another for each job, as a rule: they aren't compared.
+const OWN: [&str; 2] = ["body", "sum"];
+
+/// Names and values.
+type Options = Vec<(&'static str, Vec<u8>)>;
+
+/// What a job has for the script alone, by name. `once`: the index of its idempotency key.
+pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>, plan: &[u8]) -> Options {
+    let submission = &request.submission;
+    let mut options = Options::new();
+    if let Some(index) = once {
+        options.push(("@once", index.to_string().into_bytes()));
+        options.push(("@fingerprint", fingerprint(submission).into_bytes()));
+    }
+    match submission.start {
+        Start::AtOnce => {}
+        Start::After(delay) => options.push(("@start", format!("+{}", ms_up(delay)).into_bytes())),
+        Start::At(ms) => options.push(("@start", ms.to_string().into_bytes())),
+    }
+    let deadline = request.deadline();
+    if !deadline.is_empty() {
+        options.push(("@expires", deadline.into_bytes()));
+    }
+    if !plan.is_empty() {
+        options.push(("@plan", plan.to_vec()));
+    }
+    options
+}
+
+/// What it counts against the bucket's bytes.
+pub(super) fn size_of(kind: Kind, submission: &Submission) -> usize {
+    match kind {
+        Kind::Stream => entry::bytes_of(submission),
+        Kind::List => element::encode(submission).len(),
+    }
+}
+
+/// The jobs, each with its options for the script.
+pub(super) fn add_jobs(call: &mut Call<'static>, kind: Kind, requests: &[AdmissionRequest], options: Vec<Options>) {
+    match kind {
+        Kind::Stream => add_entries(call, requests, options),
+        Kind::List => add_elements(call, requests, options),
+    }
+}
+
+fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options: Vec<Options>) {
+    let entries: Vec<NewEntry> = requests.iter().map(|request| entry::encode(&request.submission)).collect();
+    let differs = |field: usize| entries.windows(2).any(|pair| pair[0].values[field] != pair[1].values[field]);
+    let own: Vec<usize> = (0..FIELDS.len()).filter(|field| OWN.contains(&FIELDS[*field]) || differs(*field)).collect();
+    call.arg(FIELDS.len()).arg(&FIELDS[..]);
+    for field in 0..FIELDS.len() {
+        let common = entries.first().filter(|_| !own.contains(&field));
+        call.arg(common.map(|entry| entry.values[field].as_bytes()).unwrap_or_default());
+    }
+    let has_more =
+        entries.iter().zip(&options).any(|(entry, options)| !entry.options.is_empty() || !options.is_empty());
+    add_places(call, &own, has_more);
+    for (entry, options) in entries.iter().zip(options) {
+        if has_more {
+            call.arg(entry.options.len() + options.len());
+        }
+        call.args(own.iter().map(|field| entry.values[*field].as_bytes()));
+        call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
+        call.args(options.iter().flat_map(|(name, value)| [name.as_bytes(), value]));
+    }
+}
+
+fn add_elements(call: &mut Call<'static>, requests: &[AdmissionRequest], mut options: Vec<Options>) {
+    for (request, options) in requests.iter().zip(&mut options) {
+        options.extend(request.submission.caller.as_ref().map(|caller| ("@caller", caller.clone().into_bytes())));
+    }
+    let has_more = options.iter().any(|options| !options.is_empty());
+    call.arg(1).arg(ELEMENT).arg(BRACE);
+    add_places(call, &[0], has_more);
+    for (request, options) in requests.iter().zip(options) {
+        if has_more {
+            call.arg(options.len());
+        }
+        let element = element::encode(&request.submission);
+        call.arg(element.strip_prefix(BRACE).unwrap_or(&element));
+        call.args(options.iter().flat_map(|(name, value)| [name.as_bytes(), value]));
+    }
+}
+
+/// Which fields each job has a value for, and whether some have more.
+fn add_places(call: &mut Call<'static>, own: &[usize], has_more: bool) {
+    let digits = own.iter().filter_map(|field| char::from_digit(u32::try_from(field + 1).ok()?, 10));
+    call.arg(digits.collect::<String>()).arg(if has_more { "1" } else { "" });
+}
