@@ -96,6 +96,19 @@ fn an_interrupted_push_prints_the_jobs_that_are_accepted_meanwhile() {
 }
 
 #[test]
+fn an_interrupted_push_waits_for_no_answer_that_does_not_come() {
+    let (folder, (server, arrived)) = (TempDir::new().unwrap(), server());
+    let push = push(&folder, &server, 4);
+    let _unanswered = under_way(&arrived);
+    push.signal(Signal::SIGINT);
+    push.says("interrupted: jobs under way are awaited, at most 10s");
+    push.says("0 jobs accepted, 0 lines failed");
+    push.says("jobs under way may be accepted, too");
+    push.says("--run-id r");
+    assert_eq!(push.end(), Some(1));
+}
+
+#[test]
 fn a_push_that_fails_prints_the_jobs_that_are_accepted_meanwhile() {
     let (folder, (server, arrived)) = (TempDir::new().unwrap(), server());
     let push = push(&folder, &server, 9);
