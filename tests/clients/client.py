@@ -24,7 +24,7 @@ def push(bucket: str, **options) -> Receipt:
         if isinstance(answer, Receipt):
             return answer
         assert answer.code == "bucket_full", answer
-        time.sleep(answer.retry_after_ms / 1000)
+        time.sleep(min(answer.retry_after_ms / 1000, PATIENCE_S))
     raise SystemExit(f"{bucket} has no room for {PATIENCE_S} s")
 
 

@@ -23,7 +23,7 @@ async function push(bucket: string, options: Record<string, string> = {}): Promi
     const { data, error } = await submit(bucket, header);
     if (data) return data as Receipt;
     assert(error && error.code === "bucket_full");
-    await sleep(error.retry_after_ms ?? 1000);
+    await sleep(Math.min(error.retry_after_ms ?? 1000, PATIENCE_MS));
   }
   throw new Error(`${bucket} has no room`);
 }

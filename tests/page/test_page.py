@@ -165,6 +165,15 @@ class Pages(unittest.TestCase):
                 page.evaluate("new Promise((seen) => document.addEventListener('frame', seen, { once: true }))")
             self.assertLess(page.evaluate("window.shift"), 0.01)
 
+    def test_the_buttons_of_a_group_stay_beside_each_other(self):
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            live(page)
+            for width in range(360, 1440, 24):
+                page.set_viewport_size({"width": width, "height": 800})
+                buttons = page.locator(".groups li").first.locator("button:visible, summary")
+                self.assertEqual(len({box.bounding_box()["y"] for box in buttons.all()}), 1, width)
+
     def test_times_have_a_zone(self):
         with Watched(self.stage, timezone_id="Asia/Tokyo") as page:
             page.goto(self.stage.address + "/buckets/demo")

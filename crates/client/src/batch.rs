@@ -13,7 +13,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value as Json;
-use tokio::time::{Instant, sleep};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 
 use crate::batch::item::BatchItem;
 use crate::batch::sent::{SentBatch, USUAL_WAIT, judged, wait_of};
@@ -34,6 +35,7 @@ pub struct BatchSender<W> {
     patience: Duration,
     /// The server has answered before: when it can't be reached, that may pass.
     answered: AtomicBool,
+    stopped: watch::Sender<bool>,
 }
 
 /// What became of one try.
@@ -61,7 +63,8 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
     /// Uses the retries of `client`. `on_wait` is called before each wait, with its reason.
     pub fn new(client: Client, bucket: &BucketName, on_wait: W) -> Self {
         let path = format!("/v1/buckets/{bucket}/jobs/batch");
-        Self { client, path, on_wait, patience: Duration::MAX, answered: AtomicBool::new(true) }
+        let (answered, stopped) = (AtomicBool::new(true), watch::Sender::new(false));
+        Self { client, path, on_wait, patience: Duration::MAX, answered, stopped }
     }
 
     /// Gives up on a server that hasn't answered for `patience`, and at once on one that never has.
@@ -70,7 +73,13 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
         Self { patience, answered: AtomicBool::new(false), ..self }
     }
 
-    /// Retries until each item is accepted or permanently refused, or the time is over.
+    /// Begins no further try and ends the waits between tries. Batches on their way are still awaited, so that
+    /// [`send`](Self::send) returns what was accepted.
+    pub fn stop(&self) {
+        self.stopped.send_replace(true);
+    }
+
+    /// Retries until each item is accepted or permanently refused, the time is over, or it is stopped.
     pub async fn send(&self, items: &[BatchItem]) -> SentBatch {
         let mut sent = SentBatch::of(items.len());
         let mut waiting: Vec<usize> = (0..items.len()).collect();
@@ -78,6 +87,9 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
         let (mut fits, mut room) = (waiting.len(), waiting.len());
         let mut course = Course { begun: Instant::now(), failures: 0, silent_since: None };
         while !waiting.is_empty() {
+            if *self.stopped.borrow() {
+                return sent.failed(ClientError::Stopped);
+            }
             let rest = waiting.split_off(fits.min(room).min(waiting.len()));
             let tried = match self.attempt(items, &waiting, &mut course).await {
                 Ok(tried) => tried,
@@ -107,11 +119,12 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
             if let Some((wait, error)) = later {
                 let wait = wait.max(LEAST_WAIT);
                 course.failures += 1;
-                if !self.client.retries.allow(course.failures, course.begun, wait) {
+                if !self.client.retries.allow(course.failures, course.begun, wait, error.retry_after()) {
                     return sent.failed(error);
                 }
                 (self.on_wait)(wait, &error);
-                sleep(wait).await;
+                // Over, or stopped.
+                let _ = timeout(wait, self.stopped.subscribe().wait_for(|stopped| *stopped)).await;
             }
         }
         sent

@@ -23,8 +23,11 @@ const USER_AGENT: &str = concat!("dripfeed-client/", env!("CARGO_PKG_VERSION"));
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
+    /// Its user, password and query are masked.
     #[error("`{0}` is not a server URL, such as http://127.0.0.1:7180")]
     Server(String),
+    #[error("the server URL has a user or password, which would not be sent: remove it; a key is sent as a header")]
+    Login,
     #[error("the key contains invalid characters")]
     Key,
     #[error("the user agent contains invalid characters")]
@@ -112,14 +115,25 @@ impl ClientBuilder {
 }
 
 fn server(text: &str) -> Result<Uri, BuildError> {
-    let bad = || BuildError::Server(text.to_owned());
+    let bad = || BuildError::Server(masked(text));
     let url: Uri = text.parse().map_err(|_| bad())?;
     let is_address =
         matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some() && url.query().is_none();
     if !is_address || !port::is_usable(&url) {
         return Err(bad());
     }
+    if url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(BuildError::Login);
+    }
     Ok(url)
+}
+
+/// A URL for a message: nobody reads a password in a log.
+fn masked(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
+    let (place, query) = rest.split_once('?').map_or((rest, ""), |(place, _)| (place, "?***"));
+    let (login, place) = place.rsplit_once('@').map_or(("", place), |(_, place)| ("***@", place));
+    format!("{scheme}{login}{place}{query}")
 }
 
 fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
@@ -151,9 +165,19 @@ mod tests {
             assert_eq!(Client::new(text).map(|client| client.server().to_owned()).as_deref(), Ok(url));
         }
         for text in
-            ["http://h:99999", "", "127.0.0.1:7180", "ftp://example.com", "http://", "/v1", "http://example.com/?a=b"]
+            ["http://h:99999", "", "127.0.0.1:7180", "ftp://example.com", "http://", "/v1", "http://example.com/?***"]
         {
             assert_eq!(server(text), Err(BuildError::Server(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn no_error_shows_a_password() {
+        for text in
+            ["http://u:canary@h", "https://canary@h/x", "http://u:canary@h:1:2", "u:canary@h", "http://h?canary"]
+        {
+            let error = Client::new(text).map(|_| ()).map_err(|error| format!("{error} {error:?}"));
+            assert!(error.as_ref().is_err_and(|error| !error.contains("canary")), "{error:?}");
         }
     }
 

@@ -29,6 +29,9 @@ pub enum ClientError {
     Option(#[from] BadOption),
     #[error("{0}")]
     Refused(Box<Problem>),
+    /// By [`BatchSender::stop`](crate::BatchSender::stop).
+    #[error("stopped before all jobs were sent")]
+    Stopped,
 }
 
 impl ClientError {

@@ -13,29 +13,40 @@ pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
 /// How many tries a server that never answers gets.
 const SILENT_TRIES: u32 = 3;
 
+/// What a server may ask to wait between two tries: of the usual limits, that of an hour.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
 /// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
-/// the last error is returned at once. One try of several waits for its answer at most a third of the time and 90
-/// seconds, and as long as it asks the server to wait.
+/// or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the last error is returned at once.
+/// One try of several waits for its answer at most a third of the time and 90 seconds, and as long as it asks the
+/// server to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,
     tries: u32,
+    longest_wait: Duration,
 }
 
 impl Retries {
     /// No retries.
-    pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1 };
+    pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1, longest_wait: LONGEST_WAIT };
 
     /// Any number of tries within `time`, at least one.
     #[must_use]
     pub const fn within(time: Duration) -> Self {
-        if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX } }
+        if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX, ..Self::NONE } }
     }
 
     /// At most this many tries, including the first.
     #[must_use]
     pub const fn at_most(self, tries: u32) -> Self {
         Self { tries: if tries == 0 { 1 } else { tries }, ..self }
+    }
+
+    /// Gives up if the server asks, in `Retry-After`, to wait longer than that; by default, longer than an hour.
+    #[must_use]
+    pub const fn longest_wait(self, longest_wait: Duration) -> Self {
+        Self { longest_wait, ..self }
     }
 
     /// The time for all tries.
@@ -48,9 +59,10 @@ impl Retries {
         self.tries > 1
     }
 
-    /// Whether there may be another try, after `failures` and that wait.
-    pub(crate) fn allow(self, failures: u32, begun: Instant, wait: Duration) -> bool {
-        failures < self.tries && begun.elapsed().saturating_add(wait) < self.within
+    /// Whether there may be another try, after `failures` and that wait, of which the server asked for `asked`.
+    pub(crate) fn allow(self, failures: u32, begun: Instant, wait: Duration, asked: Option<Duration>) -> bool {
+        let is_bearable = asked.is_none_or(|asked| asked <= self.longest_wait);
+        is_bearable && failures < self.tries && begun.elapsed().saturating_add(wait) < self.within
     }
 
     /// How long a try that begins now waits for its answer. `repeats`: another one may follow if no answer comes.
@@ -76,7 +88,7 @@ impl Retries {
             };
             let wait = backoff(error.retry_after(), failures, fastrand::f64());
             failures += 1;
-            if !self.allow(failures, begun, wait) || !error.is_retryable() || !may_repeat(&error) {
+            if !self.allow(failures, begun, wait, error.retry_after()) || !error.is_retryable() || !may_repeat(&error) {
                 return Err(error);
             }
             sleep(wait).await;
@@ -124,6 +136,18 @@ mod tests {
         assert_eq!(tries(Retries::NONE, |_| true, || refused(429, 1)).await, 1);
         assert_eq!(tries(minute, |_| true, || refused(429, 60_001)).await, 1);
         assert!(tries(Retries::within(Duration::from_millis(30)), |_| true, || refused(503, 1)).await > 1);
+    }
+
+    #[tokio::test]
+    async fn a_longer_wait_than_the_longest_one_ends_the_tries() {
+        let endless = Retries::within(Duration::MAX).at_most(3);
+        assert_eq!(tries(endless.longest_wait(Duration::ZERO), |_| true, || refused(429, 1)).await, 1);
+        assert_eq!(tries(endless.longest_wait(Duration::from_millis(1)), |_| true, || refused(429, 1)).await, 3);
+        assert_eq!(tries(endless, |_| true, || refused(429, 100_000_000)).await, 1);
+        assert_eq!(
+            tries(endless.longest_wait(Duration::ZERO), |_| true, || ClientError::Silent(Duration::ZERO)).await,
+            3
+        );
     }
 
     #[tokio::test]

@@ -59,12 +59,14 @@ fn actions(visitor: &Visitor, path: &str, group: &DeadQuery) -> Markup {
         (group.fields())
     };
     html! {
-        form.inline method="post" action={ (path) "/replay" } {
-            (action::token(visitor))
-            (group.fields())
-            button type="submit" { "Replay these" }
+        div.actions {
+            form.inline method="post" action={ (path) "/replay" } {
+                (action::token(visitor))
+                (group.fields())
+                button type="submit" { "Replay these" }
+            }
+            (action::confirmed_with(visitor, &format!("{path}/delete"), "Delete these…", "delete", &fields))
         }
-        (action::confirmed_with(visitor, &format!("{path}/delete"), "Delete these…", "delete", &fields))
     }
 }
 

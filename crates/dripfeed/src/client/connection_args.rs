@@ -1,10 +1,11 @@
 //! Connection and output options of the operator's commands.
 
+use std::env::VarError;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dripfeed_client::{Client, Retries};
-use http::Uri;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::request_error::unusable;
@@ -19,8 +20,10 @@ const KEY: &str = "DRIPFEED_KEY";
 #[derive(Args, Debug)]
 pub(crate) struct ConnectionArgs {
     /// URL of the intake
+    // Read later: an error of an argument would show it, with the password that it may have.
     #[arg(long, global = true, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
-    server: Uri,
+    #[arg(hide_env_values = true)]
+    server: OsString,
     /// File with the key [default: the environment variable DRIPFEED_KEY]
     #[arg(long, global = true, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -48,7 +51,9 @@ impl ConnectionArgs {
     /// When the server's address or the key can't be used.
     pub(crate) fn server(&self) -> Result<Client, Failure> {
         let agent = concat!("dripfeed/", env!("CARGO_PKG_VERSION"));
-        let mut client = Client::builder(self.server.to_string()).user_agent(agent).retries(Retries::NONE);
+        let not_text = || Failure::new(Exit::Usage, "--server (DRIPFEED_SERVER) isn't UTF-8");
+        let mut client =
+            Client::builder(self.server.to_str().ok_or_else(not_text)?).user_agent(agent).retries(Retries::NONE);
         if let Some(key) = self.key()? {
             client = client.key(key.expose_secret());
         }
@@ -62,7 +67,13 @@ impl ConnectionArgs {
     fn key(&self) -> Result<Option<SecretString>, Failure> {
         match &self.key_file {
             Some(file) => read_secret(file).map(Some).map_err(|message| Failure::new(Exit::Configuration, message)),
-            None => Ok(std::env::var(KEY).ok().filter(|key| !key.is_empty()).map(SecretString::from)),
+            None => match std::env::var(KEY) {
+                Ok(key) => Ok(Some(key).filter(|key| !key.is_empty()).map(SecretString::from)),
+                Err(VarError::NotPresent) => Ok(None),
+                Err(VarError::NotUnicode(_)) => {
+                    Err(Failure::new(Exit::Configuration, format!("the environment variable {KEY} isn't UTF-8")))
+                }
+            },
         }
     }
 }

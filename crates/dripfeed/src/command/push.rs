@@ -5,10 +5,12 @@ mod ndjson;
 mod options;
 mod outcome;
 mod progress;
+mod reader;
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use dripfeed_client::{NewJob, PushAnswer, UpstreamResponse};
@@ -37,6 +39,9 @@ pub(crate) struct Arguments {
     /// accepted lines are not submitted again
     #[arg(long, requires = "ndjson", value_name = "NAME")]
     run_id: Option<String>,
+    /// Give up if the server asks to wait longer than that before the next try, such as 30s or 6h [default: 1h]
+    #[arg(long, requires = "ndjson", value_name = "DURATION", value_parser = parse_duration)]
+    max_wait: Option<Duration>,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -57,10 +62,10 @@ struct BodySource {
 }
 
 pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { bucket, source, content_type, options, run_id, connection } = arguments;
+    let Arguments { bucket, source, content_type, options, run_id, max_wait, connection } = arguments;
     if let Some(file) = source.ndjson {
         options.none_given().map_err(|message| Failure::new(Exit::Usage, message))?;
-        return ndjson::push(&bucket, &file, run_id, &connection).await;
+        return ndjson::push(&bucket, &file, run_id, max_wait, &connection).await;
     }
     let server = connection.server()?;
     let body = read(source)?;
@@ -120,6 +125,10 @@ fn read(source: BodySource) -> Result<Vec<u8>, Failure> {
             Ok(body)
         }
     }
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    dripfeed_job::duration::parse(text).map_err(|error| error.to_string())
 }
 
 fn looks_like(body: &[u8]) -> &'static str {

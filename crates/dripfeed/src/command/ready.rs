@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use dripfeed_client::{BuildError, Client, ClientError};
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method};
 
 use crate::client::read_certificates;
 use crate::exit::{Exit, Failure};
@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_secs(5);
 pub(crate) struct Arguments {
     /// URL of the intake or processor; its /readyz needs no key
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:7180")]
-    server: Uri,
+    server: String,
     /// PEM file with the certificate authorities to trust instead of the public ones
     #[arg(long, value_name = "FILE", env = "DRIPFEED_CA")]
     ca: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
 /// Whatever is wrong with the process, the code is 1: of a health check, runtimes of containers know no other.
 pub(super) async fn run(Arguments { server, ca }: &Arguments) -> Result<(), Failure> {
-    let mut client = Client::builder(server.to_string());
+    let mut client = Client::builder(server);
     if let Some(file) = ca {
         client = client.certificates(read_certificates(file)?);
     }
@@ -37,6 +37,7 @@ pub(super) async fn run(Arguments { server, ca }: &Arguments) -> Result<(), Fail
 }
 
 fn unusable(error: BuildError) -> Failure {
-    let exit = if matches!(error, BuildError::Server(_)) { Exit::Usage } else { Exit::Configuration };
+    let exit =
+        if matches!(error, BuildError::Server(_) | BuildError::Login) { Exit::Usage } else { Exit::Configuration };
     Failure::of(exit, error)
 }

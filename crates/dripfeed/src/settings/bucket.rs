@@ -79,12 +79,18 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
     let path = ["defaults".into()];
     let [set, compiled] = [reader.tree.json(&path), reader.tree.default_json(&path)];
     let errors = reader.count();
-    let section: Option<Section> = reader.value(&SectionPath::only(&path), set.clone(), &compiled);
-    if section.is_some_and(|section| section.upstream.is_some()) {
-        reader.error(
-            &["defaults".into(), "upstream".into()],
-            "is a setting of single buckets: move it to [buckets.NAME]",
-        );
+    let place = SectionPath::only(&path);
+    if let Some(section) = reader.value::<Section>(&place, set.clone(), &compiled) {
+        if section.upstream.is_some() {
+            reader.error(
+                &["defaults".into(), "upstream".into()],
+                "is a setting of single buckets: move it to [buckets.NAME]",
+            );
+        }
+        // Also where no bucket is configured: those that are created over the API have them.
+        check_keep(reader, &place, &section.keep);
+        leak::read_tiers(reader, &place, section.leak.tiers);
+        limits::read(reader, &place, section.limits);
     }
     if reader.count() == errors { set } else { compiled }
 }
@@ -124,7 +130,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let forward_client_address = section.forward_client_address;
     let fair = fair.settings();
     check_fair(reader, &place, &fair);
-    let limits = limits::read(reader, &path, limits);
+    let limits = limits::read(reader, &place, limits);
     // Only now: all that is wrong has been reported.
     let (leak, upstream, limits) = (leak?, upstream?, limits?);
     let settings = BucketSettings {

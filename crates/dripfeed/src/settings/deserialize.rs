@@ -6,8 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use dripfeed_bucket::MaxShare;
 use dripfeed_job::rate::EXACT;
-use dripfeed_job::{BucketName, duration, size};
+use dripfeed_job::{BucketName, Rate, duration, size};
+use dripfeed_store::Address;
 use ipnet::IpNet;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
@@ -108,22 +110,37 @@ pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<IpNet, D::Er
     text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(bad)
 }
 
+/// Where Redis is.
+pub(super) fn redis_url<'de, D: Deserializer<'de>>(from: D) -> Result<Address, D::Error> {
+    parsed(from, "a URL in quotes, such as \"redis://127.0.0.1:6379\"")
+}
+
+/// A rate, where the empty text stands for none.
+pub(super) fn rate_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Rate>, D::Error> {
+    empty_is_none(from, "a rate in quotes, such as \"10/s\"")
+}
+
+/// A share of the capacity, where the empty text stands for all of it.
+pub(super) fn share_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MaxShare>, D::Error> {
+    empty_is_none(from, "a share in quotes, such as \"25%\" or \"free\"")
+}
+
 /// A text that is read further.
-pub(super) fn parsed<'de, D, T>(from: D) -> Result<T, D::Error>
+pub(super) fn parsed<'de, D, T>(from: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err: fmt::Display>,
 {
-    from.deserialize_any(Text("a string in quotes"))?.parse().map_err(Error::custom)
+    from.deserialize_any(Text(expected))?.parse().map_err(Error::custom)
 }
 
 /// The same, where the empty text stands for none.
-pub(super) fn empty_is_none<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+fn empty_is_none<'de, D, T>(from: D, expected: &'static str) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err: fmt::Display>,
 {
-    let text = from.deserialize_any(Text("a string in quotes"))?;
+    let text = from.deserialize_any(Text(expected))?;
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
 }
 

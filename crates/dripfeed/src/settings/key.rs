@@ -38,6 +38,10 @@ fn all() -> Vec<String> {
 }
 
 pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey> {
+    if reader.tree.json(&["keys".into()]).is_object() {
+        reader.error(&["keys".into()], "must be a list: write [[keys]] before each key, not [keys]");
+        return Vec::new();
+    }
     let Some(entries) = reader.section::<Vec<serde_json::Value>>("keys") else { return Vec::new() };
     let mut keys: Vec<ApiKey> = Vec::new();
     let mut places = HashMap::new();
@@ -99,6 +103,9 @@ const SCOPES: &str = "use submit, read, inspect, operate, define, keys";
 
 /// By the entry as it was written, because what is removed from it later isn't missing.
 fn report_missing(reader: &mut Reader<'_>, path: &[Step], entry: &serde_json::Value) {
+    if entry.is_array() {
+        reader.error(path, "must be a section [[keys]] with id, sha256 or hash_file and scopes, not a list");
+    }
     let Some(entry) = entry.as_object() else { return };
     for (key, what_to_do) in [("id", "name the caller"), ("scopes", SCOPES)] {
         if !entry.contains_key(key) {

@@ -1,8 +1,10 @@
 //! The layers of settings, lowest first: compiled-in defaults, files, environment, arguments.
 
 mod misnamed;
+mod out_of_range;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,7 @@ use dripfeed_job::unique_members::UniqueMembers;
 use dripfeed_limit::load;
 
 use super::config_error::{ConfigError, ConfigErrors};
-use super::tree::{ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
+use super::tree::{self, ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
 
 const DEFAULTS: &str = include_str!("../../default.toml");
 
@@ -31,16 +33,20 @@ impl Layers {
     pub(super) fn gather(&self, errors: &mut ConfigErrors) -> Tree {
         let defaults = Layer::read(DEFAULT, FileFormat::Toml, &without_comments(DEFAULTS));
         let files = self.files.iter().map(|path| file(path));
-        let arguments = self.arguments.iter().map(|text| argument(text));
-        let layers = std::iter::once(defaults).chain(files).chain([self.environment()]).chain(arguments);
-        let mut layers = layers.filter_map(|layer| layer.map_err(|error| errors.push(error)).ok());
+        let arguments = self.arguments.iter().map(|text| argument(text).map_err(|error| vec![error]));
+        let layers = std::iter::once(defaults.map_err(|error| vec![error])).chain(files);
+        let layers = layers.chain([self.environment()]).chain(arguments);
+        let mut report = |found: Vec<ConfigError>| found.into_iter().for_each(|error| errors.push(error));
+        let mut layers = layers.filter_map(|layer| layer.map_err(&mut report).ok());
         let Layer(defaults) = layers.next().unwrap_or_default();
         let mut merged = Value::from(defaults.clone());
+        let mut empty_tables = BTreeMap::new();
         for layer in layers {
+            tree::empty_tables(&layer.0, &[], &mut empty_tables);
             // A layer's values are in memory: merging them can't fail.
             let _ = layer.collect_to(&mut merged);
         }
-        Tree { merged, defaults: defaults.into() }
+        Tree { merged, defaults: defaults.into(), empty_tables }
     }
 
     /// What is in the environment and sets nothing, though its name is nearly that of a setting.
@@ -50,15 +56,36 @@ impl Layers {
         misnamed::warnings(names, defaults)
     }
 
-    fn environment(&self) -> Result<Layer, ConfigError> {
+    fn environment(&self) -> Result<Layer, Vec<ConfigError>> {
+        let variables = self.environment.clone().map_or_else(of_process, Ok)?;
         Environment::with_prefix(ENVIRONMENT_PREFIX)
             .prefix_separator("__")
             .separator("__")
-            .source(self.environment.clone())
+            .source(Some(variables))
             .collect()
             .map(|values| Layer(values.into_iter().map(|(key, value)| (key, table_or(value))).collect()))
-            .map_err(|error| ConfigError { origin: None, key: None, message: error.to_string() })
+            .map_err(|error| vec![ConfigError { origin: None, key: None, message: error.to_string() }])
     }
+}
+
+/// The variables that are settings. The value of one that can't be read may be a secret.
+fn of_process() -> Result<HashMap<String, String>, Vec<ConfigError>> {
+    let prefix = format!("{ENVIRONMENT_PREFIX}__");
+    let is_setting = |name: &OsString| name.to_string_lossy().to_uppercase().starts_with(&prefix);
+    let (mut read, mut errors) = (HashMap::new(), Vec::new());
+    for (name, value) in std::env::vars_os().filter(|(name, _)| is_setting(name)) {
+        let shown = name.to_string_lossy().escape_debug().to_string();
+        match (name.into_string(), value.into_string()) {
+            (Ok(name), Ok(value)) => {
+                read.insert(name, value);
+            }
+            (name, _) => {
+                let message = format!("its {} isn't UTF-8: set it again", if name.is_ok() { "value" } else { "name" });
+                errors.push(ConfigError { origin: Some(shown), key: None, message });
+            }
+        }
+    }
+    if errors.is_empty() { Ok(read) } else { Err(errors) }
 }
 
 /// Without the lines that are comments, two thirds of the defaults: every start would check each of their letters. No
@@ -77,20 +104,28 @@ impl Layer {
         parsed.map(Self).map_err(|error| unreadable(origin, &error.to_string()))
     }
 
+    fn read_toml(origin: &str, text: &str) -> Result<Self, Vec<ConfigError>> {
+        Self::read(origin, FileFormat::Toml, text).map_err(|error| {
+            let numbers = out_of_range::numbers(origin, text);
+            if numbers.is_empty() { vec![error] } else { numbers }
+        })
+    }
+
     /// Of two members of one name the reader would take the last.
-    fn read_json(origin: &str, text: &str) -> Result<Self, ConfigError> {
-        serde_json::from_str::<UniqueMembers>(text).map_err(|error| unreadable(origin, &error.to_string()))?;
-        Self::read(origin, FileFormat::Json, text)
+    fn read_json(origin: &str, text: &str) -> Result<Self, Vec<ConfigError>> {
+        let unique = serde_json::from_str::<UniqueMembers>(text);
+        unique.map_err(|error| vec![unreadable(origin, &error.to_string())])?;
+        Self::read(origin, FileFormat::Json, text).map_err(|error| vec![error])
     }
 
     /// By the YAML reader that reads limits, so that there is one.
-    fn read_yaml(origin: &str, text: &str) -> Result<Self, ConfigError> {
-        let document = load::parse_yaml(text).map_err(|error| unreadable(origin, &error.to_string()))?;
+    fn read_yaml(origin: &str, text: &str) -> Result<Self, Vec<ConfigError>> {
+        let document = load::parse_yaml(text).map_err(|error| vec![unreadable(origin, &error.to_string())])?;
         // Of comments alone, as an empty file in TOML.
         if document.is_null() {
             return Ok(Self::default());
         }
-        Self::read(origin, FileFormat::Json, &document.to_string())
+        Self::read(origin, FileFormat::Json, &document.to_string()).map_err(|error| vec![error])
     }
 }
 
@@ -104,11 +139,11 @@ impl Source for Layer {
     }
 }
 
-fn file(path: &Path) -> Result<Layer, ConfigError> {
+fn file(path: &Path) -> Result<Layer, Vec<ConfigError>> {
     let origin = path.display().to_string();
-    let wrong = |message| ConfigError { origin: Some(origin.clone()), key: None, message };
+    let wrong = |message| vec![ConfigError { origin: Some(origin.clone()), key: None, message }];
     let read = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("toml") => |origin: &str, text: &str| Layer::read(origin, FileFormat::Toml, text),
+        Some("toml") => Layer::read_toml,
         Some("json") => Layer::read_json,
         Some("yaml" | "yml") => Layer::read_yaml,
         _ => return Err(wrong("unknown format: use a file name with .toml, .yaml or .json".to_owned())),
@@ -121,12 +156,14 @@ fn file(path: &Path) -> Result<Layer, ConfigError> {
 }
 
 fn argument(text: &str) -> Result<Layer, ConfigError> {
+    // Another name would be taken for a section as a whole.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
     let Some((key, value)) = text.split_once('=') else {
-        let message = format!("`{text}` has no `=`: use section.key=value");
+        // What follows may be a secret.
+        let begin: String = text.chars().take_while(|c| is_plain(*c)).collect();
+        let message = format!("`{begin}` has no `=`: use section.key=value");
         return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
     };
-    // Another one would be taken for a section as a whole.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
     let key = key.trim();
     if !key.chars().all(is_plain) {
         let key = key.escape_debug();

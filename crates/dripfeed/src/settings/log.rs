@@ -1,6 +1,6 @@
 //! `[log]`
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use tracing_subscriber::filter::Targets;
 
 use super::deserialize;
@@ -56,9 +56,13 @@ impl std::str::FromStr for LogLevel {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
-    #[serde(deserialize_with = "deserialize::parsed")]
+    #[serde(deserialize_with = "level")]
     level: LogLevel,
     format: LogFormat,
+}
+
+fn level<'de, D: Deserializer<'de>>(from: D) -> Result<LogLevel, D::Error> {
+    deserialize::parsed(from, "a level in quotes: error, warn, info, debug or trace")
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<LogSettings> {

@@ -1,9 +1,10 @@
 //! Deserializes a section of the tree. After an error it continues without the wrong value, so that all errors are
 //! reported together.
 
+pub(super) mod wording;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use dripfeed_job::expected;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_path_to_error::Segment;
@@ -74,7 +75,11 @@ impl<'a> Reader<'a> {
     ) -> Option<T> {
         let mut typed = BTreeSet::new();
         let mut repaired = BTreeSet::new();
-        let mut removed = Vec::new();
+        let (mut removed, mut lists) = (Vec::new(), Vec::new());
+        lists_for_tables(&mut json, fallback, &[], &mut lists);
+        for list in &lists {
+            self.error(&place.of(self.tree, list), "must be a table, not a list");
+        }
         loop {
             let error = match serde_path_to_error::deserialize::<_, T>(&json) {
                 Ok(value) => return Some(value),
@@ -90,7 +95,12 @@ impl<'a> Reader<'a> {
                 self.typed.insert(whole, value);
                 continue;
             }
-            self.error(&whole, said(error.inner()));
+            let message = error.inner().to_string();
+            // What was taken out isn't missing.
+            if !is_repaired(&repaired, &written, &message) {
+                let values = values::<T>(&json, &below);
+                self.error(&whole, wording::plain(&message, values.as_deref()));
+            }
             if !repaired.insert(written) || !repair(&mut json, fallback, &below) {
                 return None;
             }
@@ -133,25 +143,39 @@ fn step(segment: &Segment) -> Option<Step> {
     }
 }
 
-/// Serde's words, turned into what to do where they only say what is wrong.
-fn said(error: &serde_json::Error) -> String {
-    let message = expected::plain(&error.to_string());
-    let split = |prefix| message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
-    let known = |list: &str| list.trim_start_matches("one of ").replace('`', "");
-    if let Some((_, list)) = split("unknown field ") {
-        return format!("unknown key: use {}", known(list));
-    }
-    if let Some((value, list)) = split("unknown variant ") {
-        return format!("{value} is not a valid value: use {}", known(list));
-    }
-    if let Some((found, expected)) = split("invalid type: ").or_else(|| split("invalid value: ")) {
-        // Any text may be a secret at the wrong place.
-        let found = if found.starts_with("string") { "a string" } else { found };
-        return format!("must be {expected}, not {found}");
-    }
-    match message.strip_prefix("missing field ") {
-        Some(field) => format!("the key {field} is missing"),
-        None => message,
+/// Whether what is missing `below` was there, and wrong.
+fn is_repaired(repaired: &BTreeSet<Vec<Step>>, below: &[Step], message: &str) -> bool {
+    let field = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    field.is_some_and(|field| repaired.contains(&[below, &[field.into()]].concat()))
+}
+
+/// The values that a setting has, where it has few: those that a text which is none is answered with. None: it has
+/// others, or the value is a text.
+fn values<T: DeserializeOwned>(json: &Json, path: &[Step]) -> Option<String> {
+    let mut probe = json.clone();
+    let place = find(&mut probe, path).filter(|value| !value.is_string())?;
+    *place = Json::from("");
+    let error = serde_path_to_error::deserialize::<_, T>(&probe).err()?;
+    let is_there = error.path().iter().filter_map(step).eq(path.iter().cloned());
+    let message = error.inner().to_string();
+    wording::unknown_variant(&message).filter(|_| is_there).map(|(_, list)| list.to_owned())
+}
+
+/// Replaces lists where there are tables by the fallback's tables, because serde reads them as the values of a table in
+/// the order of its keys. `found`: their places.
+fn lists_for_tables(json: &mut Json, fallback: &Json, path: &[Step], found: &mut Vec<Vec<Step>>) {
+    match (json, fallback) {
+        (json @ Json::Array(_), Json::Object(_)) => {
+            json.clone_from(fallback);
+            found.push(path.to_vec());
+        }
+        (Json::Object(table), Json::Object(fallback)) => {
+            for (key, value) in table {
+                let Some(below) = fallback.get(key) else { continue };
+                lists_for_tables(value, below, &[path, &[Step::Key(key.clone())]].concat(), found);
+            }
+        }
+        _ => {}
     }
 }
 

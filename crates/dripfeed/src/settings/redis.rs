@@ -17,7 +17,7 @@ use super::secret;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct Section {
-    #[serde(deserialize_with = "deserialize::parsed")]
+    #[serde(deserialize_with = "deserialize::redis_url")]
     url: Address,
     url_file: PathBuf,
     prefix: String,

@@ -27,7 +27,7 @@ pub(super) fn read(
     known: KnownNames<'_>,
 ) -> Option<BucketSet> {
     if names.is_empty() {
-        reader.error(path, "is empty: use names, or [\"*\"] for all");
+        report_empty(reader, path);
         return None;
     }
     if names.iter().any(|name| name == "*") {
@@ -58,10 +58,17 @@ pub(super) fn read(
     })
 }
 
+/// Where there are items they are wrong, and reported.
+fn report_empty(reader: &mut Reader<'_>, path: &[Step]) {
+    if reader.tree.json(path).as_array().is_none_or(Vec::is_empty) {
+        reader.error(path, "is empty: use names, or [\"*\"] for all");
+    }
+}
+
 /// Services come and go at run time: any name that one may have will do.
 pub(super) fn read_services(reader: &mut Reader<'_>, path: &[Step], names: &[String]) -> Option<ServiceSet> {
     if names.is_empty() {
-        reader.error(path, "is empty: use names, or [\"*\"] for all");
+        report_empty(reader, path);
         return None;
     }
     if names.iter().any(|name| name == "*") {

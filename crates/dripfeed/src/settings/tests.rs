@@ -8,6 +8,7 @@ mod layers;
 mod secrets;
 mod tables;
 mod typed;
+mod wrong_types;
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,7 +1,12 @@
 //! All layers merged into one tree. Each value knows its origin.
 
+use std::collections::BTreeMap;
+
 use config::{FileFormat, Format as _, Value, ValueKind};
 use serde_json::{Map, Value as Json};
+
+/// As the config crate has them.
+pub(super) type Table = config::Map<String, Value>;
 
 /// The origin of what nobody has set.
 pub(super) const DEFAULT: &str = "default";
@@ -27,6 +32,8 @@ pub(super) struct Tree {
     pub(super) merged: Value,
     /// The lowest layer alone.
     pub(super) defaults: Value,
+    /// Where tables without a value come from: the layers are merged value by value.
+    pub(super) empty_tables: BTreeMap<Vec<Step>, String>,
 }
 
 impl Tree {
@@ -56,8 +63,8 @@ impl Tree {
     pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
         (0..=path.len())
             .rev()
-            .find_map(|length| find(&self.merged, &path[..length]))
-            .and_then(origin)
+            .find_map(|length| Some((find(&self.merged, &path[..length])?, &path[..length])))
+            .and_then(|(value, path)| origin(value).or_else(|| self.empty_tables.get(path).map(String::as_str)))
             .map(|origin| if origin == ENVIRONMENT { variable(path) } else { origin.to_owned() })
     }
 
@@ -95,8 +102,11 @@ pub(super) fn steps(shown: &str) -> Vec<Step> {
 
 /// What a text means in TOML, when it isn't a string there. From the environment and arguments come texts only.
 pub(super) fn typed(text: &str) -> Option<Json> {
-    let table = FileFormat::Toml.parse(None, &format!("value = {text}")).ok()?;
-    table.get("value").map(json)
+    match FileFormat::Toml.parse(None, &format!("value = {text}")) {
+        Ok(table) => table.get("value").map(json),
+        // A whole number of more than 64 bits is a number still.
+        Err(_) => text.parse::<i128>().ok().map(|number| json(&Value::from(number as f64))),
+    }
 }
 
 fn variable(path: &[Step]) -> String {
@@ -125,7 +135,24 @@ fn origin(value: &Value) -> Option<&str> {
     let mut keys: Vec<_> = table.keys().collect();
     keys.sort();
     let origins = || keys.iter().filter_map(|key| origin(table.get(*key)?));
-    value.origin().or_else(|| origins().find(|origin| *origin != DEFAULT)).or_else(|| origins().next())
+    let set = value.origin().into_iter().chain(origins()).find(|origin| *origin != DEFAULT);
+    set.or_else(|| value.origin()).or_else(|| origins().next())
+}
+
+/// The places of all tables in `table` that have no value, and their origins.
+pub(super) fn empty_tables(table: &Table, above: &[Step], found: &mut BTreeMap<Vec<Step>, String>) {
+    for (key, value) in table {
+        // The outermost name may be a path, as in an argument.
+        let name = if above.is_empty() { steps(key) } else { vec![key.as_str().into()] };
+        let path = [above, &name].concat();
+        match (&value.kind, value.origin()) {
+            (ValueKind::Table(inner), Some(origin)) if inner.is_empty() => {
+                found.insert(path, origin.to_owned());
+            }
+            (ValueKind::Table(inner), _) => empty_tables(inner, &path, found),
+            _ => {}
+        }
+    }
 }
 
 fn json(value: &Value) -> Json {

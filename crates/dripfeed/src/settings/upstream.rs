@@ -33,7 +33,9 @@ pub(super) struct UpstreamKeys {
 pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: UpstreamKeys) -> Option<Upstream> {
     let in_file = !keys.headers_file.as_os_str().is_empty();
     let headers_key = if in_file { "headers_file" } else { "headers" };
-    let url = reader.accept(&place.key(reader.tree, "upstream"), keys.upstream.ok_or(MISSING));
+    let path = place.key(reader.tree, "upstream");
+    // One that isn't a text is reported.
+    let url = if reader.tree.has(&path) { keys.upstream } else { reader.accept(&path, keys.upstream.ok_or(MISSING)) };
     let root_certs =
         reader.accept(&place.key(reader.tree, "upstream_ca_file"), root_certs_of_file(&keys.upstream_ca_file));
     let method = reader.accept(&place.key(reader.tree, "method"), parse_method(&keys.method));

@@ -28,10 +28,14 @@ mod operate;
 mod program;
 /// Files of jobs.
 mod push;
+/// Pushes that end before the last line, and what is under way meanwhile.
+mod push_ends;
 /// The README, typed from top to bottom.
 mod readme;
 /// SIGHUP.
 mod reload;
+/// Passwords in URLs, and variables that can't be read.
+mod secrets;
 /// A terminal with a program in it, which is typed at and read.
 mod terminal;
 /// The buckets in a terminal.

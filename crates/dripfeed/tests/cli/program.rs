@@ -44,7 +44,7 @@ pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Ended {
     ended(child.wait_with_output().unwrap())
 }
 
-fn ended(Output { status, stdout, stderr }: Output) -> Ended {
+pub(crate) fn ended(Output { status, stdout, stderr }: Output) -> Ended {
     assert_eq!(status.signal(), None, "killed");
     Ended { code: status.code(), out: String::from_utf8(stdout).unwrap(), err: String::from_utf8(stderr).unwrap() }
 }

@@ -2,6 +2,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 
+use nix::sys::signal::Signal;
+
 use crate::intake::{BUCKET, Intake};
 use crate::program::{Running, dripfeed, run, write};
 
@@ -29,7 +31,11 @@ async fn an_interrupted_push_says_how_to_go_on_without_duplicates() {
     let intake = Intake::start(BUCKET).await;
     let file = write(intake.folder.path(), "jobs.ndjson", &"{\"body\":1}\n".repeat(5));
     let push = Running::start(&mut dripfeed(&["push", "mail", "--ndjson", &file, "--server", &intake.server]));
-    push.says("the bucket is full; retrying");
+    push.says("the bucket is full; retrying in ");
+    push.signal(Signal::SIGINT);
+    for _ in 0..3 {
+        push.prints("-");
+    }
     let (code, log) = push.end_with_log();
     assert_eq!(code, Some(1));
     assert!(log.iter().any(|line| line.contains("run the same command with --run-id ")), "{log:?}");

@@ -41,7 +41,10 @@ async fn a_deleted_name_comes_back_clean() {
         // What has no TTL would stay for ever.
         let ttl: i64 = roles.service.redis(&format!("PTTL {key}")).await;
         assert!(ttl > 0, "{key}: {left:?}");
+        let of_a_day = 23 * 3_600_000..=24 * 3_600_000;
+        assert!(!key.ends_with(":audit") || of_a_day.contains(&ttl), "the audit log is kept for {ttl} ms");
     }
+    assert!(left.iter().any(|key| key.ends_with(":audit")), "{left:?}");
     let noted: Vec<String> = roles.service.redis("HKEYS dripfeed:{@installation}:schedules").await;
     assert_eq!(noted, ["@"], "nor does its name stay");
 

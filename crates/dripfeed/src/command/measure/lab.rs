@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use dripfeed_lab::{EXPERIMENTS, Experiment, LabError, Outcome, Testbed};
-use dripfeed_store::Address;
+use dripfeed_store::{Address, AddressError};
 use tokio_util::sync::CancellationToken;
 
 use super::chart_file::ChartFile;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     out: PathBuf,
     /// Redis to use instead of a private one; nothing else may write to it during the run
     #[arg(long, value_name = "URL")]
-    redis: Option<Address>,
+    redis: Option<String>,
     /// Record the calls as time series; needs a Redis with TS.ADD
     #[arg(long)]
     timeseries: bool,
@@ -35,10 +35,11 @@ pub(crate) struct Arguments {
 const HEADS: [&str; 7] = ["EXPERIMENT", "FIGURE", "PUBLISHED", "MEASURED", "OURS", "BOUND", "HELD"];
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let redis = address(arguments.redis.as_deref())?;
     std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
     let stop = signals::stop_with_terminal()?;
     let mut outcomes = Vec::new();
-    let conducted = conduct_all(arguments, &stop, &mut outcomes).await;
+    let conducted = conduct_all(arguments, redis.as_ref(), &stop, &mut outcomes).await;
     // What failed later takes nothing from those before it.
     if conducted.is_ok() || !outcomes.is_empty() {
         match arguments.output {
@@ -51,6 +52,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 async fn conduct_all(
     arguments: &Arguments,
+    redis: Option<&Address>,
     stop: &CancellationToken,
     outcomes: &mut Vec<(&'static Experiment, Outcome)>,
 ) -> Result<(), Failure> {
@@ -58,7 +60,7 @@ async fn conduct_all(
     let chart = |one: &Experiment| ChartFile::open(&arguments.out.join(one.name).with_extension("svg"));
     let charts = wanted.map(|one| Ok((one, chart(one)?))).collect::<Result<Vec<_>, Failure>>()?;
     for (experiment, mut chart) in charts {
-        let (outcome, left) = conduct(*experiment, arguments, stop).await?;
+        let (outcome, left) = conduct(*experiment, arguments, redis, stop).await?;
         let drawn = outcome.chart();
         outcomes.push((experiment, outcome));
         left?;
@@ -77,10 +79,11 @@ fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
 async fn conduct(
     experiment: Experiment,
     arguments: &Arguments,
+    redis: Option<&Address>,
     stop: &CancellationToken,
 ) -> Result<(Outcome, Result<(), LabError>), Failure> {
     let testbed = tokio::select! {
-        testbed = testbed(arguments.redis.as_ref()) => testbed?,
+        testbed = testbed(redis) => testbed?,
         () = stop.cancelled() => return Err(interrupted()),
     };
     let ran = tokio::select! {
@@ -89,6 +92,12 @@ async fn conduct(
     };
     let left = testbed.leave().await;
     Ok((ran?, left))
+}
+
+/// Read only here: an error of an argument would show its password.
+fn address(redis: Option<&str>) -> Result<Option<Address>, Failure> {
+    let wrong = |error: AddressError| Failure::new(Exit::Usage, format!("--redis: {error}"));
+    redis.map(str::parse).transpose().map_err(wrong)
 }
 
 async fn testbed(redis: Option<&Address>) -> Result<Testbed, LabError> {

@@ -1,18 +1,19 @@
 //! Submits a file of jobs in batches, until all are accepted or refused.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
 use std::path::Path;
 use std::time::Duration;
 
-use dripfeed_client::{BATCH_BYTES, BATCH_ITEMS, BatchItem, BatchSender, ClientError, ItemResult, Retries};
-use dripfeed_job::BucketName;
-use futures::{Stream, TryStreamExt as _, stream};
+use dripfeed_client::{BatchSender, ClientError, ItemResult, Retries, SentBatch};
+use dripfeed_job::{BucketName, duration};
+use futures::StreamExt as _;
 use serde_json::json;
-use tokio::fs::File;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Split};
+use tokio::io::AsyncBufRead;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::line::JobLine;
-use super::progress::Progress;
+use super::progress::{Progress, reason};
+use super::reader::{Batch, Reader, count_lines, open};
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
@@ -22,77 +23,113 @@ use crate::signals;
 const AT_ONCE: usize = 4;
 /// How long an unreachable server is retried, once it has answered.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Lines of the file, and the jobs in them.
-#[derive(Debug, Default)]
-struct Batch {
-    lines: Vec<u64>,
-    items: Vec<BatchItem>,
-    bytes: usize,
-}
+/// The longest wait that a server may ask for, unless `--max-wait` is given: of an hourly limit.
+const MAX_WAIT: Duration = Duration::from_secs(3600);
+/// How long batches on their way are awaited, once it is to end.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 pub(super) async fn push(
     bucket: &BucketName,
     file: &Path,
     run_id: Option<String>,
+    max_wait: Option<Duration>,
     connection: &ConnectionArgs,
 ) -> Result<(), Failure> {
     let run_id = run_id.unwrap_or_else(random_name);
     let progress = Progress::of(count_lines(file).await?);
-    // A full bucket is waited for however long it takes.
-    let client = connection.server()?.with_retries(Retries::within(Duration::MAX));
+    let max_wait = max_wait.unwrap_or(MAX_WAIT);
+    // A full bucket is waited for as long as it has room later.
+    let client = connection.server()?.with_retries(Retries::within(Duration::MAX).longest_wait(max_wait));
     let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));
     let sender = BatchSender::new(client, bucket, waits).patience_once_answered(PATIENCE);
     let lines = Reader::new(open(file).await?, &run_id, &progress);
-    let stop = signals::stop()?;
-    let pushed = tokio::select! {
-        pushed = all(lines, &sender, &progress, connection.output()) => pushed,
-        () = stop.cancelled() => Err(Failure::new(Exit::Failure, "interrupted: jobs under way may be accepted, too")),
+    let interrupt = signals::stop()?;
+    let stop = interrupt.child_token();
+    let push =
+        Push { sender, progress: &progress, format: connection.output(), max_wait, stop, failed: OnceCell::new() };
+    let is_whole = tokio::select! {
+        () = push.all(lines) => true,
+        () = push.last_answers(&interrupt) => false,
     };
     output::say(progress.summary());
-    if pushed.is_err() || progress.failures() > 0 {
+    let failed = push.failed.into_inner();
+    let failed = failed.or_else(|| interrupt.is_cancelled().then(|| Failure::new(Exit::Failure, "interrupted")));
+    if !is_whole {
+        output::say("jobs under way may be accepted, too");
+    }
+    if failed.is_some() || progress.failures() > 0 {
         output::say(format_args!("to resume without duplicates, run the same command with --run-id {run_id}"));
     }
-    pushed?;
-    match progress.failures() {
-        0 => Ok(()),
-        failed => Err(Failure::new(Exit::Failure, format!("{failed} lines were not submitted"))),
+    match (failed, progress.failures()) {
+        (Some(failure), _) => Err(failure),
+        (None, 0) => Ok(()),
+        (None, lines) => Err(Failure::new(Exit::Failure, format!("{lines} lines were not submitted"))),
     }
 }
 
-async fn all(
-    lines: Reader<'_, impl AsyncBufRead + Unpin>,
-    sender: &BatchSender<impl Fn(Duration, &ClientError)>,
-    progress: &Progress,
+struct Push<'a, W> {
+    sender: BatchSender<W>,
+    progress: &'a Progress,
     format: Format,
-) -> Result<(), Failure> {
-    let send = |Batch { lines, items, .. }| async move { Ok((lines, sender.send(&items).await)) };
-    let sent = lines.batches().map_ok(send).try_buffered(AT_ONCE);
-    tokio::pin!(sent);
-    while let Some((lines, batch)) = sent.try_next().await? {
+    max_wait: Duration,
+    /// No further line is submitted.
+    stop: CancellationToken,
+    /// Why it ends before the last line, unless it was interrupted.
+    failed: OnceCell<Failure>,
+}
+
+impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
+    /// Until all lines are submitted, or those under way when it is to stop are answered.
+    async fn all(&self, lines: Reader<'_, impl AsyncBufRead + Unpin>) {
+        let send = |batch: Result<Batch, Failure>| async move {
+            let Batch { lines, items, .. } = batch?;
+            Ok((lines, self.sender.send(&items).await))
+        };
+        let sent = lines.batches().take_until(self.stop.cancelled()).map(send).buffered(AT_ONCE);
+        tokio::pin!(sent);
+        while let Some(batch) = sent.next().await {
+            let reported = batch.and_then(|(lines, batch)| self.report(lines, batch));
+            // What fails once it is to stop fails for that.
+            if let Err(failure) = reported
+                && !self.stop.is_cancelled()
+            {
+                let _ = self.failed.set(failure);
+                self.stop.cancel();
+            }
+        }
+    }
+
+    /// Ends when answers have had their time since it was to stop.
+    async fn last_answers(&self, interrupt: &CancellationToken) {
+        self.stop.cancelled().await;
+        self.sender.stop();
+        if interrupt.is_cancelled() {
+            let most = duration::show(LAST_ANSWERS);
+            self.progress.say(&format!("interrupted: jobs under way are awaited, at most {most}"));
+        }
+        sleep(LAST_ANSWERS).await;
+    }
+
+    fn report(&self, lines: Vec<u64>, batch: SentBatch) -> Result<(), Failure> {
         // Counted before they are printed, which may fail.
         let accepted = batch.items.iter().filter(|result| matches!(result, ItemResult::Accepted(_)));
-        accepted.for_each(|_| progress.accepted());
+        accepted.for_each(|_| self.progress.accepted());
         for (line, result) in lines.into_iter().zip(batch.items) {
-            print(line, &result, format)?;
+            print(line, &result, self.format)?;
             if let ItemResult::Refused(problem) = result {
-                progress.failed(line, &problem.to_string());
+                self.progress.failed(line, &problem.to_string());
             }
         }
         // Some of its jobs may have been accepted before.
-        if let Some(error) = batch.error {
-            return Err(error.into());
-        }
+        batch.error.map_or(Ok(()), |error| Err(self.failure(error)))
     }
-    Ok(())
-}
 
-/// A full bucket is refused item by item.
-fn reason(error: &ClientError) -> String {
-    match error.problem() {
-        Some(problem) if problem.code == "bucket_full" => "the bucket is full".to_owned(),
-        Some(problem) => problem.to_string(),
-        None => error.to_string(),
+    fn failure(&self, error: ClientError) -> Failure {
+        let asked = error.retry_after().filter(|asked| *asked > self.max_wait);
+        let Some(asked) = asked else { return error.into() };
+        let (asked, most, why) = (duration::show(asked), duration::show(self.max_wait), reason(&error));
+        let message = format!("the server asks to wait {asked}, longer than --max-wait {most}: {why}");
+        Failure::new(Failure::from(error).exit, message)
     }
 }
 
@@ -105,98 +142,6 @@ fn print(line: u64, result: &ItemResult, format: Format) -> std::io::Result<()> 
             output::line(json!({"line": line, "problem": problem.document}).to_string())
         }
     }
-}
-
-/// Reads lines into batches, and reports those without a job.
-struct Reader<'a, R> {
-    lines: Split<R>,
-    number: u64,
-    run_id: &'a str,
-    progress: &'a Progress,
-    /// Unknown fields that were reported.
-    told: BTreeSet<String>,
-    /// Read, but too large for the batch before.
-    next: Option<(u64, BatchItem)>,
-}
-
-impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
-    fn new(input: R, run_id: &'a str, progress: &'a Progress) -> Self {
-        Self { lines: input.split(b'\n'), number: 0, run_id, progress, told: BTreeSet::new(), next: None }
-    }
-
-    fn batches(self) -> impl Stream<Item = Result<Batch, Failure>> {
-        stream::try_unfold(self, |mut reader| async move {
-            let batch = reader.batch().await?;
-            Ok((!batch.items.is_empty()).then_some((batch, reader)))
-        })
-    }
-
-    async fn batch(&mut self) -> Result<Batch, Failure> {
-        let mut batch = Batch::default();
-        while batch.items.len() < BATCH_ITEMS {
-            let Some((line, item)) = self.item().await? else { break };
-            batch.bytes += item.as_str().len();
-            if batch.bytes > BATCH_BYTES && !batch.items.is_empty() {
-                self.next = Some((line, item));
-                break;
-            }
-            batch.lines.push(line);
-            batch.items.push(item);
-        }
-        Ok(batch)
-    }
-
-    async fn item(&mut self) -> Result<Option<(u64, BatchItem)>, Failure> {
-        if let Some(item) = self.next.take() {
-            return Ok(Some(item));
-        }
-        while let Some(text) = self.lines.next_segment().await? {
-            self.number += 1;
-            if text.trim_ascii().is_empty() {
-                continue;
-            }
-            let text = std::str::from_utf8(&text).map_err(|_| "is not UTF-8".to_owned());
-            match text.and_then(JobLine::parse) {
-                Ok(line) => {
-                    self.tell_others(&line.others);
-                    let key = format!("push-{}-{}", self.run_id, self.number);
-                    return Ok(Some((self.number, BatchItem::of_json(&line.item(&key)))));
-                }
-                Err(why) => self.progress.failed(self.number, &why),
-            }
-        }
-        Ok(None)
-    }
-
-    fn tell_others(&mut self, others: &[String]) {
-        for name in others {
-            if self.told.insert(name.clone()) {
-                self.progress.say(&format!("ignoring unknown field `{name}`: only `body` and `options` are submitted"));
-            }
-        }
-    }
-}
-
-async fn open(file: &Path) -> Result<Box<dyn AsyncBufRead + Unpin>, Failure> {
-    if file == Path::new("-") {
-        return Ok(Box::new(BufReader::new(tokio::io::stdin())));
-    }
-    let opened = File::open(file).await;
-    let opened = opened.map_err(|error| anyhow::anyhow!("can't open {}: {error}", file.display()))?;
-    Ok(Box::new(BufReader::new(opened)))
-}
-
-/// None where it would use up what is to be read.
-async fn count_lines(file: &Path) -> Result<Option<u64>, Failure> {
-    if !tokio::fs::metadata(file).await.is_ok_and(|metadata| metadata.is_file()) {
-        return Ok(None);
-    }
-    let mut lines = open(file).await?.split(b'\n');
-    let mut count = 0;
-    while let Some(line) = lines.next_segment().await? {
-        count += u64::from(!line.trim_ascii().is_empty());
-    }
-    Ok(Some(count))
 }
 
 fn random_name() -> String {

@@ -3,9 +3,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use dripfeed_client::{ClientError, Problem};
+use dripfeed_job::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
+
+/// Where there is no bar, waits are said again after that.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
 pub(super) struct Progress {
     bar: ProgressBar,
@@ -13,6 +18,8 @@ pub(super) struct Progress {
     accepted: Cell<u64>,
     failed: Cell<u64>,
     waits: Cell<u64>,
+    /// When the longest wait that was said is over.
+    said_until: Cell<Option<Instant>>,
 }
 
 impl Progress {
@@ -27,7 +34,8 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { bar, begun: Instant::now(), accepted: Cell::default(), failed: Cell::default(), waits: Cell::default() }
+        let (accepted, failed, waits) = (Cell::default(), Cell::default(), Cell::default());
+        Self { bar, begun: Instant::now(), accepted, failed, waits, said_until: Cell::default() }
     }
 
     /// Says something without tearing the bar.
@@ -49,10 +57,21 @@ impl Progress {
 
     pub(super) fn waits(&self, wait: Duration, why: &str) {
         self.waits.set(self.waits.get() + 1);
-        if self.bar.is_hidden() && self.waits.get() == 1 {
-            output::say(format_args!("{why}; retrying"));
+        let shown = duration::show(wait);
+        if self.bar.is_hidden() && self.is_news(wait) {
+            output::say(format_args!("{why}; retrying in {shown}"));
         }
-        self.bar.set_message(format!("{why}; waiting {}", dripfeed_job::duration::show(wait)));
+        self.bar.set_message(format!("{why}; waiting {shown}"));
+    }
+
+    /// Waits are said about once a minute, and one that is much longer than what was said is said at once.
+    fn is_news(&self, wait: Duration) -> bool {
+        let Some(end) = Instant::now().checked_add(wait) else { return true };
+        let is_news = self.said_until.get().is_none_or(|said| end.saturating_duration_since(said) > BETWEEN_LINES);
+        if is_news {
+            self.said_until.set(Some(end));
+        }
+        is_news
     }
 
     pub(super) fn failures(&self) -> u64 {
@@ -68,5 +87,15 @@ impl Progress {
             waits => format!("; waited {waits} times"),
         };
         format!("{accepted} jobs accepted, {failed} lines failed, in {seconds:.1} s{waits}")
+    }
+}
+
+/// Why a batch waits. A full bucket is refused item by item.
+pub(super) fn reason(error: &ClientError) -> String {
+    match error.problem() {
+        Some(problem) if problem.code == "bucket_full" => "the bucket is full".to_owned(),
+        // How long follows.
+        Some(problem) => Problem { retry_after: None, ..problem.clone() }.to_string(),
+        None => error.to_string(),
     }
 }

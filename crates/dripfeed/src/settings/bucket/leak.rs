@@ -9,17 +9,17 @@ use serde_json::Value as Json;
 
 use super::order::check_order;
 use crate::settings::deserialize;
-use crate::settings::read::{Reader, SectionPath};
+use crate::settings::read::{Reader, SectionPath, wording};
 use crate::settings::tree;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct LeakSection {
-    #[serde(deserialize_with = "deserialize::empty_is_none")]
+    #[serde(deserialize_with = "deserialize::rate_or_none")]
     rate: Option<Rate>,
     #[serde(deserialize_with = "deserialize::one_or_more")]
     burst: u64,
-    tiers: Vec<Json>,
+    pub(super) tiers: Vec<Json>,
     adaptive: bool,
     #[serde(deserialize_with = "deserialize::one_or_more")]
     concurrency: u16,
@@ -39,14 +39,19 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: Le
     if let Some(error) = Leak::fault(rate, burst) {
         reader.error(&place.of(reader.tree, &["leak".into(), "burst".into()]), error);
     }
-    let tiers = PaceTiers::read("tiers", tiers).map_err(|error| {
+    let tiers = read_tiers(reader, place, tiers)?;
+    let concurrency = concurrency.into();
+    let leak = Leak { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold };
+    (reader.count() == errors).then_some(leak)
+}
+
+pub(super) fn read_tiers(reader: &mut Reader<'_>, place: &SectionPath<'_>, tiers: Vec<Json>) -> Option<PaceTiers> {
+    let reported = |error: dripfeed_limit::LoadError| {
         let tiers = place.of(reader.tree, &["leak".into(), "tiers".into()]);
         for error in error.faults() {
             let below = tree::steps(error.place.trim_start_matches("tiers"));
-            reader.error(&[&tiers[..], &below].concat(), error.message.clone());
+            reader.error(&[&tiers[..], &below].concat(), wording::plain(&error.message, None));
         }
-    });
-    let concurrency = concurrency.into();
-    let leak = Leak { rate, burst, tiers: tiers.ok()?, adaptive, concurrency, max_in_flight, max_hold, default_hold };
-    (reader.count() == errors).then_some(leak)
+    };
+    PaceTiers::read("tiers", tiers).map_err(reported).ok()
 }

@@ -34,7 +34,7 @@ pub(super) struct Section {
     pub(super) capacity: u64,
     #[serde(deserialize_with = "deserialize::size")]
     pub(super) capacity_bytes: u64,
-    #[serde(deserialize_with = "deserialize::empty_is_none")]
+    #[serde(deserialize_with = "deserialize::share_or_none")]
     pub(super) max_share: Option<MaxShare>,
     pub(super) most_schedules: u64,
     #[serde(deserialize_with = "deserialize::size")]
@@ -87,7 +87,7 @@ pub(super) enum ConfiguredKind {
 pub(super) struct FairSection {
     pub(super) by: FairBy,
     pub(super) weights: Weights,
-    #[serde(deserialize_with = "deserialize::empty_is_none")]
+    #[serde(deserialize_with = "deserialize::rate_or_none")]
     pub(super) rate: Option<Rate>,
     #[serde(deserialize_with = "deserialize::one_or_more")]
     pub(super) burst: u64,

@@ -1,5 +1,6 @@
 //! Parses the definition of a bucket from the API, with the parser of `[buckets.NAME]`.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use config::{FileFormat, Format as _};
@@ -58,7 +59,9 @@ impl DefinitionReader {
     /// that the operator has chosen.
     pub(in crate::settings) fn new(define: DefineSettings, tree: &Tree) -> Self {
         let path = ["defaults".into()];
-        let [mut defaults, compiled] = [tree.json(&path), tree.default_json(&path)];
+        let [set, compiled] = [tree.json(&path), tree.default_json(&path)];
+        // What else it may be is reported elsewhere.
+        let mut defaults = if set.is_object() { set } else { compiled.clone() };
         for key in OF_FILES.map(|(key, _)| key).into_iter().chain(CREDENTIALS) {
             defaults[key] = compiled[key].clone();
         }
@@ -215,7 +218,8 @@ impl DefinitionReader {
             parsed.map(config::Value::from).map_err(|_| "can't be read".to_owned())
         };
         let merged = parse(json!({ "buckets": { name.as_str(): definition } }))?;
-        Ok(Tree { merged, defaults: parse(json!({ "defaults": self.defaults }))? })
+        let defaults = parse(json!({ "defaults": self.defaults }))?;
+        Ok(Tree { merged, defaults, empty_tables: BTreeMap::new() })
     }
 }
 

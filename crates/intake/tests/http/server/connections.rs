@@ -80,9 +80,25 @@ async fn an_oversized_head_is_refused() {
         assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
         assert!(answer.contains("\"headers_too_large\""), "{answer}");
     }
-    let mut connection = server.connect().await;
-    connection.send(&head(&many(1000))).await;
-    assert!(connection.rest().await.starts_with("HTTP/1.1 431 "));
+}
+
+#[tokio::test]
+async fn what_the_parser_refuses_has_no_body_and_ends_the_connection() {
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
+    let fields: String = (0..256).map(|n| format!("x-{n}: y\r\n")).collect();
+    for (request, status) in [
+        ("BAD\r\n\r\n".to_owned(), "400"),
+        (format!("GET /{} HTTP/1.1\r\nHost: intake\r\n\r\n", "a".repeat(64 << 10)), "414"),
+        (head(&fields), "431"),
+        (head(&format!("x: {}\r\n", "y".repeat(128 << 10))), "400"),
+    ] {
+        let mut connection = server.connect().await;
+        connection.send(&request).await;
+        let answer = connection.rest().await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.contains("connection: close\r\n") && answer.ends_with("\r\n\r\n"), "{answer}");
+    }
 }
 
 #[tokio::test]

@@ -28,6 +28,17 @@ async fn a_waiting_caller_gets_the_upstreams_response() {
 }
 
 #[tokio::test]
+async fn a_waiting_caller_learns_that_the_response_is_cut() {
+    let harness = Harness::start().await;
+    for (truncated, shown) in [(true, Some("true")), (false, None)] {
+        let answer = AnswerBody::new(Some("text/plain".to_owned()), b"abc", truncated);
+        let settled = Settlement::Complete { status: 200, answer: Some(answer) };
+        let (answer, _) = tokio::join!(harness.ask(JOBS, &[WAIT], "x"), harness.settle(settled));
+        assert_eq!((&answer.body[..], answer.header("dripfeed-truncated")), (&b"abc"[..], shown));
+    }
+}
+
+#[tokio::test]
 async fn a_waiting_caller_learns_how_the_response_is_compressed() {
     let harness = Harness::start().await;
     let compressed = AnswerBody::new(None, b"\x1f\x8b", false).encoded(Some("gzip"));
