@@ -1,5 +1,6 @@
 //! Authenticates a caller by the key in its headers.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use dripfeed_job::Priority;
@@ -24,6 +25,20 @@ pub struct Caller {
     not_after_ms: Option<u64>,
     /// `Authorization` carried the key to dripfeed, and isn't forwarded to the upstream.
     pub authorization_is_ours: bool,
+}
+
+/// The caller of a request that waits: its key id, or its address where no keys are configured.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Waiter {
+    Key(String),
+    Address(Option<IpAddr>),
+}
+
+impl Waiter {
+    #[must_use]
+    pub fn new(caller: Option<&str>, address: Option<IpAddr>) -> Self {
+        caller.map_or(Self::Address(address), |caller| Self::Key(caller.to_owned()))
+    }
 }
 
 impl ApiKeys {

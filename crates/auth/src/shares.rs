@@ -3,4 +3,3 @@
 pub(crate) mod caller_counts;
 pub(crate) mod turns;
 pub(crate) mod wait_limit;
-pub(crate) mod waiter;

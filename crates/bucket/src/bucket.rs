@@ -178,7 +178,9 @@ impl Bucket {
     pub(crate) fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
         self.refuse_unsupported(submission)?;
         let effective = self.redis_bucket.effective_settings();
-        effective.settings.on_outcome.refuse_unsupported(submission)?;
+        if let Some(chosen) = &submission.chain.targets {
+            effective.settings.on_outcome.refuse_unlisted(chosen)?;
+        }
         effective.settings.fair.refuse_unsupported(submission)
     }
 

@@ -26,6 +26,7 @@ use self::processors::Processors;
 use self::redis::PrivateRedis;
 use self::settings_file::{Draft, SettingsFile};
 use self::welcome::Welcome;
+use crate::background;
 use crate::exit::Failure;
 use crate::role::intake::IntakeRole;
 use crate::settings::{Layers, Settings};
@@ -100,7 +101,7 @@ async fn over_private_redis(
     // Not before this: a Redis that runs in this folder is that of another, whose file it is.
     let _file = publish(draft, Some(&url), &mut layers)?;
     let last = CancellationToken::new();
-    let redis = tokio::spawn(redis.keep(last.clone()));
+    let redis = background::spawn(redis.keep(last.clone()));
     let ended = over(&url, arguments, layers, echo, stop).await;
     last.cancel();
     let stopped = redis.await.map_err(anyhow::Error::from)?;
@@ -119,7 +120,7 @@ async fn over(
     let address = echo.address();
     let last = CancellationToken::new();
     let modes = EchoModes::default();
-    let echo = tokio::spawn(echo.serve(modes.clone(), last.clone()));
+    let echo = background::spawn(echo.serve(modes.clone(), last.clone()));
     let ended = work(arguments, &layers, address, modes, stop).await;
     last.cancel();
     let stopped = echo.await.map_err(anyhow::Error::from)?;

@@ -1,6 +1,7 @@
 //! dripfeed, the one executable: arguments, settings, telemetry, signals, roles and operator commands.
 
 mod arguments;
+mod background;
 mod client;
 mod command;
 mod dev;

@@ -27,6 +27,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::background;
 use crate::exit::Failure;
 use crate::signals;
 
@@ -62,7 +63,7 @@ impl Arguments {
     fn and_with_stdin(&self, stop: CancellationToken) -> CancellationToken {
         if self.until_stdin_ends {
             // It takes a thread.
-            tokio::spawn(once_started(signals::stop_with_stdin(stop.clone())));
+            background::spawn(once_started(signals::stop_with_stdin(stop.clone())));
         }
         stop
     }

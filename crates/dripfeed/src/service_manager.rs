@@ -7,18 +7,20 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio_util::sync::CancellationToken;
 
+use crate::background;
+
 /// A watchdog that waits for no time at all would end every process.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The role does its work from now on, until `stop`.
 pub(crate) fn ready(stop: CancellationToken) {
     send(&[NotifyState::Ready]);
-    tokio::spawn(async move {
+    background::spawn(async move {
         stop.cancelled().await;
         send(&[NotifyState::Stopping]);
     });
     if let Some(timeout) = sd_notify::watchdog_enabled() {
-        tokio::spawn(keep_awake((timeout / 2).max(SHORTEST_INTERVAL)));
+        background::spawn(keep_awake((timeout / 2).max(SHORTEST_INTERVAL)));
     }
 }
 

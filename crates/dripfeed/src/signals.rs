@@ -6,6 +6,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::background;
+
 /// Cancelled by SIGTERM or Ctrl-C.
 ///
 /// # Errors
@@ -27,7 +29,7 @@ fn stop_at(kinds: &[SignalKind]) -> io::Result<CancellationToken> {
     for kind in kinds {
         let mut received = signal(*kind)?;
         let stop = stop.clone();
-        tokio::spawn(async move {
+        background::spawn(async move {
             received.recv().await;
             stop.cancel();
         });

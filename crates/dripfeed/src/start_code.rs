@@ -8,12 +8,14 @@ use std::{fs, io, ptr};
 
 use nix::sys::mman::{MmapAdvise, madvise};
 
+use crate::background;
+
 /// After the role is ready: connections are made and everything has run once.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// Once the start is over.
 pub(crate) fn release_later() {
-    tokio::spawn(async {
+    background::spawn(async {
         tokio::time::sleep(SETTLED).await;
         if let Err(error) = release() {
             tracing::debug!(%error, "could not release the memory of the start-up code");

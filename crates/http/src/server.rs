@@ -16,11 +16,11 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulConnection;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::Service;
@@ -90,6 +90,9 @@ pub async fn serve(
 /// A connection with read and write timeouts.
 type TimedStream = Pin<Box<TimeoutStream<TcpStream>>>;
 
+/// In clear text, or over TLS. One type, for which the compiler makes the code of a connection once.
+type ServedStream = Either<TimedStream, TlsStream<TimedStream>>;
+
 struct Server<S> {
     http: Protocol,
     read_timeout: Option<Duration>,
@@ -155,14 +158,14 @@ impl<S: Answers> Server<S> {
         stream.set_write_timeout(Some(self.limits.stall_timeout));
         stream.set_read_timeout(self.read_timeout);
         let stream = Box::pin(stream);
-        let served = match &self.tls {
-            None => self.requests(stream, peer).await,
+        let stream = match &self.tls {
+            None => Either::Left(stream),
             Some(tls) => match self.handshake(tls, stream).await {
-                Some(stream) => self.requests(stream, peer).await,
+                Some(stream) => Either::Right(stream),
                 None => return,
             },
         };
-        if let Err(error) = served {
+        if let Err(error) = self.requests(stream, peer).await {
             tracing::debug!(%error, "connection failed");
         }
     }
@@ -180,11 +183,7 @@ impl<S: Answers> Server<S> {
         }
     }
 
-    async fn requests(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        peer: Peer,
-    ) -> hyper::Result<()> {
+    async fn requests(&self, stream: ServedStream, peer: Peer) -> hyper::Result<()> {
         let service = service_fn(|mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
             self.answers.clone().call(request.map(Body::new))

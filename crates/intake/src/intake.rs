@@ -29,6 +29,7 @@ struct IntakeState {
     buckets: Arc<Buckets>,
     services: Services,
     metrics: IntakeMetrics,
+    health: Health,
     exporter: MetricsExporter,
     body_budget: BodyBudget,
     submissions: CallerTurns,
@@ -64,6 +65,7 @@ impl Intake {
             buckets,
             services,
             metrics,
+            health: exporter.health().clone(),
             exporter,
             body_budget,
             submissions: CallerTurns::new(SUBMISSIONS),
@@ -180,6 +182,6 @@ impl Intake {
     }
 
     pub(crate) fn health(&self) -> &Health {
-        self.0.exporter.health()
+        &self.0.health
     }
 }

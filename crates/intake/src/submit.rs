@@ -5,7 +5,6 @@
 
 pub(crate) mod admit;
 pub(crate) mod batch;
-mod current_bucket;
 pub(crate) mod options;
 pub(crate) mod priority;
 pub(crate) mod proxy;

@@ -82,10 +82,10 @@ impl PassedCalls {
 
     /// The most that were surely within one window of this length, wherever it begins.
     pub(crate) fn most_within(&self, window: Duration) -> u64 {
-        let answered: Vec<Instant> = self.0.iter().map(|pass| pass.answered).collect();
-        let within = |pass: &PassedCall| {
-            let begin = answered.partition_point(|at| *at < pass.asked);
-            answered.partition_point(|at| *at < pass.asked + window) - begin
+        let within = |first: &PassedCall| {
+            let [begin, end] =
+                [first.asked, first.asked + window].map(|at| self.0.partition_point(|pass| pass.answered < at));
+            self.0[begin..end].iter().filter(|pass| pass.asked >= first.asked).count()
         };
         self.0.iter().map(within).max().map_or(0, count)
     }
@@ -145,6 +145,8 @@ mod tests {
         assert_eq!(passes(begin, &[(0, 1), (99, 101)]).most_within(100 * MS), 1);
         assert_eq!(passes(begin, &[(0, 1), (98, 99), (150, 160)]).most_within(100 * MS), 2);
         assert_eq!(passes(begin, &[(0, 0), (50, 50), (100, 100), (149, 149)]).most_within(100 * MS), 3);
+        // The first was under way when the second was asked for, and may have passed long before it.
+        assert_eq!(passes(begin, &[(0, 60), (50, 51), (145, 149)]).most_within(100 * MS), 2);
     }
 
     #[test]

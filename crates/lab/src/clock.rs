@@ -1,4 +1,4 @@
-//! The Redis clock, by which windows begin and end, reported from this machine's.
+//! The Redis clock, by which windows begin and end, read off this machine's.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ pub(crate) struct Clock {
     us: i64,
 }
 
-/// The answer that came back soonest reports the time best.
+/// The answer that came back soonest shows the time best.
 const LOOKS: usize = 20;
 
 impl Clock {

@@ -30,7 +30,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// As SIGKILL does it: its connections break, and nobody is reported.
+    /// As SIGKILL does it: its connections break, and nothing is deregistered.
     pub(crate) fn kill(self) {
         drop(self);
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::serve::ListenerExt as _;
+use dripfeed_http::ConnectionLimits;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::call_log::{CallLog, PassedCalls};
@@ -16,6 +17,10 @@ use crate::error::LabError;
 
 /// Longer than anything takes on a machine that can be measured on.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// No connection is in the way of a measurement.
+const LIMITS: ConnectionLimits =
+    ConnectionLimits { most: 10_000, head_timeout: PATIENCE, stall_timeout: PATIENCE, drain: Duration::ZERO };
 
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
@@ -71,13 +76,11 @@ impl Upstream {
     pub(crate) async fn serve(self) -> Result<HttpUpstream, LabError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/", listener.local_addr()?);
-        // A connection that is gone is found out by its next call.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         let upstream = self.clone();
         let service = Router::new().fallback(async move |headers: HeaderMap| upstream.call_for(&headers).await);
         let serving = tokio::spawn(async move {
             // It ends with the process, or when it is dropped.
-            let _ = axum::serve(listener, service).await;
+            let _ = dripfeed_http::serve(listener, service, LIMITS, CancellationToken::new()).await;
         });
         Ok(HttpUpstream { upstream: self, url, _serving: AbortOnDropHandle::new(serving) })
     }

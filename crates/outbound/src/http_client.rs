@@ -10,23 +10,31 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Response, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
 use thiserror::Error;
-use tokio::time::timeout;
+use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
-use tower::BoxError;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::dial::Dial;
-use crate::keep_alive::{IDLE_TIMEOUT, idle_time};
-use crate::kept_connections::{KeptConnections, OpenConnection};
+use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection, UsedConnection, idle_time};
 
 /// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
 /// last piece may bring as much again, so one of less than twice the size may pass.
 const READ_BUFFER: usize = 64 * 1024;
 /// Of an answer: more than servers send. Room for them is needed only while the head is read, 16 KiB.
 const MOST_HEADERS: usize = 256;
+
+/// Over TLS or without.
+pub type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Makes connections to the host and port of a URL.
+#[derive(Debug)]
+pub struct Dial(BoxCloneSyncService<Uri, Connection, BoxError>);
 
 /// Why no answer came.
 #[derive(Debug, Error)]
@@ -46,11 +54,19 @@ pub struct HttpClient {
     kept: Arc<KeptConnections>,
 }
 
-/// The connection of a request, until its answer has been read. Closed when dropped, also where the server has not read
-/// the request.
-pub struct UsedConnection {
-    connection: OpenConnection,
-    kept: Arc<KeptConnections>,
+impl Dial {
+    /// Such as one of `hyper_rustls`.
+    pub fn new<S>(connector: S) -> Self
+    where
+        S: Service<Uri, Response = Connection, Error = BoxError> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+    {
+        Self(BoxCloneSyncService::new(connector))
+    }
+
+    pub(crate) async fn connect(&self, url: Uri) -> Result<Connection, BoxError> {
+        self.0.clone().oneshot(url).await
+    }
 }
 
 impl HttpClient {
@@ -93,7 +109,7 @@ impl HttpClient {
         mut connection: OpenConnection,
     ) -> (Response<Incoming>, UsedConnection) {
         connection.idle_time = idle_time(answer.headers());
-        (answer, UsedConnection { connection, kept: Arc::clone(&self.kept) })
+        (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
     }
 
     async fn connect(&self) -> Result<OpenConnection, RequestError> {
@@ -112,40 +128,6 @@ impl HttpClient {
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient").field("host", &self.host).finish_non_exhaustive()
-    }
-}
-
-impl UsedConnection {
-    /// Reads an answer of at most `most` bytes to its end, and keeps the connection.
-    ///
-    /// # Errors
-    /// When the body is cut off, or larger.
-    pub async fn read(self, body: Incoming, most: usize) -> Result<Bytes, BoxError> {
-        let body = Limited::new(body, most).collect().await?.to_bytes();
-        self.keep();
-        Ok(body)
-    }
-
-    /// For the next request, once the whole answer has been read.
-    pub fn keep(self) {
-        let Self { mut connection, kept } = self;
-        if connection.requests.is_ready() {
-            return kept.put(connection);
-        }
-        if !connection.requests.is_closed() {
-            // The request is still being sent. A server that never reads it keeps nothing for long.
-            tokio::spawn(async move {
-                if let Ok(Ok(())) = timeout(IDLE_TIMEOUT, connection.requests.ready()).await {
-                    kept.put(connection);
-                }
-            });
-        }
-    }
-}
-
-impl fmt::Debug for UsedConnection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UsedConnection").finish_non_exhaustive()
     }
 }
 

@@ -1,16 +1,23 @@
-//! Connections that nothing is under way on, for the next request.
+//! Connections that nothing is under way on, for the next request; each as long as its server keeps it, too.
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http::{HeaderMap, HeaderName};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
+use tower::BoxError;
 
-use crate::keep_alive::IDLE_TIMEOUT;
+/// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 const MOST_IDLE: usize = 256;
 
@@ -31,6 +38,13 @@ impl OpenConnection {
     fn close(self) {
         self.task.detach();
     }
+}
+
+/// The connection of a request, until its answer has been read. Closed when dropped, also where the server has not read
+/// the request.
+pub struct UsedConnection {
+    connection: OpenConnection,
+    kept: Arc<KeptConnections>,
 }
 
 /// The last is used next, so that no more are kept than are needed.
@@ -78,11 +92,87 @@ impl KeptConnections {
     }
 }
 
+impl UsedConnection {
+    pub(crate) const fn new(connection: OpenConnection, kept: Arc<KeptConnections>) -> Self {
+        Self { connection, kept }
+    }
+
+    /// Reads an answer of at most `most` bytes to its end, and keeps the connection.
+    ///
+    /// # Errors
+    /// When the body is cut off, or larger.
+    pub async fn read(self, body: Incoming, most: usize) -> Result<Bytes, BoxError> {
+        let body = Limited::new(body, most).collect().await?.to_bytes();
+        self.keep();
+        Ok(body)
+    }
+
+    /// For the next request, once the whole answer has been read.
+    pub fn keep(self) {
+        let Self { mut connection, kept } = self;
+        if connection.requests.is_ready() {
+            return kept.put(connection);
+        }
+        if !connection.requests.is_closed() {
+            // The request is still being sent. A server that never reads it keeps nothing for long.
+            tokio::spawn(async move {
+                if let Ok(Ok(())) = timeout(IDLE_TIMEOUT, connection.requests.ready()).await {
+                    kept.put(connection);
+                }
+            });
+        }
+    }
+}
+
+impl fmt::Debug for UsedConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UsedConnection").finish_non_exhaustive()
+    }
+}
+
 async fn close_quiet(kept: Weak<KeptConnections>) {
     loop {
         sleep(IDLE_TIMEOUT / 4).await;
         if !kept.upgrade().is_some_and(|kept| kept.close_quiet()) {
             return;
+        }
+    }
+}
+
+/// After the answer with these headers: shorter where its server closes earlier (`Keep-Alive: timeout=N`). The rest of
+/// that time is left to a request on its way there.
+pub(crate) fn idle_time(headers: &HeaderMap) -> Duration {
+    let lines = headers.get_all(KEEP_ALIVE).iter().filter_map(|line| line.to_str().ok());
+    let times = lines.flat_map(|line| line.split(',')).filter_map(timeout_of);
+    times.map(|time| time.saturating_mul(4) / 5).min().map_or(IDLE_TIMEOUT, |time| time.min(IDLE_TIMEOUT))
+}
+
+fn timeout_of(parameter: &str) -> Option<Duration> {
+    let (name, value) = parameter.split_once('=')?;
+    let seconds = value.trim().trim_matches('"').parse().ok()?;
+    name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    #[test]
+    fn a_server_that_closes_earlier_is_believed() {
+        for (lines, ms) in [
+            (&["timeout=5, max=100"][..], 4000),
+            (&["timeout=1"], 800),
+            (&["max=3, Timeout = \"2\""], 1600),
+            (&["max=3", "timeout=3"], 2400),
+            (&["timeout=0"], 0),
+            (&["timeout=120"], 4000),
+            (&["timeout=18446744073709551615"], 4000),
+            (&["timeout=-1", "timeout", "max=1", ""], 4000),
+            (&[], 4000),
+        ] {
+            let headers = lines.iter().map(|line| (KEEP_ALIVE, line.parse().unwrap())).collect();
+            assert_eq!(idle_time(&headers), Duration::from_millis(ms), "{lines:?}");
         }
     }
 }

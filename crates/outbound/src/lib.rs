@@ -3,10 +3,8 @@
 //! **Architecture invariant:** nothing of a request outlives it for long. A pooled client goes on sending a request
 //! that nobody awaits any more: a server that doesn't read it would keep its body and its connection.
 
-mod dial;
 mod http_client;
-mod keep_alive;
 mod kept_connections;
 
-pub use dial::{Connection, Dial};
-pub use http_client::{HttpClient, RequestError, UsedConnection};
+pub use http_client::{Connection, Dial, HttpClient, RequestError};
+pub use kept_connections::UsedConnection;

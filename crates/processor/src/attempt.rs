@@ -24,7 +24,8 @@ pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, taken: ClaimedJob
     let ClaimedJob { claim, permit, job } = taken;
     async move {
         let context = &*context;
-        let mut span = job.as_ref().ok().and_then(|job| spans::begin(context, &claim, job)).map(Box::new);
+        let traced = job.as_ref().ok().filter(|job| job.traceparent.is_some());
+        let mut span = traced.and_then(|job| spans::begin(context, &claim, job)).map(Box::new);
         let trace = span.as_ref().map(|span| span.context());
         context.metrics().taken(claim.id(), trace.map(|context| context.trace));
         let (settlement, feedback) = match &job {
@@ -92,7 +93,9 @@ fn judged(
 ) -> (Settlement, Feedback) {
     let trace = span.as_ref().map(|span| span.context().trace);
     context.metrics().attempted(called.class, called.answer.status(), begun.elapsed(), trace);
-    spans::answered(span, &called);
+    if let Some(span) = span {
+        spans::answered(span, &called);
+    }
     let feedback = feedback(&called);
     (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }

@@ -2,17 +2,24 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dripfeed_bucket::Replica;
 use futures::FutureExt as _;
 use tokio::task::{JoinError, JoinSet};
 
-use crate::slots::Slots;
-
 pub(crate) struct Attempts {
     tasks: JoinSet<()>,
     slots: Arc<Slots>,
 }
+
+/// The slots of a bucket in this process that are used. A bucket that is removed and comes back has two lanes for a
+/// while: one drains and the other begins. They share the slots.
+#[derive(Default)]
+pub(crate) struct Slots(AtomicUsize);
+
+/// The slot of an attempt, until it is dropped.
+struct UsedSlot(Arc<Slots>);
 
 impl Attempts {
     pub(crate) fn new(slots: Arc<Slots>) -> Self {
@@ -61,6 +68,23 @@ impl Attempts {
 
     pub(crate) async fn shutdown(&mut self) {
         self.tasks.shutdown().await;
+    }
+}
+
+impl Slots {
+    fn used(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn take(self: &Arc<Self>) -> UsedSlot {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        UsedSlot(Arc::clone(self))
+    }
+}
+
+impl Drop for UsedSlot {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -8,9 +8,9 @@ use dripfeed_outbound::HttpClient;
 use dripfeed_trace::Tracer;
 use tokio_util::sync::CancellationToken;
 
+use crate::attempts::Slots;
 use crate::local_shortage::ShortageBackoff;
 use crate::metrics::LaneMetrics;
-use crate::slots::Slots;
 use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;

@@ -20,7 +20,6 @@ mod logged_retry;
 mod metrics;
 mod processor;
 mod settings;
-mod slots;
 mod standby;
 mod standby_state;
 mod upkeep;

@@ -14,12 +14,12 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attempts::Slots;
 use crate::consumer_name::ConsumerName;
 use crate::lane::Lane;
 use crate::lane_context::{LaneContext, Route};
 use crate::metrics::Metrics;
 use crate::settings::ProcessorSettings;
-use crate::slots::Slots;
 use crate::standby::keep_sweeping;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;

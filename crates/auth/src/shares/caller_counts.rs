@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::waiter::Waiter;
+use crate::caller::Waiter;
 
 /// A caller that holds nothing is forgotten.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
-use super::waiter::Waiter;
+use crate::caller::Waiter;
 
 /// Jobs or checks of one caller: enough to keep Redis busy, few enough to wait behind.
 pub const SUBMISSIONS: u32 = 32;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::caller_counts::CallerCounts;
-use super::waiter::Waiter;
+use crate::caller::Waiter;
 
 #[derive(Debug)]
 pub struct WaitLimit {

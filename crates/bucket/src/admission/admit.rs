@@ -218,8 +218,8 @@ impl RedisBucket {
             Some(*index)
         };
         let indices: Vec<Option<usize>> = requests.iter().map(&mut index_of).collect();
-        let ticks = requests.iter().filter_map(|request| request.tick.as_deref());
-        let ticks = tick::pack(ticks, &self.keys, &mut keys);
+        let ticks: Vec<_> = requests.iter().filter_map(|request| request.tick.as_deref()).collect();
+        let ticks = if ticks.is_empty() { String::new() } else { tick::pack(&ticks, &self.keys, &mut keys) };
         let (keys, paced) = effective.pack_pace(keys);
         let mut keys = KeyIndex::after(keys);
         let now_us = pace::now_us();
@@ -232,7 +232,7 @@ impl RedisBucket {
         call.arg(&paced[..]).arg(&settings.share_of_one());
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
-        call.arg(settings.fair.weights_of_turns()).arg(requests.len()).arg(ticks).arg(&effective.bounds);
+        call.arg(&effective.weights).arg(requests.len()).arg(ticks).arg(&effective.bounds);
         call.arg(once_index.len());
         let options = requests.iter().zip(&plans).zip(indices);
         let options = options.map(|((request, plan), once)| options_for_script(request, once, plan)).collect();

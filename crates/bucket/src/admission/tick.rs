@@ -45,18 +45,14 @@ impl Ticked {
     }
 }
 
-/// As ticks.lua reads them; empty: the jobs are for none. Adds the keys that it needs to `keys`.
-pub(crate) fn pack<'t>(ticks: impl Iterator<Item = &'t Tick>, own: &Keys, keys: &mut Vec<String>) -> String {
-    let mut ticks = ticks.peekable();
-    if ticks.peek().is_none() {
-        return String::new();
-    }
+/// As ticks.lua reads them. Adds the keys that it needs to `keys`.
+pub(crate) fn pack<'t>(ticks: &[&'t Tick], own: &Keys, keys: &mut Vec<String>) -> String {
     keys.extend([own.schedule_states(), own.next_ticks()]);
-    let words = |tick: &'t Tick| {
-        let Tick { id, version, from, tick, next, missed, may_overlap } = tick;
+    let words = |tick: &&'t Tick| {
+        let Tick { id, version, from, tick, next, missed, may_overlap } = *tick;
         (id.as_str(), version, from, tick.to_string(), tick_word(*next), missed, may_overlap)
     };
-    let ticks: Vec<_> = ticks.map(words).collect();
+    let ticks: Vec<_> = ticks.iter().map(words).collect();
     // Numbers and text can always be written. The script would fail with nothing, and admit nothing.
     serde_json::to_string(&(keys.len() - 1, keys.len(), ticks)).unwrap_or_else(|_| "[]".to_owned())
 }

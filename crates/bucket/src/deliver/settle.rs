@@ -167,7 +167,7 @@ impl RedisBucket {
         let common = keys.and_outbox(common, &settings.on_outcome);
         let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
         call.arg(consumer).arg(number);
-        call.arg(packed_ends(settings, batch)).arg(mean_us(batch));
+        call.arg(packed_ends(&effective, batch)).arg(mean_us(batch));
         call.arg(batch.iter().map(|ended| ended.throttle_ms(&settings.leak)).max().unwrap_or(0));
         let is_adaptive = settings.leak.adaptive && effective.pace.is_some();
         call.arg(if is_adaptive { packed_calls(batch) } else { String::new() });

@@ -208,9 +208,9 @@ impl RedisBucket {
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(request.before.at.elapsed() + JITTER));
-        call.arg(settings.packed_ends()).arg(ms_up(settings.leak.max_hold));
+        call.arg(&effective.ends).arg(ms_up(settings.leak.max_hold));
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
-        call.arg(settings.fair.weights_of_turns()).arg(&effective.bounds);
+        call.arg(&effective.weights).arg(&effective.bounds);
         call.arg(or_empty(request.before.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
         call.arg(&known[..]);

@@ -65,7 +65,7 @@ impl Bucket {
             .run_with_settings("flows", WaitFor::Reply, |effective| {
                 let known = [keys.jobs(), keys.tally(), keys.control()].into_iter().chain(keys.in_order());
                 let mut call = SCRIPT.on(&known.collect::<Vec<_>>());
-                call.arg(&effective.version).arg(effective.settings.fair.weights_of_turns()).arg(limit);
+                call.arg(&effective.version).arg(&effective.weights).arg(limit);
                 call
             })
             .await?;

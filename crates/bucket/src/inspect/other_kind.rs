@@ -1,8 +1,6 @@
 //! Why the key of a bucket's jobs has an unexpected type: the kind of the bucket was changed, and not its key. What has
 //! no jobs makes way, and what was asked is asked again.
 
-use std::future::Future;
-
 use dripfeed_store::{ErrorKind, Script};
 
 use crate::error::BucketError;
@@ -13,21 +11,6 @@ use crate::settings::Kind;
 static SCRIPT: Script = Script::new("other_kind", SHARED, include_str!("other_kind.lua"));
 
 impl RedisBucket {
-    /// Does what reads the jobs before it writes anything, and once more if an empty key of the other kind was in its
-    /// way.
-    pub(crate) async fn in_own_kind<T, F>(&self, ask: impl Fn() -> F + Send) -> Result<T, BucketError>
-    where
-        F: Future<Output = Result<T, BucketError>> + Send,
-    {
-        match ask().await {
-            Err(error) => {
-                self.make_way(error).await?;
-                ask().await
-            }
-            answer => answer,
-        }
-    }
-
     /// Ok: the key of the jobs is free now, and it's worth asking again.
     ///
     /// # Errors

@@ -50,6 +50,10 @@ pub(crate) struct EffectiveSettings {
     pub(crate) pace: Option<Plan>,
     /// Rate and concurrency limits per caller (limits_of.lua). Empty: none.
     pub(crate) bounds: String,
+    /// [`Fair::weights_of_turns`](crate::settings::fair::Fair::weights_of_turns)
+    pub(crate) weights: String,
+    /// [`BucketSettings::packed_ends`]
+    pub(crate) ends: String,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
@@ -70,6 +74,8 @@ impl EffectiveSettings {
             configured,
             pace: None,
             bounds: String::new(),
+            weights: String::new(),
+            ends: String::new(),
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
@@ -86,8 +92,9 @@ impl EffectiveSettings {
             (settings, limits) = (Arc::new(changed), changed_limits);
         }
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
-        let bounds = settings.fair.packed_bounds();
-        Self { settings, pace, bounds, limits, ..self }
+        let (bounds, weights) = (settings.fair.packed_bounds(), settings.fair.weights_of_turns());
+        let ends = settings.packed_ends();
+        Self { settings, pace, bounds, weights, ends, limits, ..self }
     }
 
     /// Whether calls may begin only so long after they were granted.
@@ -180,6 +187,21 @@ impl RedisBucket {
 
     async fn run(&self, call: &Call<'_>, wait_for: WaitFor) -> Result<Value, BucketError> {
         self.in_own_kind(|| self.run_once(call, wait_for)).await
+    }
+
+    /// Does what reads the jobs before it writes anything, and once more if an empty key of the other kind was in its
+    /// way.
+    pub(crate) async fn in_own_kind<T, F>(&self, ask: impl Fn() -> F + Send) -> Result<T, BucketError>
+    where
+        F: Future<Output = Result<T, BucketError>> + Send,
+    {
+        match ask().await {
+            Err(error) => {
+                self.make_way(error).await?;
+                ask().await
+            }
+            answer => answer,
+        }
     }
 
     async fn run_once(&self, call: &Call<'_>, wait_for: WaitFor) -> Result<Value, BucketError> {

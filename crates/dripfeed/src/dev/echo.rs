@@ -11,6 +11,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
+use dripfeed_http::ConnectionLimits;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde::Deserialize;
@@ -23,6 +24,14 @@ use crate::output;
 
 /// Of a body, in a line.
 const SHOWN_CHARACTERS: usize = 60;
+
+/// Connections that are quiet wait for the next job.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    most: 1024,
+    head_timeout: Duration::from_secs(60),
+    stall_timeout: Duration::from_secs(60),
+    drain: Duration::from_millis(500),
+};
 
 pub(super) struct Echo {
     listener: TcpListener,
@@ -84,7 +93,7 @@ impl Echo {
             .route("/echo/{*path}", any(echo))
             .layer(DefaultBodyLimit::disable())
             .with_state(EchoState { modes, ..EchoState::default() });
-        axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+        dripfeed_http::serve(self.listener, router, LIMITS, stop).await
     }
 }
 

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::redis_memory::RedisMemory;
 use super::redis_monitor::{self, servers};
+use crate::background;
 use crate::exit::{Exit, Failure};
 use crate::permissions;
 
@@ -74,7 +75,7 @@ pub(crate) async fn to_redis(
     let memory = RedisMemory::default();
     memory.show(&servers);
     let max_memory = servers.iter().map(|(_, facts)| facts.max_memory).collect();
-    tokio::spawn(redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), stop.clone()));
+    background::spawn(redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), stop.clone()));
     Ok(Some(Connected { store, durability, memory, max_memory }))
 }
 
@@ -109,7 +110,7 @@ impl Connected {
     /// case, because they may revoke a key.
     pub(crate) fn report_denials(&self, places: Vec<BucketPlace>) {
         let (store, durability) = (self.store.clone(), self.durability);
-        tokio::spawn(async move {
+        background::spawn(async move {
             // That Redis is away is reported by those who need it.
             let Ok(denied) = denied_at(&store, &places, durability).await else { return };
             if let Some(denials) = denials(denied.as_deref(), &store) {

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::served::{EVERY, described};
 use super::{buckets, connect};
+use crate::background;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::settings::{Layers, Settings};
@@ -88,7 +89,7 @@ impl NotedPlaces {
     async fn begin(store: &Store, places: Vec<BucketPlace>) -> Result<Self, Failure> {
         note_places(store, &places).await?;
         let done = CancellationToken::new();
-        tokio::spawn(keep_noting(store.clone(), places, done.clone()));
+        background::spawn(keep_noting(store.clone(), places, done.clone()));
         Ok(Self { store: store.clone(), done })
     }
 

@@ -26,6 +26,7 @@ use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
 use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, once_started, outcomes, replays, retention};
+use crate::background;
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -138,7 +139,7 @@ impl IntakeRole {
         let here =
             Here { connected: connected.clone(), served: serving, buckets: buckets.clone(), intake: intake.clone() };
         defined.serve_with(here).await;
-        tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+        background::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {

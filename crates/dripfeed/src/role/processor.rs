@@ -17,6 +17,7 @@ use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
 use super::{Arguments, FOR_HEALTH, buckets, listen, once_started, outcomes};
+use crate::background;
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -59,7 +60,8 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 
     // Shown until the last job is settled, so that an operator sees it drain.
     let drained = CancellationToken::new();
-    let telling = tokio::spawn(dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, drained.clone()));
+    let telling =
+        background::spawn(dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, drained.clone()));
     let here = Here {
         wanted: settings.processor.buckets.clone(),
         connected: connected.clone(),
@@ -71,7 +73,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let defined = DefinedBuckets::new(connected.store.clone(), settings);
     let first = here.lanes(settings);
     defined.serve_with(Arc::clone(&here)).await;
-    tokio::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+    background::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
     let of_outcomes = Arc::new(Buckets::default());
     of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
     let reload = |settings: &Settings| {

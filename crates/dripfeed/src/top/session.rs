@@ -11,6 +11,7 @@ use super::app::{App, Note, Request};
 use super::draw::{self, Theme};
 use super::feed::{self, FeedEvent};
 use super::screen::{Input, Screen, inputs};
+use crate::background;
 use crate::client::RequestError;
 use crate::exit::Failure;
 use crate::signals;
@@ -70,7 +71,7 @@ impl Session {
     /// Frames go on meanwhile.
     fn operate(&self, bucket: String, pause: bool) {
         let (server, results) = (self.server.clone(), self.results.0.clone());
-        tokio::spawn(async move {
+        background::spawn(async move {
             let (verb, done) = if pause { ("pause", "paused") } else { ("resume", "resumed") };
             let note = match server.post(&format!("/v1/buckets/{bucket}/{verb}")).await {
                 Ok(_) => Note { text: format!("{bucket} is {done}"), is_error: false },
@@ -95,7 +96,7 @@ impl Feed {
     fn start(server: &Client, names: Vec<String>) -> Self {
         let (wanted, wants) = watch::channel(names);
         let (publish, events) = mpsc::channel(MOST_EVENTS);
-        let task = tokio::spawn(feed::run(server.clone(), wants, publish)).abort_handle();
+        let task = background::spawn(feed::run(server.clone(), wants, publish)).abort_handle();
         Self { wanted, events, task }
     }
 

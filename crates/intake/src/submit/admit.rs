@@ -12,7 +12,6 @@ use dripfeed_limit::Decision;
 
 use crate::intake::Intake;
 use crate::problem::Problem;
-use crate::submit::current_bucket;
 use crate::submit::ratelimit_fields::{add_of_caller, of_caller, of_judgement};
 use crate::submit::receipt;
 use crate::submit::span::SubmissionSpan;
@@ -34,7 +33,7 @@ pub(crate) async fn admit(
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
     let (other, judged) = if turn.is_of_one() {
-        let judged = current_bucket::judge(intake, bucket, submission, origin).await;
+        let judged = judge_in_current(intake, bucket, submission, origin).await;
         drop(turn);
         judged
     } else {
@@ -65,7 +64,41 @@ async fn judge_large(
     submission: Box<Submission>,
     origin: Arc<Origin>,
 ) -> Result<(Option<Bucket>, Result<Judgement, BucketError>), Problem> {
-    Ok(turn.run(async move { current_bucket::judge(&intake, &bucket, submission, origin).await }).await?)
+    Ok(turn.run(async move { judge_in_current(&intake, &bucket, submission, origin).await }).await?)
+}
+
+/// Submits to the current incarnation of a bucket: if it was deleted and created again a moment ago, the new one
+/// decides, whichever this intake knew when the request arrived. And the bucket that has decided, where it is another
+/// one.
+async fn judge_in_current(
+    intake: &Intake,
+    bucket: &Bucket,
+    submission: Box<Submission>,
+    origin: Arc<Origin>,
+) -> (Option<Bucket>, Result<Judgement, BucketError>) {
+    let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
+    let judged = bucket.judge(submission, origin).await;
+    let Some((submission, origin)) = again else { return (None, judged) };
+    let again = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
+    intake.or_current(bucket, judged, again).await
+}
+
+/// As [`judge_in_current`], in order.
+pub(super) async fn judge_many_in_current(
+    intake: &Intake,
+    bucket: &Bucket,
+    submissions: Vec<Submission>,
+    origin: Origin,
+) -> Vec<Result<Judgement, BucketError>> {
+    let (count, origin) = (submissions.len(), Arc::new(origin));
+    let again = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
+    let judged = bucket.judge_many(submissions, origin).await;
+    let Some((submissions, origin)) = again else { return judged };
+    let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
+    let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
+    let again = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
+    let (_, judged) = intake.or_current(bucket, judged, again).await;
+    judged.unwrap_or_else(|error| vec![Err(error); count])
 }
 
 /// Who was refused by what. Without keys nobody is known.

@@ -29,8 +29,7 @@ use crate::problem::{Problem, ProblemDocument};
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
-use crate::submit::admit::{count_refusal, counted, judge};
-use crate::submit::current_bucket;
+use crate::submit::admit::{count_refusal, counted, judge, judge_many_in_current};
 use crate::submit::options;
 use crate::submit::priority::capped;
 use crate::submit::ratelimit_fields::of_judgement;
@@ -109,7 +108,7 @@ async fn admit_all(
         intake.submissions().take_for_jobs(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
     let judging = {
         let (intake, bucket) = (intake.clone(), bucket.clone());
-        async move { current_bucket::judge_many(&intake, &bucket, submissions, origin).await }
+        async move { judge_many_in_current(&intake, &bucket, submissions, origin).await }
     };
     let admissions = turn.run(judging).await?;
     intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());

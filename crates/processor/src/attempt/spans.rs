@@ -24,8 +24,7 @@ pub(super) fn begin(context: &LaneContext, claim: &Claim, job: &Job) -> Option<A
 }
 
 /// What the upstream answered.
-pub(super) fn answered(span: Option<&mut ActiveSpan>, called: &CallResult) {
-    let Some(span) = span else { return };
+pub(super) fn answered(span: &mut ActiveSpan, called: &CallResult) {
     if let Some(status) = called.answer.status() {
         span.set("http.response.status_code", status);
     }

@@ -2,11 +2,12 @@
 //!
 //! Redirects, proxies from the environment and decompression aren't supported. TLS is rustls with ring.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use std::{io, vec};
 
 use dripfeed_outbound::Dial;
+use http::Uri;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
@@ -14,11 +15,12 @@ use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use thiserror::Error;
 use tokio::time::timeout;
 use tower::timeout::Timeout;
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::upstream::Upstream;
 use crate::upstream::names::{Names, look_up};
 use crate::upstream::shared_clients::Reach;
-use crate::upstream::source_address::{NoSourceAddress, connect, has_source_for};
+use crate::upstream::source_address::{NoSourceAddress, has_source_for};
 use crate::upstream::ssrf::is_public;
 
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -60,6 +62,19 @@ impl Upstream {
             _ => false,
         }
     }
+}
+
+/// Connects to a host. Names are resolved to addresses that have a source; an address in the URL is looked at where the
+/// connection fails.
+async fn connect<T>(tcp: T, to: Uri) -> Result<T::Response, BoxError>
+where
+    T: Service<Uri, Error: Into<BoxError>>,
+{
+    let address = to.host().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
+    tcp.oneshot(to).await.map_err(|error| match address {
+        Some(address) if !has_source_for(address) => NoSourceAddress(address.to_string()).into(),
+        _ => error.into(),
+    })
 }
 
 /// The addresses of a name, less those that are not to be called. What is left is what is connected to: the name isn't

@@ -3,10 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-use http::Uri;
 use nix::errno::Errno;
 use thiserror::Error;
-use tower::{BoxError, Service, ServiceExt as _};
 
 #[derive(Debug, Error)]
 #[error("this machine has no address from which {0} can be reached; enable IPv6, or use another address")]
@@ -21,19 +19,6 @@ pub(super) fn has_source_for(to: IpAddr) -> bool {
     const ANY_PORT: u16 = 9;
     let connected = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect((to, ANY_PORT)));
     !connected.is_err_and(|error| error.raw_os_error() == Some(Errno::EADDRNOTAVAIL as i32))
-}
-
-/// Connects to a host. Names are resolved to addresses that have a source; an address in the URL is looked at where the
-/// connection fails.
-pub(super) async fn connect<T>(tcp: T, to: Uri) -> Result<T::Response, BoxError>
-where
-    T: Service<Uri, Error: Into<BoxError>>,
-{
-    let address = to.host().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
-    tcp.oneshot(to).await.map_err(|error| match address {
-        Some(address) if !has_source_for(address) => NoSourceAddress(address.to_string()).into(),
-        _ => error.into(),
-    })
 }
 
 #[cfg(test)]

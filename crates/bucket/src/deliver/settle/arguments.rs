@@ -9,7 +9,8 @@ use dripfeed_store::Call;
 
 use super::ended_attempt::{BoxedAttempt, EndedAttempt, Settlement};
 use crate::deliver::take::Claim;
-use crate::settings::{BucketSettings, Leak};
+use crate::script::redis_bucket::EffectiveSettings;
+use crate::settings::Leak;
 
 /// How the upstream took each call, and when its job was taken.
 pub(super) fn packed_calls(batch: &[BoxedAttempt]) -> String {
@@ -62,9 +63,9 @@ fn record(
 }
 
 /// What is kept and which ends go elsewhere; where some do, also what each job says about that.
-pub(super) fn packed_ends(settings: &BucketSettings, batch: &[BoxedAttempt]) -> String {
-    let mut packed = settings.packed_ends();
-    if !settings.on_outcome.is_empty() {
+pub(super) fn packed_ends(effective: &EffectiveSettings, batch: &[BoxedAttempt]) -> String {
+    let mut packed = effective.ends.clone();
+    if !effective.settings.on_outcome.is_empty() {
         for claim in batch.iter().map(|ended| &ended.claim).filter(|claim| claim.chain != Chain::default()) {
             packed += &format!("\nof {} {}", claim.id, claim.chain.to_field());
         }

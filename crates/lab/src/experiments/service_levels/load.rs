@@ -15,8 +15,8 @@ use crate::testbed::Testbed;
 pub(super) const INSTANCES: usize = 3;
 pub(super) const LOAD: Duration = Duration::from_secs(9);
 const TENANTS: usize = 25;
-/// 1000 calls a second, over all instances.
-const BETWEEN_CALLS: Duration = Duration::from_millis(3);
+/// Of one instance: one of them calls each millisecond.
+const BETWEEN_CALLS: Duration = Duration::from_millis(INSTANCES as u64);
 const LOUD: usize = 0;
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -42,8 +42,8 @@ pub(super) async fn run(
     let took = Arc::new(Mutex::new(Vec::new()));
     let begin = Instant::now() + BETWEEN_CALLS;
     let instance = async |instance: usize| {
-        let mut calls =
-            interval_at((begin + BETWEEN_CALLS * u32::try_from(instance).unwrap_or(0) / 3).into(), BETWEEN_CALLS);
+        let late = Duration::from_millis(u64::try_from(instance).unwrap_or(0));
+        let mut calls = interval_at((begin + late).into(), BETWEEN_CALLS);
         calls.set_missed_tick_behavior(MissedTickBehavior::Burst);
         let mut number = 0_usize;
         while begin.elapsed() < LOAD {
