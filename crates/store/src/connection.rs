@@ -7,6 +7,7 @@
 //! lost again at once, the backoff applies to them too, so that a server that accepts and closes connections causes
 //! neither a connection storm nor a flood of logs.
 
+pub(crate) mod asking;
 pub(crate) mod bell;
 mod health;
 mod reconnect_backoff;
