@@ -1,6 +1,6 @@
 //! One Redis server: the connections to it, and how requests are made there.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use redis::{Cmd, Pipeline, Value};
 use tokio::time::Instant;
@@ -71,6 +71,8 @@ pub(crate) struct Node {
     large_requests: Arc<LargeRequests>,
     /// For the durability class `replicated`.
     replicated: Option<Replicated>,
+    /// Whether its ACL was found to deny us something.
+    pub(crate) is_denied: AtomicBool,
 }
 
 impl Node {
@@ -83,7 +85,8 @@ impl Node {
             Durability::Replicated => Some(Replicated::open(settings, &connector)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
-        Arc::new(Self { connection, large, large_requests: Arc::default(), replicated })
+        let (large_requests, is_denied) = (Arc::default(), AtomicBool::new(false));
+        Arc::new(Self { connection, large, large_requests, replicated, is_denied })
     }
 
     /// How the latest attempts to connect ended; returns when they have.

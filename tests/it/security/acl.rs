@@ -1,6 +1,7 @@
 //! The user of Redis that `config/deploy/redis-acl.conf` grants: every step of a job works under it, and it may do
 //! nothing else.
 
+mod at_run_time;
 mod at_start;
 
 use std::collections::{BTreeMap, BTreeSet};
