@@ -8,4 +8,5 @@ mod keys_in_a_cluster;
 mod memory_full;
 mod moving_slots;
 pub(crate) mod readiness;
+mod staying_replica;
 mod write_access;

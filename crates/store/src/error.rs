@@ -93,11 +93,16 @@ impl StoreError {
         }
     }
 
-    /// What to do about a request that the node of a Cluster at `asked` refused. None: it isn't to be repeated, as one of
-    /// which something may have been carried out.
+    /// What to do about a request that the node of a Cluster at `asked` refused. None: it isn't to be repeated, because
+    /// something of it may have been carried out.
     pub(crate) fn redirection(&self, asked: Option<&HostPort>) -> Option<Redirection> {
         let refused = self.code().filter(|_| self.certainty == Certainty::NotStored)?;
         Redirection::of(refused, self.source.as_ref(), asked)
+    }
+
+    /// Whether the server, which answers, refuses writes for now.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.kind, ErrorKind::Refused | ErrorKind::NotReplicated)
     }
 
     /// Whether the first command of several was denied.

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::connection::asking::each_asking;
+use crate::connection::connection_log::ConnectionLog;
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
 use crate::large_requests::LargeRequests;
@@ -73,20 +74,22 @@ pub(crate) struct Node {
     replicated: Option<Replicated>,
     /// Whether its ACL was found to deny us something.
     pub(crate) is_denied: AtomicBool,
+    log: Arc<ConnectionLog>,
 }
 
 impl Node {
     /// Begins to connect; requests wait for the first attempt.
     pub(crate) fn open(settings: &RedisSettings, route: Route) -> Arc<Self> {
         let connector = Connector::new(settings, route);
-        let open = || Connection::open(connector.clone(), settings.response_timeout, Arc::default());
+        let log: Arc<ConnectionLog> = Arc::default();
+        let open = || Connection::open(connector.clone(), settings.response_timeout, Arc::default(), Arc::clone(&log));
         let (connection, large) = (open(), open());
         let replicated = match settings.durability {
-            Durability::Replicated => Some(Replicated::open(settings, &connector)),
+            Durability::Replicated => Some(Replicated::open(settings, &connector, &log)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
         let (large_requests, is_denied) = (Arc::default(), AtomicBool::new(false));
-        Arc::new(Self { connection, large, large_requests, replicated, is_denied })
+        Arc::new(Self { connection, large, large_requests, replicated, is_denied, log })
     }
 
     /// How the latest attempts to connect ended; returns when they have.
@@ -117,6 +120,11 @@ impl Node {
 
     pub(crate) fn address(&self) -> &Address {
         self.connection.connector().address()
+    }
+
+    /// It took a write.
+    pub(crate) fn took_write(&self) {
+        self.log.takes_writes(self.address());
     }
 
     /// Where it is. None: on a Unix socket, or where Sentinel leads.

@@ -13,6 +13,7 @@ use redis::{Cmd, Pipeline, Value, cmd, pipe};
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::connection::asking;
+use crate::connection::connection_log::ConnectionLog;
 use crate::error::{Operation, StoreError};
 use crate::script::Call;
 use crate::settings::RedisSettings;
@@ -36,9 +37,9 @@ pub(crate) struct Replicated {
 
 impl Replicated {
     /// Begins to connect.
-    pub(crate) fn open(settings: &RedisSettings, connector: &Connector) -> Self {
-        let replicas = Arc::default();
-        let open = |_| Connection::open(connector.clone(), settings.response_timeout, Arc::clone(&replicas));
+    pub(crate) fn open(settings: &RedisSettings, connector: &Connector, log: &Arc<ConnectionLog>) -> Self {
+        let (replicas, limit) = (Arc::default(), settings.response_timeout);
+        let open = |_| Connection::open(connector.clone(), limit, Arc::clone(&replicas), Arc::clone(log));
         let connections: Vec<_> = (0..CONNECTIONS).map(open).collect();
         // One after the other, so that the look of one spares the others theirs.
         for (connection, part) in connections.iter().zip(0..) {

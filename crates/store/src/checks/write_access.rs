@@ -34,7 +34,10 @@ impl Store {
         let servers = self.servers_with_a_key(|number| nothing(self.prefix(), number));
         let asked = servers.iter().map(async |(node, key)| {
             match timeout(limit, node.ask(Request::Script(&SCRIPT.on(&[key])))).await {
-                Ok(Ok(_)) => open_or_denied(node),
+                Ok(Ok(_)) => {
+                    node.took_write();
+                    open_or_denied(node)
+                }
                 Ok(Err(error)) => {
                     // Another node may have its place.
                     self.look_for_others(&error);
@@ -64,7 +67,10 @@ impl Store {
     /// When it doesn't answer.
     pub(crate) async fn refusal_of_writes(&self) -> Result<Option<String>, StoreError> {
         for (node, key) in self.servers_with_a_key(|number| nothing(self.prefix(), number)) {
-            let Err(error) = node.ask(Request::Command(cmd("DEL").arg(key))).await else { continue };
+            let Err(error) = node.ask(Request::Command(cmd("DEL").arg(key))).await else {
+                node.took_write();
+                continue;
+            };
             match of(&error) {
                 WriteAccess::Refused => return Ok(error.code().map(str::to_owned)),
                 WriteAccess::Silent => return Err(error),

@@ -141,6 +141,9 @@ impl Subscriptions {
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> T {
         let mut channels = self.channels.lock();
+        if channels.is_closed {
+            return read(&mut Readers::default());
+        }
         // One that is known is subscribed to already, or about to be: another reader costs nothing.
         let is_new = !channels.readers.contains_key(channel);
         if is_new {
@@ -203,7 +206,7 @@ impl Subscriptions {
 async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn() -> Option<Connector>) {
     let mut rests = pauses();
     loop {
-        let Some(own) = subscriptions.upgrade() else { return };
+        let Some(own) = subscriptions.upgrade().filter(|own| !own.channels.lock().is_closed) else { return };
         if let Some(connector) = connector()
             && let Ok(connection) = connect(&connector, &own).await
         {
