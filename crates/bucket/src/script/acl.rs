@@ -153,9 +153,9 @@ pub async fn denied_in_scripts_at(
 }
 
 /// The first of each kind.
-pub fn one_of_each_kind(places: &[BucketPlace]) -> Vec<&BucketPlace> {
+pub fn one_of_each_kind<'p>(places: impl IntoIterator<Item = &'p BucketPlace>) -> Vec<&'p BucketPlace> {
     let mut kinds = BTreeSet::new();
-    places.iter().filter(|place| kinds.insert(place.kind)).collect()
+    places.into_iter().filter(|place| kinds.insert(place.kind)).collect()
 }
 
 impl Bucket {

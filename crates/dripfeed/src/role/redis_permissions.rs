@@ -8,7 +8,7 @@ use dripfeed_store::{Durability, Store, StoreError};
 use crate::permissions;
 
 pub(super) struct RedisPermissions {
-    /// One of each kind: for what all buckets need, and not for the keys of each.
+    /// One of each kind, if possible with our own keys: for what all buckets need, and not for the keys of each.
     places: Vec<BucketPlace>,
     durability: Durability,
     /// Whether Redis can be asked. Each time that it can't is a line in its ACL LOG.
@@ -22,6 +22,8 @@ pub(super) struct RedisPermissions {
 impl RedisPermissions {
     /// `denied` at the start. None: that couldn't be asked.
     pub(super) fn new(places: &[BucketPlace], durability: Durability, denied: Option<Vec<String>>) -> Self {
+        let mut places: Vec<&BucketPlace> = places.iter().collect();
+        places.sort_by_key(|place| place.key.is_some());
         let places = one_of_each_kind(places).into_iter().cloned().collect();
         let (can_be_asked, at_start) = (denied.is_some(), denied.unwrap_or_default());
         Self { places, durability, can_be_asked, at_start, reported: BTreeMap::new() }
