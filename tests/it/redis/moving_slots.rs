@@ -1,7 +1,10 @@
 //! A Cluster whose slots are moved: what is answered where, halfway.
 
-use dripfeed_store::{Certainty, Durability, ErrorKind, Script, Store};
+use std::time::Duration;
+
+use dripfeed_store::{Certainty, Durability, ErrorKind, RedisSettings, Script, Store};
 use dripfeed_tests::cluster::TestCluster;
+use dripfeed_tests::redis_server::RunningRedis;
 use dripfeed_tests::service::Service;
 use redis::{cmd, pipe};
 
@@ -15,6 +18,13 @@ static COUNT: Script = Script::new("count", &[], "return redis.call('INCR', KEYS
 async fn move_slot(cluster: &TestCluster, key: &str, halfway: impl AsyncFnOnce()) {
     let to = (cluster.owner_of(key).await + 1) % MASTERS;
     cluster.move_slot_of(key, to, || halfway()).await;
+}
+
+/// Replicas have time to confirm, also on a busy machine.
+async fn replicated(cluster: &TestCluster) -> Store {
+    let settings = RedisSettings::new(cluster.url().parse().expect("an address"), "dripfeed", Durability::Replicated);
+    let patient = RedisSettings { response_timeout: Duration::from_secs(20), ..settings };
+    Store::connect(&patient).await.expect("the Cluster answers")
 }
 
 async fn counted(store: &Store, key: &str) -> (u32, u32) {
@@ -43,7 +53,7 @@ async fn a_key_that_has_moved_is_found_before_its_slot_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_replicated_is_found_too() {
     let cluster = TestCluster::start(MASTERS, 1, "").await;
-    let store = cluster.store(Durability::Replicated).await;
+    let store = replicated(&cluster).await;
     assert_eq!(counted(&store, "{k}").await, (1, 2));
     move_slot(&cluster, "{k}", async || assert_eq!(counted(&store, "{k}").await, (3, 4))).await;
     assert_eq!(counted(&store, "{k}").await, (5, 6));
@@ -53,7 +63,7 @@ async fn what_is_replicated_is_found_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_carried_out_halfway_is_not_repeated_elsewhere() {
     let cluster = TestCluster::start(MASTERS, 1, "").await;
-    let store = cluster.store(Durability::Replicated).await;
+    let store = replicated(&cluster).await;
     assert_eq!(counted(&store, "{k}").await, (1, 2));
     let from = cluster.owner_of("{k}").await;
     let (from, to) = (cluster.node(from), cluster.node((from + 1) % MASTERS));
