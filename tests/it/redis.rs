@@ -6,5 +6,7 @@ mod errors;
 mod hanging_master;
 mod keys_in_a_cluster;
 mod memory_full;
-mod readiness;
+mod moving_slots;
+pub(crate) mod readiness;
+mod staying_replica;
 mod write_access;

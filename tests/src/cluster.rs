@@ -91,7 +91,7 @@ impl TestCluster {
         let rows: Vec<Vec<Value>> = node.redis.ask("CLUSTER SLOTS").await;
         let serves = |row: Vec<Value>| {
             let row = Value::Array(row.into_iter().take(3).collect());
-            let (first, last, (_, port, ..)): (u16, u16, (String, u16, Value, Value)) =
+            let (first, last, (_, port, ..)): (u16, u16, (Value, u16, Value, Value)) =
                 redis::from_redis_value(row).ok()?;
             (first..=last).contains(&slot).then_some(port)
         };

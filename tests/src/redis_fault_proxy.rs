@@ -146,9 +146,9 @@ impl RedisFaultProxy {
         crate::service::until(&format!("{name} is called twice"), async || self.calls(name) >= before + 2).await;
     }
 
-    /// All calls so far.
+    /// All calls so far, without questions about the ACL, of which one request every few seconds has many.
     pub fn all_calls(&self) -> u64 {
-        self.shared.book().calls.values().sum()
+        self.shared.book().calls.iter().filter(|(name, _)| *name != "ACL").map(|(_, calls)| calls).sum()
     }
 
     /// Which scripts and commands were called.

@@ -1,6 +1,6 @@
 //! The valid keys: those of the configuration, and those created over the API.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::api_key::ApiKey;
@@ -32,9 +32,10 @@ impl KeyTable {
     /// Those of the settings win: by their ids, and by their hashes.
     fn completed(mut self) -> Self {
         let grants_keys = self.grants_keys();
+        let ids: HashSet<&str> = self.configured.values().map(|key| key.id.as_str()).collect();
         let held = self.run_time.values().filter(|run_time| {
             let key = &run_time.key;
-            grants_keys && !self.configured.contains_key(&key.sha256) && !self.is_configured(&key.id)
+            grants_keys && !self.configured.contains_key(&key.sha256) && !ids.contains(key.id.as_str())
         });
         self.held = Arc::new(held.map(|run_time| (run_time.key.sha256, Arc::clone(run_time))).collect());
         self

@@ -89,7 +89,7 @@ pub use schedule::due_schedules::DueSchedules;
 pub use schedule::end_schedules::Ended;
 pub use schedule::known_schedule::{KnownSchedule, ScheduleState};
 pub use schedule::submit_ticks::{TickEnd, TickJob};
-pub use script::acl::denied_at;
+pub use script::acl::{denied_at, denied_in_scripts_at, one_of_each_kind};
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};

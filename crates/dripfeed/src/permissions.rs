@@ -32,6 +32,16 @@ pub(crate) fn are_dispensable(denials: &[String]) -> bool {
     !denials.is_empty() && denials.iter().all(is_dispensable)
 }
 
+/// Logs what is denied.
+pub(crate) fn log(denials: &[String], prefix: &str) {
+    let report = report(denials, prefix);
+    if are_dispensable(denials) {
+        tracing::warn!("{NOTICED_LATER}{report}");
+    } else {
+        tracing::error!("{report}");
+    }
+}
+
 /// The rule that grants what was denied. Redis names it in quotes, and says that it is a command, a key or a channel.
 fn rule(denial: &str, prefix: &str) -> Option<String> {
     let (before, rest) = denial.split_once('\'')?;

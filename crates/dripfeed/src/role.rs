@@ -12,6 +12,7 @@ pub(crate) mod outcomes;
 pub(crate) mod processor;
 mod redis_memory;
 mod redis_monitor;
+mod redis_permissions;
 mod reload;
 mod replays;
 mod retention;

@@ -2,19 +2,30 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Instant;
 
 use dripfeed_auth::KeyRegistryError;
 use dripfeed_bucket::BucketError;
+use dripfeed_http::LogThrottle;
 use dripfeed_limit::{LimitError, RegistryError};
 use dripfeed_store::ErrorKind;
 use tonic::Status;
+
+/// Every call may meet these.
+fn log(error: &(dyn Error + 'static), what: &str) {
+    static FAILURES: LogThrottle = LogThrottle::new();
+
+    if let Some(suppressed) = FAILURES.due(Instant::now()) {
+        tracing::error!(error, suppressed, "{what}");
+    }
+}
 
 /// Whether the key is valid isn't known.
 pub(crate) fn unread_key(error: &KeyRegistryError) -> Status {
     match error {
         KeyRegistryError::Store(error) => unread_bucket(&BucketError::Store(Arc::clone(error))),
         KeyRegistryError::Reply(_) => {
-            tracing::error!(error = error as &dyn Error, "API keys can't be read");
+            log(error, "API keys can't be read");
             Status::internal("internal error; see the intake's log")
         }
     }
@@ -23,7 +34,7 @@ pub(crate) fn unread_key(error: &KeyRegistryError) -> Status {
 pub(crate) fn unread_bucket(error: &BucketError) -> Status {
     match error {
         BucketError::Store(store) if !store.is_transient() => {
-            tracing::error!(error = error as &dyn Error, "a call failed: Redis returned an error");
+            log(error, "a call failed: Redis returned an error");
             Status::unavailable("Redis is unavailable; retry later")
         }
         BucketError::Store(_) | BucketError::Changing => Status::unavailable("Redis is unavailable; retry later"),
@@ -31,7 +42,7 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         BucketError::Suspended => Status::unavailable("the bucket is suspended for its deletion; retry later"),
         BucketError::Closing => Status::unavailable("the intake is shutting down; retry, another intake will answer"),
         BucketError::OtherKind { .. } | BucketError::ForeignType { .. } => {
-            tracing::error!(error = error as &dyn Error, "a bucket can't be read");
+            log(error, "a bucket can't be read");
             Status::unavailable("the key of the bucket's jobs has another type in Redis; see the intake's log")
         }
         BucketError::Reply { .. }
@@ -42,7 +53,7 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
         | BucketError::OutcomeTarget(_)
         | BucketError::OutboxFull
         | BucketError::Partly { .. } => {
-            tracing::error!(error = error as &dyn Error, "a bucket can't be read");
+            log(error, "a bucket can't be read");
             Status::internal("internal error; see the intake's log")
         }
     }
@@ -60,7 +71,7 @@ pub(crate) fn refusal(error: &RegistryError) -> Status {
         }
         RegistryError::Store(store) => {
             if !store.is_transient() {
-                tracing::error!(error = error as &dyn Error, "a call failed: Redis returned an error");
+                log(error, "a call failed: Redis returned an error");
             }
             Status::unavailable("Redis is unavailable; retry later")
         }
@@ -68,7 +79,7 @@ pub(crate) fn refusal(error: &RegistryError) -> Status {
             Status::unavailable("the limit can't be checked while Redis is unavailable; retry later")
         }
         RegistryError::Limit(_) => {
-            tracing::error!(error = error as &dyn Error, "rate-limit check failed");
+            log(error, "rate-limit check failed");
             Status::internal("internal error; see the intake's log")
         }
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use dripfeed_store::{Trouble, TroubleReport};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -124,6 +125,7 @@ async fn accept_all(
     room: &Arc<Semaphore>,
     connections: &TaskTracker,
 ) -> io::Result<()> {
+    let trouble = Trouble::new();
     loop {
         let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
@@ -132,7 +134,11 @@ async fn accept_all(
             }
             Err(error) if closed_before_accept(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "accept failed; retrying");
+                match trouble.came() {
+                    Some(TroubleReport::Begun) => tracing::warn!(%error, "accept failed; retrying"),
+                    Some(TroubleReport::Lasts(times)) => tracing::warn!(%error, times, "accept still fails; retrying"),
+                    None => tracing::debug!(%error, "accept failed; retrying"),
+                }
                 tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
         }

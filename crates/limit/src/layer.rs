@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use dripfeed_store::{Trouble, TroubleReport};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode};
@@ -174,8 +175,22 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
     )
 }
 
+/// Every request may meet this.
+fn log_unchecked(error: &LimitError) {
+    static TROUBLE: Trouble = Trouble::new();
+
+    let error = error as &dyn std::error::Error;
+    match TROUBLE.came() {
+        Some(TroubleReport::Begun) => tracing::warn!(error, "request refused: could not check its rate limit"),
+        Some(TroubleReport::Lasts(times)) => {
+            tracing::warn!(error, times, "requests refused: could not check their rate limits");
+        }
+        None => tracing::debug!(error, "request refused: could not check its rate limit"),
+    }
+}
+
 fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
-    tracing::warn!(error = error as &dyn std::error::Error, "request refused: could not check its rate limit");
+    log_unchecked(error);
     let mut response = problem(
         StatusCode::SERVICE_UNAVAILABLE,
         &json!({

@@ -1,8 +1,9 @@
 //! A Redis Cluster: requests go to the node that serves their slot.
 //!
 //! A request is repeated only after a refusal that proves that nothing was executed, and only for a short time;
-//! otherwise the caller decides. ASK redirects aren't followed: nearly every script has a key that doesn't exist yet,
-//! for which the importing node answers TRYAGAIN; so a bucket waits until its slot has moved.
+//! otherwise the caller decides. While a slot is moved, a request goes where all of its keys are (ASK). A script with
+//! several keys, some of which don't exist, is served by neither node (TRYAGAIN); so a bucket waits until its slot has
+//! moved.
 
 mod topology;
 
@@ -29,6 +30,9 @@ use crate::url::{HostPort, Route};
 
 /// How long a request is tried while the nodes refuse it.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Redirections that are followed at once: of a request whose slot isn't known, to the node of its slot, from there to
+/// the one that the slot is moving to; and one more. After these, the nodes don't agree.
+const MOST_FOLLOWED: u32 = 3;
 /// The first pause between two tries; each is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The nodes are asked no more often than this who serves what.
@@ -121,29 +125,41 @@ impl Cluster {
     pub(crate) async fn ask(self: &Arc<Self>, slot: Option<Slot>, request: Request<'_>) -> Result<Value, StoreError> {
         let slot = slot.or_else(|| request.key().map(Slot::for_key));
         let until = Instant::now() + PATIENCE;
-        let (mut pause, mut redirected) = (FIRST_PAUSE, None);
-        let mut node = self.node_of(slot);
+        let (mut pause, mut followed) = (FIRST_PAUSE, 0);
+        // With the refusal that led there, where the slot is moving to that node.
+        let (mut node, mut moving) = (self.node_of(slot), None);
         loop {
-            let refusal = match &node {
-                Some(node) => match node.ask(request).await {
-                    Ok(reply) => return Ok(reply),
-                    Err(error) => error,
-                },
-                None => StoreError::nobody_serves(request.during()),
+            let answer = match (&node, &moving) {
+                (Some(node), None) => node.ask(request).await,
+                (Some(node), Some(_)) => node.ask_for_moved(request).await,
+                (None, _) => Err(StoreError::nobody_serves(request.during())),
+            };
+            let refusal = match (answer, moving.take()) {
+                (Ok(reply), _) => return Ok(reply),
+                // The ACL denies ASKING.
+                (Err(error), Some(refusal)) if error.is_first_denied() => {
+                    followed = MOST_FOLLOWED;
+                    refusal
+                }
+                (Err(error), _) => error,
             };
             if refusal.may_be_elsewhere() {
                 self.look_soon();
             }
-            match refusal.redirection() {
+            match refusal.redirection(node.as_ref().and_then(|node| node.at())) {
                 Some(_) if Instant::now() >= until => return Err(refusal),
-                Some(Redirection::To(at)) if redirected.as_ref() != Some(&at) => {
+                Some(Redirection::To(at)) if followed < MOST_FOLLOWED => {
+                    followed += 1;
                     node = Some(self.node(&at));
-                    redirected = Some(at);
+                }
+                Some(Redirection::Ask(at)) if followed < MOST_FOLLOWED => {
+                    followed += 1;
+                    (node, moving) = (Some(self.node(&at)), Some(refusal));
                 }
                 Some(_) => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
-                    (node, redirected) = (self.node_of(slot), None);
+                    (node, followed) = (self.node_of(slot), 0);
                 }
                 None => return Err(refusal),
             }

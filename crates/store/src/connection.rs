@@ -4,17 +4,19 @@
 //! READONLY (a failover made its server a replica), and with Sentinel after NOREPLICAS (its replicas may have moved to
 //! another master), or as soon as another connection was led to a later master. One task reconnects with backoff. Calls
 //! meanwhile wait for the first attempt; once that has failed, they get the error at once. If new connections are
-//! lost again at once, the backoff applies to them too, so that a server that accepts and closes connections causes
-//! neither a connection storm nor a flood of logs.
+//! lost again at once, the backoff applies to them too, so that a server that accepts and closes connections causes no
+//! connection storm. Nor does it cause a flood of logs (`connection_log`).
 
+pub(crate) mod asking;
 pub(crate) mod bell;
+pub(crate) mod connection_log;
 mod health;
 mod reconnect_backoff;
 pub(crate) mod redis_replicas;
 pub(crate) mod subscriptions;
+pub(crate) mod trouble;
 
 use std::{
-    fmt,
     future::Future,
     sync::{
         Arc, Weak,
@@ -31,6 +33,7 @@ use tokio::{
 };
 
 use self::{
+    connection_log::{ConnectionLog, Renewal},
     health::{Health, SETTLED},
     reconnect_backoff::{pauses, rest},
 };
@@ -42,6 +45,7 @@ use crate::url::HostPort;
 
 /// How long a call waits for a renewal that is under way.
 const PATIENCE: Duration = Duration::from_millis(500);
+const CLOSED: Renewal<'_> = Renewal::Lost(&"the connection was closed");
 
 pub(crate) struct Connection {
     connector: Connector,
@@ -52,6 +56,8 @@ pub(crate) struct Connection {
     replicas: Arc<ReplicasByServer>,
     /// Those of the server of the last connection, remembered until the next one.
     last: Mutex<Option<Arc<RedisReplicas>>>,
+    /// That of all connections to the server.
+    log: Arc<ConnectionLog>,
 }
 
 #[derive(Clone)]
@@ -59,6 +65,8 @@ enum ConnectionState {
     Up(ConnectionHandle),
     Renewing,
     Down(StoreError),
+    /// For good.
+    Closed,
 }
 
 /// A connection and what is known of it.
@@ -81,7 +89,12 @@ impl ConnectionHandle {
 impl Connection {
     /// Begins to connect; calls wait for the first attempt. Connections that share `replicas` know what one of them has
     /// seen.
-    pub(crate) fn open(connector: Connector, response_timeout: Duration, replicas: Arc<ReplicasByServer>) -> Arc<Self> {
+    pub(crate) fn open(
+        connector: Connector,
+        response_timeout: Duration,
+        replicas: Arc<ReplicasByServer>,
+        log: Arc<ConnectionLog>,
+    ) -> Arc<Self> {
         let connection = Arc::new(Self {
             connector,
             response_timeout,
@@ -89,6 +102,7 @@ impl Connection {
             unsettled: AtomicU32::new(0),
             replicas,
             last: Mutex::default(),
+            log,
         });
         tokio::spawn(begin(Arc::downgrade(&connection)));
         if connection.connector.asks_sentinels() {
@@ -103,6 +117,7 @@ impl Connection {
         let mut changes = self.state.subscribe();
         match changes.wait_for(|state| !matches!(state, ConnectionState::Renewing)).await.as_deref() {
             Ok(ConnectionState::Down(error)) => Err(error.clone()),
+            Ok(ConnectionState::Closed) => Err(self.unreachable()),
             // The sender is `self`, so waiting can't fail.
             Ok(ConnectionState::Up(_) | ConnectionState::Renewing) | Err(_) => Ok(()),
         }
@@ -110,7 +125,26 @@ impl Connection {
 
     /// Disconnects, and makes no new connection: a server that stops after that isn't reported as lost.
     pub(crate) fn close(&self) {
-        self.state.send_replace(ConnectionState::Down(StoreError::unreachable(self.connector.address())));
+        self.state.send_replace(ConnectionState::Closed);
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(*self.state.borrow(), ConnectionState::Closed)
+    }
+
+    /// As an attempt to connect ended, unless the connection was closed meanwhile.
+    fn settle(&self, settled: ConnectionState) {
+        self.state.send_if_modified(|state| {
+            let is_open = !matches!(state, ConnectionState::Closed);
+            if is_open {
+                *state = settled;
+            }
+            is_open
+        });
+    }
+
+    fn unreachable(&self) -> StoreError {
+        StoreError::unreachable(self.connector.address())
     }
 
     pub(crate) fn connector(&self) -> &Connector {
@@ -175,9 +209,9 @@ impl Connection {
             Ok(Ok(state)) => match &*state {
                 ConnectionState::Up(handle) => Ok(handle.clone()),
                 ConnectionState::Down(error) => Err(error.clone()),
-                ConnectionState::Renewing => Err(StoreError::unreachable(self.connector.address())),
+                ConnectionState::Renewing | ConnectionState::Closed => Err(self.unreachable()),
             },
-            Ok(Err(_)) | Err(_) => Err(StoreError::unreachable(self.connector.address())),
+            Ok(Err(_)) | Err(_) => Err(self.unreachable()),
         }
     }
 
@@ -214,13 +248,14 @@ impl Connection {
 
     fn conclude(self: &Arc<Self>, health: &Arc<Health>, error: &StoreError) {
         if health.is_ruined_by(error) {
-            self.renew(health, error);
+            let renewal = if error.is_refusal() { Renewal::Refused(error) } else { Renewal::Lost(error) };
+            self.renew(health, renewal);
         }
     }
 
     /// Throws the connection of `health` away, unless somebody did so already, and begins to make
     /// a new one.
-    fn renew(self: &Arc<Self>, health: &Arc<Health>, reason: &dyn fmt::Display) {
+    fn renew(self: &Arc<Self>, health: &Arc<Health>, renewal: Renewal<'_>) {
         let begun = self.state.send_if_modified(|state| match state {
             ConnectionState::Up(handle) if Arc::ptr_eq(&handle.health, health) => {
                 *state = ConnectionState::Renewing;
@@ -229,20 +264,15 @@ impl Connection {
             _ => false,
         });
         if begun {
-            let unsettled = self.count_unsettled(health);
-            let redis = self.connector.address();
-            match unsettled {
-                0 => tracing::warn!(%redis, %reason, "Redis connection lost; reconnecting"),
-                1 => tracing::warn!(%redis, %reason, "Redis connection lost again; more at level debug"),
-                _ => tracing::debug!(%redis, %reason, "Redis connection lost again"),
-            };
-            tokio::spawn(keep_connecting(Arc::downgrade(self), unsettled));
+            self.log.renews(self.connector.address(), renewal);
+            let is_lost = matches!(renewal, Renewal::Lost(_));
+            tokio::spawn(keep_connecting(Arc::downgrade(self), self.count_unsettled(health), is_lost));
         }
     }
 
     fn leave(self: &Arc<Self>, handle: &ConnectionHandle, latest: &NamedMaster) {
         if handle.master.as_ref().is_some_and(|master| master.is_replaced_by(latest)) {
-            self.renew(&handle.health, &"Sentinel named another master");
+            self.renew(&handle.health, Renewal::Lost(&"Sentinel named another master"));
         }
     }
 
@@ -280,7 +310,7 @@ impl Connection {
         move || {
             if let (Some(connection), Some(health)) = (connection.upgrade(), health.upgrade()) {
                 health.lost.store(true, Ordering::SeqCst);
-                connection.renew(&health, &"the connection was closed");
+                connection.renew(&health, CLOSED);
             }
         }
     }
@@ -289,9 +319,9 @@ impl Connection {
     /// it: `lost` is set before the state is looked at, and read after the state is set.
     fn publish(self: &Arc<Self>, handle: ConnectionHandle) {
         let health = Arc::clone(&handle.health);
-        self.state.send_replace(ConnectionState::Up(handle));
+        self.settle(ConnectionState::Up(handle));
         if health.lost.load(Ordering::SeqCst) {
-            self.renew(&health, &"the connection was closed");
+            self.renew(&health, CLOSED);
         }
     }
 }
@@ -316,31 +346,34 @@ async fn begin(weak: Weak<Connection>) {
     match connection.connect().await {
         Ok(handle) => connection.publish(handle),
         Err(error) => {
-            connection.state.send_replace(ConnectionState::Down(error));
+            connection.settle(ConnectionState::Down(error));
             drop(connection);
-            keep_connecting(weak, 0).await;
+            keep_connecting(weak, 0, true).await;
         }
     }
 }
 
-/// Connects until it succeeds or nobody holds the connection any more, after a rest when connections don't
-/// hold.
-async fn keep_connecting(connection: Weak<Connection>, unsettled: u32) {
+/// Connects until it succeeds, the connection is closed, or nobody holds it any more, after a rest when connections
+/// don't hold. `is_lost`: the loss was logged.
+async fn keep_connecting(connection: Weak<Connection>, unsettled: u32, mut is_lost: bool) {
     tokio::time::sleep(rest(unsettled)).await;
     for pause in pauses() {
-        let Some(connection) = connection.upgrade() else { return };
+        let Some(connection) = connection.upgrade().filter(|connection| !connection.is_closed()) else { return };
+        let redis = connection.connector.address();
         match connection.connect().await {
             Ok(handle) => {
-                let redis = connection.connector.address();
-                match unsettled {
-                    0 => tracing::info!(%redis, "reconnected to Redis"),
-                    _ => tracing::debug!(%redis, "reconnected to Redis"),
+                if is_lost {
+                    connection.log.reconnected(redis);
                 }
                 connection.publish(handle);
                 return;
             }
             Err(error) => {
-                connection.state.send_replace(ConnectionState::Down(error));
+                if !is_lost {
+                    connection.log.renews(redis, Renewal::Lost(&error));
+                    is_lost = true;
+                }
+                connection.settle(ConnectionState::Down(error));
             }
         }
         drop(connection);

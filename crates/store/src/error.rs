@@ -11,13 +11,14 @@ use std::fmt;
 use redis::{ErrorKind as RedisErrorKind, RedisError};
 
 pub(crate) use self::code::code_of;
-use self::code::first_refused;
+use self::code::{first_refused, refused};
 pub use self::kind::ErrorKind;
 use self::kind::{
     has_most_clients, has_no_ids, is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code,
 };
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
+use crate::url::HostPort;
 
 /// A call to Redis that failed. `Display` says what failed and what to do; the words of Redis are
 /// its source.
@@ -92,15 +93,29 @@ impl StoreError {
         }
     }
 
-    /// What to do about a request that a node of a Cluster refused.
-    pub(crate) fn redirection(&self) -> Option<Redirection> {
-        Redirection::of(self.code()?, self.source.as_ref())
+    /// What to do about a request that the node of a Cluster at `asked` refused. None: it isn't to be repeated, because
+    /// something of it may have been carried out.
+    pub(crate) fn redirection(&self, asked: Option<&HostPort>) -> Option<Redirection> {
+        let refused = self.code().filter(|_| self.certainty == Certainty::NotStored)?;
+        Redirection::of(refused, self.source.as_ref(), asked)
     }
 
-    /// Whether another server may answer what this one didn't.
+    /// Whether the server, which answers, refuses writes for now.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self.kind, ErrorKind::Refused | ErrorKind::NotReplicated)
+    }
+
+    /// Whether the first command of several was denied.
+    pub(crate) fn is_first_denied(&self) -> bool {
+        self.kind == ErrorKind::Denied && self.source.as_ref().and_then(first_refused) == Some(0)
+    }
+
+    /// Whether another server may answer what this one didn't, once the slots are looked at. While one is moved, that
+    /// finds nothing new.
     pub(crate) fn may_be_elsewhere(&self) -> bool {
         use ErrorKind::*;
         matches!(self.kind, Unreachable | Timeout | Refused | NotReplicated)
+            && !matches!(self.code(), Some("ASK" | "TRYAGAIN"))
     }
 
     /// The same, reported plainly where a server isn't a node of a Cluster.
@@ -169,7 +184,7 @@ impl StoreError {
     /// A call on a connection failed with `source`.
     pub(crate) fn calling(during: Operation<'_>, source: RedisError) -> Self {
         let code = code_of(&source);
-        if matches!(during, Operation::ScriptAndWait(_)) && first_refused(&source) > Some(0) {
+        if during.place_of_script().is_some_and(|script| first_refused(&source) > Some(script)) {
             let kind = ErrorKind::NotReplicated;
             return Self {
                 kind,
@@ -179,20 +194,23 @@ impl StoreError {
                 source: Some(source),
             };
         }
-        let is_script = matches!(during, Operation::Script(_) | Operation::ScriptAndWait(_));
-        if is_script && code.as_deref() == Some("ERR") && is_denied_within(&source) {
+        if during.is_script() && code.as_deref() == Some("ERR") && is_denied_within(&source) {
             let (kind, certainty) = (ErrorKind::Denied, Certainty::Unknown);
             return Self { kind, certainty, during: during.to_string(), code, source: Some(source) };
         }
         let kind = match &code {
             Some(_) if has_no_ids(&source) => ErrorKind::NoIds,
-            Some(code) => kind_of_code(code).unwrap_or(match during {
-                Operation::Script(_) | Operation::ScriptAndWait(_) => ErrorKind::Script,
-                Operation::Command(_) | Operation::Pipeline(_) => ErrorKind::Rejected,
-            }),
+            Some(code) => {
+                let other = if during.is_script() { ErrorKind::Script } else { ErrorKind::Rejected };
+                kind_of_code(code).unwrap_or(other)
+            }
             None => kind_without_code(&source),
         };
-        Self { kind, certainty: certainty(kind, during), during: during.to_string(), code, source: Some(source) }
+        let certainty = match during {
+            Operation::Pipeline(pipeline) if refused(&source) < pipeline.len().max(1) => Certainty::Unknown,
+            _ => certainty(kind, during),
+        };
+        Self { kind, certainty, during: during.to_string(), code, source: Some(source) }
     }
 
     /// The reply to a call stayed out.
@@ -211,13 +229,12 @@ impl StoreError {
 }
 
 /// A reply reports that nothing was written; silence and a reply that can't be read don't. A script
-/// isn't rolled back when it fails half-way, as it does at a key of another type, and a pipeline goes
-/// on after a failed command. What else a script is refused, it is refused before its first write.
+/// isn't rolled back when it fails half-way, as it does at a key of another type. What else a script is refused, it is
+/// refused before its first write.
 fn certainty(kind: ErrorKind, during: Operation<'_>) -> Certainty {
-    match (kind, during) {
-        (_, Operation::Pipeline(_)) => Certainty::Unknown,
-        (ErrorKind::WrongType, Operation::Script(_) | Operation::ScriptAndWait(_)) => Certainty::Unknown,
-        (ErrorKind::Full | ErrorKind::Refused | ErrorKind::Denied | ErrorKind::WrongType | ErrorKind::Rejected, _) => {
+    match kind {
+        ErrorKind::WrongType if during.is_script() => Certainty::Unknown,
+        ErrorKind::Full | ErrorKind::Refused | ErrorKind::Denied | ErrorKind::WrongType | ErrorKind::Rejected => {
             Certainty::NotStored
         }
         _ => Certainty::Unknown,

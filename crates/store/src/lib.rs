@@ -35,6 +35,7 @@ pub use checks::write_access::WriteAccess;
 pub use cluster::same_slot;
 pub use connection::bell::{Bell, Ring};
 pub use connection::subscriptions::{ChannelEvent, Subscription};
+pub use connection::trouble::{Trouble, TroubleReport};
 pub use durability::Durability;
 pub use durability::append_fsync::AppendFsync;
 pub use error::{Certainty, ErrorKind, StoreError};

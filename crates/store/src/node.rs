@@ -1,18 +1,21 @@
 //! One Redis server: the connections to it, and how requests are made there.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use redis::{Cmd, Pipeline, Value};
+use tokio::time::Instant;
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
+use crate::connection::asking::each_asking;
+use crate::connection::connection_log::ConnectionLog;
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
 use crate::large_requests::LargeRequests;
 use crate::replicated::Replicated;
 use crate::script::Call;
 use crate::settings::RedisSettings;
-use crate::url::{Address, Route};
+use crate::url::{Address, HostPort, Route};
 
 /// What is asked of a server.
 #[derive(Clone, Copy)]
@@ -69,19 +72,24 @@ pub(crate) struct Node {
     large_requests: Arc<LargeRequests>,
     /// For the durability class `replicated`.
     replicated: Option<Replicated>,
+    /// Whether its ACL was found to deny us something.
+    pub(crate) is_denied: AtomicBool,
+    log: Arc<ConnectionLog>,
 }
 
 impl Node {
     /// Begins to connect; requests wait for the first attempt.
     pub(crate) fn open(settings: &RedisSettings, route: Route) -> Arc<Self> {
         let connector = Connector::new(settings, route);
-        let open = || Connection::open(connector.clone(), settings.response_timeout, Arc::default());
+        let log: Arc<ConnectionLog> = Arc::default();
+        let open = || Connection::open(connector.clone(), settings.response_timeout, Arc::default(), Arc::clone(&log));
         let (connection, large) = (open(), open());
         let replicated = match settings.durability {
-            Durability::Replicated => Some(Replicated::open(settings, &connector)),
+            Durability::Replicated => Some(Replicated::open(settings, &connector, &log)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
-        Arc::new(Self { connection, large, large_requests: Arc::default(), replicated })
+        let (large_requests, is_denied) = (Arc::default(), AtomicBool::new(false));
+        Arc::new(Self { connection, large, large_requests, replicated, is_denied, log })
     }
 
     /// How the latest attempts to connect ended; returns when they have.
@@ -114,20 +122,46 @@ impl Node {
         self.connection.connector().address()
     }
 
+    /// It took a write.
+    pub(crate) fn took_write(&self) {
+        self.log.takes_writes(self.address());
+    }
+
+    /// Where it is. None: on a Unix socket, or where Sentinel leads.
+    pub(crate) fn at(&self) -> Option<&HostPort> {
+        self.connection.connector().at()
+    }
+
     pub(crate) async fn ask(&self, request: Request<'_>) -> Result<Value, StoreError> {
-        let during = request.during();
-        let connection = if request.is_large() {
-            &self.large
-        } else {
-            self.large_requests.note_small();
-            &self.connection
-        };
+        let (connection, during) = (self.connection_for(request), request.during());
         match (request, &self.replicated) {
-            (Request::Durable(call), Some(replicated)) => replicated.run(call).await,
+            (Request::Durable(call), Some(replicated)) => replicated.run(call, false).await,
             (Request::Script(call) | Request::Durable(call), _) => run(connection, during, call).await,
             (Request::Command(cmd), _) => connection.command(during, cmd, connection.deadline()).await,
             (Request::Pipeline(pipeline), _) => connection.pipeline(during, pipeline, connection.deadline()).await,
         }
+    }
+
+    /// The same for keys that have moved to this server before their slot has.
+    pub(crate) async fn ask_for_moved(&self, request: Request<'_>) -> Result<Value, StoreError> {
+        let (connection, during) = (self.connection_for(request), request.during());
+        match (request, &self.replicated) {
+            (Request::Durable(call), Some(replicated)) => replicated.run(call, true).await,
+            (Request::Script(call) | Request::Durable(call), _) => run_asking(connection, during, call).await,
+            (Request::Command(cmd), _) => command_asking(connection, during, cmd, connection.deadline()).await,
+            (Request::Pipeline(pipeline), _) => {
+                let asking = each_asking(pipeline.cmd_iter());
+                connection.pipeline(during, &asking, connection.deadline()).await
+            }
+        }
+    }
+
+    fn connection_for(&self, request: Request<'_>) -> &Arc<Connection> {
+        if request.is_large() {
+            return &self.large;
+        }
+        self.large_requests.note_small();
+        &self.connection
     }
 }
 
@@ -138,4 +172,24 @@ async fn run(connection: &Arc<Connection>, during: Operation<'_>, call: &Call<'_
         Err(error) if error.code() == Some("NOSCRIPT") => connection.command(during, &call.by_source(), deadline).await,
         reply => reply,
     }
+}
+
+async fn run_asking(connection: &Arc<Connection>, during: Operation<'_>, call: &Call<'_>) -> Result<Value, StoreError> {
+    let deadline = connection.deadline();
+    match command_asking(connection, during, call.by_hash(), deadline).await {
+        Err(error) if error.code() == Some("NOSCRIPT") => {
+            command_asking(connection, during, &call.by_source(), deadline).await
+        }
+        reply => reply,
+    }
+}
+
+async fn command_asking(
+    connection: &Arc<Connection>,
+    during: Operation<'_>,
+    cmd: &Cmd,
+    deadline: Instant,
+) -> Result<Value, StoreError> {
+    let (reply,) = connection.pipeline(during, &each_asking([cmd]), deadline).await?;
+    Ok(reply)
 }

@@ -1,7 +1,8 @@
 //! Follows a registry: a hash of strings by name, in which each change has a version higher than all before.
 //!
 //! A process asks for changes since the version it knows. It reads all entries again if Redis has another epoch, a
-//! lower version, or another number of entries. So Redis is the source of truth, even if it lost data.
+//! lower version, another number of entries, or doesn't have the latest changes that the process knows. So Redis is the
+//! source of truth, even if it lost data.
 
 pub(crate) mod known_entries;
 

@@ -12,6 +12,8 @@ use redis::{Cmd, Pipeline, Value, cmd, pipe};
 
 use crate::connect::connector::Connector;
 use crate::connection::Connection;
+use crate::connection::asking;
+use crate::connection::connection_log::ConnectionLog;
 use crate::error::{Operation, StoreError};
 use crate::script::Call;
 use crate::settings::RedisSettings;
@@ -35,9 +37,9 @@ pub(crate) struct Replicated {
 
 impl Replicated {
     /// Begins to connect.
-    pub(crate) fn open(settings: &RedisSettings, connector: &Connector) -> Self {
-        let replicas = Arc::default();
-        let open = |_| Connection::open(connector.clone(), settings.response_timeout, Arc::clone(&replicas));
+    pub(crate) fn open(settings: &RedisSettings, connector: &Connector, log: &Arc<ConnectionLog>) -> Self {
+        let (replicas, limit) = (Arc::default(), settings.response_timeout);
+        let open = |_| Connection::open(connector.clone(), limit, Arc::clone(&replicas), Arc::clone(log));
         let connections: Vec<_> = (0..CONNECTIONS).map(open).collect();
         // One after the other, so that the look of one spares the others theirs.
         for (connection, part) in connections.iter().zip(0..) {
@@ -63,9 +65,11 @@ impl Replicated {
     }
 
     /// By its hash, and when the server doesn't know it, once more with its source; then waits for those who follow.
-    pub(crate) async fn run(&self, call: &Call<'_>) -> Result<Value, StoreError> {
+    /// `asking`: its keys have moved here before their slot has.
+    pub(crate) async fn run(&self, call: &Call<'_>, asking: bool) -> Result<Value, StoreError> {
         let connection = self.connection_of(call);
-        let (during, deadline) = (Operation::ScriptAndWait(call.name()), connection.deadline());
+        let operation = if asking { Operation::AskingScriptAndWait } else { Operation::ScriptAndWait };
+        let (during, deadline) = (operation(call.name()), connection.deadline());
         let handle = connection.handle().await?;
         let replicas = handle.replicas();
         if replicas.is_one_missing() {
@@ -77,10 +81,10 @@ impl Replicated {
             }
         }
         let (asked, mark) = (replicas.needed(), wait_marker::of(&self.prefix, call));
-        let first = self.followed_by_wait(call.by_hash().clone(), &mark, asked);
+        let first = self.followed_by_wait(call.by_hash().clone(), &mark, asked, asking);
         let replies = match connection.pipeline_on(&handle, during, &first, deadline).await {
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                let again = self.followed_by_wait(call.by_source(), &mark, asked);
+                let again = self.followed_by_wait(call.by_source(), &mark, asked, asking);
                 connection.pipeline_on(&handle, during, &again, deadline).await
             }
             replies => replies,
@@ -88,7 +92,8 @@ impl Replicated {
         let (reply, marked, role, mut confirmed): (Value, bool, Value, u32) = replies?;
         if !marked {
             let mut make = Pipeline::new();
-            make.add_command(wait_marker::make(&mark)).ignore().add_command(self.wait_for(asked));
+            asking::add(&mut make, wait_marker::make(&mark), asking);
+            make.ignore().add_command(self.wait_for(asked));
             match connection.pipeline_on::<(u32,)>(&handle, during, &make, deadline).await {
                 Ok((waited,)) => confirmed = waited,
                 // What is admitted needs memory, and was refused; what is settled wrote something, and was waited for.
@@ -110,10 +115,11 @@ impl Replicated {
         Ok(reply)
     }
 
-    fn followed_by_wait(&self, script: Cmd, mark: &str, replicas: u32) -> Pipeline {
+    fn followed_by_wait(&self, script: Cmd, mark: &str, replicas: u32, asking: bool) -> Pipeline {
         let mut pipeline = Pipeline::new();
-        pipeline.add_command(script).add_command(wait_marker::touch(mark)).cmd("ROLE");
-        pipeline.add_command(self.wait_for(replicas));
+        asking::add(&mut pipeline, script, asking);
+        asking::add(&mut pipeline, wait_marker::touch(mark), asking);
+        pipeline.cmd("ROLE").add_command(self.wait_for(replicas));
         pipeline
     }
 

@@ -320,7 +320,7 @@ impl Store {
     }
 
     /// Those that requests without a key go to: one, or all masters of a Cluster.
-    fn nodes(&self) -> Vec<Arc<Node>> {
+    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         match (&self.destination, &self.inner.backend) {
             (Destination::Node(node), _) | (_, Backend::Server(node)) => vec![Arc::clone(node)],
             (Destination::Slot(slot), Backend::Cluster(cluster)) => cluster.node_of(Some(*slot)).into_iter().collect(),

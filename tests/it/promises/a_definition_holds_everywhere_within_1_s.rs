@@ -7,6 +7,7 @@ mod clean_names;
 mod credentials;
 mod deletions;
 mod earlier_buckets;
+mod failover;
 mod looks;
 mod redis_away;
 mod refusals;

@@ -1,6 +1,7 @@
 //! The user of Redis that `config/deploy/redis-acl.conf` grants: every step of a job works under it, and it may do
 //! nothing else.
 
+mod at_run_time;
 mod at_start;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use redis::InfoDict;
 const PASSWORD: &str = "opensesame";
 
 /// What no test here needs: Cluster, Sentinel, another database, and confirmation by replicas.
-const ELSEWHERE: [&str; 5] = ["cluster|info", "cluster|slots", "role", "select", "wait"];
+const ELSEWHERE: [&str; 6] = ["asking", "cluster|info", "cluster|slots", "role", "select", "wait"];
 
 /// The rules of the one user in the file, as ACL SETUSER takes them.
 fn rules() -> Vec<String> {
@@ -124,7 +125,7 @@ async fn whatever_is_missing_from_the_acl_is_told() {
     let replicated = BucketSettings { durability: Durability::Replicated, ..settings("b", Kind::List) };
     let buckets = [guarded.bucket(settings("b", Kind::Stream)).await, guarded.bucket(replicated).await];
     // Who lacks these is reported so in other words, or at once.
-    let otherwise = ["cluster|info", "cluster|slots", "select"];
+    let otherwise = ["asking", "cluster|info", "cluster|slots", "select"];
     for command in granted() {
         guarded.set_user([format!("-{command}").as_str()]).await;
         let mut denials = Vec::new();

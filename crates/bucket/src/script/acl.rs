@@ -127,6 +127,37 @@ pub async fn denied_at(
     Ok(Some(denials))
 }
 
+/// The same where it can't be asked, as far as a script can find it, without what concerns messages: each denial is a
+/// line in the ACL LOG of Redis, and these can be done without. The keys aren't those of the buckets.
+///
+/// # Errors
+/// When Redis doesn't answer.
+pub async fn denied_in_scripts_at(
+    store: &Store,
+    places: &[BucketPlace],
+    durability: Durability,
+) -> Result<Vec<String>, StoreError> {
+    let mut denials = Vec::new();
+    for server in store.masters() {
+        let Some(nothing) = server.key_of_nothing() else { continue };
+        for place in one_of_each_kind(places) {
+            let calls = words_of(place.kind, durability).filter(|words| !words.contains("NOTICES"));
+            let keys = place.keys(store);
+            let calls: Vec<Cmd> = calls.map(|words| call_of(words, &nothing, &nothing, &keys)).collect();
+            denials.extend(denied_in_scripts(&server, &nothing, &calls).await?);
+        }
+    }
+    denials.sort();
+    denials.dedup();
+    Ok(denials)
+}
+
+/// The first of each kind.
+pub fn one_of_each_kind<'p>(places: impl IntoIterator<Item = &'p BucketPlace>) -> Vec<&'p BucketPlace> {
+    let mut kinds = BTreeSet::new();
+    places.into_iter().filter(|place| kinds.insert(place.kind)).collect()
+}
+
 impl Bucket {
     /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
     /// before Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
@@ -158,13 +189,17 @@ impl Bucket {
 
 /// All that a bucket calls.
 fn calls_of(kind: Kind, durability: Durability, jobs: &str, key: &str, keys: &Keys) -> Vec<Cmd> {
+    words_of(kind, durability).map(|words| call_of(words, jobs, key, keys)).collect()
+}
+
+fn words_of(kind: Kind, durability: Durability) -> impl Iterator<Item = &'static str> {
     let of_the_kind = match kind {
         Kind::Stream => &OF_A_STREAM[..],
         Kind::List => &OF_A_LIST[..],
     };
     let replicated = durability == Durability::Replicated;
-    let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(|_| replicated));
-    calls.map(|call| call_of(call, jobs, key, keys)).collect()
+    let calls = OF_BOTH.iter().chain(of_the_kind).chain(OF_REPLICATED.iter().filter(move |_| replicated));
+    calls.copied()
 }
 
 fn call_of(words: &str, jobs: &str, key: &str, keys: &Keys) -> Cmd {

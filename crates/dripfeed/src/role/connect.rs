@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::redis_memory::RedisMemory;
 use super::redis_monitor::{self, servers};
+use super::redis_permissions::RedisPermissions;
 use crate::background;
 use crate::exit::{Exit, Failure};
 use crate::permissions;
@@ -75,7 +76,10 @@ pub(crate) async fn to_redis(
     let memory = RedisMemory::default();
     memory.show(&servers);
     let max_memory = servers.iter().map(|(_, facts)| facts.max_memory).collect();
-    background::spawn(redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), stop.clone()));
+    let permissions = RedisPermissions::new(places, settings.durability, denied);
+    let keep =
+        redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), permissions, stop.clone());
+    background::spawn(keep);
     Ok(Some(Connected { store, durability, memory, max_memory }))
 }
 

@@ -10,6 +10,7 @@ use dripfeed_store::{
 use tokio_util::sync::CancellationToken;
 
 use super::redis_memory::RedisMemory;
+use super::redis_permissions::RedisPermissions;
 
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -22,6 +23,7 @@ pub(super) async fn keep(
     durability: Durability,
     mut known: Vec<ServerProblem>,
     memory: RedisMemory,
+    mut permissions: RedisPermissions,
     stop: CancellationToken,
 ) {
     let mut newer = false;
@@ -39,6 +41,7 @@ pub(super) async fn keep(
             }
             opened => newer = opened.is_err(),
         }
+        permissions.look(&store).await;
         // That Redis is away is reported by those who need it.
         let Ok(servers) = servers(&store, durability).await else {
             memory.clear();

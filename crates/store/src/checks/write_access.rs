@@ -1,13 +1,18 @@
 //! Whether servers take writes.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::cmd;
 use tokio::time::timeout;
 
 use crate::error::{ErrorKind, StoreError};
-use crate::node::Request;
+use crate::node::{Node, Request};
+use crate::script::Script;
 use crate::store::Store;
+
+/// A script, as nearly all that is written is written by one.
+static SCRIPT: Script = Script::new("write_access", &[], include_str!("write_access.lua"));
 
 /// What a server makes of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +21,7 @@ pub enum WriteAccess {
     Open,
     /// A replica, as after a failover; or a master with too few replicas, a full disk, or a Cluster that is down.
     Refused,
-    /// The ACL, or the login, doesn't permit it.
+    /// The ACL, or the login, doesn't permit it, or something else that is needed ([`Store::deny`]).
     Denied,
     /// It doesn't answer.
     Silent,
@@ -28,8 +33,11 @@ impl Store {
     pub async fn write_access(&self, limit: Duration) -> Vec<WriteAccess> {
         let servers = self.servers_with_a_key(|number| nothing(self.prefix(), number));
         let asked = servers.iter().map(async |(node, key)| {
-            match timeout(limit, node.ask(Request::Command(cmd("DEL").arg(key)))).await {
-                Ok(Ok(_)) => WriteAccess::Open,
+            match timeout(limit, node.ask(Request::Script(&SCRIPT.on(&[key])))).await {
+                Ok(Ok(_)) => {
+                    node.took_write();
+                    open_or_denied(node)
+                }
                 Ok(Err(error)) => {
                     // Another node may have its place.
                     self.look_for_others(&error);
@@ -41,13 +49,28 @@ impl Store {
         futures::future::join_all(asked).await
     }
 
+    /// Sets whether the ACL of the servers of this store was found to deny something that is needed, beside what
+    /// [`Store::write_access`] tries.
+    pub fn deny(&self, denied: bool) {
+        self.nodes().iter().for_each(|node| node.is_denied.store(denied, Ordering::Relaxed));
+    }
+
+    /// A key that is never there, where the server of this store has it. None: it serves a few slots at most.
+    pub fn key_of_nothing(&self) -> Option<String> {
+        let servers = self.servers_with_a_key(|number| nothing(self.prefix(), number));
+        servers.into_iter().next().map(|(_, key)| key)
+    }
+
     /// The code with which a server that answers refuses a write, if one does.
     ///
     /// # Errors
     /// When it doesn't answer.
     pub(crate) async fn refusal_of_writes(&self) -> Result<Option<String>, StoreError> {
         for (node, key) in self.servers_with_a_key(|number| nothing(self.prefix(), number)) {
-            let Err(error) = node.ask(Request::Command(cmd("DEL").arg(key))).await else { continue };
+            let Err(error) = node.ask(Request::Command(cmd("DEL").arg(key))).await else {
+                node.took_write();
+                continue;
+            };
             match of(&error) {
                 WriteAccess::Refused => return Ok(error.code().map(str::to_owned)),
                 WriteAccess::Silent => return Err(error),
@@ -56,6 +79,10 @@ impl Store {
         }
         Ok(None)
     }
+}
+
+fn open_or_denied(node: &Node) -> WriteAccess {
+    if node.is_denied.load(Ordering::Relaxed) { WriteAccess::Denied } else { WriteAccess::Open }
 }
 
 /// A key that is never there: no bucket and no service has its hash tag.

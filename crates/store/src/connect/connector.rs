@@ -43,6 +43,14 @@ impl Connector {
         &self.address
     }
 
+    /// Where the server is. None: on a Unix socket, or where Sentinel leads.
+    pub(crate) fn at(&self) -> Option<&HostPort> {
+        match &self.route {
+            Route::Tcp(at) => Some(at),
+            Route::Unix(_) | Route::Sentinel(_) => None,
+        }
+    }
+
     /// The master that Sentinel named last, to any clone of this.
     pub(crate) fn latest_master(&self) -> &LatestMaster {
         &self.latest

@@ -34,6 +34,10 @@ const AT_ONCE: usize = 500;
 /// Channels that nobody may read any more and are known all the same, however few are read.
 const FEW: usize = 64;
 
+/// Channels of a connection that nobody reads any more: with more, and more than are read, another connection is made.
+/// Redis keeps each of them, and its ACL needn't let us unsubscribe.
+const MOST_LEFT: usize = 1000;
+
 /// What a subscription brings.
 #[derive(Debug, Clone)]
 pub enum ChannelEvent {
@@ -72,6 +76,8 @@ struct Channels {
     new: Vec<String>,
     /// How many of them were read when that was last looked at.
     read: usize,
+    /// How many the connection has subscribed to.
+    subscribed: usize,
     is_listening: bool,
     is_closed: bool,
 }
@@ -88,6 +94,14 @@ impl Channels {
     fn forget_unread(&mut self) {
         self.readers.retain(|_, readers| readers.is_read());
         self.read = self.readers.len();
+    }
+
+    fn are_mostly_unread(&mut self) -> bool {
+        let are_too_many = |channels: &Self| channels.subscribed > 2 * channels.read + MOST_LEFT;
+        if are_too_many(self) {
+            self.forget_unread();
+        }
+        are_too_many(self)
     }
 }
 
@@ -141,6 +155,9 @@ impl Subscriptions {
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> T {
         let mut channels = self.channels.lock();
+        if channels.is_closed {
+            return read(&mut Readers::default());
+        }
         // One that is known is subscribed to already, or about to be: another reader costs nothing.
         let is_new = !channels.readers.contains_key(channel);
         if is_new {
@@ -176,11 +193,20 @@ impl Subscriptions {
         let mut channels = self.channels.lock();
         channels.forget_unread();
         channels.new.clear();
+        channels.subscribed = channels.read;
         channels.readers.keys().cloned().collect()
     }
 
     fn take_new(&self) -> Vec<String> {
-        std::mem::take(&mut self.channels.lock().new)
+        let mut channels = self.channels.lock();
+        channels.subscribed += channels.new.len();
+        std::mem::take(&mut channels.new)
+    }
+
+    /// Whether the connection is of no more use.
+    fn is_over(&self) -> bool {
+        let mut channels = self.channels.lock();
+        channels.is_closed || channels.are_mostly_unread()
     }
 
     fn say(&self, channel: &str, event: ChannelEvent) {
@@ -203,7 +229,7 @@ impl Subscriptions {
 async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn() -> Option<Connector>) {
     let mut rests = pauses();
     loop {
-        let Some(own) = subscriptions.upgrade() else { return };
+        let Some(own) = subscriptions.upgrade().filter(|own| !own.channels.lock().is_closed) else { return };
         if let Some(connector) = connector()
             && let Ok(connection) = connect(&connector, &own).await
         {
@@ -241,10 +267,10 @@ async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Conn
     Ok((connector.connect_and_listen(on_push).await?.0, lost))
 }
 
-/// Until the connection is lost. What nobody reads any more is left out by the next one.
+/// Until the connection is lost, or has many channels that nobody reads any more: these are left out by the next one.
 async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), StoreError> {
     let mut wanted = own.all();
-    while !lost.load(Ordering::SeqCst) && !own.channels.lock().is_closed {
+    while !lost.load(Ordering::SeqCst) && !own.is_over() {
         for some in wanted.chunks(AT_ONCE) {
             subscribe(&mut connection, some).await?;
             // What was published before is for them to find out.

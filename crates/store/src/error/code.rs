@@ -23,6 +23,11 @@ pub(super) fn first_refused(error: &RedisError) -> Option<usize> {
     replies.first().map(|(command, _)| *command)
 }
 
+/// How many commands were refused. A pipeline goes on after one that was.
+pub(super) fn refused(error: &RedisError) -> usize {
+    error.clone().into_server_errors().map_or(0, |replies| replies.len())
+}
+
 fn wrapped_code(detail: &str) -> Option<&str> {
     let (_, after) = detail.strip_prefix("Error running script")?.split_once(": -")?;
     let code = after.split_whitespace().next()?;

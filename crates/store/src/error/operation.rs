@@ -12,15 +12,34 @@ pub(crate) enum Operation<'a> {
     Script(&'a str),
     /// A script, and WAIT behind it: when WAIT fails, the script was carried out.
     ScriptAndWait(&'a str),
+    /// The same, where ASKING comes before the script.
+    AskingScriptAndWait(&'a str),
     /// Several commands at once: others than the failed one may have been carried out.
     Pipeline(&'a Pipeline),
+}
+
+impl Operation<'_> {
+    pub(super) fn is_script(self) -> bool {
+        matches!(self, Self::Script(_) | Self::ScriptAndWait(_) | Self::AskingScriptAndWait(_))
+    }
+
+    /// The place of a script among commands of one request, the others of which don't matter to what it has done.
+    pub(super) fn place_of_script(self) -> Option<usize> {
+        match self {
+            Self::ScriptAndWait(_) => Some(0),
+            Self::AskingScriptAndWait(_) => Some(1),
+            Self::Command(_) | Self::Script(_) | Self::Pipeline(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Operation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(cmd) => write!(f, "command {}", name_of(cmd)),
-            Self::Script(name) | Self::ScriptAndWait(name) => write!(f, "script {name}"),
+            Self::Script(name) | Self::ScriptAndWait(name) | Self::AskingScriptAndWait(name) => {
+                write!(f, "script {name}")
+            }
             Self::Pipeline(pipeline) => match pipeline.cmd_iter().next() {
                 Some(first) => write!(f, "pipeline of {} from {} on", pipeline.len(), name_of(first)),
                 None => f.write_str("empty pipeline"),

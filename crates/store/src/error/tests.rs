@@ -73,7 +73,19 @@ fn what_the_acl_denies_within_a_script_is_no_bug() {
 
 #[test]
 fn a_command_of_a_pipeline_tells_nothing_about_the_others() {
-    assert_eq!(judged(Operation::Pipeline(&redis::pipe()), "READONLY You can't write").1, Certainty::Unknown);
+    let judged = |commands: &redis::Pipeline| judged(Operation::Pipeline(commands), "READONLY You can't write").1;
+    let (mut one, mut two) = (redis::pipe(), redis::pipe());
+    assert_eq!(judged(two.cmd("XADD").cmd("XADD")), Certainty::Unknown);
+    assert_eq!(judged(one.cmd("XADD")), Certainty::NotStored);
+}
+
+#[test]
+fn what_may_have_been_carried_out_is_not_repeated_elsewhere() {
+    let moved = || reply("MOVED 3999 127.0.0.1:6381");
+    assert!(StoreError::calling(SCRIPT, moved()).redirection(None).is_some());
+    let mut both = redis::pipe();
+    both.cmd("SET").cmd("SET");
+    assert_eq!(StoreError::calling(Operation::Pipeline(&both), moved()).redirection(None), None);
 }
 
 #[test]

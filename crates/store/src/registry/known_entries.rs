@@ -1,11 +1,15 @@
 //! All entries of a registry, as far as this process knows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::{PAGE, PAGE_BYTES, Registry, RegistryEntry};
 use crate::error::StoreError;
 use crate::store::Store;
+
+/// If a failover lost no more changes than this, that is noticed in any case; else unless each of the last ones was
+/// made again before the process looks.
+const LATEST: usize = 16;
 
 /// What a process knows. It follows what Redis says: entries that Redis lost are gone.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub struct KnownEntries<E> {
     entries: BTreeMap<String, Arc<E>>,
     /// Of entries that can't be read.
     unreadable: u64,
+    /// What was learned last, by version and name: Redis shows by these whether it still has what is known here.
+    latest: VecDeque<(u64, Vec<u8>)>,
     /// Version and number that didn't fit to what is known, also after all was read again.
     unexplained: Option<(u64, u64)>,
 }
@@ -36,15 +42,15 @@ type Page = (Vec<u8>, u64, u64, bool, bool, Vec<Vec<u8>>);
 
 impl<E> Default for KnownEntries<E> {
     fn default() -> Self {
-        let (epoch, entries) = (Vec::new(), BTreeMap::new());
-        Self { epoch, version: 0, entries, unreadable: 0, unexplained: None }
+        let (epoch, entries, latest) = (Vec::new(), BTreeMap::new(), VecDeque::new());
+        Self { epoch, version: 0, entries, unreadable: 0, latest, unexplained: None }
     }
 }
 
 impl<E> Clone for KnownEntries<E> {
     fn clone(&self) -> Self {
-        let (epoch, entries) = (self.epoch.clone(), self.entries.clone());
-        Self { epoch, entries, ..*self }
+        let (epoch, entries, latest) = (self.epoch.clone(), self.entries.clone(), self.latest.clone());
+        Self { epoch, entries, latest, ..*self }
     }
 }
 
@@ -103,13 +109,22 @@ impl<E: RegistryEntry> KnownEntries<E> {
             self.epoch = epoch;
             for change in changes.as_chunks::<3>().0 {
                 let [name, version, text] = change.each_ref().map(|part| String::from_utf8_lossy(part));
-                self.learn(&name, version.parse().unwrap_or_default(), &text);
+                let version = version.parse().unwrap_or_default();
+                self.note_latest(&change[0], version);
+                self.learn(&name, version, &text);
             }
             if !has_more {
                 return Ok(count);
             }
             page = self.ask(registry, store).await?;
         }
+    }
+
+    fn note_latest(&mut self, name: &[u8], version: u64) {
+        if self.latest.len() == LATEST {
+            self.latest.pop_front();
+        }
+        self.latest.push_back((version, name.to_owned()));
     }
 
     fn learn(&mut self, name: &str, version: u64, text: &str) {
@@ -143,6 +158,9 @@ impl<E: RegistryEntry> KnownEntries<E> {
     async fn ask(&self, registry: Registry<'_>, store: &Store) -> Result<Page, StoreError> {
         let mut call = registry.script.on(&registry.keys);
         call.arg(&self.epoch[..]).arg(self.version).arg(PAGE).arg(PAGE_BYTES);
+        for (version, name) in &self.latest {
+            call.arg(&name[..]).arg(version);
+        }
         store.run(&call).await
     }
 }

@@ -118,3 +118,27 @@ async fn a_redis_that_denies_subscriptions_is_not_asked_in_a_hot_loop() {
     bench.store.command::<()>(cmd("ACL").arg(&["SETUSER", "default", "+subscribe"])).await.unwrap();
     rings(&mut one).await;
 }
+
+#[tokio::test]
+async fn redis_has_few_channels_that_nobody_reads_any_more() {
+    let bench = Bench::new().await;
+    let mut kept = bell(&bench.store, "kept").await;
+    for number in 1..=5000 {
+        let mut other = bench.store.bell(&format!("other {number}"), "new");
+        if number % 500 == 0 {
+            assert_eq!(rings(&mut other).await, Ring::Missed);
+        }
+    }
+    let few = async {
+        while bench.store.command::<Vec<String>>(cmd("PUBSUB").arg("CHANNELS")).await.unwrap().len() > 2000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, few).await.unwrap();
+    kept.hush();
+    let heard = async {
+        while bench.store.command::<u32>(cmd("PUBLISH").arg("kept").arg("new")).await.unwrap() == 0 {}
+        while kept.rung().await == Ring::Missed {}
+    };
+    tokio::time::timeout(PATIENCE, heard).await.unwrap();
+}

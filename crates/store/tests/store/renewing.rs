@@ -83,6 +83,28 @@ async fn a_hundred_callers_share_one_renewal() {
     assert_eq!(connections_made(&bench.store).await, before + 2);
 }
 
+#[tokio::test]
+async fn a_store_that_is_closed_while_it_reconnects_makes_no_more_connections() {
+    let mut bench = Bench::new().await;
+    let store = Store::connect(&settings(&bench.server)).await.unwrap();
+    let mut subscription = store.subscribe("news");
+    assert!(matches!(subscription.next().await, Some(ChannelEvent::Missed)));
+    bench.server.kill().await.unwrap();
+    assert_eq!(store.ping().await.unwrap_err().kind(), ErrorKind::Unreachable);
+    store.close();
+    assert!(subscription.next().await.is_none());
+    let late = tokio::time::timeout(BACK_LIMIT, async { store.subscribe("late").next().await }).await;
+    assert!(matches!(late, Ok(None)), "{late:?}");
+
+    bench.server.start_again().await.unwrap();
+    tokio::time::timeout(BACK_LIMIT, bench.store.connected()).await.unwrap();
+    set(&bench.store, &"large".repeat(100_000)).await.unwrap();
+    let made = connections_made(&bench.store).await;
+    assert!(tokio::time::timeout(BACK_LIMIT, store.connected()).await.is_err(), "it is closed");
+    assert_eq!(connections_made(&bench.store).await, made);
+    assert_eq!(store.ping().await.unwrap_err().kind(), ErrorKind::Unreachable);
+}
+
 #[test]
 fn a_redis_whose_name_could_not_be_looked_up_is_used_again_once_there_are_threads() {
     let threads = Threads::default();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{faults, most_lines};
 use crate::redis::readiness::until_ready;
 
-pub const SCRIPTS: [&str; 44] = [
+pub const SCRIPTS: [&str; 45] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -59,6 +59,7 @@ pub const SCRIPTS: [&str; 44] = [
     "suspend_bucket",
     "switch_schedule",
     "throttled_jobs",
+    "write_access",
 ];
 
 /// A script or command, and a call of the API that takes it.
@@ -520,20 +521,21 @@ fn is_done(replay: &Value) -> bool {
 async fn a_process_is_not_ready_while_redis_refuses_to_serve() {
     let harness = Harness::start().await;
     let client = harness.intake.client();
+    until_ready(&client, true).await;
     for (fault, says) in [
         (ProxyFault::Error("LOADING Redis is loading the dataset in memory"), "doesn't answer"),
         (ProxyFault::Drop, "doesn't answer"),
-        (ProxyFault::Error("NOPERM this user has no permissions to run the 'del' command"), "denies access"),
+        (ProxyFault::Error("NOPERM this user has no permissions to run the 'evalsha' command"), "denies access"),
         (ProxyFault::Error("READONLY You can't write against a read only replica."), "refuses writes"),
         (ProxyFault::Error("NOREPLICAS Not enough good replicas to write."), "refuses writes"),
         (ProxyFault::Error("MISCONF Errors writing to the AOF file: No space left on device"), "refuses writes"),
     ] {
-        harness.proxy.plan("DEL", fault, u64::MAX);
+        harness.proxy.plan("write_access", fault, u64::MAX);
         let refused = until_ready(&client, false).await;
         let problem = refused.json();
         assert_eq!(problem["code"], "store_unavailable", "{fault:?}: {problem}");
         assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(says)), "{fault:?}: {problem}");
-        harness.proxy.behave("DEL");
+        harness.proxy.behave("write_access");
         until_ready(&client, true).await;
     }
 }

@@ -184,11 +184,14 @@ async fn go(
                 full(place, &refused)
             }
             Err(BucketError::Store(error)) if error.is_transient() => {
-                if away.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+                let begun = *away.get_or_insert_with(|| {
+                    let error = error.as_ref() as &dyn std::error::Error;
+                    tracing::warn!(bucket = %place.bucket, error, "could not move jobs; retrying");
+                    Instant::now()
+                });
+                if begun.elapsed() >= PATIENCE {
                     return Err(BucketError::Store(error).into());
                 }
-                let error = error.as_ref() as &dyn std::error::Error;
-                tracing::warn!(bucket = %place.bucket, error, "could not move jobs; retrying");
                 Duration::from_secs(1)
             }
             Err(error) => return Err(error.into()),

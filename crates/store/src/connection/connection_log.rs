@@ -1,0 +1,64 @@
+//! What the connections to one server log together.
+
+use std::fmt;
+
+use super::trouble::{Trouble, TroubleReport};
+use crate::error::StoreError;
+use crate::url::Address;
+
+/// Why a connection is made again.
+#[derive(Clone, Copy)]
+pub(crate) enum Renewal<'r> {
+    /// It was lost, or counts as lost.
+    Lost(&'r dyn fmt::Display),
+    /// The server refuses writes; another one may have taken over.
+    Refused(&'r StoreError),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionLog {
+    losses: Trouble,
+    refusals: Trouble,
+}
+
+impl ConnectionLog {
+    pub(super) fn renews(&self, redis: &Address, renewal: Renewal<'_>) {
+        match renewal {
+            Renewal::Lost(reason) => match self.losses.came() {
+                Some(TroubleReport::Begun) => tracing::warn!(%redis, %reason, "Redis connection lost; reconnecting"),
+                Some(TroubleReport::Lasts(times)) => {
+                    tracing::warn!(%redis, %reason, times, "Redis connections don't hold; more at level debug");
+                }
+                None => tracing::debug!(%redis, %reason, "Redis connection lost again"),
+            },
+            Renewal::Refused(reason) => {
+                let code = reason.code();
+                match self.refusals.came() {
+                    Some(TroubleReport::Begun) => tracing::warn!(
+                        %redis, %reason, code, "Redis refuses writes; reconnecting until a server takes them"
+                    ),
+                    Some(TroubleReport::Lasts(times)) => {
+                        tracing::warn!(%redis, %reason, code, times, "Redis still refuses writes; more at level debug");
+                    }
+                    None => tracing::debug!(%redis, %reason, code, "Redis refuses writes; reconnecting"),
+                }
+            }
+        }
+    }
+
+    /// A connection was made in place of one that was lost.
+    pub(super) fn reconnected(&self, redis: &Address) {
+        if self.losses.seems_over() {
+            tracing::info!(%redis, "reconnected to Redis");
+        } else {
+            tracing::debug!(%redis, "reconnected to Redis");
+        }
+    }
+
+    /// The server took a write.
+    pub(crate) fn takes_writes(&self, redis: &Address) {
+        if let Some(lasted) = self.refusals.is_over() {
+            tracing::info!(%redis, seconds = lasted.as_secs_f64(), "Redis takes writes again");
+        }
+    }
+}
