@@ -1,7 +1,7 @@
 -- Refuses a batch of jobs by their sizes alone, where the bucket has no room for any of them: so their bodies aren't
 -- sent. None of them has an idempotency key, limits or a share, which would be looked at before.
 --
--- needs: now, counts, pace, eta, kind/jobs
+-- needs: counts, pace, eta, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash), then where a pace has its state
 --       (string), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |
 --       where a list's takers are counted (hash)
