@@ -224,8 +224,8 @@ local function open_admit(found, bytes_found, is_few)
 
   local byte = string.byte
 
-  -- What a job has besides the fields that each has, by name: `besides` names and values, in ARGV from `first` on. Those
-  -- that are fields, too, are written into the entry: up to its place `last`. Their bytes come third.
+  -- What a job has besides the fields that each has, by name: `besides` names and values, in ARGV from `first` on.
+  -- Those that are fields, too, are written into the entry: up to its place `last`. Their bytes come third.
   local function read_options(first, besides)
     -- With room for some from the start.
     local options, last, bytes = { ['@once'] = nil, ['@fingerprint'] = nil, headers = nil, caller = nil }, PLAIN, 0
