@@ -1,6 +1,6 @@
 //! Figures beside the committed ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -25,13 +25,17 @@ impl Figures {
         self.0.extend(costs.map(|(name, count)| (format!("{step} {name}"), count)));
     }
 
-    /// Of each the lower one; nothing of what one of them doesn't have.
-    pub fn least(self, other: Self) -> Self {
-        let lower = |(name, count): (String, u64)| {
-            let beside = *other.0.get(&name)?;
-            Some((name, count.min(beside)))
+    /// Of each the middle one of all rounds, 0 in those that don't have it. What happens only as time passes is in few
+    /// rounds; a message to the replica mostly comes before its step ends, but not in each.
+    pub fn middle(rounds: &[Self]) -> Self {
+        let names: BTreeSet<&String> = rounds.iter().flat_map(|figures| figures.0.keys()).collect();
+        let middle = |name: &String| {
+            let mut counts: Vec<u64> = rounds.iter().map(|figures| figures.0.get(name).copied().unwrap_or(0)).collect();
+            counts.sort_unstable();
+            counts[(counts.len() - 1) / 2]
         };
-        Self(self.0.into_iter().filter_map(lower).collect())
+        let middles = names.into_iter().map(|name| (name.clone(), middle(name)));
+        Self(middles.filter(|(_, count)| *count > 0).collect())
     }
 
     /// Compares them with `figures/FILE.txt`, or writes that.
