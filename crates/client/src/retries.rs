@@ -13,9 +13,6 @@ pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
 /// How many tries a server that never answers gets.
 const SILENT_TRIES: u32 = 3;
 
-/// What a server may ask to wait between two tries: of the usual limits, that of an hour.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-
 /// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
 /// or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the last error is returned at once.
 /// One try of several waits for its answer at most a third of the time and 90 seconds, and as long as it asks the
@@ -28,8 +25,11 @@ pub struct Retries {
 }
 
 impl Retries {
+    /// The longest wait that a server may ask for, unless another one is set: that of an hourly limit.
+    pub const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
     /// No retries.
-    pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1, longest_wait: LONGEST_WAIT };
+    pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1, longest_wait: Self::LONGEST_WAIT };
 
     /// Any number of tries within `time`, at least one.
     #[must_use]
@@ -43,7 +43,8 @@ impl Retries {
         Self { tries: if tries == 0 { 1 } else { tries }, ..self }
     }
 
-    /// Gives up if the server asks, in `Retry-After`, to wait longer than that; by default, longer than an hour.
+    /// Gives up if the server asks, in `Retry-After`, to wait longer than that, by default than
+    /// [`LONGEST_WAIT`](Self::LONGEST_WAIT).
     #[must_use]
     pub const fn longest_wait(self, longest_wait: Duration) -> Self {
         Self { longest_wait, ..self }

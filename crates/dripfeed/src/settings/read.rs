@@ -149,8 +149,8 @@ fn is_repaired(repaired: &BTreeSet<Vec<Step>>, below: &[Step], message: &str) ->
     field.is_some_and(|field| repaired.contains(&[below, &[field.into()]].concat()))
 }
 
-/// The values that a setting has, where it has few: those that a text which is none is answered with. None: it has
-/// others, or the value is a text.
+/// The values that a setting may have, if it has a fixed list of them: the error for an empty text lists them. None: it
+/// has no list, or the value is a text.
 fn values<T: DeserializeOwned>(json: &Json, path: &[Step]) -> Option<String> {
     let mut probe = json.clone();
     let place = find(&mut probe, path).filter(|value| !value.is_string())?;

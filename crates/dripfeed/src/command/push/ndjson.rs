@@ -23,8 +23,6 @@ use crate::signals;
 const AT_ONCE: usize = 4;
 /// How long an unreachable server is retried, once it has answered.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The longest wait that a server may ask for, unless `--max-wait` is given: of an hourly limit.
-const MAX_WAIT: Duration = Duration::from_secs(3600);
 /// How long batches on their way are awaited, once it is to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
@@ -37,7 +35,7 @@ pub(super) async fn push(
 ) -> Result<(), Failure> {
     let run_id = run_id.unwrap_or_else(random_name);
     let progress = Progress::of(count_lines(file).await?);
-    let max_wait = max_wait.unwrap_or(MAX_WAIT);
+    let max_wait = max_wait.unwrap_or(Retries::LONGEST_WAIT);
     // A full bucket is waited for as long as it has room later.
     let client = connection.server()?.with_retries(Retries::within(Duration::MAX).longest_wait(max_wait));
     let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));

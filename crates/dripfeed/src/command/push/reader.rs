@@ -27,14 +27,14 @@ pub(super) struct Reader<'a, R> {
     run_id: &'a str,
     progress: &'a Progress,
     /// Unknown fields that were reported.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     /// Read, but too large for the batch before.
     next: Option<(u64, BatchItem)>,
 }
 
 impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
     pub(super) fn new(input: R, run_id: &'a str, progress: &'a Progress) -> Self {
-        Self { lines: input.split(b'\n'), number: 0, run_id, progress, told: BTreeSet::new(), next: None }
+        Self { lines: input.split(b'\n'), number: 0, run_id, progress, reported: BTreeSet::new(), next: None }
     }
 
     pub(super) fn batches(self) -> impl Stream<Item = Result<Batch, Failure>> {
@@ -71,7 +71,7 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
             let text = std::str::from_utf8(&text).map_err(|_| "is not UTF-8".to_owned());
             match text.and_then(JobLine::parse) {
                 Ok(line) => {
-                    self.tell_others(&line.others);
+                    self.report_unknown(&line.others);
                     let key = format!("push-{}-{}", self.run_id, self.number);
                     return Ok(Some((self.number, BatchItem::of_json(&line.item(&key)))));
                 }
@@ -81,9 +81,9 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
         Ok(None)
     }
 
-    fn tell_others(&mut self, others: &[String]) {
+    fn report_unknown(&mut self, others: &[String]) {
         for name in others {
-            if self.told.insert(name.clone()) {
+            if self.reported.insert(name.clone()) {
                 self.progress.say(&format!("ignoring unknown field `{name}`: only `body` and `options` are submitted"));
             }
         }
