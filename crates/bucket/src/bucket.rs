@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -24,8 +24,14 @@ use crate::settings::{BucketSettings, Kind};
 pub struct Bucket {
     pub(crate) redis_bucket: Arc<RedisBucket>,
     name: BucketName,
-    admissions: Admissions,
-    outcome_waiters: Arc<OutcomeWaiters>,
+    submitter: Arc<Submitter>,
+}
+
+/// What a process has besides of a bucket to which it submits: of most buckets it only calls the upstreams.
+#[derive(Default)]
+struct Submitter {
+    admissions: OnceLock<Admissions>,
+    outcome_waiters: OnceLock<OutcomeWaiters>,
 }
 
 impl Bucket {
@@ -44,12 +50,11 @@ impl Bucket {
     fn of_incarnation(store: Store, settings: BucketSettings, incarnation: Option<u64>) -> Self {
         let name = settings.name.clone();
         let redis_bucket = Arc::new(RedisBucket::new(store, settings, incarnation));
-        Self {
-            admissions: Admissions::start(&redis_bucket),
-            outcome_waiters: Arc::new(OutcomeWaiters::new(redis_bucket.clone())),
-            name,
-            redis_bucket,
-        }
+        Self { redis_bucket, name, submitter: Arc::default() }
+    }
+
+    fn admissions(&self) -> &Admissions {
+        self.submitter.admissions.get_or_init(|| Admissions::start(&self.redis_bucket))
     }
 
     #[must_use]
@@ -126,7 +131,7 @@ impl Bucket {
         async move {
             self.refuse(&submission)?;
             let request = self.redis_bucket.admission_request(submission, origin).await?;
-            self.admissions.put(request).await.unwrap_or(Err(BucketError::Closing))
+            self.admissions().put(request).await.unwrap_or(Err(BucketError::Closing))
         }
     }
 
@@ -149,7 +154,7 @@ impl Bucket {
             };
             places.push(place);
         }
-        let mut judged = self.admissions.put_all(requests).await.into_iter();
+        let mut judged = self.admissions().put_all(requests).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
         places.into_iter().map(|place| place.and_then(|()| next())).collect()
     }
@@ -164,7 +169,7 @@ impl Bucket {
         let requests = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
         let requests =
             requests.map(|((submission, deadline_ms), _)| AdmissionRequest::accepted(submission, deadline_ms));
-        let mut judged = self.admissions.put_all(requests.collect()).await.into_iter();
+        let mut judged = self.admissions().put_all(requests.collect()).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
         sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
     }
@@ -211,7 +216,8 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
-        self.outcome_waiters.wait(id, within).await
+        let waiters = self.submitter.outcome_waiters.get_or_init(|| OutcomeWaiters::new(self.redis_bucket.clone()));
+        waiters.wait(id, within).await
     }
 }
 

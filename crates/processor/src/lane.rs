@@ -41,7 +41,7 @@ enum LifeEnd {
     Fenced,
     /// Stopped and drained.
     Stopped,
-    OnStandby(Standby),
+    OnStandby(Box<Standby>),
 }
 
 /// Why a replica takes no more jobs.
@@ -111,13 +111,14 @@ impl Lane {
 
     /// Where nothing is to be done it joins later: a thousand buckets aren't joined and left at once.
     async fn begin(&self) -> Option<Replica> {
-        let standby = self.bucket().stand_by(self.name.of_a_new_life());
+        let standby = Box::new(self.bucket().stand_by(self.name.of_a_new_life()));
         tracing::info!(bucket = %self.bucket().name(), "this replica has joined the bucket");
         self.join_when_needed(standby).await
     }
 
-    /// None: stopped before it could join.
-    async fn join_when_needed(&self, standby: Standby) -> Option<Replica> {
+    /// None: stopped before it could join. A future has room for its arguments twice: those of a lane that waits are
+    /// small.
+    async fn join_when_needed(&self, standby: Box<Standby>) -> Option<Replica> {
         match standby::until_needed(&self.context, &standby, &self.name, self.settings.lease).await {
             Some(replica) => {
                 self.joined(&replica);
@@ -128,10 +129,10 @@ impl Lane {
     }
 
     /// None: stopped before it could join.
-    async fn join(&self, standby: Option<Standby>) -> Option<Replica> {
+    async fn join(&self, standby: Option<Box<Standby>>) -> Option<Replica> {
         let mut retry = LoggedRetry::new(self.bucket().name().clone(), "join the bucket");
         while !self.context.is_stopping() {
-            match self.try_to_join(standby.as_ref()).await {
+            match self.try_to_join(standby.as_deref()).await {
                 Ok(replica) => {
                     retry.over();
                     self.joined(&replica);
@@ -185,13 +186,13 @@ impl Lane {
     }
 
     /// None: Redis doesn't answer.
-    async fn stand_by(&self, replica: &Replica) -> Option<Standby> {
+    async fn stand_by(&self, replica: &Replica) -> Option<Box<Standby>> {
         let bucket = self.bucket().name();
         self.end_history().await;
         match replica.stand_by().await {
             Ok(standby) => {
                 tracing::debug!(%bucket, "this replica is on standby: the bucket has no jobs");
-                Some(standby)
+                Some(Box::new(standby))
             }
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
