@@ -109,6 +109,19 @@ impl IntakeRole {
     pub(crate) async fn open(settings: &Settings, stop: &CancellationToken) -> Result<Option<(Self, Ports)>, Failure> {
         let places = buckets::places(settings, |_| true);
         let Some(connected) = connect::to_redis(&settings.redis, &places, stop).await? else { return Ok(None) };
+        let opened = Self::open_over(connected.clone(), settings, stop).await;
+        if opened.is_err() {
+            // Nothing is reported of a Redis that goes away meanwhile: the private one of `dev` does.
+            connected.store.close();
+        }
+        opened.map(Some)
+    }
+
+    async fn open_over(
+        connected: Connected,
+        settings: &Settings,
+        stop: &CancellationToken,
+    ) -> Result<(Self, Ports), Failure> {
         let buckets = Arc::new(Buckets::default());
         buckets.replace(buckets::configured(settings, |_| true, &connected, &buckets));
         let keys = Arc::new(ApiKeys::new(settings.keys.iter().cloned()).with_registry(connected.store.clone()));
@@ -162,7 +175,7 @@ impl IntakeRole {
         }
         let ports = Ports { http, grpc, metrics, dashboard };
         let grpc = super::grpc::settings(&settings.intake);
-        Ok(Some((
+        Ok((
             Self {
                 connected,
                 served,
@@ -181,7 +194,7 @@ impl IntakeRole {
                 open_to_others,
             },
             ports,
-        )))
+        ))
     }
 
     /// Serves until `stop`, then drains.

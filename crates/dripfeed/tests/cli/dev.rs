@@ -1,3 +1,5 @@
+use std::net::TcpListener;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -38,6 +40,19 @@ fn everything_runs_with_nothing_to_configure() {
     assert_eq!(code, Some(0));
     // Its own Redis ends last, which no part may report as an outage.
     assert!(!log.iter().any(|line| line.contains("connection lost")), "{log:#?}");
+}
+
+#[test]
+fn a_port_that_is_in_use_is_all_that_is_reported() {
+    let folder = TempDir::new().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port().to_string();
+    let data = folder.path().join("data").display().to_string();
+    let ended = run(&["dev", "--port", &port, "--echo-port", "0", "--data", &data]);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert!(ended.err.contains(&format!("can't listen on 127.0.0.1:{port} (intake.listen)")), "{}", ended.err);
+    // Its own Redis ends with it.
+    assert!(!ended.err.contains("connection lost"), "{}", ended.err);
 }
 
 #[test]
