@@ -78,6 +78,9 @@ pub(crate) fn refusal(error: &RegistryError) -> Status {
         RegistryError::Limit(LimitError::Unavailable { .. }) => {
             Status::unavailable("the limit can't be checked while Redis is unavailable; retry later")
         }
+        RegistryError::Limit(LimitError::ManyTiers { tiers, most }) => Status::invalid_argument(format!(
+            "descriptors: they are checked against {tiers} tiers together: send fewer at once, at most {most} tiers"
+        )),
         RegistryError::Limit(_) => {
             log(error, "rate-limit check failed");
             Status::internal("internal error; see the intake's log")
