@@ -38,7 +38,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<RegisterServiceResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (caller, service) = self.access.allow(request.metadata(), Scope::Operate, &name).await?;
+        let (caller, service) = self.access.allow(&request, Scope::Operate, &name)?;
         let rules = rules::read(asked)?;
         self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
         tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
@@ -51,7 +51,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<ShouldForwardRequestResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, &name).await?;
+        let (caller, service) = self.access.allow(&request, Scope::Submit, &name)?;
         let headers = headers(asked)?;
         let checked = checked(asked, &caller, &headers)?;
         let _turn = self.access.turn(&caller, request.extensions()).await;
