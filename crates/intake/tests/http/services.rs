@@ -208,6 +208,7 @@ async fn an_invalid_check_is_refused_with_its_place() {
         (json!({ "headers": { "a b": "x" } }), "headers.a b"),
         (json!({ "headers": { "a": "x\ny" } }), "headers.a"),
         (json!({ "headers": { "a": 1 } }), "headers.a"),
+        (json!({ "headers": { "A": "x", "a": "y" } }), "headers.a"),
         (json!({ "body": {} }), "body"),
     ] {
         let problem =
