@@ -9,7 +9,7 @@ use dripfeed_limit::{Request as Checked, Services};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::{Request, Response, Status};
 
-use crate::access::{Access, unknown_service};
+use crate::access::{Access, unknown_service, waiter};
 use crate::descriptor::MOST_ENTRIES;
 use crate::proto::{
     RegisterServiceRequest, RegisterServiceResponse, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
@@ -41,6 +41,8 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         let name = rules::name(asked.service_id, &asked.service)?;
         let (caller, service) = self.access.allow(&request, Scope::Operate, &name)?;
         let rules = rules::read(asked)?;
+        // Changes of rules are made one after the other.
+        let _turn = self.access.lookup_turn(waiter(&caller, request.extensions())).await;
         self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
         tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
         Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))

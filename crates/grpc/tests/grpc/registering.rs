@@ -1,9 +1,12 @@
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dripfeed_auth::Scope;
 use dripfeed_grpc::proto::{
     Rate, RegisterServiceRequest, Rule, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
 };
+use futures::future::join_all;
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -213,4 +216,26 @@ async fn a_check_has_a_bounded_number_of_headers_and_bytes() {
     let long = ShouldForwardsRequestRequest { path: format!("/{}", "x".repeat(32 << 10)), ..of_shop("alice") };
     let detail = refused(harness.limiter().await.should_forward_request(long).await, Code::InvalidArgument);
     assert!(detail.contains("at most 32768 bytes together"), "{detail}");
+}
+
+/// However many registrations one caller sends at once, that of another waits behind few of them.
+#[tokio::test]
+async fn one_callers_registrations_leave_the_registry_to_others() {
+    const MANY: usize = 40;
+    let harness = Harness::with(vec![key("one", &[Scope::Operate]), key("other", &[Scope::Operate])], None).await;
+    let client = harness.limiter().await;
+    let registered = Arc::new(AtomicUsize::new(0));
+    let register = |key: &str| {
+        let request = with_key(key, rules("shop", &limit(1)));
+        let (mut client, registered) = (client.clone(), Arc::clone(&registered));
+        tokio::spawn(async move {
+            client.register_service(request).await.unwrap();
+            registered.fetch_add(1, Ordering::Relaxed)
+        })
+    };
+    // They go over one connection, in this order.
+    let flood: Vec<_> = (0..MANY).map(|_| register("one")).collect();
+    let before = register("other").await.unwrap();
+    assert!(before < MANY / 2, "behind {before} of {MANY}");
+    join_all(flood).await;
 }
