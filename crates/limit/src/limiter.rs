@@ -2,6 +2,7 @@
 
 mod decide;
 mod limiter_state;
+mod taking_ahead;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
