@@ -11,8 +11,8 @@ use dripfeed_limit::{LimitError, RegistryError};
 use dripfeed_store::ErrorKind;
 use tonic::Status;
 
-/// A message is sent as a header, in which a byte may take three. Clients take 8 KiB of these; of a longer one they show
-/// neither the code nor the text.
+/// A message is sent as a header, in which a byte may take three. Clients take 8 KiB of these; of a longer one they
+/// show neither the code nor the text.
 const LONGEST: usize = 2 * 1024;
 
 /// `detail` may quote what somebody sent.

@@ -1,5 +1,5 @@
-//! Asks Redis for a decision that takes quota ahead. What it takes is kept also where nobody awaits the answer any more:
-//! otherwise it would be missing to the end of its window, each time that a caller's timeout is short.
+//! Asks Redis for a decision that takes quota ahead. What it takes is kept also where nobody awaits the answer any
+//! more: otherwise it would be missing to the end of its window, each time that a caller's timeout is short.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::{HeaderName, HeaderValue};
+use http::HeaderName;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
@@ -109,7 +109,7 @@ impl KeyPart {
             Self::Caller => named(request.caller),
             Self::Tenant => tenant(request, variables),
             Self::Endpoint => endpoint(request, matched),
-            Self::Header(name) => brought(request.headers.and_then(|headers| headers.get(name)).map(header)),
+            Self::Header(name) => brought(request.header_bytes(name)),
             Self::Field(pointer) => brought(request.body.and_then(|body| field(body.pointer(pointer)?))),
             Self::Path(name) => brought(variables.get(name).map(Cow::from)),
             Self::Ip => brought(request.ip.map(|ip| Cow::from(address(ip)))),
@@ -141,11 +141,6 @@ fn endpoint(request: &Request<'_>, matched: &Match) -> KeyPartValue<'static> {
         Some(template) if template.names_one_endpoint() => KeyPartValue::Named(format!("{method} {template}").into()),
         _ => KeyPartValue::Brought(format!("{method} {}", spelled(request.path)).into()),
     }
-}
-
-/// Each byte as one character, so that values that aren't ASCII, or no text, differ too.
-fn header(value: &HeaderValue) -> Cow<'_, str> {
-    value.to_str().map_or_else(|_| value.as_bytes().iter().map(|byte| char::from(*byte)).collect(), Cow::from)
 }
 
 fn field(value: &Json) -> Option<Cow<'_, str>> {
