@@ -6,9 +6,8 @@ use std::sync::Arc;
 use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Scope, Turn, Waiter};
 use dripfeed_http::Peer;
 use dripfeed_limit::{BadServiceName, ServiceName};
-use http::HeaderMap;
-use tonic::metadata::MetadataMap;
-use tonic::{Code, Extensions, Status};
+use http::{Extensions, HeaderMap};
+use tonic::{Request, Status};
 
 use crate::refusal::unread_key;
 
@@ -35,31 +34,44 @@ impl Access {
         self.lookups.take_one(waiter).await
     }
 
-    /// Authorizes a caller for a service.
-    pub(crate) async fn allow(
+    /// Authorizes the caller of a request, whose key was in its head, for a service.
+    pub(crate) fn allow<T>(
         &self,
-        metadata: &MetadataMap,
+        request: &Request<T>,
         scope: Scope,
         name: &str,
     ) -> Result<(Caller, ServiceName), Status> {
-        let caller = self.caller(metadata.as_ref(), scope).await?;
+        let caller = request.extensions().get::<Caller>();
+        // It may have been revoked until the message was there.
+        let caller = caller.filter(|caller| self.keys.is_current(caller)).ok_or_else(no_key)?;
+        check_scope(caller, scope)?;
         // Checked before the lookup: a caller without access doesn't learn whether the service exists.
         if !caller.may_use_service(name) {
             return Err(Status::permission_denied("this key has no access to this service"));
         }
         let name = name.parse().map_err(|error: BadServiceName| Status::not_found(error.to_string()))?;
-        Ok((caller, name))
+        Ok((caller.clone(), name))
     }
 
     /// Authorizes the caller of a request with these header fields.
     pub(crate) async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Status> {
-        let unknown = || Status::unauthenticated("send a valid key as `authorization: Bearer …`");
-        let caller = self.keys.authenticate(headers).await.map_err(|error| unread_key(&error))?.ok_or_else(unknown)?;
-        if !caller.may(scope) {
-            return Err(Status::new(Code::PermissionDenied, format!("this key lacks the scope `{}`", scope.as_str())));
-        }
+        let caller = self.authenticate(headers).await?;
+        check_scope(&caller, scope)?;
         Ok(caller)
     }
+
+    pub(crate) async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Status> {
+        self.keys.authenticate(headers).await.map_err(|error| unread_key(&error))?.ok_or_else(no_key)
+    }
+}
+
+fn no_key() -> Status {
+    Status::unauthenticated("send a valid key as `authorization: Bearer …`")
+}
+
+fn check_scope(caller: &Caller, scope: Scope) -> Result<(), Status> {
+    let lacks = || Status::permission_denied(format!("this key lacks the scope `{}`", scope.as_str()));
+    caller.may(scope).then_some(()).ok_or_else(lacks)
 }
 
 /// Who asks, by its key, or by its address where there are no keys.

@@ -37,7 +37,7 @@ impl RateLimitService for Envoy {
         request: Request<RateLimitRequest>,
     ) -> Result<Response<RateLimitResponse>, Status> {
         let RateLimitRequest { domain, descriptors, hits_addend } = request.get_ref();
-        let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, domain).await?;
+        let (caller, service) = self.access.allow(&request, Scope::Submit, domain)?;
         if !(1..=MOST_DESCRIPTORS).contains(&descriptors.len()) {
             return Err(Status::invalid_argument(format!("descriptors: give 1 to {MOST_DESCRIPTORS}")));
         }

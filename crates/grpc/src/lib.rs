@@ -9,6 +9,7 @@ mod access;
 mod answer;
 mod descriptor;
 mod envoy;
+mod messages;
 mod refusal;
 mod router;
 mod rules;

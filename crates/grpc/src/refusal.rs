@@ -11,6 +11,21 @@ use dripfeed_limit::{LimitError, RegistryError};
 use dripfeed_store::ErrorKind;
 use tonic::Status;
 
+/// A message is sent as a header, in which a byte may take three. Clients take 8 KiB of these; of a longer one they
+/// show neither the code nor the text.
+const LONGEST: usize = 2 * 1024;
+
+/// `detail` may quote what somebody sent.
+pub(crate) fn invalid(detail: &str) -> Status {
+    const CUT: &str = "…";
+
+    if detail.len() <= LONGEST {
+        return Status::invalid_argument(detail);
+    }
+    let end = detail.floor_char_boundary(LONGEST - CUT.len());
+    Status::invalid_argument(format!("{}{CUT}", detail.get(..end).unwrap_or_default()))
+}
+
 /// Every call may meet these.
 fn log(error: &(dyn Error + 'static), what: &str) {
     static FAILURES: LogThrottle = LogThrottle::new();
@@ -78,6 +93,9 @@ pub(crate) fn refusal(error: &RegistryError) -> Status {
         RegistryError::Limit(LimitError::Unavailable { .. }) => {
             Status::unavailable("the limit can't be checked while Redis is unavailable; retry later")
         }
+        RegistryError::Limit(LimitError::ManyTiers { tiers, most }) => Status::invalid_argument(format!(
+            "descriptors: they are checked against {tiers} tiers together: send fewer at once, at most {most} tiers"
+        )),
         RegistryError::Limit(_) => {
             log(error, "rate-limit check failed");
             Status::internal("internal error; see the intake's log")

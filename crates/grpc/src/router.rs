@@ -20,14 +20,17 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::access::Access;
 use crate::envoy::Envoy;
 use crate::external_scaler::external_scaler_server::ExternalScalerServer;
+use crate::messages::{self, Messages};
 use crate::proto::rate_limiter_server::RateLimiterServer;
 use crate::rate_limit_service::rate_limit_service_server::RateLimitServiceServer;
 use crate::scaler::Scaler;
 use crate::scaler::known_buckets::{KnownBuckets, NewBuckets};
 use crate::service::RateLimiter;
 
-/// The rules of a service have at most 64 KiB as JSON. Messages are parsed on the threads that serve all others.
+/// Messages are parsed on the threads that serve all others.
 const LARGEST_MESSAGE: usize = 64 * 1024;
+/// With rules of a service, which have at most 64 KiB as JSON, and its name.
+const LARGEST_RULES: usize = LARGEST_MESSAGE + 1024;
 
 /// Settings of the gRPC API: plain data, parsed and validated by the executable.
 #[derive(Clone, Debug)]
@@ -53,12 +56,14 @@ pub fn router(
     let envoy = Envoy::new(services.clone(), access.clone(), settings.x_ratelimit_headers);
     let envoy = RateLimitServiceServer::new(envoy).max_decoding_message_size(LARGEST_MESSAGE);
     let scaler = Scaler::new(KnownBuckets::new(buckets, new_buckets), access.clone(), draining);
+    let messages = Arc::new(Messages::new(access.clone()));
     let scaler = ExternalScalerServer::new(scaler).max_decoding_message_size(LARGEST_MESSAGE);
-    let ours = RateLimiterServer::new(RateLimiter::new(services, access)).max_decoding_message_size(LARGEST_MESSAGE);
+    let ours = RateLimiterServer::new(RateLimiter::new(services, access)).max_decoding_message_size(LARGEST_RULES);
     Routes::new(ours)
         .add_service(envoy)
         .add_service(scaler)
         .into_axum_router()
+        .layer(from_fn_with_state(messages, messages::limit))
         .layer(from_fn_with_state((settings.hosts, keys), refuse_unknown_host))
         .layer(from_fn_with_state(settings.timeout, time_out))
         .layer(CatchPanicLayer::custom(answer_panic))

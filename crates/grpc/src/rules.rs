@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tonic::Status;
 
 use crate::proto::{RegisterServiceRequest, Rule};
+use crate::refusal::invalid;
 
 /// The name of a service: given, or the digits of its number.
 pub(crate) fn name(number: i32, name: &str) -> Result<String, Status> {
@@ -31,7 +32,7 @@ pub(crate) fn read(request: &RegisterServiceRequest) -> Result<Rules, Status> {
 }
 
 fn bad(field: &str, error: &dyn ToString) -> Status {
-    Status::invalid_argument(format!("{field}: {}", error.to_string()))
+    invalid(&format!("{field}: {}", error.to_string()))
 }
 
 /// A sliding window per caller.

@@ -3,18 +3,19 @@
 use std::net::IpAddr;
 
 use dripfeed_auth::{Caller, Scope};
+use dripfeed_http::limits::MOST_BYTES;
 use dripfeed_job::rate::EXACT;
 use dripfeed_limit::{Request as Checked, Services};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::{Request, Response, Status};
 
-use crate::access::{Access, unknown_service};
+use crate::access::{Access, unknown_service, waiter};
 use crate::descriptor::MOST_ENTRIES;
 use crate::proto::{
     RegisterServiceRequest, RegisterServiceResponse, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
     rate_limiter_server,
 };
-use crate::refusal::refusal;
+use crate::refusal::{invalid, refusal};
 use crate::{answer, rules};
 
 const REGISTERED: i32 = 1;
@@ -38,8 +39,10 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<RegisterServiceResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (caller, service) = self.access.allow(request.metadata(), Scope::Operate, &name).await?;
+        let (caller, service) = self.access.allow(&request, Scope::Operate, &name)?;
         let rules = rules::read(asked)?;
+        // Changes of rules are made one after the other.
+        let _turn = self.access.lookup_turn(waiter(&caller, request.extensions())).await;
         self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
         tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
         Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))
@@ -51,7 +54,7 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
     ) -> Result<Response<ShouldForwardRequestResponse>, Status> {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
-        let (caller, service) = self.access.allow(request.metadata(), Scope::Submit, &name).await?;
+        let (caller, service) = self.access.allow(&request, Scope::Submit, &name)?;
         let headers = headers(asked)?;
         let checked = checked(asked, &caller, &headers)?;
         let _turn = self.access.turn(&caller, request.extensions()).await;
@@ -65,6 +68,12 @@ fn checked<'r>(
     caller: &'r Caller,
     headers: &'r HeaderMap,
 ) -> Result<Checked<'r>, Status> {
+    let texts = [&asked.method, &asked.path, &asked.request, &asked.tenant].map(String::len);
+    let headers_len: usize = asked.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if texts.iter().sum::<usize>() + headers_len > MOST_BYTES {
+        let detail = format!("method, path, request, tenant and headers have at most {MOST_BYTES} bytes together");
+        return Err(Status::invalid_argument(detail));
+    }
     let given = |text: &'r String| (!text.is_empty()).then_some(text.as_str());
     let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| Status::invalid_argument("ip: not a valid IP address"));
     if asked.cost.is_some_and(|cost| cost >= EXACT) {
@@ -89,11 +98,15 @@ fn headers(asked: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
         let detail = format!("headers: more than {MOST_ENTRIES}; send only those that rate limits use as keys");
         return Err(Status::invalid_argument(detail));
     }
-    let header = |(name, value): (&String, &String)| {
-        let bad = |reason| Status::invalid_argument(format!("headers[{name:?}]: {reason}"));
-        let name: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in &asked.headers {
+        let bad = |reason| invalid(&format!("headers[{name:?}]: {reason}"));
+        let header: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
         let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("not a valid header value"))?;
-        Ok((name, value))
-    };
-    asked.headers.iter().map(header).collect()
+        // Which of two values counts would be left to chance.
+        if headers.insert(header, value).is_some() {
+            return Err(bad("given twice; case doesn't matter in names"));
+        }
+    }
+    Ok(headers)
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use dripfeed_auth::{ApiKeys, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Turn, WaitLimit, Waiter};
+use dripfeed_auth::{ApiKeys, BodyBudget, Caller, CallerTurns, LOOKUPS, SUBMISSIONS, Turn, WaitLimit, Waiter};
 use dripfeed_bucket::{Bucket, BucketError, Buckets, INSTALLATION};
 use dripfeed_http::Health;
 use dripfeed_limit::Services;
@@ -16,7 +16,6 @@ use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
 use crate::problem::Problem;
 use crate::readings::Readings;
-use crate::request::body::budget::BodyBudget;
 use crate::settings::IntakeSettings;
 
 /// The HTTP API. Cheap to clone.

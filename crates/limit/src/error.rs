@@ -16,6 +16,10 @@ pub enum LimitError {
     /// The reply of a script can't be parsed.
     #[error("unexpected reply of the script `decide`; does another version of dripfeed use the same Redis keys?")]
     Reply,
+    /// Requests that are decided together have more tiers than one request may have: a script that runs long delays
+    /// everybody.
+    #[error("the requests are checked against {tiers} tiers together: use at most {most}")]
+    ManyTiers { tiers: usize, most: usize },
     /// A policy needs an attribute that isn't available here.
     #[error("the policy `{policy}` needs {what}")]
     NotHere { policy: PolicyId, what: &'static str },

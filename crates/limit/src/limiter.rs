@@ -2,6 +2,7 @@
 
 mod decide;
 mod limiter_state;
+mod taking_ahead;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,9 @@ use crate::replica::leased::{LOOK_AFTER, Withdraw};
 
 /// A decision is there within 50 ms: the rest is for what is then done without Redis, on a busy machine.
 const PATIENCE: Duration = Duration::from_millis(35);
+
+/// Of requests that are decided together, in one script: as many as one request to a service may have.
+const MOST_TIERS_TOGETHER: usize = 1600;
 
 /// Decides on requests by a set of policies. Cheap to clone; clones are one limiter. Lives in a tokio runtime.
 #[derive(Clone, Debug)]
@@ -103,10 +107,14 @@ impl Limiter {
     /// fall into one scope it is charged once, with what the costliest of them counts.
     ///
     /// # Errors
-    /// As [`Limiter::decide`].
+    /// As [`Limiter::decide`], and when they have too many tiers together.
     pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<CombinedDecision, LimitError> {
         let plans: Vec<Plan> = requests.iter().map(|request| self.state.plan(request)).collect();
         let (plan, places) = combined::merge(plans);
+        let tiers = plan.policies().map(|policy| policy.tiers().len()).sum();
+        if tiers > MOST_TIERS_TOGETHER {
+            return Err(LimitError::ManyTiers { tiers, most: MOST_TIERS_TOGETHER });
+        }
         Ok(CombinedDecision::new(self.judge(plan).await?, &places))
     }
 

@@ -6,11 +6,11 @@ use crate::caller::Waiter;
 
 /// A caller that holds nothing is forgotten.
 #[derive(Debug, Default)]
-pub struct CallerCounts(HashMap<Waiter, usize>);
+pub(crate) struct CallerCounts(HashMap<Waiter, usize>);
 
 impl CallerCounts {
     /// Whether the caller holds that much more now: not if it would hold more than `most`.
-    pub fn add(&mut self, caller: &Waiter, more: usize, most: usize) -> bool {
+    pub(crate) fn add(&mut self, caller: &Waiter, more: usize, most: usize) -> bool {
         let held = self.0.get(caller).copied().unwrap_or(0) + more;
         if held > most {
             return false;
@@ -19,7 +19,7 @@ impl CallerCounts {
         true
     }
 
-    pub fn subtract(&mut self, caller: &Waiter, less: usize) {
+    pub(crate) fn subtract(&mut self, caller: &Waiter, less: usize) {
         if let Some(held) = self.0.get_mut(caller) {
             *held -= less;
             if *held == 0 {
@@ -28,8 +28,8 @@ impl CallerCounts {
         }
     }
 
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -133,6 +133,23 @@ async fn unsupported_fields_are_refused() {
     refused(client.should_rate_limit(unknown).await, Code::NotFound);
 }
 
+/// Each descriptor is checked against all policies, in one script that nobody else runs beside.
+#[tokio::test]
+async fn descriptors_together_cost_no_more_than_one_request_may() {
+    let harness = Harness::start().await;
+    let tiers = vec![json!({ "kind": "sliding", "limit": 100, "period": "1h" }); 16];
+    let policies = (0..25).map(|n| json!({ "id": n.to_string(), "key": ["caller"], "tiers": tiers }));
+    harness.register(json!({ "policies": policies.collect::<Vec<_>>() })).await;
+    let callers = |many: usize| (0..many).map(|n| descriptor(&[("caller", &n.to_string())])).collect::<Vec<_>>();
+    let mut client = harness.envoy().await;
+    let detail = refused(client.should_rate_limit(request(&callers(5))).await, Code::InvalidArgument);
+    assert!(detail.starts_with("descriptors: they are checked against 2000 tiers together"), "{detail}");
+    let answer = ask(&harness, request(&callers(4))).await;
+    assert_eq!(answer.statuses.iter().map(left).collect::<Vec<_>>(), [(true, 99); 4], "nothing was charged before");
+    // The same caller counts once.
+    assert_eq!(ask(&harness, request(&vec![descriptor(&[("caller", "0")]); 16])).await.statuses.len(), 16);
+}
+
 #[tokio::test]
 async fn the_key_is_the_default_caller_of_envoy() {
     let harness = Harness::with(vec![key("edge", &[Scope::Submit]), key("reader", &[Scope::Read])], None).await;

@@ -12,6 +12,8 @@ mod generated;
 mod harness;
 /// Triggers of KEDA.
 mod keda;
+/// Messages that don't end, and their memory.
+mod messages;
 /// Published clients, and our own fields.
 mod registering;
 /// Keys created over the API.

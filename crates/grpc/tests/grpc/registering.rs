@@ -1,9 +1,12 @@
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dripfeed_auth::Scope;
 use dripfeed_grpc::proto::{
     Rate, RegisterServiceRequest, Rule, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
 };
+use futures::future::join_all;
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -80,6 +83,45 @@ async fn an_invalid_registration_is_refused() {
     refused(client.register_service(rules("a/b", &limit(2))).await, Code::NotFound);
     let long = json!({ "policies": [], "x": "x".repeat(200 << 10) });
     refused(client.register_service(rules("shop", &long)).await, Code::OutOfRange);
+}
+
+/// Of a longer message, which is a header, clients show neither the code nor the text.
+#[tokio::test]
+async fn a_refusal_is_short_however_long_the_invalid_input() {
+    let harness = Harness::start().await;
+    let mut client = harness.limiter().await;
+    let faults: Vec<Value> =
+        (0..100).map(|n| json!({ "id": format!("a {n}"), "tiers": [], "key": ["x", "y"] })).collect();
+    let unknown = json!({ "policies": [{ "id": "a", "ä".repeat(20_000): 1 }] });
+    for (invalid, begin) in [(json!({ "policies": faults }), "rules: policies[0].id: `a 0`"), (unknown, "rules: ")] {
+        let detail = refused(client.register_service(rules("shop", &invalid)).await, Code::InvalidArgument);
+        assert!(detail.starts_with(begin) && detail.ends_with('…') && detail.len() <= 2048, "{detail}");
+    }
+    harness.register(limit(1)).await;
+    let headers = HashMap::from([("x y".repeat(10_000), String::new())]);
+    let asked = ShouldForwardsRequestRequest { headers, ..of_shop("") };
+    let detail = refused(client.should_forward_request(asked).await, Code::InvalidArgument);
+    assert!(detail.starts_with("headers[\"x yx y") && detail.len() <= 2048, "{detail}");
+}
+
+#[tokio::test]
+async fn rules_may_be_as_long_as_over_http() {
+    let harness = Harness::start().await;
+    let mut longest = limit(1);
+    let message = (64 << 10) - limit(1).to_string().len() - r#","message":"""#.len();
+    longest["policies"][0]["message"] = json!("x".repeat(message));
+    assert_eq!(longest.to_string().len(), 64 << 10);
+    harness.limiter().await.register_service(rules("shop", &longest)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_header_is_given_once_in_whatever_case() {
+    let harness = Harness::start().await;
+    harness.register(limit(1)).await;
+    let headers = [("X-Region", "eu"), ("x-region", "us")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let asked = ShouldForwardsRequestRequest { headers: headers.into(), ..of_shop("") };
+    let detail = refused(harness.limiter().await.should_forward_request(asked).await, Code::InvalidArgument);
+    assert!(detail.contains("given twice"), "{detail}");
 }
 
 #[tokio::test]
@@ -164,11 +206,36 @@ async fn while_redis_is_unavailable_a_closed_limit_fails_and_an_open_one_passes(
 }
 
 #[tokio::test]
-async fn a_check_has_a_bounded_number_of_headers() {
+async fn a_check_has_a_bounded_number_of_headers_and_bytes() {
     let harness = Harness::start().await;
     harness.register(limit(1)).await;
     let headers = (0..129).map(|n| (format!("x-{n}"), String::new())).collect();
     let many = ShouldForwardsRequestRequest { headers, ..of_shop("alice") };
     let detail = refused(harness.limiter().await.should_forward_request(many).await, Code::InvalidArgument);
     assert!(detail.starts_with("headers: more than 128"), "{detail}");
+    let long = ShouldForwardsRequestRequest { path: format!("/{}", "x".repeat(32 << 10)), ..of_shop("alice") };
+    let detail = refused(harness.limiter().await.should_forward_request(long).await, Code::InvalidArgument);
+    assert!(detail.contains("at most 32768 bytes together"), "{detail}");
+}
+
+/// However many registrations one caller sends at once, that of another waits behind few of them.
+#[tokio::test]
+async fn one_callers_registrations_leave_the_registry_to_others() {
+    const MANY: usize = 40;
+    let harness = Harness::with(vec![key("one", &[Scope::Operate]), key("other", &[Scope::Operate])], None).await;
+    let client = harness.limiter().await;
+    let registered = Arc::new(AtomicUsize::new(0));
+    let register = |key: &str| {
+        let request = with_key(key, rules("shop", &limit(1)));
+        let (mut client, registered) = (client.clone(), Arc::clone(&registered));
+        tokio::spawn(async move {
+            client.register_service(request).await.unwrap();
+            registered.fetch_add(1, Ordering::Relaxed)
+        })
+    };
+    // They go over one connection, in this order.
+    let flood: Vec<_> = (0..MANY).map(|_| register("one")).collect();
+    let before = register("other").await.unwrap();
+    assert!(before < MANY / 2, "behind {before} of {MANY}");
+    join_all(flood).await;
 }

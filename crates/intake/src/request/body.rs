@@ -1,7 +1,5 @@
 //! Reads a request's body within limits of size, time and memory.
 
-pub(crate) mod budget;
-
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -11,7 +9,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
-use dripfeed_auth::{Caller, Waiter};
+use dripfeed_auth::{BodyBudget, BodyShare, Caller, Waiter};
 use dripfeed_job::{duration, size};
 use http_body_util::BodyExt as _;
 use tokio::sync::OwnedSemaphorePermit;
@@ -19,12 +17,13 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
-use self::budget::{BodyBudget, BodyShare, COUNTED};
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::request::access::check_current;
 use crate::request::client_ip::ClientIp;
 
+/// Smaller bodies don't count for their caller: on all connections together they leave room for others.
+const COUNTED: usize = 16 * 1024;
 const LARGEST_FORM: u64 = 2 * 1024 * 1024;
 /// Of a body that an operation ignores.
 const LARGEST_UNUSED: u64 = 64 * 1024;

@@ -136,12 +136,15 @@ impl Check {
                 &format!("more than {MOST_FIELDS}; send only those that rate limits use as keys"),
             ));
         }
-        let header = |(name, value): (&String, &String)| {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
             let bad = |reason| Problem::bad_member(&format!("headers.{name}"), reason);
-            let name: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
+            let header: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
             let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("not a valid header value"))?;
-            Ok((name, value))
-        };
-        self.headers.iter().map(header).collect()
+            if headers.insert(header, value).is_some() {
+                return Err(bad("given twice; case doesn't matter in names"));
+            }
+        }
+        Ok(headers)
     }
 }

@@ -53,6 +53,8 @@ pub(crate) async fn put(
     let (body, is_yaml) = (body::read(Sender { caller: &caller, address }, body, &intake).await?, is_yaml(&headers));
     let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { json::read(body)? })?);
     let rules = body::parse(body, rules).await?;
+    // Changes of rules are made one after the other.
+    let _turn = intake.lookup_turn(&caller, address).await;
     store(&intake, &service, &rules, &preconditions).await?;
     audit::log_service(&service, &caller, "put rules");
     Ok(answer(&rules))
@@ -117,10 +119,12 @@ pub(crate) async fn delete(
     State(intake): State<Intake>,
     ServiceAccess { service, caller, .. }: ServiceAccess<Operate>,
     _: Params<NoParams>,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
     let preconditions = Preconditions::of(&headers)?;
+    let _turn = intake.lookup_turn(&caller, address).await;
     remove(&intake, &service, &preconditions).await?;
     audit::log_service(&service, &caller, "delete rules");
     Ok(StatusCode::NO_CONTENT)

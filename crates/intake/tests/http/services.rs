@@ -1,8 +1,11 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use dripfeed_intake::Front;
+use futures::future::join_all;
 use serde_json::{Value, json};
 use sfv::{List, Parser};
 use sha2::{Digest as _, Sha256};
@@ -208,6 +211,7 @@ async fn an_invalid_check_is_refused_with_its_place() {
         (json!({ "headers": { "a b": "x" } }), "headers.a b"),
         (json!({ "headers": { "a": "x\ny" } }), "headers.a"),
         (json!({ "headers": { "a": 1 } }), "headers.a"),
+        (json!({ "headers": { "A": "x", "a": "y" } }), "headers.a"),
         (json!({ "body": {} }), "body"),
     ] {
         let problem =
@@ -346,17 +350,20 @@ async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
     assert!(metrics.contains(unchecked), "{metrics}");
 }
 
-#[tokio::test]
-async fn the_key_is_the_default_caller_of_a_check() {
-    let services = ServiceSet::Named(BTreeSet::from(["shop".parse().unwrap()]));
-    let key = |id: &str| ApiKey {
+/// A key whose secret is its id, for the service `shop`.
+fn key(id: &str) -> ApiKey {
+    ApiKey {
         id: id.to_owned(),
         sha256: Sha256::digest(id).into(),
         scopes: vec![Scope::Submit, Scope::Operate],
         buckets: BucketSet::All,
-        services: services.clone(),
+        services: ServiceSet::Named(BTreeSet::from(["shop".parse().unwrap()])),
         priority: dripfeed_job::Priority::Normal,
-    };
+    }
+}
+
+#[tokio::test]
+async fn the_key_is_the_default_caller_of_a_check() {
     let harness = Harness::with(vec![settings("b")], vec![key("east"), key("west")], &[]).await;
     let put = harness.ask(RULES, &[("dripfeed-key", "east")], limit(1).to_string()).await;
     assert_eq!(put.status, 200, "{put:?}");
@@ -371,4 +378,27 @@ async fn the_key_is_the_default_caller_of_a_check() {
     assert_eq!(check("east", json!({ "caller": "alice" })).await, 429, "a caller is the same through any gateway");
     let others = harness.ask("POST /v1/services/mail/check", &[("dripfeed-key", "east")], "{}").await;
     others.refuses(403, "forbidden");
+}
+
+#[tokio::test]
+async fn rules_that_a_caller_changes_at_once_stand_not_all_before_those_of_others() {
+    const MANY: usize = 40;
+    let harness = Harness::with(vec![settings("b")], vec![key("flooder"), key("tenant")], &[]).await;
+    let answered = Arc::new(AtomicUsize::new(0));
+    let put = |line: &str, key: &str| {
+        let request = request(line, &[("dripfeed-key", key)], limit(1).to_string());
+        let (front, answered) = (harness.intake.front(), Arc::clone(&answered));
+        tokio::spawn(async move {
+            let status = ask(front, request).await.status.as_u16();
+            assert!([200, 204, 404].contains(&status), "{status}");
+            answered.fetch_add(1, Ordering::Relaxed)
+        })
+    };
+    for line in [RULES, "DELETE /v1/services/shop/rules"] {
+        answered.store(0, Ordering::Relaxed);
+        let flood: Vec<_> = (0..MANY).map(|_| put(line, "flooder")).collect();
+        let before = put(RULES, "tenant").await.unwrap();
+        assert!(before < MANY / 2, "{line}: behind {before} of {MANY}");
+        join_all(flood).await;
+    }
 }

@@ -49,15 +49,24 @@ pub(crate) async fn decide(
     plan: &Plan,
     patience: Duration,
 ) -> Result<DecideReply, DecideError> {
-    let until = Instant::now() + patience;
-    let asking = async {
-        loop {
-            if let Some(reply) = decide_until(store, clock, plan, until).await? {
-                return Ok(reply);
-            }
-        }
-    };
+    let asking = decide_before(store, clock, plan, Instant::now() + patience);
     timeout(patience, asking).await.unwrap_or(Err(DecideError::Unavailable(None)))
+}
+
+/// The same for who awaits a reply also after the end: it may be that of a charge that was made in time.
+pub(crate) async fn decide_before(
+    store: &Store,
+    clock: &Clock,
+    plan: &Plan,
+    until: Instant,
+) -> Result<DecideReply, DecideError> {
+    loop {
+        match decide_until(store, clock, plan, until).await? {
+            Some(reply) => return Ok(reply),
+            None if Instant::now() >= until => return Err(DecideError::Unavailable(None)),
+            None => {}
+        }
+    }
 }
 
 /// None: by the clock as it was known the call came too late; now it is known better.

@@ -1,8 +1,7 @@
 //! One decision: local limits first, the others in one script call; all or nothing.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use tokio::sync::OwnedMutexGuard;
 
 use crate::decide::combined::PlacedDecision;
 use crate::decide::decision::{Charge, ChargedIn, Decision, PolicyVerdict};
@@ -11,12 +10,13 @@ use crate::decide::redis_decide::{self, DecideError, DecideReply, Refund};
 use crate::decide::verdict::ScopeVerdict;
 use crate::error::LimitError;
 use crate::limiter::limiter_state::LimiterState;
+use crate::limiter::taking_ahead::{Account, decide_taking_ahead};
 use crate::policy::consistency::Consistency;
-use crate::replica::leased::{LeaseAccount, SHARE};
+use crate::replica::leased::SHARE;
 use crate::replica::outage::OutageVerdict;
 
 pub(crate) struct PendingDecision<'l> {
-    state: &'l LimiterState,
+    state: &'l Arc<LimiterState>,
     began: Instant,
     /// The id of the leases it takes.
     lease: u64,
@@ -37,11 +37,11 @@ struct JudgedScope {
 struct PendingScope {
     at: usize,
     scope: Scope,
-    account: Option<OwnedMutexGuard<LeaseAccount>>,
+    account: Option<Account>,
 }
 
 impl<'l> PendingDecision<'l> {
-    pub(crate) fn new(state: &'l LimiterState, plan: &Plan) -> Self {
+    pub(crate) fn new(state: &'l Arc<LimiterState>, plan: &Plan) -> Self {
         Self { state, began: Instant::now(), lease: plan.id(), judged: Vec::new(), asked: None }
     }
 
@@ -64,7 +64,7 @@ impl<'l> PendingDecision<'l> {
 
     /// What this replica counts on its own.
     async fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
-        let LimiterState { async_counter, store, clock, .. } = self.state;
+        let LimiterState { async_counter, store, clock, .. } = &**self.state;
         let unknown: Vec<&Scope> = scopes.iter().map(|(_, scope)| scope).collect();
         async_counter.look_up(&unknown, store, clock, self.patience()).await;
         for (at, scope) in scopes {
@@ -102,16 +102,22 @@ impl<'l> PendingDecision<'l> {
     async fn ask(&mut self, pending: Vec<PendingScope>) -> Result<(), LimitError> {
         let scopes = pending.iter().map(|pending| pending.scope.clone()).collect();
         let plan = Plan::with_id(self.lease, scopes);
-        let sent = Instant::now();
-        let LimiterState { store, clock, .. } = self.state;
-        match redis_decide::decide(store, clock, &plan, self.patience()).await {
+        let (asked, accounts): (Vec<_>, Vec<_>) =
+            pending.into_iter().map(|PendingScope { at, scope, account }| ((at, scope), account)).unzip();
+        let (sent, patience) = (Instant::now(), self.patience());
+        let answer = if accounts.iter().any(Option::is_some) {
+            decide_taking_ahead(self.state, plan, accounts, patience).await
+        } else {
+            redis_decide::decide(&self.state.store, &self.state.clock, &plan, patience).await
+        };
+        match answer {
             Ok(answer) => {
-                self.learn(pending, answer, sent);
+                self.learn(asked, answer, sent);
                 Ok(())
             }
             Err(DecideError::BadReply) => Err(LimitError::Reply),
             Err(DecideError::Unavailable(error)) => {
-                for PendingScope { at, scope, .. } in pending {
+                for (at, scope) in asked {
                     self.without_redis(at, scope, error.as_ref())?;
                 }
                 Ok(())
@@ -119,12 +125,9 @@ impl<'l> PendingDecision<'l> {
         }
     }
 
-    fn learn(&mut self, pending: Vec<PendingScope>, answer: DecideReply, sent: Instant) {
+    fn learn(&mut self, asked: Vec<(usize, Scope)>, answer: DecideReply, sent: Instant) {
         self.asked = Some((sent, Instant::now()));
-        for (PendingScope { at, scope, account }, verdict) in pending.into_iter().zip(answer.verdicts) {
-            if let Some(mut account) = account {
-                account.stock_up(&scope, &verdict, sent, answer.now_us);
-            }
+        for ((at, scope), verdict) in asked.into_iter().zip(answer.verdicts) {
             self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Store });
         }
     }

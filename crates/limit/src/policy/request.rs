@@ -1,5 +1,6 @@
 //! The attributes of a request that policies use.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use dripfeed_job::path::has_dot_segments;
@@ -44,5 +45,11 @@ impl<'a> Request<'a> {
     /// The value of a header; the first, when there are several, and only if it is text.
     pub(crate) fn header(&self, name: &http::HeaderName) -> Option<&'a str> {
         self.headers?.get(name)?.to_str().ok()
+    }
+
+    /// The same, each byte as one character: values that aren't ASCII, or no text, differ too.
+    pub(crate) fn header_bytes(&self, name: &http::HeaderName) -> Option<Cow<'a, str>> {
+        let value = self.headers?.get(name)?;
+        Some(value.to_str().map_or_else(|_| value.as_bytes().iter().copied().map(char::from).collect(), Cow::from))
     }
 }

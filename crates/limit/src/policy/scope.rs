@@ -109,7 +109,7 @@ impl KeyPart {
             Self::Caller => named(request.caller),
             Self::Tenant => tenant(request, variables),
             Self::Endpoint => endpoint(request, matched),
-            Self::Header(name) => brought(request.header(name).map(Cow::from)),
+            Self::Header(name) => brought(request.header_bytes(name)),
             Self::Field(pointer) => brought(request.body.and_then(|body| field(body.pointer(pointer)?))),
             Self::Path(name) => brought(variables.get(name).map(Cow::from)),
             Self::Ip => brought(request.ip.map(|ip| Cow::from(address(ip)))),

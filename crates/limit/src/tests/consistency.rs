@@ -103,6 +103,43 @@ async fn leased_what_was_not_spent_is_given_back() {
     assert_eq!(ask(&other, "acme", 1_000).await, 999);
 }
 
+/// A caller whose own timeout is short ends its request while Redis decides.
+#[tokio::test]
+async fn leased_what_was_taken_for_a_request_that_ended_is_given_back() {
+    let bench = Bench::new().await;
+    let [one, other] = replicas(&bench, 2, &leased(vec![long(1_000)])).await.try_into().unwrap();
+    assert_eq!(ask(&one, "other", 1).await, 1, "Redis knows the script");
+    let client = |words: &[&str]| redis::cmd("CLIENT").arg(words).to_owned();
+    bench.store.command::<()>(&client(&["PAUSE", "60000", "WRITE"])).await.unwrap();
+    let request = call("acme");
+    let asking = one.decide(&request);
+    let asked = async {
+        while !bench
+            .store
+            .command::<String>(redis::cmd("INFO").arg("clients"))
+            .await
+            .unwrap()
+            .contains("\nblocked_clients:1")
+        {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        answer = asking => panic!("{answer:?}"),
+        () = asked => (),
+    }
+    bench.store.command::<()>(&client(&["UNPAUSE"])).await.unwrap();
+    // It may have been charged.
+    let (since, mut passed) = (Instant::now(), 0);
+    while passed < 999 {
+        assert!(since.elapsed() < seconds(10), "{passed} passed");
+        one.close().await.unwrap();
+        passed += ask(&other, "acme", 1_000).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(passed, 999);
+}
+
 #[tokio::test]
 async fn leased_many_scopes_are_given_back_a_bounded_number_per_script() {
     const SCRIPTS: usize = 3;

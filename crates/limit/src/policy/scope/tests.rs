@@ -49,6 +49,18 @@ fn each_part_reads_its_value() {
 }
 
 #[test]
+fn a_header_counts_by_its_bytes_also_where_they_are_not_ascii() {
+    let of = |value: &[u8]| {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-user", HeaderValue::from_bytes(value).unwrap());
+        named("header:x-user", &Request { headers: Some(&headers), ..Request::new("PUT", PATH) })
+    };
+    let users = ["anna", "jörg", "jürgen", "日本"].map(|user| of(user.as_bytes()));
+    let all: std::collections::BTreeSet<String> = users.into_iter().chain([of(b"\xff"), of(b"\xfe")]).collect();
+    assert!(all.len() == 6 && all.iter().all(|value| value.starts_with('!')), "{all:?}");
+}
+
+#[test]
 fn the_tenant_is_what_the_host_says_or_the_path_or_the_caller() {
     let request = Request { caller: Some("c"), ..Request::new("PUT", PATH) };
     assert_eq!(named("tenant", &Request { tenant: Some("t"), ..request }), "t");

@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use dripfeed_auth::{CallerCounts, Waiter};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Smaller bodies don't count for their caller: on all connections together they leave room for others.
-pub(crate) const COUNTED: usize = 16 * 1024;
+use super::caller_counts::CallerCounts;
+use crate::caller::Waiter;
 
-pub(crate) struct BodyBudget {
+/// The bytes that there are for bodies.
+#[derive(Debug)]
+pub struct BodyBudget {
     bytes: Arc<Semaphore>,
     most_of_one: usize,
     by_caller: Arc<Mutex<CallerCounts>>,
 }
 
 impl BodyBudget {
-    /// One caller gets half of the bytes, and room for one body in any case.
-    pub(crate) fn new(bytes: u64, largest: u64) -> Self {
+    /// One caller gets half of the `bytes`, and room for one body of the `largest` size in any case.
+    #[must_use]
+    pub fn new(bytes: u64, largest: u64) -> Self {
         let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             bytes: Arc::new(Semaphore::new(usize_of(bytes).min(Semaphore::MAX_PERMITS))),
@@ -27,18 +29,21 @@ impl BodyBudget {
     }
 
     /// Reserves bytes until the permit is dropped. None: the budget is used up.
-    pub(crate) fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    #[must_use]
+    pub fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.bytes).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 
     /// What one body takes of its caller's part.
-    pub(crate) fn share_of(&self, caller: Waiter) -> BodyShare {
+    #[must_use]
+    pub fn share_of(&self, caller: Waiter) -> BodyShare {
         BodyShare { most: self.most_of_one, by_caller: Arc::clone(&self.by_caller), caller, bytes: 0 }
     }
 }
 
 /// It takes nothing any more once it is dropped.
-pub(crate) struct BodyShare {
+#[derive(Debug)]
+pub struct BodyShare {
     most: usize,
     by_caller: Arc<Mutex<CallerCounts>>,
     caller: Waiter,
@@ -47,7 +52,7 @@ pub(crate) struct BodyShare {
 
 impl BodyShare {
     /// None: the caller's part is used up.
-    pub(crate) fn add(&mut self, bytes: usize) -> Option<()> {
+    pub fn add(&mut self, bytes: usize) -> Option<()> {
         let is_added = self.by_caller.lock().add(&self.caller, bytes, self.most);
         is_added.then(|| self.bytes += bytes)
     }

@@ -1,0 +1,110 @@
+//! What is done before a message is read: the key in the head is checked, and its memory is limited. Otherwise anybody
+//! could fill the memory with messages that don't end.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::BoxError;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use dripfeed_auth::{BodyBudget, BodyShare, Waiter};
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use tokio::sync::OwnedSemaphorePermit;
+use tonic::Status;
+use tonic::server::NamedService;
+
+use crate::access::{Access, address};
+use crate::envoy::Envoy;
+use crate::proto::rate_limiter_server::RateLimiterServer;
+use crate::rate_limit_service::rate_limit_service_server::RateLimitServiceServer;
+use crate::service::RateLimiter;
+
+/// Bytes of the messages of all calls that aren't answered yet; at most half of them of one caller.
+const MOST_BYTES: u64 = 64 << 20;
+/// Of a call besides its message: however short that is, the number of calls is bounded too.
+const CALL: usize = 4 * 1024;
+
+/// The services that have the key in the head.
+const WITH_KEY: [&str; 2] =
+    [<RateLimiterServer<RateLimiter> as NamedService>::NAME, <RateLimitServiceServer<Envoy> as NamedService>::NAME];
+
+/// The memory for messages. Who is known by a key has other memory than who isn't.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    access: Access,
+    with_key: Arc<BodyBudget>,
+    others: Arc<BodyBudget>,
+}
+
+impl Messages {
+    pub(crate) fn new(access: Access) -> Self {
+        let [with_key, others] = [(); 2].map(|()| Arc::new(BodyBudget::new(MOST_BYTES, 0)));
+        Self { access, with_key, others }
+    }
+
+    /// Of a call of this key, or from this address without one.
+    fn of(&self, key_id: Option<&str>, address: Option<IpAddr>) -> HeldMemory {
+        let budget = if key_id.is_some() { &self.with_key } else { &self.others };
+        HeldMemory { share: budget.share_of(Waiter::new(key_id, address)), budget: Arc::clone(budget), permit: None }
+    }
+}
+
+/// The memory that one call holds.
+struct HeldMemory {
+    budget: Arc<BodyBudget>,
+    share: BodyShare,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl HeldMemory {
+    fn add(&mut self, bytes: usize) -> Result<(), Status> {
+        let full = || Status::unavailable("request buffers are full; retry later, or at another intake");
+        self.share.add(bytes).ok_or_else(full)?;
+        let permit = self.budget.reserve(bytes).ok_or_else(full)?;
+        match &mut self.permit {
+            Some(held) => held.merge(permit),
+            None => self.permit = Some(permit),
+        }
+        Ok(())
+    }
+}
+
+/// Refuses calls without a valid key, and those that there is no memory for. A call holds its memory until it is
+/// answered.
+pub(crate) async fn limit(State(messages): State<Arc<Messages>>, mut request: Request, next: Next) -> Response {
+    let mut key_id = None;
+    if has_key_in_head(request.uri().path()) {
+        match messages.access.authenticate(request.headers()).await {
+            Ok(caller) => {
+                key_id = caller.id().map(str::to_owned);
+                request.extensions_mut().insert(caller);
+            }
+            Err(status) => return status.into_http(),
+        }
+    }
+    let mut held = messages.of(key_id.as_deref(), address(request.extensions()));
+    if let Err(status) = held.add(CALL) {
+        return status.into_http();
+    }
+    let held = Arc::new(Mutex::new(held));
+    let read = Arc::clone(&held);
+    let counted = move |body: Body| {
+        Body::from_stream(body.into_data_stream().map(move |data| -> Result<Bytes, BoxError> {
+            let data = data?;
+            read.lock().add(data.len())?;
+            Ok(data)
+        }))
+    };
+    let response = next.run(request.map(counted)).await;
+    drop(held);
+    response
+}
+
+fn has_key_in_head(path: &str) -> bool {
+    let service = path.strip_prefix('/').and_then(|path| path.split('/').next());
+    service.is_some_and(|service| WITH_KEY.contains(&service))
+}
