@@ -69,14 +69,16 @@ if completed > 0 then
   end
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end
+local stay = {}
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
   if letters[i] then
     rare.exceptions().bury_or_keep(keys, letters[i])
-  elseif opened_rare().put_back(keys, job, tonumber(wait), tonumber(counts)) and attempt ~= '' then
-    rare.keep_failed(keys, job, attempt)
+  else
+    stay[#stay + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }
   end
 end
+if #stay > 0 then opened_rare().put_each_back(keys, stay) end
 
 if hold > 0 then opened_rare().exceptions().throttle(PACE, hold) end
 if recorded.rare and redis.call('HGET', PACE, 'flows') then
