@@ -13,9 +13,9 @@ local function park(keys, id, wait, deliveries)
   return true
 end
 
--- After attempts, a few commands for all jobs: `name`, as their kind names them; `wait`, in ms; `counts`, 1 for one that
--- failed, 0 for one that was throttled, which is no failure and yet was made, nil where there was none. Writes which of
--- them are there, `is_there`.
+-- After their attempts, by a few commands for all jobs. Of each: `name`, as its kind names it; `wait`, in ms; `counts`,
+-- 1 where it failed, 0 where it was throttled, which is no failure and yet was made, nil where there was none. Writes
+-- `is_there`, whether it is.
 local function put_back(keys, jobs)
   local words, is_parked = { keys.jobs, GROUP, PARKED_OWNER, '0' }, {}
   for _, job in ipairs(jobs) do words[#words + 1] = job.name end
