@@ -78,7 +78,7 @@ async fn all_kept(service: &Service, upstream: &Upstream, accepted: &BTreeSet<St
         assert!(outcome.contains(" delivered "), "{job}: {outcome}");
     }
     let ended: Vec<String> = service.redis("ZRANGE dripfeed:{b}:outcomes:ended 0 -1").await;
-    let mut ended: Vec<&str> = ended.iter().flat_map(|ids| ids.split(' ')).collect();
+    let mut ended: Vec<&str> = ended.iter().flat_map(|ids| ids.split_whitespace()).collect();
     ended.sort_unstable();
     let mut recorded: Vec<&String> = outcomes.keys().collect();
     recorded.sort_unstable();

@@ -42,7 +42,7 @@ async fn outcomes(redis: &TestRedis) -> (usize, usize) {
     let records: Vec<String> = store.command(redis::cmd("HVALS").arg("dripfeed:{b}:outcomes")).await.unwrap();
     let members: Vec<String> =
         store.command(redis::cmd("ZRANGE").arg("dripfeed:{b}:outcomes:ended").arg(0).arg(-1)).await.unwrap();
-    let listed: usize = members.iter().map(|ids| ids.split(' ').count()).sum();
+    let listed: usize = members.iter().map(|ids| ids.split_whitespace().count()).sum();
     assert_eq!(listed, records.len());
     let bytes = records.iter().map(String::len).sum();
     let counted: Option<usize> =
@@ -82,6 +82,117 @@ async fn as_many_outcomes_are_forgotten_as_are_added() {
     deliver_many(&replica, 100).await;
     let (count, bytes) = outcomes(&redis).await;
     assert!(count == 100 && bytes < 10_000, "{count} outcomes of {bytes} bytes");
+}
+
+/// Of several sizes, settled together.
+async fn deliver_of_sizes(bucket: &Bucket, replica: &Replica, jobs: usize) {
+    submit_many(bucket, jobs, "x").await;
+    let mut taken = Vec::new();
+    while taken.len() < jobs {
+        taken.extend(take(replica, jobs - taken.len()).await);
+    }
+    let settled = taken.into_iter().enumerate().map(|(n, taken)| {
+        let answer = (n % 3 == 0).then(|| AnswerBody::new(None, &vec![b'x'; n], false));
+        settle(replica, taken, Settlement::Complete { status: 200, answer })
+    });
+    join_all(settled).await;
+}
+
+#[tokio::test]
+async fn outcomes_are_forgotten_without_being_read() {
+    let redis = TestRedis::start().await;
+    let mut settings = roomy();
+    settings.keep.most_outcomes = 100;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    // Each time some of a member stay.
+    for jobs in [150, 70, 1, 33, 80, 1, 64] {
+        deliver_of_sizes(&bucket, &replica, jobs).await;
+        assert_eq!(outcomes(&redis).await.0, 100);
+    }
+    assert_eq!(redis.calls("hstrlen").await, 0);
+    let (hmget, scripts) = (redis.calls("hmget").await, redis.calls("evalsha").await);
+    deliver_of_sizes(&bucket, &replica, 64).await;
+    let (hmget, scripts) = (redis.calls("hmget").await - hmget, redis.calls("evalsha").await - scripts);
+    assert!(hmget <= 3 * scripts, "{hmget} in {scripts} scripts");
+}
+
+#[tokio::test]
+async fn outcomes_that_an_earlier_version_has_listed_are_forgotten_as_well() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let mut settings = roomy();
+    settings.keep.most_outcomes = 100;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    let ended = "dripfeed:{b}:outcomes:ended";
+    for round in 0..4 {
+        deliver_of_sizes(&bucket, &replica, 100).await;
+        assert_eq!(outcomes(&redis).await.0, 100);
+        let members: Vec<(String, u64)> =
+            store.command(redis::cmd("ZRANGE").arg(ended).arg(0).arg(-1).arg("WITHSCORES")).await.unwrap();
+        for (member, ms) in members {
+            let ids: Vec<&str> = member.split_whitespace().collect();
+            let () = store.command(redis::cmd("ZREM").arg(ended).arg(&member)).await.unwrap();
+            // It lists no sizes, and leaves none in front of what it cuts; before that it listed each job alone.
+            let listed = match round {
+                0 => vec![ids.join(" ")],
+                1 => ids.iter().map(ToString::to_string).collect(),
+                _ => {
+                    let (first, rest) = member.split_once(ids[ids.len() / 2]).unwrap();
+                    let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+                    vec![first, format!("{}{rest}", ids[ids.len() / 2])]
+                }
+            };
+            for ids in listed.iter().filter(|ids| !ids.is_empty()) {
+                let () = store.command(redis::cmd("ZADD").arg(ended).arg(ms).arg(ids)).await.unwrap();
+            }
+        }
+        for jobs in [1, 30, 40] {
+            deliver_of_sizes(&bucket, &replica, jobs).await;
+            assert_eq!(outcomes(&redis).await.0, 100);
+        }
+    }
+    assert!(redis.calls("hstrlen").await > 0);
+}
+
+#[tokio::test]
+async fn outcomes_that_were_deleted_by_hand_are_counted_until_they_would_have_been_forgotten() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let mut settings = roomy();
+    settings.keep.most_outcomes = 100;
+    let bucket = open(&redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    deliver_of_sizes(&bucket, &replica, 100).await;
+    let ids: Vec<String> = redis.ask("HKEYS dripfeed:{b}:outcomes").await;
+    for id in ids.iter().step_by(2) {
+        redis.ask::<u64>(&format!("HDEL dripfeed:{{b}}:outcomes {id}")).await;
+    }
+    // They make no room for others.
+    for jobs in [50, 10, 1, 10, 100] {
+        deliver_of_sizes(&bucket, &replica, jobs).await;
+        assert_eq!(redis.ask::<usize>("HLEN dripfeed:{b}:outcomes").await, 100);
+    }
+    assert_eq!(outcomes(&redis).await.0, 100, "nothing of them is left");
+    // Where all were deleted, the count begins again with those that come.
+    redis.ask::<u64>("DEL dripfeed:{b}:outcomes").await;
+    for jobs in [10, 100, 100] {
+        deliver_of_sizes(&bucket, &replica, jobs).await;
+        outcomes(&redis).await;
+    }
+    // The doctor takes them off the list, and counts what is there.
+    let first: Vec<String> =
+        store.command(redis::cmd("HRANDFIELD").arg("dripfeed:{b}:outcomes").arg(30)).await.unwrap();
+    for id in first {
+        redis.ask::<u64>(&format!("HDEL dripfeed:{{b}}:outcomes {id}")).await;
+    }
+    assert!(!bucket.examine(true).await.unwrap().findings.is_empty());
+    outcomes(&redis).await;
+    for jobs in [10, 100] {
+        deliver_of_sizes(&bucket, &replica, jobs).await;
+        outcomes(&redis).await;
+    }
 }
 
 #[tokio::test]

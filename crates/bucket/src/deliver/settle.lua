@@ -12,9 +12,10 @@
 -- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
 --       5 ms to hold the bucket (0: not)  6 where the rate is adaptive, of each call: how the upstream took it
 --       ('answered', REFUSED_CALL or LATE_CALL), and the ms at which its job was taken, with a space behind each
---       7 the bytes of the completed jobs  8 number of their callers  9 number of completed jobs, then these as their
---         kind names them (id | element), then their records, then per caller: its name, jobs and bytes; then per other
---         job: the job, verb, and three words of the verb
+--       7 the bytes of the completed jobs  8 number of their callers  9 number of completed jobs  10 number of their
+--         records: one, where all have the same; then these jobs as their kind names them (id | element), then their
+--         records, then per caller: its name, jobs and bytes; then per other job: the job, verb, and three words of the
+--         verb
 --         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, the failed attempt or ''
 --         bury      record, reason, the failed attempt or ''
 -- Result  'settled' | 'fenced'
@@ -33,11 +34,11 @@ local keys = {
 }
 local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
 local consumer, batch, call, hold, calls = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local freed, callers, completed = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local freed, callers, completed, records = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 -- Where each part of ARGV begins, and how many words a caller and another job have.
-local COMPLETED, OF_CALLER, OF_OTHER = 10, 3, 5
+local COMPLETED, OF_CALLER, OF_OTHER = 11, 3, 5
 local RECORDS = COMPLETED + completed
-local CALLERS = RECORDS + completed
+local CALLERS = RECORDS + records
 local OTHERS = CALLERS + OF_CALLER * callers
 -- `holders` has no entry for jobs without a caller.
 if callers > 0 or OTHERS <= #ARGV then keys.holders = KEYS[12] end
@@ -68,14 +69,16 @@ if completed > 0 then
   end
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end
+local stay = {}
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
   if letters[i] then
     rare.exceptions().bury_or_keep(keys, letters[i])
-  elseif opened_rare().put_back(keys, job, tonumber(wait), tonumber(counts)) and attempt ~= '' then
-    rare.keep_failed(keys, job, attempt)
+  else
+    stay[#stay + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }
   end
 end
+if #stay > 0 then opened_rare().put_each_back(keys, stay) end
 
 if hold > 0 then opened_rare().exceptions().throttle(PACE, hold) end
 if recorded.rare and redis.call('HGET', PACE, 'flows') then

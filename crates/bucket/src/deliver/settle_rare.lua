@@ -9,7 +9,15 @@ local function exceptions()
   return opened
 end
 
+-- Jobs that stay in the bucket, each with its failed attempt as it is kept, or ''.
+local function put_each_back(keys, jobs)
+  put_back(keys, jobs)
+  for _, job in ipairs(jobs) do
+    if job.is_there and job.attempt ~= '' then keep_failed(keys, job.name, job.attempt) end
+  end
+end
+
 return {
-  open_outbox = open_outbox, put_back = put_back, keep_failed = keep_failed,
-  record_each_delivered = record_each_delivered, exceptions = exceptions,
+  open_outbox = open_outbox, put_each_back = put_each_back, record_each_delivered = record_each_delivered,
+  exceptions = exceptions,
 }

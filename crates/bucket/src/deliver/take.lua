@@ -22,10 +22,12 @@
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
 --         Redis clock, state of the pace }
 --         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
---         where more wait, state of the pace, job… }
+--         where more wait, state of the pace, for a stream what plain jobs have in common, job… }
+--         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
+--         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
+--         caller, and no failed attempts.
 --         Of a job: its id, and an element | its fields, failed attempts, and when it became due in ms, 0 unless it
---         was parked and is traced | of one that has only these, and none: body, content type, checksum, layout
---         version, caller or ''
+--         was parked and is traced | of a plain one its body, its checksum, and what differs
 --         The state of the pace is '' where none was written, or nobody is to remember it.
 local keys = {
   jobs = KEYS[1], meter = KEYS[3], tally = KEYS[4], outcomes = KEYS[7], ended = KEYS[8], holders = KEYS[10],

@@ -24,6 +24,9 @@ pub(crate) static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_
 /// forward gains no more than that, for which pace.rs keeps room.
 const JITTER: Duration = Duration::from_millis(25);
 
+/// The field that plain jobs may have.
+const CALLER: &str = "caller";
+
 /// The result of a take.
 #[derive(Debug)]
 pub enum Take {
@@ -250,9 +253,13 @@ fn read(
             let (expired, redis_us, wait) = (reply.count()?, reply.count()?, reply.text()?);
             let (wait, pace) = (wait.parse().ok().map(Duration::from_micros), reply.bytes()?);
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
-            let mut jobs = Vec::with_capacity(reply.len());
+            let plain = match kind {
+                Kind::Stream => Some(PlainFields::read(&mut reply)?),
+                Kind::List => None,
+            };
+            let mut jobs = Vec::with_capacity(reply.len() / 2);
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply, kind, grant, redis_us / 1000, open_claims)?);
+                jobs.push(read_job(&mut reply, plain.as_ref(), grant, redis_us / 1000, open_claims)?);
             }
             Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us), pace })
         }
@@ -260,29 +267,58 @@ fn read(
     }
 }
 
+/// The fields of plain jobs as they stand in an answer: their names, and the value that all have in common. None: each
+/// has its own.
+struct PlainFields([(&'static str, Option<Bytes>); entry::FIELDS.len() + 1]);
+
+impl PlainFields {
+    fn read(reply: &mut Reply) -> Result<Self, BucketError> {
+        let own = reply.text()?;
+        let [body, content_type, sum, version] = entry::FIELDS;
+        let mut fields = [(body, None), (sum, None), (content_type, None), (version, None), (CALLER, None)];
+        for ((_, common), place) in fields[2..].iter_mut().zip(["4", "8", "10"]) {
+            let value = reply.bytes()?;
+            *common = Some(value).filter(|_| own.split(' ').all(|other| other != place));
+        }
+        Ok(Self(fields))
+    }
+
+    fn of_job(&self, reply: &mut Reply) -> Result<Vec<(Bytes, Bytes)>, BucketError> {
+        let mut fields = Vec::with_capacity(self.0.len());
+        for (name, common) in &self.0 {
+            let value = common.clone().map_or_else(|| reply.bytes(), Ok)?;
+            if *name != CALLER || !value.is_empty() {
+                fields.push((Bytes::from_static(name.as_bytes()), value));
+            }
+        }
+        Ok(fields)
+    }
+}
+
 fn read_job(
     reply: &mut Reply,
-    kind: Kind,
+    // None: elements of a list.
+    plain: Option<&PlainFields>,
     grant: &PermitGrant<'_>,
     taken_ms: u64,
     open_claims: &OpenClaims,
 ) -> Result<ClaimedJob, BucketError> {
     let id = reply.parse::<JobId>()?;
     let (mut failures, mut due_ms) = (0, None);
-    let (mut job, bytes, size, element) = match kind {
-        Kind::Stream => {
+    let (mut job, bytes, size, element) = match plain {
+        Some(plain) => {
             let fields = if reply.begins_with_array() {
                 let fields = reply.array()?.pairs()?;
                 failures = u32::try_from(reply.count()?).unwrap_or(u32::MAX);
                 due_ms = u64::try_from(reply.number()?).ok().filter(|due_ms| *due_ms > 0);
                 fields
             } else {
-                read_plain(reply)?
+                plain.of_job(reply)?
             };
             let size = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
             (entry::decode(id, &fields), entry::counted_bytes(&fields), size, None)
         }
-        Kind::List => {
+        None => {
             let element = alone(reply.bytes()?);
             (element::decode(id, &element), element::counted_bytes(&element), element.len(), Some(element))
         }
@@ -307,19 +343,6 @@ fn read_job(
         guard: open_claims.add(id),
     };
     Ok(ClaimedJob { claim, permit, job })
-}
-
-/// The fields of a job that has no others.
-fn read_plain(reply: &mut Reply) -> Result<Vec<(Bytes, Bytes)>, BucketError> {
-    let mut fields = Vec::with_capacity(entry::FIELDS.len() + 1);
-    for name in entry::FIELDS {
-        fields.push((Bytes::from_static(name.as_bytes()), reply.bytes()?));
-    }
-    let caller = reply.bytes()?;
-    if !caller.is_empty() {
-        fields.push((Bytes::from_static(b"caller"), caller));
-    }
-    Ok(fields)
 }
 
 /// Memory that nothing else shares: one slow job would keep the whole answer that it came with.

@@ -1,5 +1,14 @@
 -- The order in which jobs ended: the zset `ended`, by ms. A member is the ids of jobs that one script ended, with
 -- spaces between them; before, each job was a member.
+--
+-- Among them stands how large the texts of their outcomes are, so that these are forgotten without being read
+-- (keep_outcomes.lua): a size is that of each text behind it, up to the next size, and so stays right where a member is
+-- cut. It is a word of whitespace (word_of), which all others that read ids skip: `%S+`, also in earlier versions.
+-- Behind no size, as these and the doctor write members, each text is asked for its size.
+--
+-- `outcomes_bytes` of the tally is the sum of the sizes of all that are listed, as they were recorded: a text doesn't
+-- change, and one that somebody has deleted by hand counts until it is forgotten here. Where they have deleted all, the
+-- list and its sum begin again (record_exits, retention.lua).
 
 -- The member among those of this ms that has the id, and what is behind the id in it; nil where none has it.
 local function listed_with(ended, ms, id)

@@ -5,10 +5,10 @@
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
 -- there were; `any_old`, whether any of them is too old; `rare`, whether any of the keys is there that few buckets
--- have.
+-- have. And `size`, that of all texts, where they have the same for sure.
 local recorded = {
   outcomes = {}, ids = {}, results = { delivered = nil }, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ',
-  before = nil, any_old = nil, rare = nil, tally = nil,
+  before = nil, any_old = nil, rare = nil, tally = nil, size = nil,
 }
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
@@ -28,27 +28,36 @@ local function publish_ends(notices)
 end
 
 -- Call it once, before others are recorded, after the jobs have left the bucket, of which nothing else is kept; it gets
--- back their bytes, `freed`, and record_exits writes it. `outcomes`: the record of each. Of their callers the script
--- counts.
+-- back their bytes, `freed`, and record_exits writes it. `outcomes`: the record of each, or the one that all have. Of
+-- their callers the script counts.
 local function record_delivered(jobs, outcomes, freed)
-  local texts, ids, bytes, outcome, text = recorded.outcomes, recorded.ids, 0, nil, nil
-  for i = 1, #jobs do
-    -- Mostly all are the same.
-    if outcomes[i] ~= outcome then
-      outcome = outcomes[i]
-      text = recorded.ms .. outcome
-    end
-    local id = job_id(jobs[i])
-    texts[2 * i - 1], texts[2 * i], ids[i] = id, text, id
+  local ids, texts, bytes = job_ids(jobs), recorded.outcomes, 0
+  local text, is_one = recorded.ms .. outcomes[1], #outcomes == 1
+  for i = 1, #ids do
+    if not is_one then text = recorded.ms .. outcomes[i] end
+    texts[2 * i - 1], texts[2 * i] = ids[i], text
     bytes = bytes + #text
   end
-  recorded.jobs, recorded.bytes, recorded.freed = #jobs, bytes, recorded.freed + freed
-  recorded.results.delivered = #jobs
+  recorded.ids, recorded.size = ids, is_one and #text
+  recorded.jobs, recorded.bytes, recorded.freed = #ids, bytes, recorded.freed + freed
+  recorded.results.delivered = #ids
 end
 
 -- Most jobs are delivered: the other results are read where there are any.
 local function read_tally(keys)
   return redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', 'delivered')
+end
+
+-- The jobs from the `first` to the `last` one as a member of the zset (order.lua).
+local function listed(first, last)
+  local ids, texts, of_all, words = recorded.ids, recorded.outcomes, recorded.size, {}
+  while first <= last do
+    local size, to = of_all or #texts[2 * first], of_all and last or first
+    while to < last and #texts[2 * to + 2] == size do to = to + 1 end
+    words[#words + 1], words[#words + 2] = word_of(size), table.concat(ids, ' ', first, to)
+    first = to + 1
+  end
+  return table.concat(words, ' ')
 end
 
 -- To be called once, when all jobs that leave in this script are recorded: writes their outcomes, what the bucket and
@@ -58,11 +67,13 @@ local function record_exits(keys)
   if jobs == 0 then return end
   local added = redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
   local count = recorded.before and recorded.before + added or redis.call('HLEN', keys.outcomes)
+  -- Where these are all, somebody may have deleted the others by hand: nothing that is listed is there.
+  local are_all = count <= jobs
+  if are_all then redis.call('DEL', keys.ended) end
   -- Ids in one member of the zset: together they take as much room as one of them alone.
   local LISTED_TOGETHER = 100
   for first = 1, jobs, LISTED_TOGETHER do
-    local last = math.min(jobs, first + LISTED_TOGETHER - 1)
-    redis.call('ZADD', keys.ended, whole(now_ms), table.concat(recorded.ids, ' ', first, last))
+    redis.call('ZADD', keys.ended, whole(now_ms), listed(first, math.min(jobs, first + LISTED_TOGETHER - 1)))
   end
   write_holders(keys.holders)
   if rates.texts.leak == nil then rates.look(keys.meter, 'settled', 'leak') end
@@ -72,8 +83,7 @@ local function record_exits(keys)
   if keys.outbox then keys.outbox.write(keys) end
   publish_ends(keys.notices)
   local tally = recorded.tally or read_tally(keys)
-  -- Where these are all, somebody may have deleted by hand what was counted.
-  local kept_bytes = count > jobs and tonumber(tally[2] or 0) or 0
+  local kept_bytes = are_all and 0 or tonumber(tally[2] or 0)
   local bytes, outcomes_bytes = tonumber(tally[1] or 0), kept_bytes + recorded.bytes
   local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.any_old)
   -- Of a job that Redis lost, nothing was counted any more.

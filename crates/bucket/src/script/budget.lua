@@ -6,9 +6,10 @@ local bytes_read, largest_read = 0, 0
 -- How many jobs a take may hand out or end, for the room that the outbox has (outbox.lua).
 local outcome_room = math.huge
 
-local function count_size(size)
-  bytes_read = bytes_read + size
-  if size > largest_read then largest_read = size end
+-- Of entries that have been read: their bytes together, and those of the largest.
+local function count_sizes(bytes, largest)
+  bytes_read = bytes_read + bytes
+  if largest > largest_read then largest_read = largest end
 end
 
 -- `entry`: a flat list of names and values, or one text. Returns its size.
@@ -19,7 +20,7 @@ local function count_read(entry)
   else
     for i = 1, #entry do size = size + #entry[i] end
   end
-  count_size(size)
+  count_sizes(size, size)
   return size
 end
 

@@ -26,7 +26,8 @@ pub(super) fn job(call: &mut Call<'_>, claim: &Claim) {
     };
 }
 
-/// The completed jobs of a batch: their bytes, in all and by caller, and the record of each.
+/// The completed jobs of a batch: their bytes, in all and by caller, and the record of each, or the one that all have:
+/// each argument costs Redis as much as some hundred bytes of a body.
 pub(super) fn complete(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
     let completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
     let (mut freed, mut callers) = (0, BTreeMap::<_, (u64, u64)>::new());
@@ -38,13 +39,18 @@ pub(super) fn complete(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
             (*jobs, *bytes) = (*jobs + 1, *bytes + claim.bytes);
         }
     }
-    call.arg(freed).arg(callers.len()).arg(completed.len());
+    let delivered = |(claim, (status, answer)): &(&Claim, (u16, Option<&AnswerBody>))| {
+        record(claim, Ending::Delivered, None, Some(*status), claim.failures + 1, *answer)
+    };
+    let mut records: Vec<String> = completed.iter().map(delivered).collect();
+    if records.windows(2).all(|pair| pair[0] == pair[1]) {
+        records.truncate(1);
+    }
+    call.arg(freed).arg(callers.len()).arg(completed.len()).arg(records.len());
     for (claim, _) in &completed {
         job(call, claim);
     }
-    for (claim, (status, answer)) in &completed {
-        call.arg(record(claim, Ending::Delivered, None, Some(*status), claim.failures + 1, *answer));
-    }
+    call.args(&records);
     for (caller, (jobs, bytes)) in callers {
         call.arg(caller).arg(jobs).arg(bytes);
     }

@@ -12,67 +12,65 @@ local function keep_of_outcomes(keys)
   return kept_outcomes
 end
 
+-- The size of texts as a word of a member of `ended` (order.lua): '\t', and its digits in base 4 from '\n' to '\r'.
+local function word_of(size)
+  local digits = ''
+  repeat
+    local digit = size % 4
+    digits, size = string.char(10 + digit) .. digits, (size - digit) / 4
+  until size == 0
+  return '\t' .. digits
+end
+
 -- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
 -- records; `count`, `bytes`: what there is of them now; `any_old`: false where none is too old. How many it has
 -- forgotten, and the bytes of these.
 local function forget_outcomes(keys, recorded, count, bytes, any_old)
   local keep = keep_of_outcomes(keys)
-  if any_old == false and count <= keep.most and bytes <= keep.bytes then return 0, 0 end
+  local most, most_bytes = keep.most, keep.bytes
+  if any_old == false and count <= most and bytes <= most_bytes then return 0, 0 end
   -- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
   local FORGOTTEN = 200
   -- Arguments of one command: Lua unpacks no more than some thousands.
   local AT_ONCE = 1000
-  local function is_beyond(ended_ms)
-    return tonumber(ended_ms) <= keep.before or count > keep.most or bytes > keep.bytes
+  local find, sub = string.find, string.sub
+  local function size_of(word)
+    local size = 0
+    for i = 2, #word do size = 4 * size + string.byte(word, i) - 10 end
+    return size
   end
-  -- Texts are read to know their bytes, by one command for several instead of one HSTRLEN for each. Long ones aren't.
-  local READ_AT_ONCE, READ_BYTES = 32, 65536
-  local most, kept_bytes, old, read = FORGOTTEN + 2 * recorded, bytes, {}, 0
-  -- As a rule as many are forgotten as are recorded.
-  local at_once = recorded > 0 and math.min(READ_AT_ONCE, recorded) or READ_AT_ONCE
-  -- 0 where Redis lost it.
-  local function sizes_of(ids)
-    local sizes = {}
-    if #ids > 1 and read + #ids * bytes / math.max(1, count) <= READ_BYTES then
-      for i, text in ipairs(redis.call('HMGET', keys.outcomes, unpack(ids))) do
-        sizes[i] = text and #text or 0
-        read = read + sizes[i]
+  local all, kept_bytes = FORGOTTEN + 2 * recorded, bytes
+  local left = all
+  while left > 0 do
+    local member, score = unpack(redis.call('ZRANGE', keys.ended, '0', '0', 'WITHSCORES'))
+    local is_old = member and tonumber(score) <= keep.before
+    if not member or not (is_old or count > most or bytes > most_bytes) then break end
+    local ids, chosen, before, from = {}, 0, count, 1
+    -- A search for one character is quicker than a pattern.
+    local size, size_at = nil, find(member, '\t', 1, true)
+    while from <= #member do
+      local behind = find(member, ' ', from, true) or #member + 1
+      local word = sub(member, from, behind - 1)
+      if from == size_at then
+        size, size_at = size_of(word), find(member, '\t', behind, true)
+      elseif chosen == left or chosen == AT_ONCE or not (is_old or count > most or bytes > most_bytes) then
+        break
+      else
+        chosen = chosen + 1
+        ids[chosen] = word
+        -- Without a size: 0 of one that is gone.
+        local freed = size or redis.call('HSTRLEN', keys.outcomes, word)
+        if freed > 0 then count, bytes = count - 1, bytes - freed end
       end
-    else
-      for i, id in ipairs(ids) do sizes[i] = redis.call('HSTRLEN', keys.outcomes, id) end
+      from = behind + 1
     end
-    return sizes
-  end
-  -- Of the ids that ended together, those that stay.
-  local function forget_of(member, ended_ms)
-    local from = 1
-    while true do
-      local ids, behind = {}, {}
-      for id, past in string.gmatch(string.sub(member, from), '(%S+) ?()') do
-        ids[#ids + 1], behind[#ids + 1] = id, past
-        if #ids == at_once then break end
-      end
-      if #ids == 0 then return '' end
-      for i, size in ipairs(sizes_of(ids)) do
-        if #old >= most or not is_beyond(ended_ms) then return string.sub(member, from + (behind[i - 1] or 1) - 1) end
-        old[#old + 1] = ids[i]
-        if size > 0 then count, bytes = count - 1, bytes - size end
-      end
-      from = from + behind[#ids] - 1
+    redis.call('ZREM', keys.ended, member)
+    if from <= #member then
+      redis.call('ZADD', keys.ended, score, (size and word_of(size) .. ' ' or '') .. sub(member, from))
     end
+    -- One that somebody deleted by hand makes no room.
+    if chosen > 0 then count = before - redis.call('HDEL', keys.outcomes, unpack(ids)) end
+    left = left - chosen
   end
-  while #old < most do
-    local oldest = redis.call('ZRANGE', keys.ended, 0, 0, 'WITHSCORES')
-    if not oldest[2] or not is_beyond(oldest[2]) then break end
-    local stay = forget_of(oldest[1], oldest[2])
-    redis.call('ZREM', keys.ended, oldest[1])
-    if stay ~= '' then
-      redis.call('ZADD', keys.ended, oldest[2], stay)
-      break
-    end
-  end
-  for first = 1, #old, AT_ONCE do
-    redis.call('HDEL', keys.outcomes, unpack(old, first, math.min(#old, first + AT_ONCE - 1)))
-  end
-  return #old, kept_bytes - bytes
+  return all - left, kept_bytes - bytes
 end

@@ -30,7 +30,7 @@ end
 local function note_outcome(id, text)
   local jobs = recorded.jobs + 1
   recorded.outcomes[2 * jobs - 1], recorded.outcomes[2 * jobs], recorded.ids[jobs] = id, text, id
-  recorded.jobs, recorded.bytes = jobs, recorded.bytes + #text
+  recorded.jobs, recorded.bytes, recorded.size = jobs, recorded.bytes + #text, nil
 end
 
 local function count_results(result, jobs)
@@ -52,7 +52,7 @@ end
 
 -- The same for jobs that were delivered. `outcomes`, `freed` as for record_delivered.
 local function record_each_delivered(keys, jobs, outcomes, freed)
-  for i = 1, #jobs do record(keys, job_id(jobs[i]), outcomes[i], 'delivered', 0) end
+  for i = 1, #jobs do record(keys, job_id(jobs[i]), outcomes[i] or outcomes[1], 'delivered', 0) end
   recorded.freed = recorded.freed + freed
 end
 

@@ -31,6 +31,12 @@ local function job_id(element)
   return read_head(element).id
 end
 
+local function job_ids(elements)
+  local ids = {}
+  for i = 1, #elements do ids[i] = read_head(elements[i]).id end
+  return ids
+end
+
 local function comes_after(head, other)
   return head.ms > other.ms or head.ms == other.ms and head.seq > other.seq
 end

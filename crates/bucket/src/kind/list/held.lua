@@ -18,6 +18,6 @@ local function check_held()
 end
 
 local function ack_and_delete(_, elements)
-  for _, element in ipairs(elements) do redis.call('LREM', TAKEN, -1, element) end
+  for _, element in ipairs(elements) do redis.call('LREM', TAKEN, '-1', element) end
   redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
 end

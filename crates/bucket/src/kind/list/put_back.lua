@@ -3,7 +3,7 @@
 
 -- To the tail of the jobs, where the next are taken; false for an element that somebody removed by hand.
 local function requeue(keys, element, deliveries, throttled)
-  local removed = redis.call('LREM', TAKEN, 1, element)
+  local removed = redis.call('LREM', TAKEN, '1', element)
   if removed > 0 then
     local head = read_head(element)
     local rest
@@ -18,9 +18,9 @@ local function requeue(keys, element, deliveries, throttled)
   return removed > 0
 end
 
--- A list can't park: what is put back is next. No failure is counted; `counts` as of a stream.
-local function put_back(keys, element, _, counts)
-  return requeue(keys, element, 0, counts == 0)
+-- As of a stream. A list can't park: what is put back is next. No failure is counted.
+local function put_back(keys, jobs)
+  for _, job in ipairs(jobs) do job.is_there = requeue(keys, job.name, 0, job.counts == 0) end
 end
 
 -- Nothing is kept of a job between attempts: the first that fails ends it.
@@ -34,5 +34,5 @@ local function forget_failed(_) end
 
 -- A list can't park: its letters never hold it.
 local function keep_unburied(keys, element)
-  return put_back(keys, element)
+  return requeue(keys, element, 0)
 end

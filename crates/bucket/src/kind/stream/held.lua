@@ -10,6 +10,10 @@ local function job_id(id)
   return id
 end
 
+local function job_ids(ids)
+  return ids
+end
+
 -- Whether anything is kept of claimed jobs, `any`, and of failed attempts, `failed`; nil: not looked yet.
 local has_kept = {}
 

@@ -4,7 +4,7 @@
 -- Due for any replica after `wait` ms. False for one that somebody deleted by hand: only the pending list still knows
 -- it.
 local function park(keys, id, wait, deliveries)
-  local parked = redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID')
+  local parked = redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, '0', id, 'RETRYCOUNT', deliveries, 'JUSTID')
   if #parked == 0 then
     redis.call('XACK', keys.jobs, GROUP, id)
     return false
@@ -13,12 +13,34 @@ local function park(keys, id, wait, deliveries)
   return true
 end
 
--- After an attempt. `counts`: 1 for one that failed; 0 for one that was throttled, which is no failure and yet was
--- made; nil where there was none. Whether the job is there.
-local function put_back(keys, id, wait, counts)
-  if not park(keys, id, wait, 0) then return false end
-  if counts then redis.call('HINCRBY', ATTEMPTS, id, counts) end
-  return true
+-- After their attempts, by a few commands for all jobs. Of each: `name`, as its kind names it; `wait`, in ms; `counts`,
+-- 1 where it failed, 0 where it was throttled, which is no failure and yet was made, nil where there was none. Writes
+-- `is_there`, whether it is.
+local function put_back(keys, jobs)
+  local words, is_parked = { keys.jobs, GROUP, PARKED_OWNER, '0' }, {}
+  for _, job in ipairs(jobs) do words[#words + 1] = job.name end
+  words[#words + 1], words[#words + 2], words[#words + 3] = 'RETRYCOUNT', '0', 'JUSTID'
+  for _, id in ipairs(redis.call('XCLAIM', unpack(words))) do is_parked[id] = true end
+  local due, counted, gone = {}, {}, {}
+  for _, job in ipairs(jobs) do
+    local id = job.name
+    job.is_there = is_parked[id]
+    if not job.is_there then
+      gone[#gone + 1] = id
+    else
+      due[#due + 1], due[#due + 2] = whole(now_ms + job.wait), id
+      if job.counts then counted[#counted + 1] = job end
+    end
+  end
+  if #gone > 0 then redis.call('XACK', keys.jobs, GROUP, unpack(gone)) end
+  if #due > 0 then redis.call('ZADD', PARKED, unpack(due)) end
+  if #counted == 0 then return end
+  local ids, attempts = {}, {}
+  for i, job in ipairs(counted) do ids[i] = job.name end
+  for i, before in ipairs(redis.call('HMGET', ATTEMPTS, unpack(ids))) do
+    attempts[2 * i - 1], attempts[2 * i] = ids[i], whole((tonumber(before or nil) or 0) + counted[i].counts)
+  end
+  redis.call('HSET', ATTEMPTS, unpack(attempts))
 end
 
 -- The failed attempts that are kept of a job, in lines; false where none is.

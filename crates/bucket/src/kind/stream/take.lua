@@ -16,19 +16,36 @@ local function record_ends(keys)
   if rare.opened then rare.opened.record_exits(keys) end
 end
 
--- Adds jobs to the answer: a plain one in fewer words than it has in the stream.
+-- Adds jobs to the answer; plain ones in fewer words than they have in the stream, and of these only what differs.
 local function answer_with(answer, taken)
-  local last = #answer
+  local CONTENT_TYPE, VERSION, CALLER = 4, 8, 10
+  local plain, first, has_own_type, has_own_caller = {}, nil, false, false
   for i = 1, #taken do
     local job = taken[i]
     local entry = job[2]
-    answer[last + 1] = job[1]
-    if known_plain[i] or not job[3] and plain_size(entry) then
-      answer[last + 2], answer[last + 3], answer[last + 4] = entry[2], entry[4], entry[6]
-      answer[last + 5], answer[last + 6] = entry[8], entry[10] or ''
-      last = last + 6
+    if known_plain[i] or (job[3] or 0) == 0 and not job[4] and plain_size(entry) then
+      plain[i], first = entry, first or entry
+      if entry[CONTENT_TYPE] ~= first[CONTENT_TYPE] or entry[VERSION] ~= first[VERSION] then has_own_type = true end
+      if entry[CALLER] ~= first[CALLER] then has_own_caller = true end
+    end
+  end
+  local own = has_own_type and { CONTENT_TYPE, VERSION } or {}
+  if has_own_caller then own[#own + 1] = CALLER end
+  first = first or {}
+  local last, more = #answer + 4, #own
+  answer[last - 3], answer[last - 2] = table.concat(own, ' '), first[CONTENT_TYPE] or ''
+  answer[last - 1], answer[last] = first[VERSION] or '', first[CALLER] or ''
+  for i = 1, #taken do
+    local job, entry = taken[i], plain[i]
+    if entry then
+      answer[last + 1], answer[last + 2], answer[last + 3] = job[1], entry[2], entry[6]
+      last = last + 3
+      if more > 0 then
+        for j = 1, more do answer[last + j] = entry[own[j]] or '' end
+        last = last + more
+      end
     else
-      answer[last + 2], answer[last + 3], answer[last + 4] = entry, job[3] or 0, job[4] or 0
+      answer[last + 1], answer[last + 2], answer[last + 3], answer[last + 4] = job[1], job[2], job[3] or 0, job[4] or 0
       last = last + 4
     end
   end
@@ -71,7 +88,7 @@ do
   local function park_or_give(keys, id, entry)
     local due_ms, deadline = tonumber(option(entry, 'due')), tonumber(option(entry, 'expires'))
     if not due_ms or due_ms <= now_ms or deadline and deadline <= now_ms then return give(keys, id, entry, false) end
-    redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'JUSTID')
+    redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, '0', id, 'RETRYCOUNT', '0', 'JUSTID')
     redis.call('ZADD', PARKED, whole(due_ms), id)
     count_read(entry)
     put_aside = put_aside + 1
@@ -82,17 +99,22 @@ do
     local read = 0
     while goes_on(want) do
       local most = at_once(keys, want)
-      local got = redis.call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', most, 'STREAMS', keys.jobs, '>')
+      local got = redis.call('XREADGROUP', 'GROUP', GROUP, consumer, 'COUNT', whole(most), 'STREAMS', keys.jobs, '>')
       local entries = got and got[1][2] or {}
-      for _, found in ipairs(entries) do
+      local bytes, largest = 0, 0
+      for i = 1, #entries do
+        local found = entries[i]
         local size = plain_size(found[2])
         if size then
-          count_size(size)
-          taken[#taken + 1], known_plain[#taken + 1] = found, true
+          bytes = bytes + size
+          if size > largest then largest = size end
+          local place = #taken + 1
+          taken[place], known_plain[place] = found, true
         else
           park_or_give(keys, found[1], found[2])
         end
       end
+      count_sizes(bytes, largest)
       read = read + #entries
       if #entries < most then return read, true end
     end

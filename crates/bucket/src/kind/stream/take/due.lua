@@ -34,7 +34,7 @@ local function claim_due(keys, consumer, want, due)
   local first = 1
   while first <= #due and goes_on(want) do
     local last, entries = math.min(#due, first + at_once(keys, want) - 1), {}
-    for _, entry in ipairs(redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, unpack(due, first, last))) do
+    for _, entry in ipairs(redis.call('XCLAIM', keys.jobs, GROUP, consumer, '0', unpack(due, first, last))) do
       if entry then entries[entry[1]] = entry[2] end
     end
     for i = first, last do

@@ -91,7 +91,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local counted = redis.call('HGET', ATTEMPTS, id)
     local pending = pending_jobs(keys.jobs, id, id, 1)[1]
     local is_there = pending and pending[2] == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id)
-    local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, 0, id)[1]
+    local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, '0', id)[1]
     if found then
       if is_callable(keys, id, found[2], counted, true) then
         -- When it became due, as keep_due in turns.lua has noted it.
@@ -115,7 +115,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       local id, entry = job[1], job[2]
       local size = plain_size(entry)
       if size then
-        count_size(size)
+        count_sizes(size, size)
         call_unclaimed(flow, id, entry)
       else
         local deadline = tonumber(field(entry, 'expires'))

@@ -114,7 +114,7 @@ do
   -- One that nobody has: it waits, or its time has not come. `due` and `deadline` in ms, or nil.
   function note_new(jobs, id, flow, due, deadline)
     if due and due > now_ms and not (deadline and deadline <= now_ms) then
-      redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'RETRYCOUNT', 0, 'FORCE', 'JUSTID')
+      redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, '0', id, 'RETRYCOUNT', '0', 'FORCE', 'JUSTID')
       redis.call('ZADD', KEYS[#KEYS - 2], whole(due), id)
       end_run()
     else
