@@ -109,3 +109,31 @@ async fn outcomes_that_are_gone_cost_others_no_room() {
     assert!(before > 5, "{before}");
     assert_eq!(redis.ask::<u64>("HLEN dripfeed:{b}:outcomes").await, 5);
 }
+
+#[tokio::test]
+async fn a_job_that_ends_again_is_counted_once() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, BucketSettings { kind, ..buckets::settings("b") }).await;
+        let replica = join(&bucket, "one").await;
+        submit(&bucket, job("other")).await;
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        let id = submit(&bucket, job("x")).await.id;
+        let again = match kind {
+            Kind::Stream => format!("XADD dripfeed:{{b}}:jobs {id} body x"),
+            Kind::List => {
+                format!("LPUSH dripfeed:{{b}}:jobs {}", redis.ask::<String>("LINDEX dripfeed:{b}:jobs 0").await)
+            }
+        };
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+        for _ in 0..2 {
+            redis.ask::<u64>("DEL dripfeed:{b}:jobs").await;
+            redis.ask::<redis::Value>(&again).await;
+            settle(&replica, take_one(&replica).await, DELIVERED).await;
+        }
+        assert_eq!(redis.ask::<u64>("HLEN dripfeed:{b}:outcomes").await, 2, "{kind:?}");
+        let kinds = bucket.examine(false).await.unwrap().findings;
+        let is_miscounted = kinds.iter().any(|finding| finding.kind == FindingKind::OutcomeBytesMiscounted);
+        assert!(!is_miscounted, "{kind:?}: {kinds:?}");
+    }
+}

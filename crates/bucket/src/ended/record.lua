@@ -73,8 +73,10 @@ local function record_exits(keys)
   publish_ends(keys.notices)
   local tally = recorded.tally or read_tally(keys)
   -- Where these are all, somebody may have deleted by hand what was counted.
-  local kept_bytes = count > jobs and tonumber(tally[2] or 0) or 0
-  local bytes, outcomes_bytes = tonumber(tally[1] or 0), kept_bytes + recorded.bytes
+  local kept_bytes = count > added and tonumber(tally[2] or 0) or 0
+  -- The outcome of a job that has ended before, which only hands bring about, replaces one about as long as itself.
+  local added_bytes = math.floor(recorded.bytes * added / jobs)
+  local bytes, outcomes_bytes = tonumber(tally[1] or 0), kept_bytes + added_bytes
   local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.any_old)
   -- Of a job that Redis lost, nothing was counted any more.
   local words = {
