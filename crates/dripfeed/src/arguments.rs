@@ -65,9 +65,18 @@ impl Arguments {
     }
 }
 
+/// The commands that read settings. The others take their options, too: where they stand doesn't matter then.
+const READ_SETTINGS: [&str; 7] = ["dev", "intake", "processor", "drain", "check", "config", "doctor"];
+/// In the help, behind the options of the command.
+const LAST: usize = 900;
+
 fn with_options_of_all(program: clap::Command) -> clap::Command {
     let options = Configuration::augment_args(clap::Command::default());
-    program.mut_subcommands(|command| with_options(command, &options))
+    program.mut_subcommands(|command| {
+        let hidden = !READ_SETTINGS.contains(&command.get_name());
+        let options = options.clone().mut_args(|option| option.hide(hidden).display_order(LAST));
+        with_options(command, &options)
+    })
 }
 
 fn with_options(command: clap::Command, options: &clap::Command) -> clap::Command {

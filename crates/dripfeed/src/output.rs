@@ -28,8 +28,13 @@ fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        written => written.map_err(|error| unwritten(&error)),
     }
+}
+
+/// An error of standard output that says what failed.
+fn unwritten(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("can't write to standard output: {error}"))
 }
 
 /// Talk, on standard error: in one write, so that it isn't torn by what our children say there. Nobody listening is no

@@ -82,7 +82,11 @@ fn once_started<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
 /// Takes the port that `key` names.
 async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| anyhow::anyhow!("can't listen on {address} ({key}): {error}").into())
+    listener.map_err(|error| {
+        let in_use = error.kind() == std::io::ErrorKind::AddrInUse;
+        let hint = if in_use { format!("; stop the process that has it, or set another {key}") } else { String::new() };
+        anyhow::anyhow!("can't listen on {address} ({key}): {error}{hint}").into()
+    })
 }
 
 /// For the metrics of a role.

@@ -204,6 +204,18 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_and_a_deadline_are_at_most_30_days_ahead() {
+        for (option, last, beyond) in [
+            (OptionName::Delay, "30d", "721h"),
+            (OptionName::ExpiresIn, "30d", "721h"),
+            (OptionName::NotBefore, "1970-01-31T00:00:00Z", "1970-01-31T00:00:01Z"),
+        ] {
+            assert!(apply(option, last).is_ok(), "{option:?} {last}");
+            assert!(apply(option, beyond).is_err_and(|reason| reason.contains("720h")), "{option:?} {beyond}");
+        }
+    }
+
+    #[test]
     fn what_is_out_of_range_is_refused_with_the_range() {
         for (option, text) in [
             (OptionName::Delay, "-1s"),

@@ -92,6 +92,27 @@ async fn all_tiers_must_pass_with_a_rate_or_without() {
     }
 }
 
+#[tokio::test]
+async fn a_quota_of_which_nothing_was_used_is_shown_whole() {
+    let redis = TestRedis::start().await;
+    let day = json!({ "kind": "fixed", "limit": 3, "period": "366d" });
+    let bucket = open(&redis, paced(None, 1, tiers(json!([day])))).await;
+    let shown = async || {
+        let pace = bucket.census().await.unwrap().pace;
+        (pace.reason, pace.tokens)
+    };
+    assert_eq!(shown().await, ("target", Some(3)), "before anybody has joined");
+    let replica = join(&bucket, "a").await;
+    assert_eq!(shown().await, ("target", Some(3)));
+    submit(&bucket, job("x")).await;
+    assert_eq!(take(&replica, 1).await.len(), 1);
+    assert_eq!(shown().await, ("target", Some(2)));
+
+    // What a replica used is unknown once it is lost: it counts as used up.
+    redis.ask::<u64>("DEL dripfeed:{b}:pace:tiers").await;
+    assert_eq!(shown().await, ("used_up", Some(0)));
+}
+
 /// What a replica on a busy machine needs to wake up, to take and to settle.
 const NOTICED: Duration = Duration::from_millis(250);
 

@@ -1,6 +1,8 @@
 //! Promise 1: `XLEN` of the jobs stream is the level. It never exceeds the capacity, whatever the number of intakes and
 //! requests at once, and also when the capacity is lowered while the bucket is fuller than that.
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,6 +14,7 @@ use dripfeed_tests::buckets::{self, admitted, buried, changed, join, open, refus
 use dripfeed_tests::client::Client;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::sources::of_the_product;
 use dripfeed_tests::upstream::{Answer, Upstream};
 use futures::future::join_all;
 use serde_json::Value;
@@ -167,4 +170,22 @@ async fn a_replay_passes_neither_bound() {
         replica.leave().await.unwrap();
         bucket.purge().await.unwrap();
     }
+}
+
+/// What leaves the stream is named by its id: a stream that is trimmed loses the oldest jobs, whatever their state.
+#[test]
+fn no_script_and_no_command_trims_the_jobs() {
+    let trims = |file: &PathBuf| {
+        let source = fs::read_to_string(file).expect("a source");
+        // Where bugs are planted, one trims.
+        let is_planted = file.ends_with("fault_injection.rs");
+        let lines = source.lines().filter(move |_| !is_planted).map(str::to_owned).collect::<Vec<_>>();
+        let word = |line: &String| ["XTRIM", "MAXLEN", "MINID"].iter().any(|word| line.contains(word));
+        lines.into_iter().filter(word).collect::<Vec<_>>()
+    };
+    let (scripts, sources) = (of_the_product("lua"), of_the_product("rs"));
+    assert!(scripts.len() > 40 && sources.len() > 40, "{scripts:?} {sources:?}");
+    let found: Vec<String> = scripts.iter().chain(&sources).flat_map(trims).collect();
+    let of_an_audit_log = found.iter().filter(|line| line.to_lowercase().contains("audit")).count();
+    assert!(of_an_audit_log == found.len() && of_an_audit_log > 0, "{found:?}");
 }

@@ -21,6 +21,7 @@ if changed then return changed end
 
 -- Of a list: where the lists of the takers begin, behind the state of a pace.
 local FIRST_TAKEN = plan == '' and 10 or 11
+local TIERS = has_outbox and 11 or 10
 
 local level, pending, holders = count_jobs(JOBS)
 local parked = count_parked()
@@ -40,6 +41,8 @@ for consumer, count in pairs(by_consumer) do
   consumers[#consumers + 1] = times[consumer] or ''
 end
 local pace = pace_read(PACE)
+-- Who joins first makes it new (join.lua).
+if plan ~= '' and redis.call('HLEN', REPLICAS) == 0 and redis.call('EXISTS', KEYS[TIERS]) == 0 then pace.new = true end
 local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {

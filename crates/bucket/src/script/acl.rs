@@ -128,7 +128,8 @@ pub async fn denied_at(
 }
 
 /// The same where it can't be asked, as far as a script can find it, without what concerns messages: each denial is a
-/// line in the ACL LOG of Redis, and these can be done without. The keys aren't those of the buckets.
+/// line in the ACL LOG of Redis, and these can be done without. The keys aren't those of the buckets. None: nothing can
+/// be found now.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -136,7 +137,7 @@ pub async fn denied_in_scripts_at(
     store: &Store,
     places: &[BucketPlace],
     durability: Durability,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Option<Vec<String>>, StoreError> {
     let mut denials = Vec::new();
     for server in store.masters() {
         let Some(nothing) = server.key_of_nothing() else { continue };
@@ -144,12 +145,13 @@ pub async fn denied_in_scripts_at(
             let calls = words_of(place.kind, durability).filter(|words| !words.contains("NOTICES"));
             let keys = place.keys(store);
             let calls: Vec<Cmd> = calls.map(|words| call_of(words, &nothing, &nothing, &keys)).collect();
-            denials.extend(denied_in_scripts(&server, &nothing, &calls).await?);
+            let Some(of_the_kind) = denied_in_scripts(&server, &nothing, &calls).await? else { return Ok(None) };
+            denials.extend(of_the_kind);
         }
     }
     denials.sort();
     denials.dedup();
-    Ok(denials)
+    Ok(Some(denials))
 }
 
 /// The first of each kind.
@@ -178,7 +180,7 @@ impl Bucket {
         // No bucket has such a key: a token is a number.
         let nothing = self.redis_bucket.keys.token("none");
         let calls = self.calls(&nothing, &nothing);
-        Ok(denied_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?)
+        Ok(denied_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?.unwrap_or_default())
     }
 
     fn calls(&self, jobs: &str, key: &str) -> Vec<Cmd> {

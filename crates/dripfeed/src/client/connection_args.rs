@@ -28,7 +28,7 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, global = true, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// PEM file with the certificate authorities to trust instead of the public ones
-    #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA")]
+    #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
     /// Output format [default: table]
     #[arg(short, long, global = true, value_enum)]

@@ -22,6 +22,14 @@ impl fmt::Display for RequestError {
             Self::Failed(ClientError::Unexpected(_)) => {
                 f.write_str("unexpected response; does --server point to a dripfeed intake?")
             }
+            Self::Failed(ClientError::Refused(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+                write!(f, "{problem}; --key-file or DRIPFEED_KEY has the key")
+            }
+            Self::Failed(ClientError::Refused(problem))
+                if problem.code.is_empty() && problem.status.is_client_error() =>
+            {
+                write!(f, "{problem}; does --server point to a dripfeed intake?")
+            }
             Self::Failed(error) => fmt::Display::fmt(error, f),
             Self::TooLarge(most) => {
                 write!(f, "an event of more than {most} bytes; does --server point to a dripfeed intake?")
@@ -87,5 +95,25 @@ pub(super) fn unusable(error: &BuildError, certificates: &str) -> Failure {
             Failure::new(Exit::Configuration, format!("no certificates in {certificates}: {error}"))
         }
         _ => Failure::new(Exit::Failure, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value as Json;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_is_not_of_an_intake_asks_for_the_server() {
+        for (status, code, asks) in [
+            (StatusCode::NOT_FOUND, "", true),
+            (StatusCode::BAD_GATEWAY, "", false),
+            (StatusCode::NOT_FOUND, "x", false),
+        ] {
+            let problem = Problem { status, code: code.to_owned(), retry_after: None, document: Json::Null };
+            let shown = RequestError::from(ClientError::Refused(Box::new(problem))).to_string();
+            assert_eq!(shown.contains("--server"), asks, "{shown}");
+        }
     }
 }

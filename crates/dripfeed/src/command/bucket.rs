@@ -14,7 +14,7 @@ use self::definition::DefinitionArgs;
 use super::buckets::bucket_state;
 use crate::client::{ConnectionArgs, CreateArgs, if_match, version};
 use crate::exit::{Exit, Failure};
-use crate::output::{self, Column, Format, shown};
+use crate::output::{Column, Format, shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -97,9 +97,5 @@ async fn print(
     let answer = server.call(method, path, headers, body.into()).await?;
     let mut bucket: Json = answer.json()?;
     bucket["version"] = version(&answer);
-    bucket_state::print(&bucket, format)?;
-    if let Format::Table = format {
-        output::sheet(&DEFINITION, &bucket)?;
-    }
-    Ok(())
+    Ok(bucket_state::print(&bucket, &DEFINITION, format)?)
 }

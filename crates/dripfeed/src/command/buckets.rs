@@ -25,7 +25,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.name {
         Some(name) => {
             let bucket = server.get(&format!("/v1/buckets/{name}")).await?;
-            bucket_state::print(&bucket, output)?;
+            bucket_state::print(&bucket, &[], output)?;
             say_attention(std::slice::from_ref(&bucket), output);
         }
         None => {

@@ -25,5 +25,5 @@ pub(super) async fn resume(arguments: &Arguments) -> Result<(), Failure> {
 
 async fn switch(Arguments { bucket, connection }: &Arguments, what: &str) -> Result<(), Failure> {
     let state = connection.server()?.post(&format!("/v1/buckets/{bucket}/{what}")).await?;
-    Ok(bucket_state::print(&state, connection.output())?)
+    Ok(bucket_state::print(&state, &[], connection.output())?)
 }

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:7180")]
     server: String,
     /// PEM file with the certificate authorities to trust instead of the public ones
-    #[arg(long, value_name = "FILE", env = "DRIPFEED_CA")]
+    #[arg(long, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
 }
 

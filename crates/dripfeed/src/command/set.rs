@@ -102,7 +102,7 @@ pub(super) async fn run(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body = Bytes::from(document(changes).to_string());
     let state = connection.server()?.call(Method::PATCH, &path, headers, body).await?.json()?;
-    Ok(bucket_state::print(&state, connection.output())?)
+    Ok(bucket_state::print(&state, &[], connection.output())?)
 }
 
 fn document(changes: &[Change]) -> Json {

@@ -43,7 +43,7 @@ impl Welcome<'_> {
              {program} push {bucket} --ndjson - --server {intake}\n    \
              {redis_cli} XPENDING '{}:{{{bucket}}}:jobs' processors\n  \
              Ctrl-C stops everything after running calls have ended.\n",
-            names.join(", "),
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") },
             files.join(", "),
             settings.redis.prefix,
         ));

@@ -37,9 +37,9 @@ impl RedisPermissions {
             let address = server.address().to_string();
             let before = self.reported.remove(&address).unwrap_or_else(|| self.at_start.clone());
             let denials = match self.denied(&server).await {
-                Ok(denials) => denials,
+                Ok(Some(denials)) => denials,
                 // That Redis is away is reported by those who need it.
-                Err(_) => before.clone(),
+                Ok(None) | Err(_) => before.clone(),
             };
             server.deny(!denials.is_empty() && !permissions::are_dispensable(&denials));
             if denials != before {
@@ -53,10 +53,11 @@ impl RedisPermissions {
         self.reported = reported;
     }
 
-    async fn denied(&mut self, server: &Store) -> Result<Vec<String>, StoreError> {
+    /// None: nothing can be found now.
+    async fn denied(&mut self, server: &Store) -> Result<Option<Vec<String>>, StoreError> {
         if self.can_be_asked {
             if let Some(denials) = denied_at(server, &self.places, self.durability).await? {
-                return Ok(denials);
+                return Ok(Some(denials));
             }
             self.can_be_asked = false;
         }

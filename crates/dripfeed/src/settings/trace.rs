@@ -1,10 +1,12 @@
 //! `[trace]`
 
+use std::fmt;
+
 use dripfeed_job::port;
 use http::Uri;
 use http::uri::PathAndQuery;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
 use super::read::Reader;
 
@@ -59,6 +61,32 @@ fn endpoint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Uri>, D::Error>
 }
 
 fn ratio<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    let ratio = f64::deserialize(from).ok().filter(|ratio| (0.0..=1.0).contains(ratio));
-    ratio.ok_or_else(|| D::Error::custom("must be a number from 0 to 1, such as 0.01"))
+    from.deserialize_any(Ratio)
+}
+
+struct Ratio;
+
+impl Visitor<'_> for Ratio {
+    type Value = f64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number from 0 to 1, such as 0.01")
+    }
+
+    fn visit_f64<E: Error>(self, ratio: f64) -> Result<f64, E> {
+        let is_ratio = (0.0..=1.0).contains(&ratio);
+        if is_ratio { Ok(ratio) } else { Err(E::invalid_value(Unexpected::Float(ratio), &self)) }
+    }
+
+    fn visit_u64<E: Error>(self, ratio: u64) -> Result<f64, E> {
+        self.visit_i64(i64::try_from(ratio).unwrap_or(i64::MAX))
+    }
+
+    fn visit_i64<E: Error>(self, ratio: i64) -> Result<f64, E> {
+        match ratio {
+            0 => Ok(0.0),
+            1 => Ok(1.0),
+            _ => Err(E::invalid_value(Unexpected::Signed(ratio), &self)),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::program::{run, write};
+use crate::program::{dripfeed, run, write};
 
 #[test]
 fn descriptions_are_printed_without_a_server() {
@@ -8,6 +8,29 @@ fn descriptions_are_printed_without_a_server() {
     assert!(api["paths"]["/v1/buckets/{bucket}/jobs"].is_object());
     assert!(run(&["completions", "bash"]).out.contains("dripfeed"));
     assert!(run(&["--version"]).out.starts_with("dripfeed "));
+}
+
+#[test]
+fn the_help_of_a_command_has_the_options_that_it_reads() {
+    for (command, reads_settings) in [("push", false), ("buckets", false), ("check", true), ("processor", true)] {
+        let help = run(&[command, "--help"]).out;
+        for option in ["--config", "--set <", "--insecure-no-auth"] {
+            assert_eq!(help.contains(option), reads_settings, "{command} {option}: {help}");
+        }
+    }
+    assert_eq!(run(&["completions", "bash", "-c", "dripfeed.toml"]).code, Some(0), "before and after any command");
+}
+
+/// As where the disk is full.
+#[test]
+fn what_cannot_be_printed_is_an_error_that_says_so() {
+    for command in ["openapi", "config"] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = dripfeed(&[command]).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("can't write to standard output: No space left"), "{command}: {said}");
+        assert_eq!(ended.status.code(), Some(1), "{command}");
+    }
 }
 
 #[test]

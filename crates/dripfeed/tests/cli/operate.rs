@@ -415,3 +415,13 @@ async fn buckets_lists_more_than_one_page_has() {
     assert_eq!(listed.iter().map(|bucket| bucket["name"].as_str().unwrap()).collect::<Vec<_>>(), all);
     intake.end().await;
 }
+
+#[tokio::test]
+async fn an_address_that_is_in_use_is_answered_with_what_to_do() {
+    let intake = Intake::start(BUCKET).await;
+    let address = intake.server.trim_start_matches("http://");
+    let (listen, redis) = (format!("intake.listen={address}"), intake.redis_url());
+    let second = run(&["intake", "--set", &listen, "--set", &redis]);
+    assert!(second.code == Some(1) && second.err.contains("set another intake.listen"), "{}", second.err);
+    intake.end().await;
+}

@@ -27,12 +27,6 @@ impl Preconditions {
         Ok(Self { if_match: tags(header::IF_MATCH)?, if_none_match: tags(header::IF_NONE_MATCH)? })
     }
 
-    /// As they are about a part of each version.
-    pub(crate) fn of_part(self, part: fn(&str) -> &str) -> Self {
-        let of_part = |tags: Option<Tags>| tags.map(|tags| tags.of_part(part));
-        Self { if_match: of_part(self.if_match), if_none_match: of_part(self.if_none_match) }
-    }
-
     /// Whether the request is unconditional.
     pub(crate) const fn is_empty(&self) -> bool {
         self.if_match.is_none() && self.if_none_match.is_none()
@@ -40,8 +34,18 @@ impl Preconditions {
 
     /// `version`: of the existing resource; `what`: `bucket`, `key`, `schedule` or `service`.
     pub(crate) fn check(&self, what: &str, version: Option<impl Display>) -> Result<(), Problem> {
+        self.check_part(what, version, |version| version)
+    }
+
+    /// The same, where only a `part` of each version must match.
+    pub(crate) fn check_part(
+        &self,
+        what: &str,
+        version: Option<impl Display>,
+        part: fn(&str) -> &str,
+    ) -> Result<(), Problem> {
         let version = version.map(|version| version.to_string());
-        let matches = |tags: &Tags| version.as_ref().is_some_and(|version| tags.have(version));
+        let matches = |tags: &Tags| version.as_ref().is_some_and(|version| tags.have(version, part));
         let detail = if self.if_none_match.as_ref().is_some_and(matches) {
             format!("the {what} exists; omit If-None-Match to change it")
         } else if self.if_match.as_ref().is_none_or(matches) {
@@ -49,7 +53,9 @@ impl Preconditions {
         } else {
             match version {
                 Some(version) => {
-                    format!("the {what} was changed meanwhile: its ETag is \"{version}\"; GET it and change it again")
+                    format!(
+                        "the {what} was changed meanwhile: GET it, change it again, and send If-Match: \"{version}\""
+                    )
                 }
                 None => format!("the {what} doesn't exist; omit If-Match to create it"),
             }
@@ -72,19 +78,10 @@ impl Tags {
         Ok(versions.map(Self::Versions))
     }
 
-    fn of_part(self, part: fn(&str) -> &str) -> Self {
-        match self {
-            Self::Any => Self::Any,
-            Self::Versions(versions) => {
-                Self::Versions(versions.iter().map(|version| part(version).to_owned()).collect())
-            }
-        }
-    }
-
-    fn have(&self, version: &str) -> bool {
+    fn have(&self, version: &str, part: fn(&str) -> &str) -> bool {
         match self {
             Self::Any => true,
-            Self::Versions(versions) => versions.iter().any(|known| known == version),
+            Self::Versions(versions) => versions.iter().any(|known| part(known) == part(version)),
         }
     }
 }

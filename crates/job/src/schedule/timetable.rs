@@ -63,7 +63,7 @@ impl Timetable {
         let fields = expression.split_whitespace().count();
         if fields != 5 {
             return Err(bad(format!(
-                "{fields} fields where 5 are needed: minute, hour, day of the month, month, day of the week"
+                "must have 5 fields, not {fields}: minute, hour, day of the month, month, day of the week"
             )));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();

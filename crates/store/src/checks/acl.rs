@@ -8,6 +8,13 @@ use crate::store::Store;
 /// Questions of one request.
 const AT_ONCE: usize = 500;
 
+const DENIED: &str = concat!("#!lua flags=no-writes\n", include_str!("try_calls.lua"), include_str!("denied.lua"));
+const DENIED_BY_TYPE: &str = concat!(include_str!("try_calls.lua"), include_str!("denied_by_type.lua"));
+
+/// The commands that change a string, and not only one that is set with a short life, in this order: the key then lives
+/// for long only where each of the last two is denied.
+const CHANGE_STRINGS: [&str; 4] = ["PERSIST", "MSET", "PEXPIRE", "DEL"];
+
 /// Which of `calls` the ACL denies our user, in the words of Redis; empty when none. `None` where that can't be asked:
 /// before Redis 7.0, and where the ACL denies the question itself.
 ///
@@ -43,28 +50,49 @@ fn questions(user: &str, calls: &[Cmd]) -> Pipeline {
 
 /// Which of `calls` the ACL denies our user, as far as a script can find that: not commands that scripts may not call.
 /// For a server that can't be asked by [`denied`]. Calls that only read are carried out, so they are to name keys that
-/// don't exist, such as `key`. Empty as well before Redis 7.0, and where the script itself is denied.
+/// don't exist, such as `key`, and the others are to name `key` alone. None where the script itself is denied, or Redis
+/// is full.
 ///
 /// # Errors
 /// When Redis doesn't answer.
-pub async fn denied_in_scripts(store: &Store, key: &str, calls: &[Cmd]) -> Result<Vec<String>, StoreError> {
-    let mut script = cmd("EVAL");
-    script.arg(concat!("#!lua flags=no-writes\n", include_str!("denied.lua"))).arg(1).arg(key);
-    let mut commands = Vec::new();
-    for call in calls {
-        let words = call.args_iter().filter_map(|arg| if let Arg::Simple(word) = arg { Some(word) } else { None });
-        let words: Vec<&[u8]> = words.collect();
-        commands.push(words.first().map(|name| String::from_utf8_lossy(name).to_lowercase()).unwrap_or_default());
-        script.arg(words.len()).arg(&words);
-    }
-    let Some(errors) = unless_refused(store.command::<Vec<String>>(&script).await)? else { return Ok(Vec::new()) };
+pub async fn denied_in_scripts(store: &Store, key: &str, calls: &[Cmd]) -> Result<Option<Vec<String>>, StoreError> {
+    let mut calls: Vec<Words<'_>> = calls.iter().map(words).collect();
+    let errors = match tried(store, DENIED, key, &calls).await {
+        // Before Redis 7.0 a script can't have flags.
+        Err(error) if error.kind() == ErrorKind::Rejected => {
+            calls.sort_by_key(|words| CHANGE_STRINGS.iter().position(|name| words.first() == Some(&name.as_bytes())));
+            calls.insert(0, vec![b"SET"]);
+            tried(store, DENIED_BY_TYPE, key, &calls[1..]).await
+        }
+        errors => errors,
+    };
+    let Some(errors) = unless_refused(errors)? else { return Ok(None) };
     let is_denied =
         |error: &str| error.contains("The user executing the script can't") || error.contains("ACL failure");
-    let denied = commands.into_iter().zip(errors).filter(|(_, error)| is_denied(error));
-    let mut denials: Vec<String> = denied.map(|(command, _)| format!("the command '{command}'")).collect();
+    let denied = calls.iter().zip(&errors).filter(|(_, error)| is_denied(error));
+    let name = |words: &Words<'_>| String::from_utf8_lossy(words.first().copied().unwrap_or_default()).to_lowercase();
+    let mut denials: Vec<String> = denied.map(|(words, _)| format!("the command '{}'", name(words))).collect();
+    if denials.is_empty() && errors.len() < calls.len() {
+        return Ok(None);
+    }
     denials.sort();
     denials.dedup();
-    Ok(denials)
+    Ok(Some(denials))
+}
+
+type Words<'c> = Vec<&'c [u8]>;
+
+fn words(call: &Cmd) -> Words<'_> {
+    call.args_iter().filter_map(|arg| if let Arg::Simple(word) = arg { Some(word) } else { None }).collect()
+}
+
+async fn tried(store: &Store, source: &str, key: &str, calls: &[Words<'_>]) -> Result<Vec<String>, StoreError> {
+    let mut script = cmd("EVAL");
+    script.arg(source).arg(1).arg(key);
+    calls.iter().for_each(|words| {
+        script.arg(words.len()).arg(words);
+    });
+    store.command(&script).await
 }
 
 fn unless_refused<T>(answer: Result<T, StoreError>) -> Result<Option<T>, StoreError> {

@@ -1,6 +1,7 @@
 //! A role goes on checking what its user of Redis may do: it isn't ready while that isn't enough.
 
 use dripfeed_tests::client::Client;
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 
 use super::*;
 use crate::redis::readiness::until_ready;
@@ -15,10 +16,14 @@ impl Running {
     async fn without(missing: &[&str]) -> Self {
         let guarded = Guarded::start().await;
         guarded.set_user(missing.iter().copied()).await;
+        let url = guarded.url();
+        Self::of(guarded, &url).await
+    }
+
+    async fn of(guarded: Guarded, url: &str) -> Self {
         let settings = guarded.redis.folder().join("dripfeed.toml");
         let text = format!(
-            "redis.url = \"{}\"\nintake.listen = \"127.0.0.1:0\"\n[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n",
-            guarded.url()
+            "redis.url = \"{url}\"\nintake.listen = \"127.0.0.1:0\"\n[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n"
         );
         fs::write(&settings, text).expect("a file of settings");
         let mut command = command(["-c".as_ref(), settings.as_os_str()]);
@@ -66,6 +71,55 @@ async fn where_the_acl_cannot_be_asked_a_script_finds_what_is_missing() {
     let running = Running::without(&["-acl|dryrun"]).await;
     running.loses("xadd").await;
     running.says(&["'xadd'"]).await;
+}
+
+/// Before Redis 7.0: nothing can be asked, and a script can't have flags.
+#[tokio::test]
+async fn where_a_script_has_no_flags_calls_that_fail_find_what_is_missing() {
+    let guarded = Guarded::start().await;
+    guarded.set_user(["-acl|dryrun"]).await;
+    let proxy = RedisFaultProxy::before(&guarded.redis).await;
+    let words = "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'";
+    proxy.plan("denied", ProxyFault::Error(words), u64::MAX);
+    let url = proxy.url().replace("redis://", &format!("redis://dripfeed:{PASSWORD}@"));
+    let running = Running::of(guarded, &url).await;
+    let client = running.intake.client();
+    until_ready(&client, true).await;
+    for command in ["xadd", "hincrby", "set", "mset", "zunionstore"] {
+        running.guarded.set_user([format!("-{command}").as_str()]).await;
+        until_ready(&client, false).await;
+        running.says(&[&format!("denies the command '{command}': add `+{command}`")]).await;
+        running.guarded.set_user([format!("+{command}").as_str()]).await;
+        until_ready(&client, true).await;
+    }
+    assert_eq!(submitted(&client).await, 202);
+
+    // It leaves nothing behind, also without the command that deletes.
+    let keys = async || {
+        let found: Vec<String> = running.guarded.admin.command(redis::cmd("KEYS").arg("*@nothing*")).await.unwrap();
+        found
+    };
+    assert_eq!(keys().await, Vec::<String>::new());
+    running.guarded.set_user(["-del"]).await;
+    proxy.answered("denied_by_type").await;
+    until("its key has expired", async || keys().await.is_empty()).await;
+
+    // A full Redis grants nothing, and denies nothing.
+    running.guarded.set_user(["+del", "-xadd"]).await;
+    until_ready(&client, false).await;
+    let full = async |bytes: &str| {
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg("maxmemory").arg(bytes);
+        running.guarded.admin.command::<()>(&set).await.unwrap();
+    };
+    let granted = || running.intake.log().matches("the Redis ACL grants").count();
+    let before = granted();
+    full("1").await;
+    proxy.answered("denied_by_type").await;
+    assert_eq!(granted(), before);
+    full("0").await;
+    running.guarded.set_user(["+xadd"]).await;
+    until_ready(&client, true).await;
 }
 
 #[tokio::test]

@@ -42,10 +42,10 @@ pub(in crate::command) fn print_all(buckets: &[Json], format: Format) -> io::Res
     }
 }
 
-/// All about one.
-pub(in crate::command) fn print(bucket: &Json, format: Format) -> io::Result<()> {
+/// All about one; in a table also these columns.
+pub(in crate::command) fn print(bucket: &Json, more: &[Column], format: Format) -> io::Result<()> {
     match format {
-        Format::Table => output::sheet(&[COLUMNS.as_slice(), &DETAILS].concat(), bucket),
+        Format::Table => output::sheet(&[COLUMNS.as_slice(), &DETAILS, more].concat(), bucket),
         Format::Json => output::json(bucket),
     }
 }

@@ -1,6 +1,7 @@
 //! The words of serde's errors, turned into what to do where they only say what is wrong.
 
 use dripfeed_job::expected;
+use toml::value::Datetime;
 
 /// What serde says was expected, and what a person writes.
 const EXPECTED: [(&str, &str); 5] = [
@@ -24,15 +25,16 @@ pub(in crate::settings) fn plain(message: &str, values: Option<&str>) -> String 
     if let Some((found, expected)) =
         split("invalid type: ").or_else(|| split("invalid value: ")).or_else(|| split("invalid length "))
     {
-        let found = shown(found);
+        let shown = shown(found);
         if let Some(values) = values {
-            return format!("{found} is not a valid value: use {}, in quotes", known(values));
+            return format!("{shown} is not a valid value: use {}, in quotes", known(values));
         }
         let plain = EXPECTED.into_iter().find_map(|(name, plain)| (name == expected).then_some(plain));
         let expected = plain.unwrap_or(expected);
         let expected =
             expected.strip_prefix("an object of ").map_or_else(|| expected.into(), |keys| format!("a table of {keys}"));
-        return format!("must be {expected}, not {found}");
+        let hint = if expected.starts_with("a whole number") { whole_number(found) } else { None };
+        return format!("must be {expected}, not {shown}{}", hint.unwrap_or_default());
     }
     match message.strip_prefix("missing field ") {
         Some(field) => format!("the key {field} is missing"),
@@ -50,17 +52,37 @@ fn known(list: &str) -> String {
     list.trim_start_matches("one of ").replace('`', "")
 }
 
-/// Any text may be a secret at the wrong place.
+/// Any text may be a secret at the wrong place, except the forms of TOML that are read as a text.
 fn shown(found: &str) -> &str {
     match found {
         "map" => "a table",
         "sequence" => "a list",
         "null" | "unit value" | "unit" => "empty",
-        _ if found.starts_with("string") => "a string",
+        // As TOML writes it.
+        _ if text(found) == Some("NaN") => "nan",
+        _ if found.starts_with("string") => text(found).filter(|text| is_no_text(text)).unwrap_or("a string"),
         // The number of its items.
         _ if found.chars().all(|c| c.is_ascii_digit()) => "a list",
         _ => found.split_once('`').map_or(found, |(_, value)| value.trim_end_matches('`')),
     }
+}
+
+fn text(found: &str) -> Option<&str> {
+    found.strip_prefix("string \"")?.strip_suffix('"')
+}
+
+/// A date, a time, or a number that isn't finite: no other form has them than a text.
+fn is_no_text(text: &str) -> bool {
+    matches!(text, "inf" | "-inf") || text.parse::<Datetime>().is_ok()
+}
+
+/// How to write a whole number that has another form.
+fn whole_number(found: &str) -> Option<String> {
+    if text(found).is_some_and(|text| text.parse::<u64>().is_ok()) {
+        return Some(": remove the quotes".to_owned());
+    }
+    let number = found.strip_prefix("floating point `")?.strip_suffix('`')?.strip_suffix(".0")?;
+    number.parse::<u64>().ok().map(|number| format!(": write {number}"))
 }
 
 #[cfg(test)]

@@ -64,6 +64,69 @@ fn a_value_of_another_type_is_answered_with_what_is_allowed() {
 }
 
 #[test]
+fn a_date_and_what_is_no_finite_number_are_shown_as_they_are_written() {
+    for (section, line, expected) in [
+        (
+            "intake",
+            "max_connections = 1979-05-27",
+            "intake.max_connections: must be a whole number, 1 or more, not 1979-05-27",
+        ),
+        (
+            "intake",
+            "max_waits = 1979-05-27T07:32:00Z",
+            "intake.max_waits: must be a whole number, 1 or more, not 1979-05-27T07:32:00Z",
+        ),
+        ("defaults.leak", "burst = 07:32:00", "defaults.leak.burst: must be a whole number, 1 or more, not 07:32:00"),
+        ("defaults.leak", "burst = nan", "defaults.leak.burst: must be a whole number, 1 or more, not nan"),
+        (
+            "defaults.keep",
+            "most_failed = -inf",
+            "defaults.keep.most_failed: must be a whole number, 0 or more, not -inf",
+        ),
+        ("defaults.leak", "adaptive = inf", "defaults.leak.adaptive: must be true or false, not inf"),
+        (
+            "defaults.leak",
+            "tiers = [{ kind = \"fixed\", limit = nan, period = \"1d\" }]",
+            "defaults.leak.tiers[0].limit: must be a whole number, 0 or more, not nan",
+        ),
+        (
+            "defaults.fair",
+            "flows = { a = { weight = inf } }",
+            "defaults.fair.flows.a.weight: must be a whole number, 0 or more, not inf",
+        ),
+        ("trace", "sampling = nan", "trace.sampling: must be a number from 0 to 1, such as 0.01, not nan"),
+        ("trace", "sampling = 1.5", "trace.sampling: must be a number from 0 to 1, such as 0.01, not 1.5"),
+        (
+            "trace",
+            "sampling = 2001-01-01",
+            "trace.sampling: must be a number from 0 to 1, such as 0.01, not 2001-01-01",
+        ),
+        ("trace", "sampling = []", "trace.sampling: must be a number from 0 to 1, such as 0.01, not a list"),
+    ] {
+        assert_eq!(one(section, line), expected, "[{section}] {line}");
+    }
+    let file = Folder::new();
+    let yaml = file.file("a.yaml", "intake:\n  max_connections: 2001-01-01\n");
+    assert!(file.reported(&layers([yaml])).ends_with("must be a whole number, 1 or more, not 2001-01-01"));
+}
+
+#[test]
+fn a_number_in_another_form_is_answered_with_the_one_to_write() {
+    for (value, expected) in [
+        ("1e3", "not 1000.0: write 1000"),
+        ("5.0", "not 5.0: write 5"),
+        ("-5.0", "not -5.0"),
+        ("1.5", "not 1.5"),
+        ("\"5\"", "not a string: remove the quotes"),
+        ("\"canary\"", "not a string"),
+    ] {
+        let expected = format!("defaults.leak.burst: must be a whole number, 1 or more, {expected}");
+        assert_eq!(one("defaults.leak", &format!("burst = {value}")), expected);
+    }
+    assert_eq!(one("defaults.leak", "adaptive = \"5\""), "defaults.leak.adaptive: must be true or false, not a string");
+}
+
+#[test]
 fn what_is_no_section_is_reported_and_nothing_else() {
     for (value, found) in [("1", "1"), ("[]", "a list"), ("\"canary\"", "a string")] {
         for section in ["defaults", "redis", "intake"] {

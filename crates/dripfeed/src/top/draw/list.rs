@@ -51,6 +51,10 @@ fn rows(app: &App, columns: &Columns, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most: room, .. } = place;
     let listed = app.listed();
     if listed.is_empty() {
+        // The first frame may come without rows.
+        if app.filter.is_empty() {
+            return Vec::new();
+        }
         return vec![Line::styled(format!("No bucket's name contains `{}`.", app.filter), theme.faint())];
     }
     let draw = |bucket: &ShownBucket, selected: bool, explained: bool| {

@@ -73,6 +73,13 @@ fn no_bucket_is_explained() {
 }
 
 #[test]
+fn before_the_first_event_no_filter_is_blamed() {
+    let app = App::new("http://127.0.0.1:7180".to_owned(), Vec::new(), operator());
+    let drawn = drawn(&app, Instant::now(), 80, 10);
+    assert!(!drawn.contains("No bucket"), "{drawn}");
+}
+
+#[test]
 fn many_buckets_are_shown_page_by_page_with_the_reason_of_the_selected_one() {
     let buckets: Vec<Json> = (0..100).map(|n| bucket(&format!("tenant-{n:03}"), &json!({}))).collect();
     let (mut app, now) = looking_at(&buckets);

@@ -9,9 +9,8 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
 use super::deletion;
-use super::wanted::{TRIES, contended};
+use super::wanted::{TRIES, check, contended};
 use crate::buckets::audit::record;
-use crate::buckets::version;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
@@ -43,7 +42,7 @@ pub(crate) async fn delete_bucket(
     headers: HeaderMap,
     _: Unused,
 ) -> Result<StatusCode, Problem> {
-    let preconditions = Preconditions::of(&headers)?.of_part(version::of_definition);
+    let preconditions = Preconditions::of(&headers)?;
     let store = intake.redis().store();
     for _ in 0..TRIES {
         definitions.follow().await?;
@@ -51,7 +50,7 @@ pub(crate) async fn delete_bucket(
         let bucket = intake.bucket_to_delete(&*definitions, &definition).ok_or_else(Problem::unknown_bucket)?;
         // Also where another deletion of an earlier definition has suspended it.
         bucket.open(definition.version).await?;
-        preconditions.check("bucket", Some(definition.version))?;
+        check(&preconditions, Some((&definition, Some(&bucket)))).await?;
         let suspending = Instant::now();
         let last = match bucket.suspend(definition.version, purge).await? {
             Suspended::Done(last) => last,

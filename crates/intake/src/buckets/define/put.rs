@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::wanted::Wanted;
 use super::{audit, shown};
 use crate::buckets::define::body::BucketDefinition;
-use crate::buckets::version;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
 use crate::problem::{Code, Problem};
@@ -46,7 +45,7 @@ pub(crate) async fn define_bucket(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let preconditions = Preconditions::of(&headers)?.of_part(version::of_definition);
+    let preconditions = Preconditions::of(&headers)?;
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     if body.len() > DefinitionBounds::ONE {
         let detail = format!("a definition may have at most {} bytes", DefinitionBounds::ONE);

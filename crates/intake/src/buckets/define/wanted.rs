@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::definitions::{Definitions, PreparedDefinition};
 use super::deletion;
+use crate::buckets::version;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::request::preconditions::Preconditions;
@@ -63,7 +64,8 @@ impl Wanted<'_> {
             let known = definitions.get(self.name.as_str());
             let again = stored.as_ref().filter(|(_, version)| known.as_ref().is_some_and(|it| it.version == *version));
             if again.is_none() {
-                self.preconditions.check("bucket", known.as_ref().map(|known| known.version))?;
+                let bucket = intake.buckets().get(self.name.as_str());
+                check(self.preconditions, known.as_deref().map(|known| (known, bucket.as_ref()))).await?;
             }
             let prepared = self.prepare(definitions, known.as_deref()).await?;
             if known.is_none()
@@ -128,6 +130,25 @@ impl Wanted<'_> {
         }
         Ok(prepared)
     }
+}
+
+/// Only the version of the definition must match, because run-time changes outlast it. A refusal names the whole ETag.
+/// `known`: the definition, and its bucket if it is served.
+pub(super) async fn check(
+    preconditions: &Preconditions,
+    known: Option<(&Definition, Option<&Bucket>)>,
+) -> Result<(), Problem> {
+    if preconditions.is_empty() {
+        return Ok(());
+    }
+    let version = match known {
+        Some((definition, Some(bucket))) => {
+            Some(version::of(bucket, Some(definition), &bucket.census().await?.version))
+        }
+        Some((definition, None)) => Some(definition.version.to_string()),
+        None => None,
+    };
+    preconditions.check_part("bucket", version, version::of_definition)
 }
 
 /// Each time there was another change.
