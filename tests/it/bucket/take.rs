@@ -59,6 +59,69 @@ async fn a_take_hands_out_no_more_bytes_than_a_script_may_read() {
 }
 
 #[tokio::test]
+async fn each_job_of_a_take_is_as_it_was_sent_whatever_others_have_in_common_with_it() {
+    let redis = TestRedis::start().await;
+    let bucket = open_in_line(&redis).await;
+    let replica = join(&bucket, "a").await;
+    let text = |text: &str| Some(text.to_owned());
+    // All alike, or with another content type, another caller, or none; and one that isn't plain.
+    let plain = |content_type, caller| Submission { content_type, caller, ..job("x") };
+    let alike = plain(text("a/b"), text("ann"));
+    let takes = [
+        vec![alike.clone(), alike.clone(), alike.clone()],
+        vec![alike.clone(), plain(text("c/d"), text("ann")), plain(None, text("ann"))],
+        vec![alike.clone(), plain(text("a/b"), None), plain(text("a/b"), text("bob"))],
+        vec![plain(None, None), Submission { retries: Some(7), ..alike.clone() }, alike.clone(), plain(None, None)],
+        vec![Submission { retries: Some(7), ..alike.clone() }],
+    ];
+    for sent in takes {
+        for (n, submission) in sent.iter().enumerate() {
+            submit(&bucket, Submission { body: n.to_string().into(), ..submission.clone() }).await;
+        }
+        for (n, (taken, sent)) in take(&replica, sent.len()).await.into_iter().zip(&sent).enumerate() {
+            let job = taken.job.as_ref().expect("intact");
+            assert_eq!(job.body, n.to_string());
+            assert_eq!((&job.content_type, &job.caller), (&sent.content_type, &sent.caller));
+            assert_eq!(job.retries, sent.retries);
+            settle(&replica, taken, DELIVERED).await;
+        }
+    }
+    let census = bucket.census().await.expect("Redis answers");
+    assert_eq!((census.level, census.bytes), (0, 0));
+}
+
+#[tokio::test]
+async fn failed_jobs_are_put_back_together_and_what_was_deleted_by_hand_is_not() {
+    let redis = TestRedis::start().await;
+    let bucket = open_in_line(&redis).await;
+    let replica = join(&bucket, "a").await;
+    for _ in 0..4 {
+        submit(&bucket, job("x")).await;
+    }
+    for failures in 1..3_u32 {
+        let taken = take(&replica, 4).await;
+        if failures == 2 {
+            let id = taken[1].claim.id();
+            assert_eq!(redis.ask::<u64>(&format!("XDEL dripfeed:{{b}}:jobs {id}")).await, 1);
+        }
+        let before = redis.calls("zadd").await;
+        let settled = taken.into_iter().enumerate().map(|(n, taken)| {
+            let retry = Settlement::Retry { after: Duration::ZERO };
+            settle(&replica, taken, if n == 3 { Settlement::Requeue } else { retry })
+        });
+        futures::future::join_all(settled).await;
+        // The first one may go ahead of the others.
+        assert!(redis.calls("zadd").await - before <= 2);
+        let census = bucket.census().await.expect("Redis answers");
+        let there = 5 - u64::from(failures);
+        assert_eq!((census.level, census.parked, census.in_flight), (there, there, 0));
+        let mut attempts: Vec<u32> = redis.ask("HVALS dripfeed:{b}:attempts").await;
+        attempts.retain(|attempts| *attempts == failures);
+        assert_eq!(attempts.len() as u64, 4 - u64::from(failures));
+    }
+}
+
+#[tokio::test]
 async fn small_jobs_are_read_together_and_large_ones_alone() {
     let redis = TestRedis::start().await;
     let bucket = open_in_line(&redis).await;
