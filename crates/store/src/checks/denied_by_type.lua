@@ -1,5 +1,5 @@
--- The same before Redis 7.0, where a script has no flags: the key is a string, and for any other type of key a call fails
--- after Redis has checked its permission. So calls for strings that change it come last, and DEL after them.
+-- The same before Redis 7.0, where a script has no flags: the key is a string, and for any other type of key a call
+-- fails after Redis has checked its permission. So calls for strings that change it come last, and DEL after them.
 --
 -- KEYS  1 one that doesn't exist
 -- ARGV  per call: number of its words, then these
