@@ -69,12 +69,13 @@ impl Arguments {
 const READ_SETTINGS: [&str; 7] = ["dev", "intake", "processor", "drain", "check", "config", "doctor"];
 /// In the help, behind the options of the command.
 const LAST: usize = 900;
+const UNUSED: &str = "Accepted by all commands, and not used by this one";
 
 fn with_options_of_all(program: clap::Command) -> clap::Command {
     let options = Configuration::augment_args(clap::Command::default());
     program.mut_subcommands(|command| {
-        let hidden = !READ_SETTINGS.contains(&command.get_name());
-        let options = options.clone().mut_args(|option| option.hide(hidden).display_order(LAST));
+        let heading = (!READ_SETTINGS.contains(&command.get_name())).then_some(UNUSED);
+        let options = options.clone().mut_args(|option| option.help_heading(heading).display_order(LAST));
         with_options(command, &options)
     })
 }

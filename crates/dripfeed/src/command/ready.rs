@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// URL of the intake or processor; its /readyz needs no key
     #[arg(value_name = "URL", default_value = "http://127.0.0.1:7180")]
     server: String,
-    /// PEM file with the certificate authorities to trust instead of the public ones
+    /// PEM file with the certificate authorities to trust, not the public ones
     #[arg(long, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
 }

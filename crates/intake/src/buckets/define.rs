@@ -6,6 +6,7 @@ pub(crate) mod definitions;
 pub(crate) mod delete;
 mod deletion;
 pub(crate) mod lookup;
+mod precondition;
 pub(crate) mod put;
 pub(crate) mod shown;
 mod wanted;

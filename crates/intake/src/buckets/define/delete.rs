@@ -9,7 +9,8 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
 use super::deletion;
-use super::wanted::{TRIES, check, contended};
+use super::precondition::check;
+use super::wanted::{TRIES, contended};
 use crate::buckets::audit::record;
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};

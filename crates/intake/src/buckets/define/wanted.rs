@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::definitions::{Definitions, PreparedDefinition};
 use super::deletion;
-use crate::buckets::version;
+use super::precondition::check;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::request::preconditions::Preconditions;
@@ -130,25 +130,6 @@ impl Wanted<'_> {
         }
         Ok(prepared)
     }
-}
-
-/// Only the version of the definition must match, because run-time changes outlast it. A refusal names the whole ETag.
-/// `known`: the definition, and its bucket if it is served.
-pub(super) async fn check(
-    preconditions: &Preconditions,
-    known: Option<(&Definition, Option<&Bucket>)>,
-) -> Result<(), Problem> {
-    if preconditions.is_empty() {
-        return Ok(());
-    }
-    let version = match known {
-        Some((definition, Some(bucket))) => {
-            Some(version::of(bucket, Some(definition), &bucket.census().await?.version))
-        }
-        Some((definition, None)) => Some(definition.version.to_string()),
-        None => None,
-    };
-    preconditions.check_part("bucket", version, version::of_definition)
 }
 
 /// Each time there was another change.
