@@ -8,8 +8,8 @@ use crate::store::Store;
 /// Questions of one request.
 const AT_ONCE: usize = 500;
 
-const DENIED: &str = concat!("#!lua flags=no-writes\n", include_str!("try_calls.lua"), include_str!("denied.lua"));
-const DENIED_BY_TYPE: &str = concat!(include_str!("try_calls.lua"), include_str!("denied_by_type.lua"));
+const DENIED: &str = concat!("#!lua flags=no-writes\n", include_str!("denied.lua"));
+const DENIED_BY_TYPE: &str = include_str!("denied_by_type.lua");
 
 /// The commands that change a string, and not only one that is set with a short life, in this order: the key then lives
 /// for long only where each of the last two is denied.

@@ -4,4 +4,11 @@
 -- KEYS  one that doesn't exist: where the script runs
 -- ARGV  per call: number of its words, then these
 -- Result  { error or '', … } one per call
-return try_calls()
+local errors, at = {}, 1
+while at <= #ARGV do
+  local words = tonumber(ARGV[at])
+  local answer = redis.pcall(unpack(ARGV, at + 1, at + words))
+  errors[#errors + 1] = type(answer) == 'table' and answer.err or ''
+  at = at + 1 + words
+end
+return errors

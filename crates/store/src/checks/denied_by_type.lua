@@ -6,4 +6,11 @@
 -- Result  { error or '', … } one for the SET of the key; then, if that didn't fail, one per call
 local made = redis.pcall('SET', KEYS[1], '', 'PX', 1)
 if made.err then return { made.err } end
-return { '', unpack(try_calls()) }
+local errors, at = { '' }, 1
+while at <= #ARGV do
+  local words = tonumber(ARGV[at])
+  local answer = redis.pcall(unpack(ARGV, at + 1, at + words))
+  errors[#errors + 1] = type(answer) == 'table' and answer.err or ''
+  at = at + 1 + words
+end
+return errors
