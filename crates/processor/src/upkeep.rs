@@ -22,7 +22,7 @@ const BETWEEN_LINES: Duration = Duration::from_mins(1);
 pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     tokio::select! {
         () = beat(replica, bucket, metrics) => {}
-        never = keep_retention(bucket, metrics) => match never {},
+        never = keep_retention(replica, bucket, metrics) => match never {},
         never = history::keep(bucket, metrics.seen()) => match never {},
     }
 }
@@ -46,11 +46,11 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     }
 }
 
-async fn keep_retention(bucket: &Bucket, metrics: &LaneMetrics) -> Infallible {
+async fn keep_retention(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) -> Infallible {
     let mut ticks = interval(RETENTION);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut retry = LoggedRetry::new(bucket.name().clone(), "delete expired records");
-    let mut report = DroppedReport::default();
+    let mut report = DroppedReport::since(replica.letters_dropped_before());
     loop {
         ticks.tick().await;
         match bucket.enforce_retention().await {
@@ -64,14 +64,17 @@ async fn keep_retention(bucket: &Bucket, metrics: &LaneMetrics) -> Infallible {
     }
 }
 
-/// How many dropped letters the log knows of. None: those before this process aren't its to report.
-#[derive(Default)]
+/// How many dropped letters the log knows of. Those before this replica joined aren't its to report.
 struct DroppedReport {
-    dropped: Option<u64>,
+    dropped: u64,
     line: Option<Instant>,
 }
 
 impl DroppedReport {
+    const fn since(dropped: u64) -> Self {
+        Self { dropped, line: None }
+    }
+
     fn report(&mut self, bucket: &Bucket, dropped: u64, now: Instant) {
         if let Some(more) = self.more(dropped, now) {
             let bucket = bucket.name();
@@ -86,12 +89,12 @@ impl DroppedReport {
 
     /// How many more there are to report now.
     fn more(&mut self, dropped: u64, now: Instant) -> Option<u64> {
-        let known = *self.dropped.get_or_insert(dropped);
+        let known = self.dropped;
         let is_due = self.line.is_none_or(|line| now.duration_since(line) >= BETWEEN_LINES);
         if dropped <= known || !is_due {
             return None;
         }
-        (self.dropped, self.line) = (Some(dropped), Some(now));
+        (self.dropped, self.line) = (dropped, Some(now));
         Some(dropped - known)
     }
 }
@@ -102,9 +105,9 @@ mod tests {
 
     #[test]
     fn dropped_letters_are_reported_at_most_once_a_minute_and_none_is_left_out() {
-        let (mut report, start) = (DroppedReport::default(), Instant::now());
+        let (mut report, start) = (DroppedReport::since(7), Instant::now());
         let mut more = |dropped, second| report.more(dropped, start + Duration::from_secs(second));
-        assert_eq!(more(7, 0), None, "from before this process");
+        assert_eq!(more(7, 0), None, "from before it joined");
         assert_eq!(more(9, 1), Some(2));
         assert_eq!(more(12, 30), None, "too soon");
         assert_eq!(more(12, 61), Some(3));

@@ -2,18 +2,20 @@
 --
 -- needs: at_maxmemory, now, counts, is_deleted, kind/consumers
 -- KEYS  1 jobs  2 replicas (hash)  3 pace (hash)  4 state of the pace (string)  5 standby (hash)  6 control (hash),
---       7 members (hash)  8 meter (hash), then where a list's takers are counted
+--       7 members (hash)  8 meter (hash)  9 tally (hash), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)  4 '1': only the first
 --       5 incarnation ('': it isn't created over the API)  6 ms after which it is dead without a heartbeat
--- Result  { 'joined', µs of the Redis clock }; { 'others', 0 }: only the first, and there are members; { 'gone', 0 }:
---         the bucket was deleted, or created again: what is lost of it, the new one never had
+-- Result  { 'joined', µs of the Redis clock, dead letters dropped so far }; { 'others', 0, 0 }: only the first, and there
+--         are members; { 'gone', 0, 0 }: the bucket was deleted, or created again: what is lost of it, the new one never
+--         had
 local JOBS, REPLICAS, PACE, TIERS, STANDBY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local MEMBERS, METER = KEYS[7], KEYS[8]
 local consumer, is_first_life, stood_by, only_first = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4] == '1'
 local incarnation = ARGV[5]
 
-if is_deleted(CONTROL, incarnation) then return { 'gone', 0 } end
-if only_first and redis.call('HLEN', REPLICAS) > 0 then return { 'others', 0 } end
+if is_deleted(CONTROL, incarnation) then return { 'gone', 0, 0 } end
+if only_first and redis.call('HLEN', REPLICAS) > 0 then return { 'others', 0, 0 } end
+local dropped = tonumber(redis.call('HGET', KEYS[9], 'dead_dropped') or 0)
 add_consumer(JOBS, consumer)
 local is_alone = redis.call('HLEN', REPLICAS) == 0
 -- Nothing leaked meanwhile. The first job that was admitted began the measurement again, one of a plain XADD didn't.
@@ -35,4 +37,4 @@ for _, member in ipairs(redis.call('HKEYS', MEMBERS)) do
 end
 redis.call('HSET', MEMBERS, consumer, whole(now_ms) .. ' ' .. whole(now_ms) .. ' ' .. ARGV[6])
 if stood_by ~= '' then redis.call('HDEL', STANDBY, stood_by) end
-return { 'joined', whole(now_us) }
+return { 'joined', whole(now_us), whole(dropped) }

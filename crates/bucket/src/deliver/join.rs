@@ -66,12 +66,13 @@ impl JoinRequest<'_> {
             keys.control(),
             keys.members(),
             keys.meter(),
+            keys.tally(),
         ];
         let mut call = SCRIPT.of(redis_bucket.kind).on(&keys.and_takers(common));
         call.arg(self.consumer.as_str()).arg(u8::from(self.life == Life::First));
         call.arg(self.before.map_or_else(String::new, |(name, _)| name.to_owned())).arg(u8::from(who == Who::First));
         call.arg(redis_bucket.incarnation_word()).arg(self.lease.as_millis());
-        let (joined, joined_us): (String, u64) =
+        let (joined, joined_us, dropped): (String, u64, u64) =
             redis_bucket.in_own_kind(|| async { Ok(redis_bucket.store.run(&call).await?) }).await?;
         match joined.as_str() {
             OTHERS => return Ok(None),
@@ -83,6 +84,6 @@ impl JoinRequest<'_> {
         // Who asked before, and stood by since, knows what has passed.
         let knows = self.before.is_some() && self.life == Life::Again;
         let asked = Asked { at, redis_us, joined_us: (!knows).then_some(joined_us) };
-        Ok(Some(Replica::new(redis_bucket.clone(), self.consumer, self.lease, new_jobs, asked)))
+        Ok(Some(Replica::new(redis_bucket.clone(), self.consumer, self.lease, new_jobs, asked, dropped)))
     }
 }

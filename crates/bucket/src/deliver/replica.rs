@@ -78,6 +78,7 @@ struct Member {
     asked: Mutex<Asked>,
     /// Jobs found past their deadline, not reported yet.
     expired: AtomicU64,
+    letters_dropped: u64,
 }
 
 impl RedisBucket {
@@ -115,6 +116,7 @@ impl Replica {
         lease: Duration,
         new_jobs: Bell,
         asked: Asked,
+        letters_dropped: u64,
     ) -> Self {
         Self(Arc::new(Member {
             settlements: settle::start(redis_bucket.clone(), consumer.as_str().to_owned()),
@@ -130,7 +132,14 @@ impl Replica {
             take_size: TakeSize::default(),
             asked: Mutex::new(asked),
             expired: AtomicU64::new(0),
+            letters_dropped,
         }))
+    }
+
+    /// Dead letters that were dropped before it joined, since the bucket was created.
+    #[must_use]
+    pub fn letters_dropped_before(&self) -> u64 {
+        self.0.letters_dropped
     }
 
     #[must_use]

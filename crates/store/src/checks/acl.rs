@@ -8,8 +8,8 @@ use crate::store::Store;
 /// Questions of one request.
 const AT_ONCE: usize = 500;
 
-const DENIED: &str = include_str!("denied.lua");
-const DENIED_WITH_FLAGS: &str = concat!("#!lua flags=no-writes\n", include_str!("denied.lua"));
+const DENIED: &str = concat!("#!lua flags=no-writes\n", include_str!("denied.lua"));
+const DENIED_BY_TYPE: &str = include_str!("denied_by_type.lua");
 
 /// The commands that change a string, and not only one that is set with a short life, in this order: the key then lives
 /// for long only where each of the last two is denied.
@@ -57,12 +57,12 @@ fn questions(user: &str, calls: &[Cmd]) -> Pipeline {
 /// When Redis doesn't answer.
 pub async fn denied_in_scripts(store: &Store, key: &str, calls: &[Cmd]) -> Result<Option<Vec<String>>, StoreError> {
     let mut calls: Vec<Words<'_>> = calls.iter().map(words).collect();
-    let errors = match tried(store, DENIED_WITH_FLAGS, key, false, &calls).await {
+    let errors = match tried(store, DENIED, key, &calls).await {
         // Before Redis 7.0 a script can't have flags.
         Err(error) if error.kind() == ErrorKind::Rejected => {
             calls.sort_by_key(|words| CHANGE_STRINGS.iter().position(|name| words.first() == Some(&name.as_bytes())));
-            calls.insert(0, vec![b"SET", key.as_bytes(), b"", b"PX", b"1"]);
-            tried(store, DENIED, key, true, &calls).await
+            calls.insert(0, vec![b"SET"]);
+            tried(store, DENIED_BY_TYPE, key, &calls[1..]).await
         }
         errors => errors,
     };
@@ -86,16 +86,9 @@ fn words(call: &Cmd) -> Words<'_> {
     call.args_iter().filter_map(|arg| if let Arg::Simple(word) = arg { Some(word) } else { None }).collect()
 }
 
-/// `begins`: the others are tried only if the first doesn't fail.
-async fn tried(
-    store: &Store,
-    source: &str,
-    key: &str,
-    begins: bool,
-    calls: &[Words<'_>],
-) -> Result<Vec<String>, StoreError> {
+async fn tried(store: &Store, source: &str, key: &str, calls: &[Words<'_>]) -> Result<Vec<String>, StoreError> {
     let mut script = cmd("EVAL");
-    script.arg(source).arg(1).arg(key).arg(u8::from(begins));
+    script.arg(source).arg(1).arg(key);
     calls.iter().for_each(|words| {
         script.arg(words.len()).arg(words);
     });
