@@ -92,9 +92,12 @@ impl Redis {
         Ok(field(&latencies, "latency_percentiles_usec_evalsha:", "p100=").unwrap_or(f64::NAN))
     }
 
+    /// In bytes, without the texts of scripts: one that is called for the first time between two looks is no memory of
+    /// jobs.
     pub(crate) async fn memory(&self) -> anyhow::Result<f64> {
         let memory: String = self.ask(&["INFO", "memory"]).await?;
-        field(&memory, "used_memory:", "").context("Redis doesn't say how much memory it uses")
+        let used = field(&memory, "used_memory:", "").context("Redis doesn't say how much memory it uses")?;
+        Ok(used - field(&memory, "used_memory_scripts_eval:", "").unwrap_or(0.0))
     }
 
     pub(crate) async fn version(&self) -> anyhow::Result<String> {
