@@ -5,9 +5,9 @@
 --       7 members (hash)  8 meter (hash)  9 tally (hash), then where a list's takers are counted
 -- ARGV  1 consumer  2 '1' for a process's first life  3 its name on standby ('': it wasn't)  4 '1': only the first
 --       5 incarnation ('': it isn't created over the API)  6 ms after which it is dead without a heartbeat
--- Result  { 'joined', µs of the Redis clock, dead letters dropped so far }; { 'others', 0, 0 }: only the first, and there
---         are members; { 'gone', 0, 0 }: the bucket was deleted, or created again: what is lost of it, the new one never
---         had
+-- Result  { 'joined', µs of the Redis clock, dead letters dropped so far }; { 'others', 0, 0 }: only the first, and
+--         there are members; { 'gone', 0, 0 }: the bucket was deleted, or created again: what is lost of it, the new
+--         one never had
 local JOBS, REPLICAS, PACE, TIERS, STANDBY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local MEMBERS, METER = KEYS[7], KEYS[8]
 local consumer, is_first_life, stood_by, only_first = ARGV[1], ARGV[2] == '1', ARGV[3], ARGV[4] == '1'
