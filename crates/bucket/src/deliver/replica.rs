@@ -78,6 +78,7 @@ struct Member {
     asked: Mutex<Asked>,
     /// Jobs found past their deadline, not reported yet.
     expired: AtomicU64,
+    /// Before it joined.
     letters_dropped: u64,
 }
 
