@@ -20,6 +20,15 @@ fn roomy() -> BucketSettings {
     BucketSettings { capacity: 10_000, ..buckets::settings("b") }
 }
 
+/// A bucket that keeps 100 outcomes, and a replica of it.
+async fn keeping_100(redis: &TestRedis) -> (Bucket, Replica) {
+    let mut settings = roomy();
+    settings.keep.most_outcomes = 100;
+    let bucket = open(redis, settings).await;
+    let replica = join(&bucket, "replica").await;
+    (bucket, replica)
+}
+
 async fn submit_many(bucket: &Bucket, jobs: usize, body: &str) {
     let many = (0..jobs).map(|_| buckets::job(body)).collect();
     for admission in bucket.admit_many(many).await {
@@ -54,10 +63,7 @@ async fn outcomes(redis: &TestRedis) -> (usize, usize) {
 #[tokio::test]
 async fn as_many_outcomes_are_forgotten_as_are_added() {
     let redis = TestRedis::start().await;
-    let mut settings = roomy();
-    settings.keep.most_outcomes = 100;
-    let bucket = open(&redis, settings).await;
-    let replica = join(&bucket, "replica").await;
+    let (bucket, replica) = keeping_100(&redis).await;
     for _ in 0..3 {
         submit_many(&bucket, 2000, "x").await;
         deliver_many(&replica, 2000).await;
@@ -101,10 +107,7 @@ async fn deliver_of_sizes(bucket: &Bucket, replica: &Replica, jobs: usize) {
 #[tokio::test]
 async fn outcomes_are_forgotten_without_being_read() {
     let redis = TestRedis::start().await;
-    let mut settings = roomy();
-    settings.keep.most_outcomes = 100;
-    let bucket = open(&redis, settings).await;
-    let replica = join(&bucket, "replica").await;
+    let (bucket, replica) = keeping_100(&redis).await;
     // Each time some of a member stay.
     for jobs in [150, 70, 1, 33, 80, 1, 64] {
         deliver_of_sizes(&bucket, &replica, jobs).await;
@@ -121,10 +124,7 @@ async fn outcomes_are_forgotten_without_being_read() {
 async fn outcomes_that_an_earlier_version_has_listed_are_forgotten_as_well() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
-    let mut settings = roomy();
-    settings.keep.most_outcomes = 100;
-    let bucket = open(&redis, settings).await;
-    let replica = join(&bucket, "replica").await;
+    let (bucket, replica) = keeping_100(&redis).await;
     let ended = "dripfeed:{b}:outcomes:ended";
     for round in 0..4 {
         deliver_of_sizes(&bucket, &replica, 100).await;
@@ -160,10 +160,7 @@ async fn outcomes_that_an_earlier_version_has_listed_are_forgotten_as_well() {
 async fn outcomes_that_were_deleted_by_hand_are_counted_until_they_would_have_been_forgotten() {
     let redis = TestRedis::start().await;
     let store = redis.store().await;
-    let mut settings = roomy();
-    settings.keep.most_outcomes = 100;
-    let bucket = open(&redis, settings).await;
-    let replica = join(&bucket, "replica").await;
+    let (bucket, replica) = keeping_100(&redis).await;
     deliver_of_sizes(&bucket, &replica, 100).await;
     let ids: Vec<String> = redis.ask("HKEYS dripfeed:{b}:outcomes").await;
     for id in ids.iter().step_by(2) {
