@@ -245,15 +245,16 @@ sbom: $(CARGO_CYCLONEDX) $(SBOM_PYTHON) ## List all crates in the executable as 
 	@mv $(TARGET)/sbom/sources/crates/dripfeed/dripfeed.cdx.json $(SBOM) && rm -r $(TARGET)/sbom/sources
 	$(SBOM_PYTHON) tests/deploy/sbom.py $(SBOM)
 
+# What the manifest packs besides the executable has its path there, wherever cargo builds.
 .PHONY: deb
 deb: $(CARGO_DEB) sbom ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
 	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed --features dripfeed/otlp
-	@rm -rf $(TARGET)/package $(TARGET)/debian && mkdir -p $(TARGET)/package
-	$(PACKAGED) man $(TARGET)/package/man
-	$(PACKAGED) completions bash >$(TARGET)/package/dripfeed.bash
-	$(PACKAGED) completions zsh >$(TARGET)/package/_dripfeed
-	$(PACKAGED) completions fish >$(TARGET)/package/dripfeed.fish
-	cp $(SBOM) $(TARGET)/package
+	@rm -rf target/package $(TARGET)/debian && mkdir -p target/package
+	$(PACKAGED) man target/package/man
+	$(PACKAGED) completions bash >target/package/dripfeed.bash
+	$(PACKAGED) completions zsh >target/package/_dripfeed
+	$(PACKAGED) completions fish >target/package/dripfeed.fish
+	cp $(SBOM) target/package
 	$(CARGO_DEB) --quiet --locked --no-build --profile $(PACKAGE_PROFILE) --package dripfeed
 
 .PHONY: deb-check
