@@ -82,12 +82,12 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 
 # The whole workspace is built before the tests, because they start `dripfeed` as a process; and not that package alone,
 # because then its dependencies would be built a second time with other features. More tests at once than two cores have
-# room for: most of them wait most of the time (machine.rs says which have a core for themselves).
+# room for: most of them wait most of the time (machine.rs says how many run whole services, and which run alone).
 .PHONY: test
 test: redis curl check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
 	cargo build --locked --workspace
 	@mkdir -p $(TARGET)
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-12} cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
 	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
 
 # Apart from `make test`, which has no browser to start.

@@ -20,7 +20,6 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use dripfeed_tests::machine;
 use stateright::{Checker, HasDiscoveries, Model};
 
 use self::bucket::Rules;
@@ -31,19 +30,17 @@ const ONE_JOB: Protocol = Protocol { callers: 1, faults: 3, rules: Rules { capac
 const FULL_BUCKET: Protocol = Protocol { callers: 2, faults: 2, rules: Rules { capacity: 1, bug: None } };
 const TWO_JOBS: Protocol = Protocol { callers: 2, faults: 2, rules: Rules { capacity: 2, bug: None } };
 
-/// All promises, in every state; and the states are as many as there were, or more. The checker keeps two cores busy.
-async fn holds(protocol: Protocol, floor: usize) {
-    let _alone = machine::alone().await;
-    let checker = protocol.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+/// All promises, in every state; and the states are as many as there were, or more.
+fn holds(protocol: Protocol, floor: usize) {
+    let checker = protocol.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let (states, depth) = (checker.unique_state_count(), checker.max_depth());
     println!("{states} states, histories of up to {depth} steps: {protocol:?}");
     checker.assert_properties();
     assert!(states >= floor, "{states} states are less than {floor}: what is left out of the model now?");
 }
 
-/// The planted bug shows in the promise that it breaks. The checker keeps a core busy, as a service may.
-async fn breaks(bug: Bug, promise: &'static str, within: Protocol) {
-    let _place = machine::place().await;
+/// The planted bug shows in the promise that it breaks.
+fn breaks(bug: Bug, promise: &'static str, within: Protocol) {
     let protocol = Protocol { rules: Rules { bug: Some(bug), ..within.rules }, ..within };
     let at_once = HasDiscoveries::AnyOf(BTreeSet::from([promise]));
     let found = protocol.checker().finish_when(at_once).spawn_bfs().join().discovery(promise);
@@ -54,19 +51,19 @@ async fn breaks(bug: Bug, promise: &'static str, within: Protocol) {
     }
 }
 
-#[tokio::test]
-async fn all_promises_hold_for_one_job_that_meets_three_faults() {
-    holds(ONE_JOB, 70_000).await;
+#[test]
+fn all_promises_hold_for_one_job_that_meets_three_faults() {
+    holds(ONE_JOB, 70_000);
 }
 
-#[tokio::test]
-async fn all_promises_hold_for_two_jobs_with_room_for_one() {
-    holds(FULL_BUCKET, 60_000).await;
+#[test]
+fn all_promises_hold_for_two_jobs_with_room_for_one() {
+    holds(FULL_BUCKET, 60_000);
 }
 
-#[tokio::test]
-async fn all_promises_hold_for_two_jobs_side_by_side() {
-    holds(TWO_JOBS, 330_000).await;
+#[test]
+fn all_promises_hold_for_two_jobs_side_by_side() {
+    holds(TWO_JOBS, 330_000);
 }
 
 #[test]
@@ -76,91 +73,91 @@ fn every_history_ends() {
     }
 }
 
-#[tokio::test]
-async fn the_bound_is_exact_because_room_is_judged_in_the_step_that_appends() {
-    breaks(Bug::RoomBeforeAppend, promises::BOUND, FULL_BUCKET).await;
+#[test]
+fn the_bound_is_exact_because_room_is_judged_in_the_step_that_appends() {
+    breaks(Bug::RoomBeforeAppend, promises::BOUND, FULL_BUCKET);
 }
 
-#[tokio::test]
-async fn accepted_means_kept_because_202_comes_after_the_write() {
-    breaks(Bug::AcceptedBeforeWritten, promises::KEPT, ONE_JOB).await;
+#[test]
+fn accepted_means_kept_because_202_comes_after_the_write() {
+    breaks(Bug::AcceptedBeforeWritten, promises::KEPT, ONE_JOB);
 }
 
-#[tokio::test]
-async fn a_submission_is_one_job_because_a_repeated_batch_asks_for_its_token() {
-    breaks(Bug::NoToken, promises::ONE_JOB, TWO_JOBS).await;
+#[test]
+fn a_submission_is_one_job_because_a_repeated_batch_asks_for_its_token() {
+    breaks(Bug::NoToken, promises::ONE_JOB, TWO_JOBS);
 }
 
-#[tokio::test]
-async fn a_submission_is_one_job_because_the_first_call_asks_for_the_token_too() {
-    breaks(Bug::TokenOnlyWhenRepeated, promises::ONE_JOB, TWO_JOBS).await;
+#[test]
+fn a_submission_is_one_job_because_the_first_call_asks_for_the_token_too() {
+    breaks(Bug::TokenOnlyWhenRepeated, promises::ONE_JOB, TWO_JOBS);
 }
 
-#[tokio::test]
-async fn a_refused_submission_leaves_nothing_behind_because_its_answer_stays() {
-    breaks(Bug::RefusalWithoutToken, promises::NOTHING_BEHIND, FULL_BUCKET).await;
+#[test]
+fn a_refused_submission_leaves_nothing_behind_because_its_answer_stays() {
+    breaks(Bug::RefusalWithoutToken, promises::NOTHING_BEHIND, FULL_BUCKET);
 }
 
-#[tokio::test]
-async fn what_is_recorded_as_delivered_was_delivered_because_it_is_acknowledged_after_the_call() {
-    breaks(Bug::AckBeforeSend, promises::CALLED, ONE_JOB).await;
+#[test]
+fn what_is_recorded_as_delivered_was_delivered_because_it_is_acknowledged_after_the_call() {
+    breaks(Bug::AckBeforeSend, promises::CALLED, ONE_JOB);
 }
 
-#[tokio::test]
-async fn a_job_is_in_the_stream_new_or_pending_because_it_leaves_in_one_step() {
-    breaks(Bug::AckAndDeleteApart, promises::NOT_STRANDED, ONE_JOB).await;
-    breaks(Bug::AckAndDeleteApart, promises::IN_STREAM, ONE_JOB).await;
+#[test]
+fn a_job_is_in_the_stream_new_or_pending_because_it_leaves_in_one_step() {
+    breaks(Bug::AckAndDeleteApart, promises::NOT_STRANDED, ONE_JOB);
+    breaks(Bug::AckAndDeleteApart, promises::IN_STREAM, ONE_JOB);
 }
 
-#[tokio::test]
-async fn only_the_owner_settles_because_settle_looks_at_its_membership() {
-    breaks(Bug::OwnerCheckDropped, promises::OWNER_SETTLES, ONE_JOB).await;
+#[test]
+fn only_the_owner_settles_because_settle_looks_at_its_membership() {
+    breaks(Bug::OwnerCheckDropped, promises::OWNER_SETTLES, ONE_JOB);
 }
 
-#[tokio::test]
-async fn a_job_has_one_outcome_because_an_old_batch_that_comes_late_is_recognised() {
-    breaks(Bug::OnlyTheLastBatch, promises::ONE_OUTCOME, TWO_JOBS).await;
-    breaks(Bug::OnlyTheLastBatch, promises::NOT_TAKEN, TWO_JOBS).await;
+#[test]
+fn a_job_has_one_outcome_because_an_old_batch_that_comes_late_is_recognised() {
+    breaks(Bug::OnlyTheLastBatch, promises::ONE_OUTCOME, TWO_JOBS);
+    breaks(Bug::OnlyTheLastBatch, promises::NOT_TAKEN, TWO_JOBS);
 }
 
-#[tokio::test]
-async fn a_dead_replicas_jobs_are_back_because_others_take_them_over() {
-    breaks(Bug::RecoveryOff, promises::BACK, ONE_JOB).await;
-    breaks(Bug::RecoveryOff, promises::ENDS, ONE_JOB).await;
+#[test]
+fn a_dead_replicas_jobs_are_back_because_others_take_them_over() {
+    breaks(Bug::RecoveryOff, promises::BACK, ONE_JOB);
+    breaks(Bug::RecoveryOff, promises::ENDS, ONE_JOB);
 }
 
-#[tokio::test]
-async fn a_living_replica_keeps_its_jobs_because_who_is_taken_for_dead_is_a_member_no_more() {
-    breaks(Bug::DeadStaysMember, promises::NOT_TAKEN, ONE_JOB).await;
+#[test]
+fn a_living_replica_keeps_its_jobs_because_who_is_taken_for_dead_is_a_member_no_more() {
+    breaks(Bug::DeadStaysMember, promises::NOT_TAKEN, ONE_JOB);
 }
 
-#[tokio::test]
-async fn a_living_replica_keeps_its_jobs_because_it_requeues_only_what_it_does_not_know() {
-    breaks(Bug::ClaimsGivenBack, promises::NOT_TAKEN, TWO_JOBS).await;
+#[test]
+fn a_living_replica_keeps_its_jobs_because_it_requeues_only_what_it_does_not_know() {
+    breaks(Bug::ClaimsGivenBack, promises::NOT_TAKEN, TWO_JOBS);
 }
 
-#[tokio::test]
-async fn a_living_replica_keeps_its_jobs_because_a_late_question_for_orphaned_claims_is_recognised() {
-    breaks(Bug::StraysUnnumbered, promises::NOT_TAKEN, ONE_JOB).await;
-    breaks(Bug::StraysUnnumbered, promises::DUPLICATES, ONE_JOB).await;
+#[test]
+fn a_living_replica_keeps_its_jobs_because_a_late_question_for_orphaned_claims_is_recognised() {
+    breaks(Bug::StraysUnnumbered, promises::NOT_TAKEN, ONE_JOB);
+    breaks(Bug::StraysUnnumbered, promises::DUPLICATES, ONE_JOB);
 }
 
-#[tokio::test]
-async fn no_call_follows_a_recorded_success_because_old_permits_are_not_spent() {
-    breaks(Bug::OldPermitsSpent, promises::NO_CALL_AFTER, ONE_JOB).await;
+#[test]
+fn no_call_follows_a_recorded_success_because_old_permits_are_not_spent() {
+    breaks(Bug::OldPermitsSpent, promises::NO_CALL_AFTER, ONE_JOB);
 }
 
-#[tokio::test]
-async fn every_job_ends_because_orphaned_claims_are_requeued() {
-    breaks(Bug::StraysKept, promises::ENDS, ONE_JOB).await;
+#[test]
+fn every_job_ends_because_orphaned_claims_are_requeued() {
+    breaks(Bug::StraysKept, promises::ENDS, ONE_JOB);
 }
 
-#[tokio::test]
-async fn every_job_ends_because_no_orphaned_claim_passes_for_a_job_that_is_being_settled() {
-    breaks(Bug::SettlingIsKnown, promises::ENDS, ONE_JOB).await;
+#[test]
+fn every_job_ends_because_no_orphaned_claim_passes_for_a_job_that_is_being_settled() {
+    breaks(Bug::SettlingIsKnown, promises::ENDS, ONE_JOB);
 }
 
-#[tokio::test]
-async fn every_job_ends_because_a_take_that_comes_late_takes_nothing() {
-    breaks(Bug::LateTakeServed, promises::ENDS, ONE_JOB).await;
+#[test]
+fn every_job_ends_because_a_take_that_comes_late_takes_nothing() {
+    breaks(Bug::LateTakeServed, promises::ENDS, ONE_JOB);
 }

@@ -1,6 +1,6 @@
 //! Which tests have the machine. Whole services share it, a few at a time: most of their time they wait. Tests of time
-//! run alone, or they would measure the others; so do those that keep two cores busy. A lock on a file says so also to
-//! tests in other processes, as under nextest.
+//! run alone, or they would measure the others. A lock on a file says so also to tests in other processes, as under
+//! nextest.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Services at once in this process.
-const PLACES: u32 = 3;
+const PLACES: u32 = 4;
 static FREE: Semaphore = Semaphore::const_new(PLACES as usize);
 /// Open as long as this process runs.
 static SHARED: OnceLock<File> = OnceLock::new();

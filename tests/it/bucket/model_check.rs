@@ -11,7 +11,6 @@ mod picture;
 mod real;
 mod step;
 
-use dripfeed_tests::machine;
 use dripfeed_tests::redis_server::TestRedis;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -23,7 +22,6 @@ use self::real::{Real, SERVER, Server};
 #[test]
 fn the_model_and_the_scripts_agree() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let _alone = runtime.block_on(machine::alone());
     let redis = runtime.block_on(TestRedis::start());
     let store = runtime.block_on(redis.store());
     assert!(SERVER.set(Server { runtime, store }).is_ok(), "one server for all histories");

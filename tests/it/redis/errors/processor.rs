@@ -9,24 +9,21 @@ use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
 
-pub const SCRIPTS: [&str; 11] = [
-    "beat",
-    "expire",
-    "join",
-    "recover",
-    "retention",
-    "sample",
-    "settle",
-    "standby",
-    "sweeper",
-    "orphaned_claims",
-    "take",
-];
-
+/// What becomes of a job.
+const OF_JOBS: [&str; 5] = ["expire", "orphaned_claims", "sample", "settle", "take"];
+/// What makes the processor a replica.
+const OF_REPLICAS: [&str; 3] = ["beat", "join", "recover"];
+/// What it does from time to time.
+const IN_THE_BACKGROUND: [&str; 2] = ["retention", "sweeper"];
 /// The one of a replica that has nothing to do.
 const STANDBY: &str = "standby";
 /// And the command that listens for new jobs.
 const LISTENING: &str = "SUBSCRIBE";
+
+/// All of them.
+pub fn scripts() -> impl Iterator<Item = &'static str> {
+    OF_JOBS.into_iter().chain(OF_REPLICAS).chain(IN_THE_BACKGROUND).chain([STANDBY])
+}
 
 struct Harness {
     service: Service,
@@ -106,10 +103,25 @@ impl Harness {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_job_is_called_once_whatever_redis_answers() {
+    every_job_is_called_once(&OF_JOBS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_job_is_called_once_whatever_redis_answers_its_replica() {
+    every_job_is_called_once(&[&OF_REPLICAS[..], &[LISTENING]].concat()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_job_is_called_once_whatever_redis_answers_in_the_background() {
+    every_job_is_called_once(&IN_THE_BACKGROUND).await;
+}
+
+/// While each of these scripts and commands gets each answer, once.
+async fn every_job_is_called_once(names: &[&'static str]) {
     let mut harness = Harness::start().await;
     harness.all_done().await;
     let begun = Instant::now();
-    for name in SCRIPTS.into_iter().filter(|name| *name != STANDBY).chain([LISTENING]) {
+    for &name in names {
         // So that its name is known at the proxy.
         if harness.proxy.calls(name) == 0 {
             harness.bring_about(name).await;
@@ -202,7 +214,7 @@ fn tells_little(process: &Process, lines_before: usize, begun: Instant) {
 async fn an_error_that_stays_makes_no_storm() {
     let mut harness = Harness::start().await;
     harness.all_done().await;
-    for name in SCRIPTS.into_iter().filter(|name| *name != STANDBY).chain([LISTENING]) {
+    for name in scripts().filter(|name| *name != STANDBY).chain([LISTENING]) {
         for fault in [ProxyFault::Error("ERR something that no version said before"), ProxyFault::Drop] {
             let (calls, lines) = (harness.proxy.all_calls(), harness.processor.log().lines().count());
             let begun = Instant::now();
