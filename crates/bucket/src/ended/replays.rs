@@ -47,12 +47,13 @@ impl Bucket {
         rate: Option<Rate>,
         key: Option<&str>,
     ) -> Result<Option<ReplayId>, BucketError> {
-        let total = self.redis_bucket.dead_ids(&filter).await?.len();
+        let newest = self.redis_bucket.newest_letter().await?;
+        let total = self.redis_bucket.dead_ids(&filter, &filter.ending_with(newest)).await?.len();
         let wanted = WantedReplay { filter, rate, key: key.map(str::to_owned) };
         let wanted = serde_json::to_string(&wanted).unwrap_or_default();
         let id = ReplayId::random();
         let mut call = START.on(&[self.redis_bucket.keys.replays()]);
-        call.arg(id.to_string()).arg(wanted).arg(total).arg(MOST_REPLAYS);
+        call.arg(id.to_string()).arg(wanted).arg(total).arg(MOST_REPLAYS).arg(newest.to_string());
         let started = self.redis_bucket.store.run_durably::<u8>(&call).await? == 1;
         Ok(started.then_some(id))
     }

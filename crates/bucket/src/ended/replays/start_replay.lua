@@ -3,6 +3,7 @@
 -- needs: now
 -- KEYS  1 replays (hash): per replay the fields `<id>:<name>`
 -- ARGV  1 id  2 what is replayed (JSON)  3 how many letters match  4 the most replays that are kept
+--       5 the last letter that may match
 -- Result  1, or 0 where that many have not ended
 local REPLAYS, id, wanted, total = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local most = tonumber(ARGV[4])
@@ -23,5 +24,5 @@ table.sort(ended, function(one, other) return one.ms < other.ms end)
 for i = 1, math.min(#ended, count + 1 - most) do redis.call('HDEL', REPLAYS, unpack(names[ended[i].id])) end
 
 redis.call('HSET', REPLAYS, id .. ':wanted', wanted, id .. ':total', total, id .. ':state', 'running')
-redis.call('HSET', REPLAYS, id .. ':started', whole(now_ms))
+redis.call('HSET', REPLAYS, id .. ':newest', ARGV[5], id .. ':started', whole(now_ms))
 return 1
