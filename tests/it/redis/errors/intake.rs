@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{faults, most_lines};
 use crate::redis::readiness::until_ready;
 
-pub const SCRIPTS: [&str; 46] = [
+pub const SCRIPTS: [&str; 47] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -51,6 +51,7 @@ pub const SCRIPTS: [&str; 46] = [
     "put",
     "put_definition",
     "put_key",
+    "record_audit",
     "reopen_bucket",
     "replay",
     "report",
