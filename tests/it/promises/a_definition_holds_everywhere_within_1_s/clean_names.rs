@@ -161,7 +161,12 @@ async fn what_was_cut_off_in_the_middle_is_done_by_the_next() {
     assert_eq!(submit(&other, "b").await.status, 404);
     roles.service.redis::<u64>("DEL dripfeed:{b}:schedules dripfeed:{b}:schedules:state").await;
     assert_eq!(define_yearly(&other).await, 404);
-    assert_eq!(roles.service.redis::<u64>("EXISTS dripfeed:{b}:schedules").await, 0, "it would stay for ever");
+    let noted: u64 = roles.service.redis("HEXISTS dripfeed:{@installation}:schedules b").await;
+    assert_eq!(noted, 0, "intakes would look for its schedules");
+    let replay = other.post("/v1/buckets/b/dead/replays", "").await.expect("an answer");
+    assert_eq!(replay.status, 404, "{replay:?}");
+    let left: u64 = roles.service.redis("EXISTS dripfeed:{b}:schedules dripfeed:{b}:dead:replays").await;
+    assert_eq!(left, 0, "they would stay for ever");
     assert_eq!(delete(&other, "b").await.status, 204);
     assert_eq!(put(&one, "b", &calling(&upstream)).await.status, 201);
     assert_eq!(submit(&other, "b").await.status, 202);

@@ -30,7 +30,7 @@ pub(crate) struct DeletionParams {
 }
 
 /// Deletes a bucket created over the API, with its outcomes, dead letters and schedules. It is refused while the bucket
-/// has jobs; with `purge`, only while it has jobs in flight.
+/// has jobs; with `purge`, only while it has jobs in flight: others are cancelled also then.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(parameters::Bucket, parameters::IfMatch, DeletionParams),
