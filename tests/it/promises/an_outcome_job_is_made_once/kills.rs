@@ -51,7 +51,7 @@ async fn what_earlier_settings_have_left_is_handed_over() {
     assert_eq!(service.counts("events").await.accepted, JOBS as u64);
 }
 
-/// As in a rolling replacement: who still has the earlier settings goes on, beside those who have the new ones.
+/// As in a rolling replacement: a process with the earlier settings goes on, beside those with the new ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_earlier_settings_leave_later_is_shown_and_handed_over() {
     const ROOM: u64 = 5;
