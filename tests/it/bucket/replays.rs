@@ -1,10 +1,13 @@
-//! Replays of many dead letters: each letter once, as there is room.
+//! Replays of many dead letters: each letter once, as there is room. What dies after their beginning stays, also where
+//! many are deleted.
 
 use std::collections::BTreeSet;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{JobId, LastStatus, Rate, Submission};
+use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 
@@ -169,6 +172,46 @@ async fn replays_are_bounded_in_number_and_the_oldest_that_ended_are_forgotten()
     let kept: Vec<ReplayId> = bucket.replays().await.unwrap().into_iter().map(|replay| replay.id).collect();
     assert_eq!(kept.len(), 10);
     assert!(kept.contains(&latest) && !kept.contains(&running[3]), "{kept:?}");
+}
+
+/// As if the clock of Redis was set back: ids of letters never go back.
+#[tokio::test]
+async fn letters_that_died_by_a_clock_that_was_ahead_are_replayed() {
+    let redis = TestRedis::start().await;
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 100)).await;
+        die(&bucket, 1, "shop").await;
+        let set: String = redis.ask(&format!("XSETID dripfeed:{{{}}}:dead 4102444800000-0", kind.as_str())).await;
+        assert_eq!(set, "OK");
+        die(&bucket, 2, "shop").await;
+        let replay = ended(&bucket, start(&bucket, NO_FILTER, None).await).await;
+        assert_eq!((replay.total, replay.done, letters(&bucket).await), (3, 3, BTreeSet::new()), "{kind:?}");
+        let until = DeadFilter { died_until_ms: Some(4_102_444_800_000), ..NO_FILTER };
+        assert_eq!(ended(&bucket, start(&bucket, until, None).await).await.total, 0);
+    }
+}
+
+#[tokio::test]
+async fn letters_of_jobs_that_die_during_a_deletion_stay() {
+    let redis = TestRedis::start().await;
+    let proxy = RedisFaultProxy::before(&redis).await;
+    let behind = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 1000)).await;
+        let deleting = Bucket::new(Store::connect(&behind).await.unwrap(), settings(kind, 1000));
+        // More than one script looks at.
+        die(&bucket, 250, "shop").await;
+        proxy.plan("forget", ProxyFault::Hold, 1);
+        let deletion = async { deleting.delete_dead_many(&NO_FILTER).await.unwrap() };
+        let death = async {
+            proxy.done("forget").await;
+            let died = die(&bucket, 1, "shop").await;
+            proxy.release();
+            died
+        };
+        let (deleted, died) = tokio::join!(deletion, death);
+        assert_eq!((deleted, letters(&bucket).await), (250, died), "{kind:?}");
+    }
 }
 
 /// Both have the same buckets, as two intakes have.

@@ -141,5 +141,6 @@ async fn a_job_that_waits_for_room_among_the_dead_letters_is_not_moved() {
     service.silence("mail stream ").await;
     let (_, said) = service.run(&["drain", "mail", "--into", "post"]).await;
     assert!(said.contains("waits for room among the dead letters"), "{said}");
+    assert!(said.contains("dead letters of the bucket stay in Redis"), "{said}");
     assert_eq!((level(&old).await, level(&bucket(&service, "post", Kind::Stream, None)).await), (1, 0));
 }

@@ -122,6 +122,8 @@ async fn works_at_maxmemory(store: &Store, full: &Store, kind: Kind) {
     leaver.leave().await.unwrap();
     take_one(&heir).await;
     assert!(bucket.purge().await.unwrap() >= left - 3);
+    bucket.record(Some("ops"), "purge", "all").await.unwrap();
+    assert_eq!(bucket.audit_trail().await.unwrap()[0].detail, "all");
     drain(&heir).await;
     assert!(admits_nothing(&bucket).await);
 

@@ -4,7 +4,7 @@ pub(crate) mod dead_groups;
 
 use bytes::Bytes;
 use dripfeed_job::{JobId, LastStatus, Outcome};
-use dripfeed_store::Call;
+use dripfeed_store::{Call, Script};
 use redis::Value;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,10 @@ use crate::inspect::job_payload::{JobPayload, text_of, with_members};
 use crate::inspect::pagination::{CALLS, Cursor, PAGE_BYTES, Page};
 use crate::script::redis_bucket::{RedisBucket, WaitFor};
 use crate::script::reply::Reply;
-use crate::script::scripts::Scripts;
+use crate::script::scripts::{SHARED, Scripts};
 
 static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lua"));
+static NEWEST: Script = Script::new("newest_letter", SHARED, include_str!("dead_letters/newest_letter.lua"));
 
 const LIST: &str = "dead";
 /// The field of a job with the id of the dead letter that it was, before somebody gave it another payload.
@@ -67,11 +68,11 @@ pub struct DeadFilter {
 
 impl DeadFilter {
     /// As each_letter.lua reads it.
-    fn add_to(&self, call: &mut Call<'_>) {
+    fn add_to(&self, call: &mut Call<'_>, ending: &str) {
         call.arg(self.reason.as_deref().unwrap_or_default());
         call.arg(self.status.map_or_else(String::new, |status| status.to_string()));
         call.arg(self.caller.as_deref().unwrap_or_default());
-        call.arg(self.died_until_ms.map_or_else(String::new, |ms| ms.to_string()));
+        call.arg(ending);
         call.arg(u8::from(self.exact_reason));
     }
 
@@ -86,6 +87,18 @@ impl DeadFilter {
     /// Where those that match begin, as XRANGE writes it.
     pub(super) fn first(&self) -> String {
         self.died_since_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string())
+    }
+
+    /// Where they end, likewise.
+    fn ending(&self) -> String {
+        self.died_until_ms.map_or_else(|| "+".to_owned(), |ms| ms.to_string())
+    }
+
+    /// Where those end of which none is newer than this letter. Ids grow, whatever is done to the clock of Redis.
+    pub(super) fn ending_with(&self, newest: JobId) -> String {
+        self.died_until_ms
+            .filter(|ms| *ms < newest.accepted_ms())
+            .map_or_else(|| newest.to_string(), |ms| ms.to_string())
     }
 }
 
@@ -103,10 +116,10 @@ impl Bucket {
         let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
         let mut from = filter.beginning(after, bucket)?;
-        let (mut items, mut bytes) = (Vec::new(), 0);
+        let (ending, mut items, mut bytes) = (filter.ending(), Vec::new(), 0);
         for _ in 0..CALLS {
-            let mut reply =
-                self.redis_bucket.letters(filter, &from, limit - items.len(), bytes, LetterContent::Whole).await?;
+            let (between, most) = ((from.as_str(), ending.as_str()), limit - items.len());
+            let mut reply = self.redis_bucket.letters(filter, between, most, bytes, LetterContent::Whole).await?;
             let last = reply.text()?;
             while !reply.is_empty() {
                 let mut letter = reply.array()?;
@@ -124,6 +137,12 @@ impl Bucket {
         }
         let last = from.strip_prefix('(').unwrap_or(&from);
         Ok(Page { items, next: Some(Cursor::new(LIST, bucket, last)) })
+    }
+
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn number_of_dead_letters(&self) -> Result<u64, BucketError> {
+        Ok(self.redis_bucket.store.command(redis::cmd("XLEN").arg(self.redis_bucket.keys.dead())).await?)
     }
 
     /// Returns the dead letter of a job.
@@ -152,28 +171,36 @@ impl RedisBucket {
         Ok(Some((letter.parse()?, letter.array()?.pairs()?)))
     }
 
-    /// The answer of list_dead.lua: at most `most`, from there on, for a page that has `bytes` already.
+    /// None newer than this died until now.
+    pub(super) async fn newest_letter(&self) -> Result<JobId, BucketError> {
+        let newest: String = self.store.run(&NEWEST.on(&[self.keys.dead()])).await?;
+        let what = || format!("unexpected id `{newest}`");
+        newest.parse().map_err(|_| BucketError::Reply { script: "newest_letter", what: what() })
+    }
+
+    /// The answer of list_dead.lua: at most `most` of those between, as XRANGE writes it, for a page that has `bytes`
+    /// already.
     async fn letters(
         &self,
         filter: &DeadFilter,
-        from: &str,
+        (from, ending): (&str, &str),
         most: usize,
         bytes: usize,
         content: LetterContent,
     ) -> Result<Reply, BucketError> {
         let mut call = LIST_DEAD.of(self.kind).on(&[self.keys.dead()]);
         call.arg(from).arg(most).arg(bytes).arg(u8::from(content == LetterContent::Ids));
-        filter.add_to(&mut call);
+        filter.add_to(&mut call, ending);
         let (_, reply) = self.read("list_dead", &call.with_large_reply(), WaitFor::Reply).await?;
         Ok(reply)
     }
 
-    /// The ids of all jobs whose letters match, oldest first.
-    pub(super) async fn dead_ids(&self, filter: &DeadFilter) -> Result<Vec<JobId>, BucketError> {
+    /// The ids of all jobs whose letters match, oldest first, up to `ending`.
+    pub(super) async fn dead_ids(&self, filter: &DeadFilter, ending: &str) -> Result<Vec<JobId>, BucketError> {
         let mut ids = Vec::new();
         let mut from = filter.first();
         loop {
-            let (page, last) = self.dead_ids_from(filter, &from).await?;
+            let (page, last) = self.dead_ids_between(filter, &from, ending).await?;
             ids.extend(page);
             if last.is_empty() {
                 return Ok(ids);
@@ -183,12 +210,13 @@ impl RedisBucket {
     }
 
     /// A part of them, and the last letter that was looked at for it; '' at the end.
-    pub(super) async fn dead_ids_from(
+    pub(super) async fn dead_ids_between(
         &self,
         filter: &DeadFilter,
         from: &str,
+        ending: &str,
     ) -> Result<(Vec<JobId>, String), BucketError> {
-        let mut reply = self.letters(filter, from, MOST_IDS, 0, LetterContent::Ids).await?;
+        let mut reply = self.letters(filter, (from, ending), MOST_IDS, 0, LetterContent::Ids).await?;
         let last = reply.text()?;
         let mut ids = Vec::new();
         while !reply.is_empty() {

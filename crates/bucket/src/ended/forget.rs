@@ -23,7 +23,7 @@ impl Bucket {
         Ok(deleted == 1)
     }
 
-    /// Deletes all matching letters, and returns their number.
+    /// Deletes all matching letters, and returns their number. Those of jobs that die meanwhile stay.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; some may have been deleted.
@@ -36,9 +36,9 @@ impl Bucket {
 
 impl RedisBucket {
     async fn forget_all(&self, filter: &DeadFilter, deleted: &mut u64) -> Result<(), BucketError> {
-        let mut from = filter.first();
+        let (mut from, ending) = (filter.first(), filter.ending_with(self.newest_letter().await?));
         loop {
-            let (ids, last) = self.dead_ids_from(filter, &from).await?;
+            let (ids, last) = self.dead_ids_between(filter, &from, &ending).await?;
             self.forget(&ids, deleted).await?;
             if last.is_empty() {
                 return Ok(());

@@ -97,7 +97,8 @@ impl Bucket {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
             return Err(BucketError::Unsupported("replays at a rate"));
         }
-        let ids = self.redis_bucket.dead_ids(filter).await?;
+        let ending = filter.ending_with(self.redis_bucket.newest_letter().await?);
+        let ids = self.redis_bucket.dead_ids(filter, &ending).await?;
         let mut done = ReplayedMany::default();
         for (number, id) in ids.iter().enumerate() {
             let delay = rate.map_or(Duration::ZERO, |rate| {

@@ -40,21 +40,26 @@ impl Bucket {
     /// `key`: the id of the acting key. None: too many are running.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; when the bucket was deleted or created again
+    /// over the API.
     pub async fn start_replay(
         &self,
         filter: DeadFilter,
         rate: Option<Rate>,
         key: Option<&str>,
     ) -> Result<Option<ReplayId>, BucketError> {
-        let total = self.redis_bucket.dead_ids(&filter).await?.len();
+        let newest = self.redis_bucket.newest_letter().await?;
+        let total = self.redis_bucket.dead_ids(&filter, &filter.ending_with(newest)).await?.len();
         let wanted = WantedReplay { filter, rate, key: key.map(str::to_owned) };
         let wanted = serde_json::to_string(&wanted).unwrap_or_default();
         let id = ReplayId::random();
-        let mut call = START.on(&[self.redis_bucket.keys.replays()]);
-        call.arg(id.to_string()).arg(wanted).arg(total).arg(MOST_REPLAYS);
-        let started = self.redis_bucket.store.run_durably::<u8>(&call).await? == 1;
-        Ok(started.then_some(id))
+        let mut call = START.on(&[self.redis_bucket.keys.replays(), self.redis_bucket.keys.control()]);
+        call.arg(id.to_string()).arg(wanted).arg(total).arg(MOST_REPLAYS).arg(newest.to_string());
+        call.arg(self.redis_bucket.incarnation_word());
+        match self.redis_bucket.store.run_durably::<i64>(&call).await? {
+            -1 => Err(BucketError::Gone),
+            started => Ok((started == 1).then_some(id)),
+        }
     }
 
     /// The latest first.

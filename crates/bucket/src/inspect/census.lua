@@ -2,11 +2,11 @@
 --
 -- needs: now, pace, spend, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
---       8 standby (hash)  9 members (hash)  10 outbox (stream) where ends go elsewhere, then where a pace has its
+--       8 standby (hash)  9 members (hash)  10 outbox (stream), then where a pace has its
 --       state (string), then the kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset),
 --       ranges (zset) | the list of each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
---       3 ms within which a parked job is due soon  4 '1' where ends go elsewhere
+--       3 ms within which a parked job is due soon
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
 --           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
@@ -15,13 +15,12 @@
 --           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS, STANDBY, MEMBERS = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local version, plan, has_outbox = ARGV[1], ARGV[2], ARGV[4] == '1'
+local version, plan, OUTBOX, TIERS = ARGV[1], ARGV[2], KEYS[10], KEYS[11]
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 
 -- Of a list: where the lists of the takers begin, behind the state of a pace.
-local FIRST_TAKEN = plan == '' and 10 or 11
-local TIERS = has_outbox and 11 or 10
+local FIRST_TAKEN = plan == '' and 11 or 12
 
 local level, pending, holders = count_jobs(JOBS)
 local parked = count_parked()
@@ -42,12 +41,12 @@ for consumer, count in pairs(by_consumer) do
 end
 local pace = pace_read(PACE)
 -- Who joins first makes it new (join.lua).
-if plan ~= '' and redis.call('HLEN', REPLICAS) == 0 and redis.call('EXISTS', KEYS[TIERS]) == 0 then pace.new = true end
+if plan ~= '' and redis.call('HLEN', REPLICAS) == 0 and redis.call('EXISTS', TIERS) == 0 then pace.new = true end
 local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
 return {
   whole(now_us), level, parked, count_due(whole(now_ms + tonumber(ARGV[3]))), pending, redis.call('XLEN', DEAD),
   oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why or '',
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
-  has_outbox and redis.call('XLEN', KEYS[10]) or 0,
+  redis.call('XLEN', OUTBOX),
 }

@@ -151,9 +151,10 @@ impl RedisBucket {
             keys.replicas(),
             keys.standby(),
             keys.members(),
+            // Also of a bucket without on_outcome: earlier settings may have left some.
+            keys.outbox(),
         ];
-        let on_outcome = &effective.settings.on_outcome;
-        let (mut all, plan) = effective.pack_pace(keys.and_outbox(common, on_outcome));
+        let (mut all, plan) = effective.pack_pace(common);
         match self.kind {
             Kind::Stream => all.extend(keys.in_order()),
             Kind::List => {
@@ -162,7 +163,7 @@ impl RedisBucket {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis()).arg(u8::from(!on_outcome.is_empty()));
+        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis());
         call
     }
 }

@@ -1,11 +1,15 @@
 //! The audit log of a bucket: who changed what, and when.
 
 use dripfeed_job::JobId;
+use dripfeed_store::Script;
 use redis::Value;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::reply::Reply;
+use crate::script::scripts::SHARED;
+
+static RECORD: Script = Script::new("record_audit", SHARED, include_str!("record_audit.lua"));
 
 /// Older entries go for newer ones.
 const MOST_ENTRIES: usize = 100;
@@ -26,15 +30,15 @@ pub struct AuditEntry {
 }
 
 impl Bucket {
-    /// Adds an entry, with the time of Redis.
+    /// Adds an entry, with the time of Redis. Also at `maxmemory`: that is when operators purge.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time: also at `maxmemory`.
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn record(&self, key: Option<&str>, action: &str, detail: &str) -> Result<(), BucketError> {
-        let mut add = redis::cmd("XADD");
-        add.arg(self.redis_bucket.keys.audit()).arg("MAXLEN").arg(MOST_ENTRIES).arg("*");
-        add.arg("key").arg(key.unwrap_or_default()).arg("action").arg(action).arg("detail").arg(shortened(detail));
-        self.redis_bucket.store.command::<String>(&add).await?;
+        let keys = &self.redis_bucket.keys;
+        let mut call = RECORD.on(&[keys.tally(), keys.audit()]);
+        call.arg(MOST_ENTRIES).arg(key.unwrap_or_default()).arg(action).arg(shortened(detail));
+        self.redis_bucket.store.run::<String>(&call).await?;
         Ok(())
     }
 

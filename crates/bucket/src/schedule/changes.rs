@@ -66,6 +66,11 @@ impl Bucket {
         Ok(())
     }
 
+    /// Takes back what was noted of a bucket that was deleted meanwhile. One that was created again may have some.
+    pub(crate) async fn forget_schedules_if_none(&self) -> Result<(), BucketError> {
+        if self.number_of_schedules().await? == 0 { self.forget_schedules().await } else { Ok(()) }
+    }
+
     /// To be called at its deletion: who creates and deletes buckets doesn't leave their names in Redis.
     pub(crate) async fn forget_schedules(&self) -> Result<(), BucketError> {
         self.note(true).await

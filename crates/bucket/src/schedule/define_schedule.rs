@@ -72,7 +72,10 @@ impl Bucket {
             }
             "changed" => Ok(Defined::Changed),
             "full" => Ok(Defined::Full),
-            "gone" => Err(BucketError::Gone),
+            "gone" => {
+                self.forget_schedules_if_none().await?;
+                Err(BucketError::Gone)
+            }
             word => Err(BucketError::Reply { script: "define_schedule", what: format!("unexpected reply `{word}`") }),
         }
     }

@@ -133,12 +133,18 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
     Ok(Failure::new(Exit::Configuration, format!("unknown bucket `{bucket}`: {what_to_do}{list}")))
 }
 
-/// Nobody submits for the schedules of a bucket that isn't served any more.
-async fn end_schedules(bucket: &Bucket) -> Result<(), Failure> {
-    let schedules = bucket.end_all_schedules().await?;
+/// Nobody submits for the schedules of a bucket that isn't served any more, or shows its dead letters.
+async fn leave(bucket: &Bucket) -> Result<(), Failure> {
+    let (schedules, dead_letters) = (bucket.end_all_schedules().await?, bucket.number_of_dead_letters().await?);
+    let bucket = bucket.name();
     if schedules > 0 {
-        let bucket = bucket.name();
         tracing::warn!(%bucket, schedules, "the schedules of the bucket were ended, because no process serves it");
+    }
+    if dead_letters > 0 {
+        tracing::warn!(
+            %bucket, dead_letters,
+            "dead letters of the bucket stay in Redis: to replay, export or delete them, configure it again"
+        );
     }
     Ok(())
 }

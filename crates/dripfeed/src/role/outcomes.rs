@@ -1,6 +1,6 @@
 //! Moves outcome jobs to their target buckets, in every role that serves the buckets; one process at a time per bucket.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::iter;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, Buckets, OutcomeCourier};
 use dripfeed_job::BucketName;
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
 
 use super::buckets;
 use super::connect::Connected;
@@ -16,6 +17,8 @@ use crate::settings::{ConfiguredBucket, Settings};
 
 /// A bucket that comes with a reload is served within this time.
 const EVERY: Duration = Duration::from_secs(1);
+/// And so is an outbox that a process with earlier settings has filled since the last look.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
 /// Those from which ends go elsewhere, and those that they go to.
 pub(crate) fn involved(settings: &Settings, connected: &Connected, running: &Buckets) -> Vec<Bucket> {
@@ -33,7 +36,7 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
     // All end with this.
     let mut couriers = JoinSet::new();
     let mut running: BTreeMap<BucketName, AbortHandle> = BTreeMap::new();
-    let mut quiet = BTreeSet::new();
+    let mut quiet = HashMap::new();
     loop {
         let all = buckets.all();
         running.retain(|name, courier| {
@@ -44,7 +47,7 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
             stays
         });
         while couriers.try_join_next().is_some() {}
-        quiet.retain(|name| all.contains_key(name));
+        quiet.retain(|name, _| all.contains_key(name));
         for (name, bucket) in all.iter() {
             if running.contains_key(name) || !has_outcomes(bucket, &mut quiet).await {
                 continue;
@@ -56,17 +59,21 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
     }
 }
 
-/// Also where earlier settings have left some: that is looked for once. `quiet`: the buckets that were looked at.
-async fn has_outcomes(bucket: &Bucket, quiet: &mut BTreeSet<BucketName>) -> bool {
+/// Also where earlier settings have left some, or leave some yet: processes are replaced one after the other. `quiet`:
+/// when the buckets without any are looked at again. Those created over the API have no targets.
+async fn has_outcomes(bucket: &Bucket, quiet: &mut HashMap<BucketName, Instant>) -> bool {
     if !bucket.settings().on_outcome.is_empty() {
         return true;
     }
-    if quiet.contains(bucket.name()) {
+    let is_due = quiet.get(bucket.name()).is_none_or(|at| *at <= Instant::now());
+    if bucket.incarnation().is_some() || !is_due {
         return false;
     }
     let jobs = bucket.outcome_jobs().await;
     if jobs.is_ok() {
-        quiet.insert(bucket.name().clone());
+        // Not all at once.
+        let again_in = LOOK_AGAIN.mul_f64(0.5 + 0.5 * fastrand::f64());
+        quiet.insert(bucket.name().clone(), Instant::now() + again_in);
     }
     jobs.is_ok_and(|jobs| jobs > 0)
 }

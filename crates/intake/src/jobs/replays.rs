@@ -55,12 +55,16 @@ pub(crate) async fn start(
     }
     let many = || Problem::new(Code::ManyReplays, "wait until one of them has ended, or cancel one");
     let what = described(&filter, rate);
-    let id = bucket.start_replay(filter, rate, caller.id()).await?.ok_or_else(many)?;
+    let key = caller.id();
+    let started = bucket.start_replay(filter.clone(), rate, key).await;
+    let again = |bucket: Bucket| async move { bucket.start_replay(filter, rate, key).await };
+    let (current, started) = intake.or_current(&bucket, started, again).await;
+    let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
     // Where this fails, what looks for abandoned replays begins with it.
     let carried_out = bucket.go_on_with_replays().await;
     if let Err(error) = carried_out {
-        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "not supported for a \
-            background replay");
+        tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
+            background replay; retrying");
     }
     let started = find(&bucket, id).await?;
     audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}: {what}", started.total)).await;

@@ -112,12 +112,15 @@ impl Wanted<'_> {
     }
 }
 
-/// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten.
+/// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten. Where a
+/// clock of Redis that was ahead has passed over ticks that are yet to come, it begins again.
 async fn next(known: Option<&KnownSchedule>, definition: &Definition, now_ms: u64) -> Result<NextTick, BucketError> {
-    let goes_on = known.filter(|known| known.next_ms.is_some());
+    let first = definition.timetable.next_after(now_ms);
+    let is_ahead = |next: u64| first.is_some_and(|first| first < next);
+    let goes_on = known.filter(|known| known.next_ms.is_some_and(|next| !is_ahead(next)));
     let before = Definition::of_known(goes_on.into_iter().cloned().collect()).await?;
     if before.iter().any(|(_, before)| before.as_ref().is_some_and(|before| before.has_ticks_of(definition))) {
         return Ok(NextTick::Unchanged);
     }
-    Ok(definition.timetable.next_after(now_ms).map_or(NextTick::None, NextTick::At))
+    Ok(first.map_or(NextTick::None, NextTick::At))
 }

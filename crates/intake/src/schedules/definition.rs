@@ -36,7 +36,7 @@ pub(crate) struct ScheduleDefinition {
     #[serde(default)]
     #[schema(required = false)]
     pub(super) missed: Missed,
-    /// How late a tick may be submitted; by default unlimited, and with `missed: skip` a minute.
+    /// How late a tick may be submitted, at least a second; by default unlimited, and with `missed: skip` a minute.
     #[schema(value_type = Option<formats::Duration>, inline)]
     pub(super) grace: Option<String>,
     #[serde(default)]

@@ -9,6 +9,8 @@ use crate::units::duration::ms_up;
 const MOST_MADE_UP: usize = 100;
 /// How late a tick may be that is only submitted in time.
 const ON_TIME: Duration = Duration::from_mins(1);
+/// The least grace: all ticks are submitted some ms late, and some a second.
+const LEAST_GRACE: Duration = Duration::from_secs(1);
 
 /// What happens to ticks that couldn't be submitted in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub enum Overlap {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub missed: Missed,
-    /// How late a tick may be submitted. None: unlimited; with `skip` a minute.
+    /// How late a tick may be submitted; at least a second. None: unlimited; with `skip` a minute.
     pub grace: Option<Duration>,
     pub overlap: Overlap,
 }
@@ -55,7 +57,7 @@ pub struct Step {
 impl Policy {
     fn grace_ms(&self) -> u64 {
         match (self.grace, self.missed) {
-            (Some(grace), _) => ms_up(grace),
+            (Some(grace), _) => ms_up(grace.max(LEAST_GRACE)),
             (None, Missed::Skip) => ms_up(ON_TIME),
             (None, Missed::Latest | Missed::All) => u64::MAX,
         }
@@ -133,6 +135,16 @@ mod tests {
             (all.len(), all[0], all[99]),
             (100, (20, Some(19_010), Some(19_020), 1899), { (20_000, Some(20_000), Some(20_010), 0) })
         );
+    }
+
+    #[test]
+    fn a_tick_is_never_missed_because_it_is_submitted_a_little_late() {
+        for missed in [Missed::Latest, Missed::All, Missed::Skip] {
+            let policy = Policy { missed, grace: Some(Duration::ZERO), ..Policy::default() };
+            let ticks = |now| policy.steps(&every_10s(), 20 * S, now).iter().map(|step| step.tick).collect::<Vec<_>>();
+            assert_eq!(ticks(21 * S), [Some(20 * S)]);
+            assert_eq!(ticks(21 * S + 1), [None]);
+        }
     }
 
     #[test]

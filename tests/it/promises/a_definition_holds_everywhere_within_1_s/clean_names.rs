@@ -82,6 +82,49 @@ async fn a_bucket_with_jobs_stays_and_a_purge_ends_them() {
     assert_eq!(delete(&client, "b").await.status, 404);
 }
 
+/// What its jobs were ended by, the latest first.
+async fn noted(client: &Client) -> Vec<(String, String)> {
+    let audit = get(client, "/v1/buckets/b/audit").await.json();
+    let of = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+    let entries =
+        audit["items"].as_array().into_iter().flatten().map(|entry| (of(entry, "action"), of(entry, "detail")));
+    entries.filter(|(action, detail)| action == "purge" || detail == "deleted").collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_that_a_deletion_cancels_are_counted_and_noted() {
+    let upstream = Upstream::start(|_| std::future::pending()).await;
+    let roles = Roles::start(&upstream).await;
+    let client = roles.one.client();
+    let one_at_once = json!({ "upstream": upstream.url(), "leak": { "concurrency": 1 } });
+    put(&client, "b", &one_at_once).await;
+    for _ in 0..3 {
+        assert_eq!(submit(&client, "b").await.status, 202);
+    }
+    until("one is called", async || get(&client, "/v1/buckets/b").await.number("in_flight") == 1).await;
+    let refused = delete(&client, "b?purge=true").await;
+    assert_eq!((refused.status, refused.text("code").as_str()), (409, "bucket_not_empty"));
+    assert_eq!(get(&client, "/v1/buckets/b").await.number("waiting"), 0, "two were cancelled");
+    let entry = |action: &str, detail: &str| (action.to_owned(), detail.to_owned());
+    assert_eq!(noted(&client).await, [entry("purge", "2 jobs")]);
+    let metrics = String::from_utf8_lossy(&get(&client, "/metrics").await.body).into_owned();
+    let cancelled = "dripfeed_jobs_settled_total{bucket=\"b\",outcome=\"cancelled\"} 2";
+    assert!(metrics.contains(cancelled), "{metrics}");
+    assert_eq!(delete(&client, "b?purge=true").await.status, 409);
+    assert_eq!(noted(&client).await.len(), 1, "nothing was cancelled");
+
+    roles.service.redis::<u64>("DEL dripfeed:{b}:jobs").await;
+    put(&client, "b", &json!({ "upstream": upstream.url(), "leak": { "rate": "1/h", "burst": 1 } })).await;
+    assert_eq!(client.post("/v1/buckets/b/pause", "").await.expect("an answer").status, 200);
+    for _ in 0..3 {
+        assert_eq!(submit(&client, "b").await.status, 202);
+    }
+    assert_eq!(delete(&client, "b?purge=true").await.status, 204);
+    put(&client, "b", &one_at_once).await;
+    let all = noted(&client).await;
+    assert_eq!(all, [entry("purge", "3 jobs"), entry("define", "deleted"), entry("purge", "2 jobs")]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_may_come_back_as_another_kind() {
     let upstream = Upstream::willing().await;
@@ -118,7 +161,12 @@ async fn what_was_cut_off_in_the_middle_is_done_by_the_next() {
     assert_eq!(submit(&other, "b").await.status, 404);
     roles.service.redis::<u64>("DEL dripfeed:{b}:schedules dripfeed:{b}:schedules:state").await;
     assert_eq!(define_yearly(&other).await, 404);
-    assert_eq!(roles.service.redis::<u64>("EXISTS dripfeed:{b}:schedules").await, 0, "it would stay for ever");
+    let noted: u64 = roles.service.redis("HEXISTS dripfeed:{@installation}:schedules b").await;
+    assert_eq!(noted, 0, "intakes would look for its schedules");
+    let replay = other.post("/v1/buckets/b/dead/replays", "").await.expect("an answer");
+    assert_eq!(replay.status, 404, "{replay:?}");
+    let left: u64 = roles.service.redis("EXISTS dripfeed:{b}:schedules dripfeed:{b}:dead:replays").await;
+    assert_eq!(left, 0, "they would stay for ever");
     assert_eq!(delete(&other, "b").await.status, 204);
     assert_eq!(put(&one, "b", &calling(&upstream)).await.status, 201);
     assert_eq!(submit(&other, "b").await.status, 202);

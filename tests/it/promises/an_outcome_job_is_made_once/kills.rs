@@ -51,6 +51,26 @@ async fn what_earlier_settings_have_left_is_handed_over() {
     assert_eq!(service.counts("events").await.accepted, JOBS as u64);
 }
 
+/// As in a rolling replacement: a process with the earlier settings goes on, beside those with the new ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_earlier_settings_leave_later_is_shown_and_handed_over() {
+    const ROOM: u64 = 5;
+    let work = "[buckets.work]\nupstream = \"http://127.0.0.1:1/\"\n";
+    let events = format!("[buckets.events]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = {ROOM}\n");
+    let service = Service::new(&format!("{work}{events}")).await;
+    let proxy = RedisFaultProxy::before(&service.redis).await;
+    let intake = service.role("intake", &[&format!("redis.url={}", proxy.url())]).await;
+    until("both outboxes are found empty", async || proxy.calls("XLEN") >= 2).await;
+    leave_outcomes(&service).await;
+    let waiting = async || intake.client().get("/v1/buckets/work").await.expect("an answer").number("outbox");
+    assert!(waiting().await > 0, "they are shown");
+    until("those with room are handed over", async || waiting().await == JOBS as u64 - ROOM).await;
+    let roomy = intake.client().patch("/v1/buckets/events", r#"{"capacity":100}"#).await.expect("an answer");
+    assert_eq!(roomy.status, 200, "{roomy:?}");
+    until("the others, too", async || outbox(&service.redis, "work").await == 0).await;
+    assert_eq!(service.counts("events").await.accepted, JOBS as u64);
+}
+
 /// At each script of the way, before and after it was carried out.
 const STEPS: [&str; 4] = ["settle", "next_outcomes", "admit", "handed_over"];
 

@@ -62,3 +62,27 @@ async fn the_clock_of_redis_decides_and_no_step_of_any_clock_doubles_a_tick() {
     let next: Option<u64> = service.redis("ZSCORE dripfeed:{b}:schedules:next s").await;
     assert!(next.unwrap() > tick && last["missed_ticks"] == 0, "{last}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedule_that_a_clock_ahead_has_moved_on_begins_again_when_it_is_put_again() {
+    const HOUR_MS: u64 = 3_600_000;
+    let of_redis = WallClock::new();
+    let options = ServerOptions { environment: of_redis.environment(), ..ServerOptions::default() };
+    let service = Service::over(TestRedis::with(options).await, Durability::Everysec, BUCKETS).await;
+    let intake = service.intake().await;
+    let hourly = async || {
+        let body = json!({"every": "1h", "job": {"body": 1}});
+        let defined = put(&intake.client(), "/v1/buckets/b/schedules/s", &body).await;
+        assert_eq!(defined.status, 200, "{defined:?}");
+        service.redis::<u64>("ZSCORE dripfeed:{b}:schedules:next s").await
+    };
+    let first = hourly().await;
+    of_redis.set_ahead(24 * 3600);
+    until("its ticks have come", async || service.level("b").await == 1).await;
+    of_redis.set_ahead(0);
+    let next: u64 = service.redis("ZSCORE dripfeed:{b}:schedules:next s").await;
+    assert!(next > first + 20 * HOUR_MS, "nothing would be submitted until then");
+    let next = hourly().await;
+    assert!(next <= first + HOUR_MS && next > now_ms(&service.redis).await, "{next}");
+    assert_eq!(hourly().await, next);
+}

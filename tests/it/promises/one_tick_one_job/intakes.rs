@@ -118,11 +118,11 @@ async fn a_schedule_is_paused_resumed_run_and_deleted() {
     assert!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await >= next);
 
     // A tick that has come isn't forgotten by one that is defined again.
-    let _: u64 = service.redis(&format!("ZADD {NEXT} {} nightly", next + 1)).await;
+    let _: u64 = service.redis(&format!("ZADD {NEXT} {} nightly", next - 1)).await;
     put(&one, NIGHTLY, &json!({"every": "1h", "job": {"body": 2}})).await;
-    assert_eq!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await, next + 1);
+    assert_eq!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await, next - 1);
     put(&one, NIGHTLY, &json!({"every": "2h", "job": {"body": 2}})).await;
-    assert_ne!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await, next + 1);
+    assert_ne!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await, next - 1);
 
     let delete = one.call(one.request(Method::DELETE, NIGHTLY), "").await.unwrap();
     assert_eq!((delete.status, one.get(NIGHTLY).await.unwrap().text("code").as_str()), (204, "unknown_schedule"));

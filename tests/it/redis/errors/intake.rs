@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{faults, most_lines};
 use crate::redis::readiness::until_ready;
 
-pub const SCRIPTS: [&str; 45] = [
+pub const SCRIPTS: [&str; 47] = [
     "admit",
     "advance_replay",
     "heartbeat",
@@ -42,6 +42,7 @@ pub const SCRIPTS: [&str; 45] = [
     "list",
     "list_dead",
     "list_history",
+    "newest_letter",
     "note_schedules",
     "open_bucket",
     "outcomes",
@@ -50,6 +51,7 @@ pub const SCRIPTS: [&str; 45] = [
     "put",
     "put_definition",
     "put_key",
+    "record_audit",
     "reopen_bucket",
     "replay",
     "report",
@@ -63,7 +65,7 @@ pub const SCRIPTS: [&str; 45] = [
 ];
 
 /// A script or command, and a call of the API that takes it.
-const CALLS: [(&str, &str); 40] = [
+const CALLS: [(&str, &str); 41] = [
     ("admit", "POST /v1/buckets/b/jobs {}"),
     ("find", "GET /v1/buckets/b/jobs/{waiting}"),
     ("find", "GET /v1/buckets/b/jobs/{ended}"),
@@ -84,6 +86,7 @@ const CALLS: [(&str, &str); 40] = [
     ("XRANGE", "GET /v1/buckets/other/dead/{dead}"),
     ("HGET", "GET /v1/buckets/other/dead/{dead}"),
     ("replay", "POST /v1/buckets/other/dead/{dead}/replay"),
+    ("newest_letter", "POST /v1/buckets/other/dead/replays {\"reason\": \"of none\"}"),
     ("start_replay", "POST /v1/buckets/other/dead/replays {\"reason\": \"of none\"}"),
     ("forget", "DELETE /v1/buckets/other/dead/{dead}"),
     ("HKEYS", "GET /v1/buckets/list"),

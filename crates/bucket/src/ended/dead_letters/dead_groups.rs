@@ -57,11 +57,11 @@ impl Bucket {
         let settings = self.redis_bucket.settings();
         let bucket = settings.name.as_str();
         let mut from = filter.beginning(after, bucket)?;
-        let mut counts = GroupCounts::default();
+        let (ending, mut counts) = (filter.ending(), GroupCounts::default());
         for _ in 0..CALLS {
             let mut call = GROUP_DEAD.of(self.redis_bucket.kind).on(&[self.redis_bucket.keys.dead()]);
             call.arg(&from);
-            filter.add_to(&mut call);
+            filter.add_to(&mut call, &ending);
             let (_, mut reply) = self.redis_bucket.read("group_dead", &call, WaitFor::Reply).await?;
             let last = reply.text()?;
             while !reply.is_empty() {

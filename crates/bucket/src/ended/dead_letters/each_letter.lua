@@ -2,11 +2,11 @@
 -- a script may read.
 -- needs: now, budget, kind/entry
 
--- Five arguments, where '' lets all pass: a text within the reason, the last status or 'none', the caller, the last ms
--- at which they died, '1': the reason is that text.
+-- Five arguments, where '' lets all pass: a text within the reason, the last status or 'none', the caller, where to end
+-- as XRANGE writes it, '1': the reason is that text.
 local function read_filter(first)
   return {
-    reason = ARGV[first], status = ARGV[first + 1], caller = ARGV[first + 2], last_ms = tonumber(ARGV[first + 3]),
+    reason = ARGV[first], status = ARGV[first + 1], caller = ARGV[first + 2], ending = ARGV[first + 3],
     is_exact = ARGV[first + 4] == '1',
   }
 end
@@ -32,9 +32,8 @@ local function each_letter(dead, from, filter, goes_on, look)
   local last = ''
   for _ = 1, LOOKED_AT do
     if not goes_on() or not may_read() then return last end
-    local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
-    local is_end = not letter or filter.last_ms and tonumber(string.match(letter[1], '^%d+')) > filter.last_ms
-    if is_end then return '' end
+    local letter = redis.call('XRANGE', dead, from, filter.ending, 'COUNT', 1)[1]
+    if not letter then return '' end
     last, from = letter[1], '(' .. letter[1]
     count_read(letter[2])
     if matches(filter, letter[2]) then look(letter) end

@@ -9,7 +9,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::progress::{Lease, Progress};
 use super::replay_task::{ReplayState, ReplayTask};
 use crate::admission::Refused;
-use crate::ended::dead_letters::DeadFilter;
 use crate::ended::replay::Replayed;
 use crate::error::BucketError;
 use crate::script::redis_bucket::RedisBucket;
@@ -25,7 +24,8 @@ const FULL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_se
 pub(super) struct ReplayRun {
     redis_bucket: Arc<RedisBucket>,
     task: ReplayTask,
-    filter: DeadFilter,
+    /// Where the letters end that matched, as XRANGE writes it.
+    ending: String,
     owner: String,
     /// When the next letter may go.
     due: Instant,
@@ -43,10 +43,10 @@ enum Next {
 impl ReplayRun {
     /// None: it has ended, or another process has it.
     pub(super) async fn claim(redis_bucket: Arc<RedisBucket>, task: ReplayTask) -> Result<Option<Self>, BucketError> {
-        let until = task.filter.died_until_ms.map_or(task.started_ms, |until| until.min(task.started_ms));
-        let filter = DeadFilter { died_until_ms: Some(until), ..task.filter.clone() };
+        let newest = task.newest.unwrap_or_else(|| JobId::new(task.started_ms, u64::MAX));
+        let ending = task.filter.ending_with(newest);
         let (owner, now) = (format!("{:016x}", fastrand::u64(..)), Instant::now());
-        let mut run = Self { redis_bucket, task, filter, owner, due: now, renewed: now };
+        let mut run = Self { redis_bucket, task, ending, owner, due: now, renewed: now };
         Ok((run.advance(&Progress::default()).await? == Next::GoOn).then_some(run))
     }
 
@@ -74,8 +74,8 @@ impl ReplayRun {
         if self.keep_lease().await? == Next::Stop {
             return Ok(Next::Stop);
         }
-        let from = self.task.position.as_ref().map_or_else(|| self.filter.first(), |last| format!("({last}"));
-        let (ids, last) = self.redis_bucket.dead_ids_from(&self.filter, &from).await?;
+        let from = self.task.position.as_ref().map_or_else(|| self.task.filter.first(), |last| format!("({last}"));
+        let (ids, last) = self.redis_bucket.dead_ids_between(&self.task.filter, &from, &self.ending).await?;
         let mut left = self.task.left;
         for id in ids {
             match self.replay(id).await? {

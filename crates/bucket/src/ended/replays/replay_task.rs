@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use dripfeed_job::Rate;
+use dripfeed_job::{JobId, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::ended::dead_letters::DeadFilter;
@@ -83,6 +83,8 @@ pub struct ReplayTask {
     /// Ms since the epoch.
     pub started_ms: u64,
     pub ended_ms: Option<u64>,
+    /// None is newer of the letters that matched. None: an earlier version started it.
+    pub(super) newest: Option<JobId>,
     /// The last letter that was looked at.
     pub(super) position: Option<String>,
 }
@@ -111,6 +113,7 @@ impl ReplayTask {
             left: number("left").unwrap_or(0),
             started_ms: number("started")?,
             ended_ms: number("ended"),
+            newest: text("newest").and_then(|id| id.parse().ok()),
             position: text("position").map(str::to_owned),
         })
     }

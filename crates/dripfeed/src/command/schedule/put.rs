@@ -37,7 +37,7 @@ pub(super) struct PutArgs {
     /// Missed ticks to submit later [default: latest]
     #[arg(long, value_enum)]
     missed: Option<Missed>,
-    /// How late a tick may be submitted, such as 1h
+    /// How late a tick may be submitted, such as 1h; at least 1s
     #[arg(long, value_name = "DURATION")]
     grace: Option<String>,
     /// Whether a tick is submitted while the job of an earlier one is in the bucket [default: allow]

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use self::report::report;
 use super::guard::{self, OtherServers};
 use super::outbox::{Delivered, Outbox};
-use super::{Arguments, NotedPlaces, end_schedules, interrupted, rest, unknown};
+use super::{Arguments, NotedPlaces, interrupted, leave, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::role::connect::Connected;
 use crate::role::served::described;
@@ -68,7 +68,7 @@ pub(super) async fn run(
     if !stop.is_cancelled()
         && let Some(gone) = gone(store, &arguments.bucket, &target).await?
     {
-        end_schedules(&gone).await?;
+        leave(&gone).await?;
     }
     report(arguments, store, &places, &into, &moved, outcomes, stop).await
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::contents::{Contents, report};
 use super::guard::{self, OtherServers};
-use super::{Arguments, NotedPlaces, end_schedules, interrupted, rest, unknown};
+use super::{Arguments, NotedPlaces, interrupted, leave, rest, unknown};
 use crate::exit::{Exit, Failure};
 use crate::open_files;
 use crate::role::connect::Connected;
@@ -45,7 +45,7 @@ pub(super) async fn run(
     let bucket = Bucket::new(store.clone(), configured.settings(connected.durability));
     let before = Contents::of(&bucket).await?;
     if before.is_empty() {
-        end_schedules(&bucket).await?;
+        leave(&bucket).await?;
         return report(arguments, &before, &before, &described(&place, store));
     }
     if before.census.paused && !arguments.resume {
@@ -58,7 +58,7 @@ pub(super) async fn run(
     let after = after?;
     // What is stopped before its end may go back to the old configuration, with its schedules.
     if after.is_empty() {
-        end_schedules(&bucket).await?;
+        leave(&bucket).await?;
     }
     report(arguments, &before, &after, &described(&place, store))
 }

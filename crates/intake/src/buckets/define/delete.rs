@@ -30,7 +30,7 @@ pub(crate) struct DeletionParams {
 }
 
 /// Deletes a bucket created over the API, with its outcomes, dead letters and schedules. It is refused while the bucket
-/// has jobs; with `purge`, only while it has jobs in flight.
+/// has jobs; with `purge`, only while it has jobs in flight: others are cancelled also then.
 #[utoipa::path(
     delete, path = "/v1/buckets/{bucket}", tag = "buckets",
     params(parameters::Bucket, parameters::IfMatch, DeletionParams),
@@ -59,7 +59,7 @@ pub(crate) async fn delete_bucket(
                 if !definition.is_current(store).await? {
                     continue;
                 }
-                bucket.purge_until(last).await?;
+                deletion::purge(&intake, &bucket, &caller, last).await?;
                 return Err(deletion::not_empty(jobs, purge));
             }
             Suspended::Jobs(jobs, _) => return Err(deletion::not_empty(jobs, purge)),
@@ -75,7 +75,7 @@ pub(crate) async fn delete_bucket(
         match definition.begin_deletion(store).await? {
             Deletion::Begun => {
                 record(&bucket, &caller, "define", &deleted_with(schedules)).await;
-                deletion::end(&intake, &bucket, &definition, last).await?;
+                deletion::end(&intake, &bucket, &caller, &definition, last).await?;
                 definitions.follow().await?;
                 return Ok(StatusCode::NO_CONTENT);
             }

@@ -1,8 +1,10 @@
 //! Completes a deletion that was decided. If a process is stopped in between, the next change of the bucket completes
 //! it.
 
-use dripfeed_bucket::{Bucket, Closed, Definition, LastJob, Suspended};
+use dripfeed_auth::Caller;
+use dripfeed_bucket::{Bucket, BucketError, Closed, Definition, LastJob, Suspended};
 
+use crate::buckets::audit::record_parts;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 
@@ -10,10 +12,11 @@ use crate::problem::{Code, Problem};
 pub(super) async fn end(
     intake: &Intake,
     bucket: &Bucket,
+    caller: &Caller,
     definition: &Definition,
     last: LastJob,
 ) -> Result<(), Problem> {
-    bucket.purge_until(last).await?;
+    purge(intake, bucket, caller, last).await?;
     match bucket.close().await? {
         Closed::Done => drop(definition.delete(intake.redis().store()).await?),
         Closed::Jobs(jobs) => return Err(not_empty(jobs, false)),
@@ -24,12 +27,28 @@ pub(super) async fn end(
 }
 
 /// As [`end`], of a deletion that another caller has begun.
-pub(super) async fn end_begun(intake: &Intake, bucket: &Bucket, definition: &Definition) -> Result<(), Problem> {
+pub(super) async fn end_begun(
+    intake: &Intake,
+    bucket: &Bucket,
+    caller: &Caller,
+    definition: &Definition,
+) -> Result<(), Problem> {
     match bucket.suspend(definition.version, true).await? {
-        Suspended::Done(last) => end(intake, bucket, definition, last).await,
+        Suspended::Done(last) => end(intake, bucket, caller, definition, last).await,
         Suspended::Jobs(jobs, _) => Err(not_empty(jobs, true)),
         Suspended::Changed | Suspended::Gone => Ok(()),
     }
+}
+
+/// Counts and notes the jobs that it cancels. They stay so where the bucket isn't deleted then.
+pub(super) async fn purge(intake: &Intake, bucket: &Bucket, caller: &Caller, last: LastJob) -> Result<(), Problem> {
+    let purged = bucket.purge_until(last).await;
+    if !matches!(purged, Ok(0)) {
+        record_parts(bucket, caller, "purge", &purged, |purged| *purged, "jobs", None).await;
+    }
+    intake.metrics().cancelled(bucket.name(), purged.as_ref().map_or_else(BucketError::done, |all| *all));
+    purged?;
+    Ok(())
 }
 
 pub(super) fn not_empty(jobs: u64, was_purged: bool) -> Problem {

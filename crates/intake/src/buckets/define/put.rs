@@ -52,8 +52,8 @@ pub(crate) async fn define_bucket(
         return Err(Problem::new(Code::BodyTooLarge, detail));
     }
     let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;
-    let (document, by) = (Value::Object(document), caller.id());
-    let wanted = Wanted { name: &name, document: &document, by, preconditions: &preconditions };
+    let document = Value::Object(document);
+    let wanted = Wanted { name: &name, document: &document, caller: &caller, preconditions: &preconditions };
     let (before, after, bucket) = wanted.define(&intake, &*definitions).await?;
     audit::defined(&bucket, &caller, before.as_ref(), &after).await;
     let mut response = shown::show(&bucket, &caller, definitions.get(name.as_str()).as_deref()).await?;

@@ -1,5 +1,6 @@
 //! Performs a `PUT`: stores the definition and opens the bucket.
 
+use dripfeed_auth::Caller;
 use dripfeed_bucket::{
     Bucket, BucketPlace, Definition, LeftBehind, NewDefinition, Opened, PutDefinition, note_places, place_is_taken,
 };
@@ -20,7 +21,7 @@ pub(super) const TRIES: usize = 10;
 pub(super) struct Wanted<'w> {
     pub(super) name: &'w BucketName,
     pub(super) document: &'w Value,
-    pub(super) by: Option<&'w str>,
+    pub(super) caller: &'w Caller,
     pub(super) preconditions: &'w Preconditions,
 }
 
@@ -79,7 +80,7 @@ impl Wanted<'_> {
                 bucket: self.name,
                 known: known.as_ref().map(|known| known.version),
                 capacity_bytes: prepared.settings.capacity_bytes,
-                by: self.by,
+                by: self.caller.id(),
                 definition: &prepared.definition,
                 sealed: prepared.sealed.as_deref(),
             };
@@ -105,7 +106,7 @@ impl Wanted<'_> {
     ) -> Result<(), Problem> {
         let Some(known) = known else { return Ok(()) };
         match intake.bucket_to_delete(definitions, known) {
-            Some(bucket) => deletion::end_begun(intake, &bucket, known).await,
+            Some(bucket) => deletion::end_begun(intake, &bucket, self.caller, known).await,
             None => Ok(()),
         }
     }
