@@ -30,7 +30,7 @@ pub(crate) struct HistoryQuery {
 
 /// Returns a time series of a bucket, oldest slot first: counts, level, rates and latencies.
 ///
-/// Slots without events are omitted: the level is that of the previous slot. The last slot may be incomplete. Latencies
+/// Slots without events are omitted: the level is that of the previous slot, or of `before`. The last slot may be incomplete. Latencies
 /// are exact to 5 %.
 #[utoipa::path(
     get, path = "/v1/buckets/{bucket}/history", tag = "buckets", params(parameters::Bucket, HistoryQuery),
@@ -62,7 +62,24 @@ pub(crate) struct ShownHistory {
     from: String,
     /// Now, by the clock of Redis.
     to: String,
+    /// At `from`, until the first slot: of the last slot before the window. Null: not known.
+    #[schema(required)]
+    before: Option<ShownGauges>,
     slots: Vec<ShownSlot>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryGauges)]
+struct ShownGauges {
+    waiting: u64,
+    in_flight: u64,
+    parked: u64,
+    capacity: u64,
+    /// Null: no rate is set.
+    #[schema(required)]
+    target_per_s: Option<f64>,
+    #[schema(required)]
+    effective_per_s: Option<f64>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -120,8 +137,16 @@ impl ShownHistory {
             slot_ms: ms_up(history.window.slot()),
             from: time::show(history.from_ms),
             to: time::show(history.to_ms),
+            before: history.before.map(ShownGauges::from),
             slots: history.slots.into_iter().map(ShownSlot::from).collect(),
         }
+    }
+}
+
+impl From<HistorySlot> for ShownGauges {
+    fn from(slot: HistorySlot) -> Self {
+        let HistorySlot { waiting, in_flight, parked, capacity, target_per_s, effective_per_s, .. } = slot;
+        Self { waiting, in_flight, parked, capacity, target_per_s, effective_per_s }
     }
 }
 
