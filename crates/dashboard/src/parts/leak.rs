@@ -3,7 +3,15 @@
 use maud::{Markup, html};
 
 use crate::model::bucket::{Bucket, Row};
-use crate::parts::{attention, numbers, when};
+use crate::parts::{numbers, when};
+
+/// Of a slower rate, what was measured in half a minute says little.
+const LEAST_COMPARED_PER_S: f64 = 0.2;
+/// Jobs that wait for as many seconds at its rate wait for something else.
+const BACKLOG_S: f64 = 2.0;
+/// Calls of jobs that came a moment ago haven't ended yet.
+const WAITED_MS: u64 = 10_000;
+const MOSTLY: f64 = 0.8;
 
 /// What the state of a bucket is called, with a shape: colour alone says nothing.
 pub struct State {
@@ -27,7 +35,7 @@ impl State {
             "held" => state("◆", "throttled", "look"),
             "used_up" => state("◆", "quota used up", "look"),
             "refusals" | "timeouts" => state("◆", "slowed", "look"),
-            _ if bucket.level >= bucket.capacity || attention::refuses(bucket) => state("▲", "full", "bad"),
+            _ if bucket.level >= bucket.capacity || bucket.refuses() => state("▲", "full", "bad"),
             _ if bucket.replicas == 0 => state("○", "no processor", "look"),
             _ if bucket.level == 0 => state("○", "empty", "good"),
             _ if bucket.level == bucket.parked => state("○", "parked", "good"),
@@ -74,6 +82,12 @@ impl Why {
             "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
             _ if bucket.alive() == 0 => why("No processor", format!(" serves it. Its rate is {target}.")),
+            _ if let Some(rate) = slower(&bucket.row()) => {
+                let cause =
+                    if bucket.in_flight > 0 { "its calls take long" } else { "its callers are at their limits" };
+                let after = format!(", slower than its rate of {target}: {cause}.");
+                Self { before: "Leaks at ", ..why(&numbers::measured(rate), after) }
+            }
             _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },
         }
     }
@@ -97,13 +111,34 @@ pub(crate) fn why(bucket: &Bucket) -> Markup {
     }
 }
 
-/// When it will be empty, if nothing else comes.
+/// When it will be empty, if nothing else comes. None: it is, or nothing leaves it.
 #[must_use]
 pub fn empties(bucket: &Row) -> Option<String> {
-    let rate = bucket.effective_per_s.filter(|rate| *rate > 0.0)?;
+    let rate = slower(bucket).or_else(|| unlimited(bucket)).or(bucket.effective_per_s).filter(|rate| *rate > 0.0)?;
     // Parked jobs leave when they are due, and not before.
     let ready = bucket.waiting + bucket.in_flight;
     (ready > 0 && bucket.replicas > 0).then(|| numbers::time(ms_for(ready, rate)))
+}
+
+/// What leaves a bucket whose calls have no rate limit, as it is shown.
+fn unlimited(bucket: &Row) -> Option<f64> {
+    (bucket.reason == "no_rate").then_some(bucket.settled_per_s).filter(|rate| *rate > 0.0)
+}
+
+/// Whether its calls, and not its rate, limit what leaves it.
+pub(crate) fn is_slow(bucket: &Row) -> bool {
+    slower(bucket).is_some()
+}
+
+/// What leaves the bucket, where that is less than its rate allows though jobs wait: its calls take too long. None: the
+/// rate is what limits it, or it isn't known yet.
+#[expect(clippy::cast_precision_loss, reason = "a comparison")]
+fn slower(bucket: &Row) -> Option<f64> {
+    let rate = bucket.effective_per_s.filter(|rate| *rate >= LEAST_COMPARED_PER_S)?;
+    let is_limited = matches!(bucket.reason.as_str(), "target" | "refusals" | "timeouts");
+    let has_waited = bucket.oldest_age_ms.is_some_and(|age| age >= WAITED_MS);
+    let is_behind = is_limited && has_waited && !bucket.is_changing && bucket.waiting as f64 > rate * BACKLOG_S;
+    (is_behind && bucket.settled_per_s < rate * MOSTLY).then_some(bucket.settled_per_s)
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]

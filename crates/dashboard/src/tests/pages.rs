@@ -162,6 +162,7 @@ fn a_bucket_that_is_full_of_bytes_names_the_setting_that_bounds_them() {
     let notice = |level: u64, need: &str| {
         let mut bucket = bucket("b", 100);
         (bucket["level"], bucket["warnings"]) = (level.into(), json!([need]));
+        bucket["replicas"] = json!([{ "consumer": "vm-1", "in_flight": 0 }]);
         let notices = attention::of_bucket(&serde_json::from_value::<Bucket>(bucket).unwrap().row());
         (notices[0].what.clone(), notices[0].what_to_do.clone())
     };
@@ -172,5 +173,30 @@ fn a_bucket_that_is_full_of_bytes_names_the_setting_that_bounds_them() {
     ] {
         let (said, to_do) = notice(level, need);
         assert!(said == what && to_do.contains(setting), "{level} {need}: {said} {to_do}");
+    }
+}
+
+#[test]
+fn what_makes_room_depends_on_what_limits_the_calls() {
+    let to_do = |reason: &str, effective_per_s: f64, replicas: usize| {
+        let mut bucket = bucket("b", 100);
+        bucket["replicas"] = vec![json!({ "consumer": "vm-1", "in_flight": 0 }); replicas].into();
+        (bucket["level"], bucket["waiting"], bucket["oldest_age_ms"]) = (95.into(), 95.into(), 60_000.into());
+        (bucket["settled_per_s"], bucket["problems"]) = (0.5.into(), json!(["refusing"]));
+        bucket["pace"] = json!({ "target": "1/s", "effective_per_s": effective_per_s, "reason": reason });
+        attention::of_bucket(&serde_json::from_value::<Bucket>(bucket).unwrap().row())[0].what_to_do.clone()
+    };
+    for (reason, effective_per_s, replicas, first) in [
+        ("target", 0.5, 1, "raise leak.rate or capacity"),
+        ("target", 10.0, 1, "raise leak.concurrency or capacity"),
+        ("no_rate", 0.5, 1, "raise leak.concurrency or capacity"),
+        ("held", 0.0, 1, "raise capacity"),
+        ("refusals", 0.5, 1, "raise capacity"),
+        ("paused", 0.0, 1, "resume it, raise capacity"),
+        ("paused", 0.0, 0, "resume it, raise capacity"),
+        ("target", 1.0, 0, "start a processor, raise capacity"),
+        ("dead_full", 0.0, 1, "let it leak again, raise capacity"),
+    ] {
+        assert_eq!(to_do(reason, effective_per_s, replicas), format!("{first}, or slow its callers down"), "{reason}");
     }
 }
