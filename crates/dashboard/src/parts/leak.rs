@@ -60,35 +60,53 @@ pub struct Why {
 impl Why {
     #[must_use]
     pub fn of(bucket: &Bucket) -> Self {
-        let pace = &bucket.pace;
-        let target = pace.target.as_deref().unwrap_or("no rate limit");
-        let effective = pace.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
+        let target = bucket.pace.target.as_deref().unwrap_or("no rate limit");
+        Self::with(&bucket.row(), Some(target), bucket.pace.used_up_for_ms)
+    }
+
+    /// Of a row of many, which has no target.
+    #[must_use]
+    pub fn of_row(row: &Row) -> Self {
+        Self::with(row, None, None)
+    }
+
+    fn with(row: &Row, target: Option<&str>, used_up_for_ms: Option<u64>) -> Self {
+        let effective = row.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
+        let of_target = |before: &str, after: &str| target.map(|rate| format!("{before}{rate}{after}"));
+        let its_rate = || of_target(" Its rate is ", ".").unwrap_or_default();
         let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
-        let cut = |cause: &str| why(&format!("Cut to {effective}"), format!(" of {target}: {cause}."));
-        match pace.reason.as_str() {
-            "paused" => why("Paused", format!(". It fills until it is resumed. Its rate is {target}.")),
+        let cut = |cause: &str| {
+            why(&format!("Cut to {effective}"), format!("{}: {cause}.", of_target(" of ", "").unwrap_or_default()))
+        };
+        match row.reason.as_str() {
+            "paused" => why("Paused", format!(". It fills until it is resumed.{}", its_rate())),
             "held" => {
-                let why = why("Throttled by the upstream", format!(". Its rate is {target}."));
-                Self { for_ms: pace.held_for_ms, ..why }
+                let why = why("Throttled by the upstream", format!(".{}", its_rate()));
+                Self { for_ms: row.held_for_ms, ..why }
             }
             "used_up" => {
-                let now = if pace.used_up_for_ms.is_none() { " for now" } else { "" };
-                let why = why("quota is used up", format!("{now}: {target}."));
-                Self { before: "The ", for_ms: pace.used_up_for_ms, ..why }
+                let now = if used_up_for_ms.is_none() { " for now" } else { "" };
+                let why = why("quota is used up", format!("{now}{}.", of_target(": ", "").unwrap_or_default()));
+                Self { before: "The ", for_ms: used_up_for_ms, ..why }
             }
             "refusals" => cut("the upstream refuses calls"),
             "timeouts" => cut("calls time out"),
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
             "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
-            _ if bucket.alive() == 0 => why("No processor", format!(" serves it. Its rate is {target}.")),
-            _ if let Some(rate) = slower(&bucket.row()) => {
-                let cause =
-                    if bucket.in_flight > 0 { "its calls take long" } else { "its callers are at their limits" };
-                let after = format!(", slower than its rate of {target}: {cause}.");
-                Self { before: "Leaks at ", ..why(&numbers::measured(rate), after) }
-            }
-            _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },
+            _ if row.replicas == 0 => why("No processor", format!(" serves it.{}", its_rate())),
+            _ => match (slower(row), target) {
+                (Some(rate), _) => {
+                    let cause =
+                        if row.in_flight > 0 { "its calls take long" } else { "its callers are at their limits" };
+                    let after = format!(", slower than its rate of {}: {cause}.", target.unwrap_or(&effective));
+                    Self { before: "Leaks at ", ..why(&numbers::measured(rate), after) }
+                }
+                (None, Some(target)) => {
+                    Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) }
+                }
+                (None, None) => Self { before: "Leaks at up to ", ..why(&effective, ".".to_owned()) },
+            },
         }
     }
 

@@ -200,3 +200,18 @@ fn what_makes_room_depends_on_what_limits_the_calls() {
         assert_eq!(to_do(reason, effective_per_s, replicas), format!("{first}, or slow its callers down"), "{reason}");
     }
 }
+
+#[test]
+fn a_row_without_a_target_says_what_limits_its_calls() {
+    let why = |reason: &str, effective_per_s: f64| {
+        let mut bucket = bucket("b", 100);
+        bucket["replicas"] = json!([{ "consumer": "vm-1", "in_flight": 0 }]);
+        bucket["pace"] = json!({ "target": "8/s", "effective_per_s": effective_per_s, "reason": reason });
+        Why::of_row(&serde_json::from_value::<Bucket>(bucket).unwrap().row()).text()
+    };
+    assert_eq!(why("paused", 0.0), "Paused. It fills until it is resumed.");
+    assert_eq!(why("held", 0.0), "Throttled by the upstream.");
+    assert_eq!(why("used_up", 0.0), "The quota is used up for now.");
+    assert_eq!(why("refusals", 2.0), "Cut to 2/s: the upstream refuses calls.");
+    assert_eq!(why("target", 8.0), "Leaks at up to 8/s.");
+}
