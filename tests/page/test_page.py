@@ -197,7 +197,8 @@ class Pages(unittest.TestCase):
             slider = page.get_by_label("Moment that is shown")
             expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: no activity$"))
             page.keyboard.press("End")
-            expect(readouts.nth(1)).to_contain_text("accepted")
+            # As the strip, and the count of the slot.
+            expect(readouts.nth(1)).to_contain_text(re.compile(r"accepted [\d.]+/s \([\d,]+\), refused"))
             expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: .*accepted \d"))
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
             page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})

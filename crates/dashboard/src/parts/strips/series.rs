@@ -37,6 +37,10 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    pub(super) const fn is_rate(self) -> bool {
+        matches!(self, Self::PerSecond)
+    }
+
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers, not negative")]
     pub(super) fn show(self, value: f64) -> String {
         match self {
