@@ -4,7 +4,7 @@ export function filter() {
   const field = document.querySelector("[data-filter]");
   if (!field) return;
   field.closest(".filter").hidden = false;
-  // The page is loaded again when there is another bucket, whoever is typing then.
+  // The page is loaded again when there is another bucket, also while somebody types.
   const kept = history.state?.filter;
   if (kept?.text) field.value = kept.text;
   if (kept?.focused) field.focus();

@@ -1,12 +1,14 @@
 //! What needs attention, and the remedies: first on the page.
 
+mod room;
+
 use std::borrow::Cow;
 
 use maud::{Markup, html};
 
 use crate::model::bucket::Row;
 use crate::model::redis::Redis;
-use crate::parts::{leak, numbers};
+use crate::parts::numbers;
 
 /// Where it has room for more jobs, a bucket is full of bytes.
 const FULL_PERCENT: u64 = 90;
@@ -38,26 +40,11 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     problems.chain(bucket.warnings.iter().map(|name| notice("look", name))).collect()
 }
 
-/// Makes room in a bucket: what helps depends on what limits the calls of its jobs.
-fn room(bucket: &Row, capacity: &str) -> String {
-    let first = match bucket.reason.as_str() {
-        "paused" => format!("resume it, raise {capacity}"),
-        _ if bucket.replicas == 0 => format!("start a processor, raise {capacity}"),
-        "dead_full" | "outbox_full" => format!("let it leak again, raise {capacity}"),
-        // A higher rate would be refused.
-        "held" | "refusals" | "timeouts" => format!("raise {capacity}"),
-        "no_rate" => format!("raise leak.concurrency or {capacity}"),
-        _ if leak::is_slow(bucket) => format!("raise leak.concurrency or {capacity}"),
-        _ => format!("raise leak.rate or {capacity}"),
-    };
-    format!("{first}, or slow its callers down")
-}
-
 fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
     let waiting = || numbers::counted(bucket.level, "job waits", "jobs wait");
     let percent = numbers::percent(bucket.level, bucket.capacity);
     let is_full_of_bytes = percent < FULL_PERCENT;
-    let room = || Cow::Owned(room(bucket, if is_full_of_bytes { "capacity_bytes" } else { "capacity" }));
+    let room = || Cow::Owned(room::words(bucket, if is_full_of_bytes { "capacity_bytes" } else { "capacity" }));
     let (what, what_to_do) = match name {
         "dead_full" => ("stopped: its dead letters are at their maximum".to_owned(), "replay or delete dead letters"),
         "outbox_full" => {

@@ -3,7 +3,7 @@ use futures::executor::block_on;
 use http::StatusCode;
 use serde_json::json;
 
-use super::{api, asked, bucket, frame, over, permissions, text};
+use super::{api, asked, frame, over, permissions, text};
 use crate::live;
 use crate::web::identity::Visitor;
 use crate::web::session::SessionEnd;
@@ -63,76 +63,6 @@ fn sums_are_of_all_buckets_where_a_frame_has_few_of_them() {
     for sum in ["1,200/s", "34/s", "560/s", "in 3 buckets"] {
         assert!(event.contains(sum), "{sum}: {event}");
     }
-}
-
-/// Frames of a bucket, one a second, with what it has delivered by then.
-fn delivering(delivered: &[u64], differs: &serde_json::Value) -> Vec<serde_json::Value> {
-    let of = |(second, delivered): (usize, &u64)| {
-        let mut bucket = bucket("b", 500);
-        for (member, value) in differs.as_object().unwrap() {
-            bucket[member] = value.clone();
-        }
-        bucket["totals"]["ended"] = json!({ "delivered": delivered });
-        let mut frame = frame(&format!("2026-11-23T14:03:{second:02}Z"));
-        frame["summary"]["buckets"] = json!(1);
-        frame["states"] = json!([bucket]);
-        frame
-    };
-    delivered.iter().enumerate().map(of).collect()
-}
-
-/// What the page shows of the bucket after each frame.
-fn cards(frames: &[serde_json::Value]) -> Vec<String> {
-    let events = text(asked(&over(api(frames)), "/live/buckets?names=b"));
-    let mut shown = "";
-    let card = |event| {
-        shown = Some(event).filter(|event: &&str| event.contains("bucket-b")).unwrap_or(shown);
-        shown.to_owned()
-    };
-    events.split_terminator("\n\n").map(card).collect()
-}
-
-#[test]
-fn a_slow_rate_is_not_none_between_its_events() {
-    // Two jobs each five seconds.
-    let delivered: Vec<u64> = (0..40).map(|second| second / 5 * 2).collect();
-    for card in &cards(&delivering(&delivered, &json!({})))[30..] {
-        assert!(card.contains("0.4/s out"), "{card}");
-    }
-    // A burst is over when it is over, and one job is seen.
-    let burst: Vec<u64> = (0..20).map(|second| if second < 10 { second * 100 } else { 1000 }).collect();
-    let cards = cards(&delivering(&burst, &json!({})));
-    assert!(cards[9].contains("100/s out") && cards[16].contains(">0/s out"), "{}", cards[16]);
-}
-
-#[test]
-fn a_bucket_that_is_slower_than_its_rate_does_not_empty_at_that_rate() {
-    let pace = json!({ "target": "100/s", "effective_per_s": 100.0, "reason": "target", "held_for_ms": null });
-    let replicas = json!([{ "consumer": "vm-1", "in_flight": 2 }]);
-    let mut slow = json!({
-        "level": 396, "waiting": 394, "in_flight": 2, "oldest_age_ms": 14_000, "settled_per_s": 0.4, "pace": pace,
-        "replicas": replicas,
-    });
-    let delivered: Vec<u64> = (0..31).map(|second| second / 5 * 2).collect();
-    let shown = |frames: &[serde_json::Value], parts: &[&str]| {
-        let cards = cards(frames);
-        for part in parts {
-            assert!(cards[frames.len() - 1].contains(part), "{part}: {}", cards[frames.len() - 1]);
-        }
-    };
-    let why = ["Leaks at <strong>0.4/s</strong>, slower than its rate of 100/s: its calls take long.", "17 min"];
-    // When the page is opened, by what the API has measured, and later by what was seen since.
-    shown(&delivering(&delivered[..1], &slow), &why);
-    shown(&delivering(&delivered, &slow), &why);
-    // What was paused a moment ago isn't slow.
-    let mut resumed = delivering(&delivered[..8], &slow);
-    for frame in &mut resumed[..6] {
-        frame["states"][0]["pace"]["effective_per_s"] = json!(0.0);
-    }
-    shown(&resumed, &["Leaks at up to <strong>100/s</strong>, as configured."]);
-    // Nor is one whose jobs have just come.
-    slow["oldest_age_ms"] = json!(1000);
-    shown(&delivering(&delivered[..1], &slow), &["Leaks at up to <strong>100/s</strong>", "4 s"]);
 }
 
 #[test]
