@@ -143,6 +143,11 @@ class Stage:
     def until_state(self, bucket, holds):
         self.until(lambda: holds(self.state(bucket)), f"{bucket}: {self.state(bucket)}")
 
+    def redis(self, *words):
+        """A command to its Redis."""
+        socket = Path(self.folder.name) / "data" / "redis.sock"
+        subprocess.run(["redis-cli", "-s", socket, *words], stdout=subprocess.DEVNULL, check=True)
+
     def processors_now(self):
         """The ids of running processors."""
         self.log.seek(0)

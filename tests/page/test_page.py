@@ -197,7 +197,8 @@ class Pages(unittest.TestCase):
             slider = page.get_by_label("Moment that is shown")
             expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: no activity$"))
             page.keyboard.press("End")
-            expect(readouts.nth(1)).to_contain_text("accepted")
+            # As the strip, and the count of the slot.
+            expect(readouts.nth(1)).to_contain_text(re.compile(r"accepted [\d.]+/s \([\d,]+\), refused"))
             expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: .*accepted \d"))
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
             page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})
@@ -305,6 +306,39 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Delete these").click()
             expect(page.get_by_text("Deleted 3")).to_be_visible()
             self.assertEqual(self.stage.state("broken")["dead"], 0)
+
+    def test_a_refused_action_stays_where_it_was_typed(self):
+        letters = self.stage.submit("broken", 3)
+        self.stage.until_state("broken", lambda state: state["dead"] == 3)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            live(page)
+            rate = page.get_by_label("rate, such as 10/s")
+            rate.fill("fast")
+            page.get_by_role("button", name="Replay all").click()
+            refusal = page.locator("form > .refusal")
+            expect(refusal).to_contain_text("fast is not a rate")
+            expect(rate).to_have_value("fast")
+            # What others do is drawn around it.
+            rate.fill("")
+            page.locator("h1").click()
+            self.stage.submit("broken", 1)
+            expect(page.get_by_role("region", name="Dead letters").locator("tbody tr")).to_have_count(4)
+            expect(refusal).to_be_visible()
+            page.goto(f"{self.stage.address}/buckets/broken/dead/{letters[0]}")
+            page.locator("summary", has_text="Edit and replay").click()
+            page.get_by_label("Payload").fill('{"order": 18,}')
+            page.get_by_role("button", name="Replay with this payload").click()
+            expect(page.get_by_role("alert")).to_contain_text("isn't JSON")
+            expect(page.get_by_label("Payload")).to_have_value('{"order": 18,}')
+            # Somebody else was faster.
+            self.stage.call("DELETE", f"/v1/buckets/broken/dead/{letters[0]}")
+            page.get_by_role("button", name="Replay", exact=True).click()
+            expect(page.get_by_role("alert").first).to_contain_text("no dead letter with this id")
+            page.locator("summary", has_text="Delete").click()
+            page.get_by_label("Type delete to confirm").fill("delete")
+            page.get_by_role("button", name="Delete", exact=True).click()
+            expect(page.locator("form.panel > .refusal").last).to_contain_text("no dead letter with this id")
 
     def test_a_colleague_turns_no_button_round_under_the_pointer(self):
         with Watched(self.stage) as page:
@@ -721,6 +755,30 @@ retry = { attempts = 2, first = "2s" }
             stage.submit("orders", 3, delay="10m")
             expect(page.locator("#bucket-orders .level dd")).to_have_text("3 of 20")
             expect(page.locator(".cards > .card:visible")).to_have_count(1)
+
+
+    def test_a_search_outlasts_a_new_bucket(self):
+        define = '[define]\nupstreams = ["http://a.example"]\n'
+        with Stage(define) as stage, Watched(stage) as page:
+            page.goto(stage.address)
+            live(page)
+            page.keyboard.press("/")
+            page.keyboard.type("dem")
+            expect(page.locator(".cards > .card:visible")).to_have_count(1)
+            stage.call("PUT", "/v1/buckets/demo-2", {"upstream": "http://a.example/"}, JSON)
+            expect(page.locator(".cards > .card:visible")).to_have_count(2)
+            page.keyboard.type("o-")
+            expect(page.locator(".cards > .card:visible")).to_have_count(1)
+
+    def test_the_level_of_a_bucket_in_which_nothing_happens_is_drawn(self):
+        with Stage() as stage, Watched(stage) as page:
+            stage.call("POST", "/v1/buckets/orders/pause")
+            stage.submit("orders", 13)
+            # As one of which no history is kept.
+            stage.redis("DEL", "dripfeed:{orders}:history")
+            page.goto(stage.address + "/buckets/orders")
+            level = page.locator(".strip").first
+            expect(level.locator("svg")).to_have_attribute("aria-label", re.compile("waiting up to 13"))
 
 
 class Keys(unittest.TestCase):

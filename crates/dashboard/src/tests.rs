@@ -2,6 +2,8 @@
 
 /// What others wrote.
 mod escaping;
+/// What limits the calls of a bucket, and what helps.
+mod limits;
 /// Lists and jobs that somebody looks at.
 mod lists;
 /// What a page that somebody looks at is sent.

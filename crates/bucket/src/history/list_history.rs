@@ -20,6 +20,8 @@ pub struct History {
     /// ms since the epoch by the clock of Redis, as `to_ms`: where the first slot of the window begins, and now.
     pub from_ms: u64,
     pub to_ms: u64,
+    /// The last slot before the window: its level and rates were those at `from_ms`. None: not known.
+    pub before: Option<HistorySlot>,
     /// In order of time; the last one may be incomplete. Slots without events are omitted: the level is that of the
     /// previous slot.
     pub slots: Vec<HistorySlot>,
@@ -77,8 +79,18 @@ fn within(window: HistoryWindow, to_ms: u64, slots: BTreeMap<u64, HistorySlot>) 
     let slot_ms = window.slot_s() * 1000;
     let last = to_ms / slot_ms;
     let first = (last + 1).saturating_sub(window.slots());
+    let before = slots.range(..first).next_back().map(|(_, slot)| slot.clone());
     let slots = slots.into_iter().filter(|(number, _)| (first..=last).contains(number));
-    History { window, from_ms: first * slot_ms, to_ms, slots: slots.map(|(_, slot)| slot).collect() }
+    let slots: Vec<_> = slots.map(|(_, slot)| slot).collect();
+    let before = before.filter(|before| slots.first().is_none_or(|slot| follows(before, slot)));
+    History { window, from_ms: first * slot_ms, to_ms, before, slots }
+}
+
+/// Whether nothing happened between two slots. A slot of the window may have been written over one before it.
+fn follows(before: &HistorySlot, slot: &HistorySlot) -> bool {
+    let level = |slot: &HistorySlot| slot.waiting + slot.in_flight + slot.parked;
+    let ended = slot.delivered + slot.dead + slot.expired + slot.cancelled;
+    level(before) + slot.accepted == level(slot) + ended
 }
 
 #[cfg(test)]
@@ -100,6 +112,23 @@ mod tests {
         let shown: Vec<_> = still_open(HistoryWindow::Day, opened).collect();
         let counts: Vec<_> = shown.iter().map(|(number, slot)| (*number, slot.accepted, slot.waiting)).collect();
         assert_eq!(counts, [(7, 3, 2), (8, 4, 4)]);
+    }
+
+    #[test]
+    fn the_state_at_the_beginning_of_a_window_is_that_of_the_slot_before_it() {
+        let of = |slots: &[(u64, OpenSlot)]| {
+            let shown = |(number, slot): &(u64, OpenSlot)| (*number, slot.shown(*number, HistoryWindow::FiveMinutes));
+            let history = within(HistoryWindow::FiveMinutes, 500_000, slots.iter().map(shown).collect());
+            history.before.map(|slot| slot.waiting)
+        };
+        let begun = OpenSlot::read("1 9 0 0 0 0 0 0 0 0 0 0 0 0 9 0 0 9 0 0|||").unwrap();
+        let later = OpenSlot::read("60 2 0 1 0 0 0 0 0 0 0 0 0 0 10 0 0 9 0 0|||").unwrap();
+        assert_eq!(of(&[(1, begun.clone())]), Some(9));
+        assert_eq!(of(&[(1, begun.clone()), (60, later.clone())]), Some(9));
+        assert_eq!(of(&[(60, later)]), None);
+        // One that came between them was written over.
+        let between = OpenSlot::read("60 2 0 5 0 0 0 0 0 0 0 0 0 0 10 0 0 9 0 0|||").unwrap();
+        assert_eq!(of(&[(1, begun), (60, between)]), None);
     }
 
     #[test]

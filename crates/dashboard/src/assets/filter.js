@@ -4,10 +4,20 @@ export function filter() {
   const field = document.querySelector("[data-filter]");
   if (!field) return;
   field.closest(".filter").hidden = false;
+  // The page is loaded again when there is another bucket, also while somebody types.
+  const kept = history.state?.filter;
+  if (kept?.text) field.value = kept.text;
+  if (kept?.focused) field.focus();
   const again = () => show(field.value.trim().toLowerCase());
+  const keep = () => {
+    const filter = { text: field.value, focused: document.activeElement === field };
+    history.replaceState({ ...history.state, filter }, "");
+  };
   field.addEventListener("input", again);
+  for (const event of ["input", "focus", "blur"]) field.addEventListener(event, keep);
   // A card that a frame has is drawn again, as one that is seen.
   document.addEventListener("frame", again);
+  again();
 }
 
 function show(text) {

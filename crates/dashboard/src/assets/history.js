@@ -69,13 +69,29 @@ function spoken(section, row) {
   return `${clock(new Date(from + place * Number(section.dataset.slotMs)))}: no activity`;
 }
 
+// The last slot goes on.
+function secondsOf(section, row) {
+  const [at, to] = [row.querySelector("time"), section.querySelector(".axis time:last-of-type")];
+  const ms = new Date(to.dateTime) - new Date(at.dateTime);
+  return Math.min(Math.max(ms, 1000), Number(section.dataset.slotMs)) / 1000;
+}
+
+// Of a strip of rates: a count of the slot is one, too.
+function value(text, seconds) {
+  const count = Number(text.replaceAll(",", ""));
+  if (!seconds || !count) return text;
+  const rate = count / seconds;
+  return `${rate >= 9.95 ? Math.round(rate).toLocaleString("en") : Number(rate.toFixed(rate < 0.1 ? 4 : 1))}/s (${text})`;
+}
+
 // In one line; the first strip has the time for all of them.
 function readout(strip, row, headings) {
   if (!row) return "no activity";
   const [first, last] = strip.dataset.columns.split(" ").map(Number);
   const cells = [...row.cells].slice(first, last + 1);
   const names = cells.map((cell, at) => headings[first + at].textContent.replace(/^.* (?=p\d)/, ""));
-  const values = cells.map((cell, at) => `${names[at]} ${cell.textContent}`);
+  const seconds = "perSecond" in strip.dataset ? secondsOf(strip.closest("section"), row) : null;
+  const values = cells.map((cell, at) => `${names[at]} ${value(cell.textContent, seconds)}`);
   const shown = values.length > 4 ? values.filter((value) => !value.endsWith(" 0")) : values;
   return (strip.matches(":first-child") ? `${row.cells[0].textContent}: ` : "") + shown.join(", ");
 }

@@ -3,7 +3,7 @@
 export function keys() {
   const dialog = document.getElementById("keys");
   const button = document.querySelector("[data-keys]");
-  button.hidden = false;
+  button.parentElement.hidden = false;
   button.addEventListener("click", () => dialog.showModal());
 
   const actions = {

@@ -12,9 +12,19 @@ export function morph(from, to) {
   if (isKept(from, to)) return;
   attributes(from, to);
   if (from.localName.includes("-")) return;
-  const [now, then] = [[...from.childNodes], [...to.childNodes]];
+  const said = refused(from, to);
+  const [now, then] = [[...from.childNodes].filter((node) => node !== said), [...to.childNodes]];
   then.forEach((node, at) => (now[at] ? morph(now[at], node) : from.append(node)));
   now.slice(then.length).forEach((node) => node.remove());
+}
+
+// Why a form was refused stays in it, and goes where the form is of something else now.
+function refused(from, to) {
+  const said = from.localName === "form" && from.querySelector(":scope > .refusal");
+  const of = (form) => [form, ...form.querySelectorAll("[type=hidden]")].map(({ attributes }) => attributes);
+  const values = (form) => JSON.stringify(of(form).map(({ action, value }) => (action ?? value)?.value));
+  if (said && values(from) !== values(to)) said.remove();
+  return said;
 }
 
 function attributes(from, to) {

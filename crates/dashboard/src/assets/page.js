@@ -57,18 +57,44 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+// Actions that lead to another page: where one is refused this one stays, with what was typed.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!("here" in form.dataset)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  if (form.dataset.sent) return;
+  form.dataset.sent = "yes";
+  const answer = await fetch(form.action, { method: "POST", body: encoded(form, event.submitter) }).catch(() => null);
+  delete form.dataset.sent;
+  if (answer?.status === 401) return location.assign(signIn());
+  if (answer?.redirected) return location.assign(answer.url);
+  form.querySelector(".refusal")?.remove();
+  form.append(refusal(answer ? reason(await answer.text()) : UNANSWERED));
+});
+
+// With line breaks as a browser submits them.
+function encoded(form, submitter) {
+  const fields = [...new FormData(form, submitter)];
+  return new URLSearchParams(fields.map(([name, value]) => [name, value.replace(/\r\n|\r|\n/g, "\r\n")]));
+}
+
 function reason(text) {
   const said = new DOMParser().parseFromString(text, "text/html").querySelector("main");
   return [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent).join(". ");
 }
 
 function note(text) {
+  document.querySelector("main h1").after(refusal(text));
+}
+
+function refusal(text) {
   const note = document.createElement("p");
   note.className = "note refusal";
   note.dataset.mood = "bad";
   note.role = "alert";
   note.textContent = text;
-  document.querySelector("main h1").after(note);
+  return note;
 }
 
 // An action runs once, however often its button is pressed.

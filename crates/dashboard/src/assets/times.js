@@ -1,12 +1,12 @@
 // Keeps times going: how long ago, and the exact time on hover, local or UTC.
 import { remember, remembered } from "./session.js";
 
-const STEPS = [[86400000, "d", 2], [3600000, "h", 2], [60000, "min", 2], [1000, "s", 1]];
+const DAY_MS = 86400000;
 let utc = remembered("zone") === "utc";
 
 export function times() {
   const button = document.querySelector("[data-zone]");
-  button.hidden = false;
+  button.parentElement.hidden = false;
   const show = () => {
     button.textContent = utc ? "show local times" : "show times in UTC";
     all();
@@ -35,7 +35,7 @@ export function all() {
 
 // The time of day. Its zone is said where it isn't the one of the clock beside the page.
 export function clock(at) {
-  const date = Math.abs(at.getTime() - Date.now()) < STEPS[0][0] ? {} : { dateStyle: "medium" };
+  const date = Math.abs(at.getTime() - Date.now()) < DAY_MS ? {} : { dateStyle: "medium" };
   return exact(at, { ...date, timeStyle: "medium" }) + (utc ? " UTC" : "");
 }
 
@@ -49,8 +49,21 @@ function zone() {
 
 function relative(at) {
   const past = Date.now() - at.getTime();
-  const [ms, unit] = STEPS.find(([ms, , from]) => Math.abs(past) >= ms * from) ?? [];
-  if (!ms) return "now";
-  const text = `${Math.floor(Math.abs(past) / ms)} ${unit}`;
-  return past < 0 ? `in ${text}` : `${text} ago`;
+  if (past < 0) return `in ${duration(Math.ceil(-past / 1000))}`;
+  return past < 1000 ? "now" : `${duration(Math.floor(past / 1000))} ago`;
+}
+
+// Of seconds, as the intake shows it (numbers.rs): the text doesn't change once the script runs.
+function duration(seconds) {
+  const nearest = (unit) => Math.round(seconds / unit);
+  if (seconds < 100) return `${seconds} s`;
+  if (seconds < 6000) return `${nearest(60)} min`;
+  if (seconds < 172800) return two(nearest(60), 60, "h", "min");
+  if (seconds < 864000) return two(nearest(3600), 24, "d", "h");
+  return `${nearest(86400)} d`;
+}
+
+function two(number, of, large, small) {
+  const rest = number % of;
+  return `${Math.floor(number / of)} ${large}` + (rest ? ` ${rest} ${small}` : "");
 }

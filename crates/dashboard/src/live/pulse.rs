@@ -9,6 +9,12 @@ use crate::model::bucket::{Bucket, Frame};
 
 /// Frames that a rate is measured over.
 const FRAMES: usize = 5;
+/// Of a slow rate: which has no event in most of the shorter windows, and many in a few of them.
+const MOST_FRAMES: usize = 30;
+/// A rate with no more events than these in the shorter window is a slow one.
+const FEW: u64 = 2;
+/// A longer window ends before what has more events: these are of a burst that has ended.
+const MANY: u64 = 15;
 
 /// What buckets counted in the last frames.
 #[derive(Default)]
@@ -23,6 +29,8 @@ struct Beat {
     accepted: u64,
     refused: u64,
     ended: u64,
+    /// What limited its calls.
+    effective_per_s: Option<f64>,
 }
 
 impl Pulse {
@@ -32,12 +40,18 @@ impl Pulse {
         for bucket in &mut frame.states {
             let beat = Beat::of(bucket, at.as_millisecond());
             let beats = self.seen.entry(bucket.name.clone()).or_default();
-            if let Some(first) = beats.front() {
+            if !beats.is_empty() {
                 frame.summary.subtract_rates(bucket);
-                beat.since(*first, bucket);
+                bucket.accepted_per_s = beat.rate(beats, |beat| beat.accepted);
+                bucket.refused_per_s = beat.rate(beats, |beat| beat.refused);
+                // Calls end in groups: in a second or two maybe none of many.
+                if beats.len() >= FRAMES {
+                    bucket.settled_per_s = beat.rate(beats, |beat| beat.ended);
+                }
                 frame.summary.add_rates(bucket);
             }
-            if beats.len() == FRAMES {
+            bucket.is_changing = beats.iter().rev().take(FRAMES).any(|earlier| earlier.differs(&beat));
+            if beats.len() == MOST_FRAMES {
                 beats.pop_front();
             }
             beats.push_back(beat);
@@ -53,15 +67,30 @@ impl Beat {
             accepted: totals.accepted,
             refused: totals.refused.values().sum(),
             ended: totals.ended.values().sum(),
+            effective_per_s: bucket.pace.effective_per_s,
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts of seconds")]
-    fn since(self, first: Self, bucket: &mut Bucket) {
-        let seconds = (self.at_ms.saturating_sub(first.at_ms)).max(1) as f64 / 1000.0;
-        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
-        bucket.accepted_per_s = rate(self.accepted, first.accepted);
-        bucket.refused_per_s = rate(self.refused, first.refused);
-        bucket.settled_per_s = rate(self.ended, first.ended);
+    /// Where no rate is set, the effective one is measured and says nothing.
+    fn differs(&self, later: &Self) -> bool {
+        let rates = [self.effective_per_s, later.effective_per_s].map(|rate| rate.unwrap_or(0.0));
+        rates[0].total_cmp(&rates[1]).is_ne()
     }
+
+    /// Events per second of what `of` counts, up to this beat, which comes after others.
+    fn rate(&self, beats: &VecDeque<Self>, of: fn(&Self) -> u64) -> f64 {
+        let since = |first: &Self| of(self).saturating_sub(of(first));
+        let per_second = |first: &Self| per_second(since(first), self.at_ms.saturating_sub(first.at_ms));
+        let Some(short) = beats.iter().rev().take(FRAMES).next_back() else { return 0.0 };
+        if since(short) > FEW {
+            return per_second(short);
+        }
+        let long = beats.iter().rev().take_while(|first| since(first) <= MANY).last().unwrap_or(short);
+        per_second(short).max(per_second(long))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of seconds")]
+fn per_second(events: u64, ms: i64) -> f64 {
+    events as f64 * 1000.0 / ms.max(1) as f64
 }

@@ -27,6 +27,9 @@ pub struct Bucket {
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
+    /// What limits it changed a moment ago: the rate of what leaves it is still that of before.
+    #[serde(skip)]
+    pub is_changing: bool,
     pub pace: Pace,
     #[serde(default)]
     pub outbox_oversized: u64,
@@ -157,6 +160,9 @@ pub struct Row {
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
+    /// As of a [`Bucket`].
+    #[serde(skip)]
+    pub is_changing: bool,
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
@@ -251,6 +257,7 @@ impl Bucket {
             accepted_per_s: self.accepted_per_s,
             refused_per_s: self.refused_per_s,
             settled_per_s: self.settled_per_s,
+            is_changing: self.is_changing,
             effective_per_s: self.pace.effective_per_s,
             reason: self.pace.reason.clone(),
             held_for_ms: self.pace.held_for_ms,
@@ -260,6 +267,13 @@ impl Bucket {
             problems: self.problems.clone(),
             warnings: self.warnings.clone(),
         }
+    }
+}
+
+impl Row {
+    /// Jobs are refused for want of room: a bucket that leaks isn't full at each moment.
+    pub(crate) fn refuses(&self) -> bool {
+        self.problems.iter().any(|problem| problem == "refusing")
     }
 }
 

@@ -5,13 +5,28 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::bucket::Row;
+
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct History {
     pub(crate) slot_ms: u64,
     pub(crate) from: Timestamp,
     pub(crate) to: Timestamp,
+    /// At `from`. None: not known, or an intake of an earlier version doesn't send it.
+    #[serde(default)]
+    pub(crate) before: Option<Gauges>,
     /// Those in which something happened.
     pub(crate) slots: Vec<Slot>,
+}
+
+/// What a bucket has at a moment.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Gauges {
+    pub(crate) waiting: u64,
+    pub(crate) in_flight: u64,
+    pub(crate) parked: u64,
+    pub(crate) capacity: u64,
+    pub(crate) effective_per_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -24,11 +39,8 @@ pub(crate) struct Slot {
     pub(crate) dead: u64,
     pub(crate) expired: u64,
     pub(crate) cancelled: u64,
-    pub(crate) waiting: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) parked: u64,
-    pub(crate) capacity: u64,
-    pub(crate) effective_per_s: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) gauges: Gauges,
     pub(crate) calls: u64,
     pub(crate) answers: BTreeMap<String, u64>,
     pub(crate) wait_ms: Option<Quantiles>,
@@ -44,6 +56,20 @@ pub(crate) struct Quantiles {
 }
 
 impl History {
+    /// Nothing has happened for so long that no history is kept.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.slots.is_empty() && self.before.is_none()
+    }
+
+    /// With what the bucket has now, where nothing else is known.
+    pub(crate) fn or_now(mut self, now: &Row) -> Self {
+        if self.is_unknown() {
+            let &Row { waiting, in_flight, parked, capacity, .. } = now;
+            self.before = Some(Gauges { waiting, in_flight, parked, capacity, effective_per_s: None });
+        }
+        self
+    }
+
     /// How many slots the window has, that which isn't over included.
     pub(crate) fn count(&self) -> usize {
         usize::try_from(self.ms_from_begin(self.to) / self.slot_ms.max(1)).unwrap_or(0) + 1

@@ -94,7 +94,7 @@ async fn shown(page: &Dashboard, visitor: &Visitor, listed: &Listed, query: &Tab
     }
     let selection = query.select(listed.rows());
     let names: Vec<&str> = selection.rows.iter().map(|row| row.name.as_str()).collect();
-    let sparklines = sparklines(page, visitor, &names).await;
+    let sparklines = sparklines(page, visitor, &selection.rows).await;
     let buckets = html! {
         (summary(&listed.summary()))
         (table::of(query, &selection, &sparklines))
@@ -122,11 +122,11 @@ fn cards(listed: &Listed) -> Markup {
 }
 
 /// Of the last hour; none for a bucket whose history can't be read.
-async fn sparklines(page: &Dashboard, visitor: &Visitor, names: &[&str]) -> Sparklines {
-    let read = names.iter().map(async |name| {
-        let path = format!("/v1/buckets/{}/history?window=1h", escaped(name));
+async fn sparklines(page: &Dashboard, visitor: &Visitor, rows: &[Row]) -> Sparklines {
+    let read = rows.iter().map(async |row| {
+        let path = format!("/v1/buckets/{}/history?window=1h", escaped(&row.name));
         let history: History = page.api().get(visitor, &path).await.ok()?;
-        Some(((*name).to_owned(), strips::sparkline(&history)))
+        Some((row.name.clone(), strips::sparkline(&history.or_now(row))))
     });
     join_all(read).await.into_iter().flatten().collect()
 }

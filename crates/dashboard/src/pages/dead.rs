@@ -133,7 +133,7 @@ fn list(
 
 fn replay_form(visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Markup {
     html! {
-        form.inline method="post" action={ (path) "/replay" } {
+        form.inline method="post" action={ (path) "/replay" } data-here {
             (action::token(visitor))
             (wanted.fields())
             button type="submit" { @if wanted.is_filtered() { "Replay all that match" } @else { "Replay all" } }

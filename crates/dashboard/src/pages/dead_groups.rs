@@ -60,7 +60,7 @@ fn actions(visitor: &Visitor, path: &str, group: &DeadQuery) -> Markup {
     };
     html! {
         div.actions {
-            form.inline method="post" action={ (path) "/replay" } {
+            form.inline method="post" action={ (path) "/replay" } data-here {
                 (action::token(visitor))
                 (group.fields())
                 button type="submit" { "Replay these" }

@@ -48,7 +48,7 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
         @if let Some((body, breaks)) = body.and_then(|body| Some((body, LineBreaks::of(body)?))) {
             details.confirm {
                 summary.button { "Edit and replay…" }
-                form.panel method="post" action={ (path) "/edit" } {
+                form.panel method="post" action={ (path) "/edit" } data-here {
                     (action::token(visitor))
                     label { "Payload" textarea name="body" rows="12" spellcheck="false" {
                         // HTML drops the first line break.

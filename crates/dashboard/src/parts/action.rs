@@ -12,10 +12,10 @@ pub(crate) fn token(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name=(TOKEN) value=(visitor.form_token); }
 }
 
-/// One button.
+/// One button. A form with `data-here` shows in itself why it was refused.
 pub(crate) fn button(visitor: &Visitor, path: &str, label: &str) -> Markup {
     html! {
-        form.inline method="post" action=(path) {
+        form.inline method="post" action=(path) data-here {
             (token(visitor))
             button type="submit" { (label) }
         }
@@ -52,7 +52,7 @@ pub(crate) fn confirmed_with(visitor: &Visitor, path: &str, label: &str, word: &
     html! {
         details.confirm {
             summary.button.danger { (label) }
-            form.panel method="post" action=(path) {
+            form.panel method="post" action=(path) data-here {
                 (token(visitor))
                 (fields)
                 label {

@@ -1,13 +1,15 @@
 //! What needs attention, and the remedies: first on the page.
 
+mod room;
+
+use std::borrow::Cow;
+
 use maud::{Markup, html};
 
 use crate::model::bucket::Row;
 use crate::model::redis::Redis;
 use crate::parts::numbers;
 
-const ROOM: &str = "raise leak.rate or capacity, or slow its callers down";
-const ROOM_FOR_BYTES: &str = "raise leak.rate or capacity_bytes, or slow its callers down";
 /// Where it has room for more jobs, a bucket is full of bytes.
 const FULL_PERCENT: u64 = 90;
 /// More than a person reads, and each frame may have them all.
@@ -25,11 +27,6 @@ pub struct Notice {
     pub what_to_do: String,
 }
 
-/// Jobs are refused for want of room: a bucket that leaks isn't full at each moment.
-pub(crate) fn refuses(bucket: &Row) -> bool {
-    bucket.problems.iter().any(|problem| problem == "refusing")
-}
-
 /// The intake says what needs attention; here are the words for it.
 #[must_use]
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
@@ -37,18 +34,18 @@ pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
         let (what, what_to_do) = words(name, bucket);
         let page = if name == "dead_letters" { "/dead" } else { "" };
         let link = format!("/buckets/{}{page}", bucket.name);
-        Notice { mood, subject: bucket.name.clone(), link, what, what_to_do: what_to_do.to_owned() }
+        Notice { mood, subject: bucket.name.clone(), link, what, what_to_do: what_to_do.into_owned() }
     };
     let problems = bucket.problems.iter().map(|name| notice("bad", name));
     problems.chain(bucket.warnings.iter().map(|name| notice("look", name))).collect()
 }
 
-fn words(name: &str, bucket: &Row) -> (String, &'static str) {
+fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
     let waiting = || numbers::counted(bucket.level, "job waits", "jobs wait");
     let percent = numbers::percent(bucket.level, bucket.capacity);
     let is_full_of_bytes = percent < FULL_PERCENT;
-    let room = if is_full_of_bytes { ROOM_FOR_BYTES } else { ROOM };
-    match name {
+    let room = || Cow::Owned(room::words(bucket, if is_full_of_bytes { "capacity_bytes" } else { "capacity" }));
+    let (what, what_to_do) = match name {
         "dead_full" => ("stopped: its dead letters are at their maximum".to_owned(), "replay or delete dead letters"),
         "outbox_full" => {
             let what_to_do = "check that the buckets of its on_outcome have room, and that their upstreams answer";
@@ -62,9 +59,9 @@ fn words(name: &str, bucket: &Row) -> (String, &'static str) {
         "no_processor" => {
             (format!("no processor serves it, and {}", waiting()), "start one: dripfeed -c FILE processor")
         }
-        "refusing" => ("full, and refuses jobs with 429".to_owned(), room),
-        "nearly_full" if is_full_of_bytes => ("nearly full by its bytes".to_owned(), room),
-        "nearly_full" => (format!("{percent} % full"), room),
+        "refusing" => return ("full, and refuses jobs with 429".to_owned(), room()),
+        "nearly_full" if is_full_of_bytes => return ("nearly full by its bytes".to_owned(), room()),
+        "nearly_full" => return (format!("{percent} % full"), room()),
         "paused" => (format!("paused, and {}", waiting()), "resume it when the upstream is ready"),
         "throttled" => {
             let left = numbers::time(bucket.held_for_ms.unwrap_or(0));
@@ -73,7 +70,8 @@ fn words(name: &str, bucket: &Row) -> (String, &'static str) {
         "dead_letters" => (numbers::counted(bucket.dead, "dead letter", "dead letters"), "replay or delete them"),
         // Of a later version of the intake.
         other => (other.replace('_', " "), ""),
-    }
+    };
+    (what, Cow::Borrowed(what_to_do))
 }
 
 /// A bucket that can't be read now.

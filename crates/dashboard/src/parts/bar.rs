@@ -7,7 +7,7 @@ use crate::parts::numbers;
 
 /// The level of a bucket in its layers.
 pub(crate) fn level(row: &Row) -> Markup {
-    let full = format!("{} %", numbers::percent(row.level, row.capacity));
+    let full = numbers::share(row.level, row.capacity);
     let layers = [("in-flight", row.in_flight), ("waiting", row.waiting), ("parked", row.parked)];
     drawn(&format!("full: {full}"), &layers, row.capacity)
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::model::bucket::Row;
 use crate::parts::leak::State;
-use crate::parts::{attention, numbers};
+use crate::parts::numbers;
 
 /// The surface of a full bucket, and of an empty one.
 const TOP: f64 = 56.0;
@@ -61,7 +61,7 @@ pub(crate) fn bucket(row: &Row) -> Markup {
 }
 
 fn is_full(row: &Row) -> bool {
-    row.level >= row.capacity || attention::refuses(row)
+    row.level >= row.capacity || row.refuses()
 }
 
 /// The surfaces of the layers from the top down: of parked, waiting and in flight.
@@ -113,7 +113,7 @@ fn short(number: f64) -> String {
 fn mark(row: &Row, surface: f64) -> Markup {
     html! {
         svg.mark y=(short(surface - 8.0)) height="16" width="36" {
-            @if row.level > 0 { text x="34" y="12" { (numbers::percent(row.level, row.capacity)) " %" } }
+            @if row.level > 0 { text x="34" y="12" { (numbers::share(row.level, row.capacity)) } }
         }
     }
 }

@@ -23,9 +23,9 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
                 tbody { @for holder in &holders.items { tr {
                     th scope="row" { (holder.caller) (throttled(flows, &holder.caller)) }
                     td.number { (numbers::count(holder.jobs)) }
-                    td.number { (numbers::percent(holder.jobs, bucket.capacity)) " %" }
+                    td.number { (numbers::share(holder.jobs, bucket.capacity)) }
                     td.number { (numbers::bytes(holder.bytes)) }
-                    td.number { (numbers::percent(holder.bytes, bucket.capacity_bytes)) " %" }
+                    td.number { (numbers::share(holder.bytes, bucket.capacity_bytes)) }
                 } } }
             } }
             @let others = holders.callers.saturating_sub(holders.items.len() as u64);

@@ -40,8 +40,8 @@ pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
         section.state role="alert" {
             (picture(failure.status))
             h1 { (failure.title) }
-            p { (sentence(&failure.detail)) }
-            p.chips {
+            p { (marked(&sentence(&failure.detail))) }
+            p.actions {
                 // Where the browser has kept what was typed.
                 button type="button" data-back hidden { "Back" }
                 a.button href="/" { "All buckets" }
@@ -70,10 +70,10 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                 (top(visitor, page))
                 main #main { (page.body) }
                 footer {
-                    "dripfeed " (env!("CARGO_PKG_VERSION")) " · "
+                    "dripfeed " (env!("CARGO_PKG_VERSION"))
                     @if let Some(visitor) = visitor { (links(visitor)) }
-                    button.link type="button" data-keys hidden { "keyboard shortcuts" }
-                    span aria-hidden="true" { " · " } button.link type="button" data-zone hidden { "show times in UTC" }
+                    span hidden { " · " button.link type="button" data-keys { "keyboard shortcuts" } }
+                    span hidden { " · " button.link type="button" data-zone { "show times in UTC" } }
                 }
                 (keys())
             }
@@ -83,10 +83,10 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
 
 fn links(visitor: &Visitor) -> Markup {
     html! {
-        a href=(visitor.api.link("/docs/")) { "API explorer" } " · "
-        a href=(visitor.api.link("/openapi.json")) { "OpenAPI" } " · "
+        " · " a href=(visitor.api.link("/docs/")) { "API explorer" }
+        " · " a href=(visitor.api.link("/openapi.json")) { "OpenAPI" }
         // A session isn't a key, which they need where there are keys.
-        @if visitor.permissions.id.is_none() { a href=(visitor.api.link("/metrics")) { "metrics" } " · " }
+        @if visitor.permissions.id.is_none() { " · " a href=(visitor.api.link("/metrics")) { "metrics" } }
     }
 }
 
@@ -147,6 +147,18 @@ fn sentence(detail: &str) -> String {
     let mut characters = detail.chars();
     let first = characters.next().map(|first| first.to_uppercase().collect::<String>());
     first.unwrap_or_default() + characters.as_str()
+}
+
+/// What stands between backticks in a text is code.
+fn marked(text: &str) -> Markup {
+    // An odd one stands for itself.
+    let is_paired = text.matches('`').count().is_multiple_of(2);
+    html! {
+        @if !is_paired { (text) }
+        @else { @for (at, part) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        } }
+    }
 }
 
 /// Each state has its own: a lock, an empty bucket, a broken one.

@@ -3,7 +3,15 @@
 use maud::{Markup, html};
 
 use crate::model::bucket::{Bucket, Row};
-use crate::parts::{attention, numbers, when};
+use crate::parts::{numbers, when};
+
+/// Of a slower rate, what was measured in half a minute says little.
+const LEAST_COMPARED_PER_S: f64 = 0.2;
+/// Jobs that wait for as many seconds at its rate wait for something else.
+const BACKLOG_S: f64 = 2.0;
+/// Calls of jobs that came a moment ago haven't ended yet.
+const WAITED_MS: u64 = 10_000;
+const MOSTLY: f64 = 0.8;
 
 /// What the state of a bucket is called, with a shape: colour alone says nothing.
 pub struct State {
@@ -27,7 +35,7 @@ impl State {
             "held" => state("◆", "throttled", "look"),
             "used_up" => state("◆", "quota used up", "look"),
             "refusals" | "timeouts" => state("◆", "slowed", "look"),
-            _ if bucket.level >= bucket.capacity || attention::refuses(bucket) => state("▲", "full", "bad"),
+            _ if bucket.level >= bucket.capacity || bucket.refuses() => state("▲", "full", "bad"),
             _ if bucket.replicas == 0 => state("○", "no processor", "look"),
             _ if bucket.level == 0 => state("○", "empty", "good"),
             _ if bucket.level == bucket.parked => state("○", "parked", "good"),
@@ -52,29 +60,53 @@ pub struct Why {
 impl Why {
     #[must_use]
     pub fn of(bucket: &Bucket) -> Self {
-        let pace = &bucket.pace;
-        let target = pace.target.as_deref().unwrap_or("no rate limit");
-        let effective = pace.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
+        let target = bucket.pace.target.as_deref().unwrap_or("no rate limit");
+        Self::with(&bucket.row(), Some(target), bucket.pace.used_up_for_ms)
+    }
+
+    /// Of a row of many, which has no target.
+    #[must_use]
+    pub fn of_row(row: &Row) -> Self {
+        Self::with(row, None, None)
+    }
+
+    fn with(row: &Row, target: Option<&str>, used_up_for_ms: Option<u64>) -> Self {
+        let effective = row.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
+        let of_target = |before: &str, after: &str| target.map(|rate| format!("{before}{rate}{after}"));
+        let its_rate = || of_target(" Its rate is ", ".").unwrap_or_default();
         let why = |main: &str, after: String| Self { before: "", main: main.to_owned(), for_ms: None, after };
-        let cut = |cause: &str| why(&format!("Cut to {effective}"), format!(" of {target}: {cause}."));
-        match pace.reason.as_str() {
-            "paused" => why("Paused", format!(". It fills until it is resumed. Its rate is {target}.")),
+        let cut = |cause: &str| {
+            why(&format!("Cut to {effective}"), format!("{}: {cause}.", of_target(" of ", "").unwrap_or_default()))
+        };
+        match row.reason.as_str() {
+            "paused" => why("Paused", format!(". It fills until it is resumed.{}", its_rate())),
             "held" => {
-                let why = why("Throttled by the upstream", format!(". Its rate is {target}."));
-                Self { for_ms: pace.held_for_ms, ..why }
+                let why = why("Throttled by the upstream", format!(".{}", its_rate()));
+                Self { for_ms: row.held_for_ms, ..why }
             }
             "used_up" => {
-                let now = if pace.used_up_for_ms.is_none() { " for now" } else { "" };
-                let why = why("quota is used up", format!("{now}: {target}."));
-                Self { before: "The ", for_ms: pace.used_up_for_ms, ..why }
+                let now = if used_up_for_ms.is_none() { " for now" } else { "" };
+                let why = why("quota is used up", format!("{now}{}.", of_target(": ", "").unwrap_or_default()));
+                Self { before: "The ", for_ms: used_up_for_ms, ..why }
             }
             "refusals" => cut("the upstream refuses calls"),
             "timeouts" => cut("calls time out"),
             "dead_full" => why("Stopped", ": its dead letters are full.".to_owned()),
             "outbox_full" => why("Stopped", ": its outbox is full until other buckets have room.".to_owned()),
             "no_rate" => why("", "Leaks as fast as the upstream answers: no rate limit is set.".to_owned()),
-            _ if bucket.alive() == 0 => why("No processor", format!(" serves it. Its rate is {target}.")),
-            _ => Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) },
+            _ if row.replicas == 0 => why("No processor", format!(" serves it.{}", its_rate())),
+            _ => match (slower(row), target) {
+                (Some(rate), _) => {
+                    let cause =
+                        if row.in_flight > 0 { "its calls take long" } else { "its callers are at their limits" };
+                    let after = format!(", slower than its rate of {}: {cause}.", target.unwrap_or(&effective));
+                    Self { before: "Leaks at ", ..why(&numbers::measured(rate), after) }
+                }
+                (None, Some(target)) => {
+                    Self { before: "Leaks at up to ", ..why(target, ", as configured.".to_owned()) }
+                }
+                (None, None) => Self { before: "Leaks at up to ", ..why(&effective, ".".to_owned()) },
+            },
         }
     }
 
@@ -97,13 +129,34 @@ pub(crate) fn why(bucket: &Bucket) -> Markup {
     }
 }
 
-/// When it will be empty, if nothing else comes.
+/// When it will be empty, if nothing else comes. None: it is, or nothing leaves it.
 #[must_use]
 pub fn empties(bucket: &Row) -> Option<String> {
-    let rate = bucket.effective_per_s.filter(|rate| *rate > 0.0)?;
+    let rate = slower(bucket).or_else(|| unlimited(bucket)).or(bucket.effective_per_s).filter(|rate| *rate > 0.0)?;
     // Parked jobs leave when they are due, and not before.
     let ready = bucket.waiting + bucket.in_flight;
     (ready > 0 && bucket.replicas > 0).then(|| numbers::time(ms_for(ready, rate)))
+}
+
+/// What leaves a bucket whose calls have no rate limit, as it is shown.
+fn unlimited(bucket: &Row) -> Option<f64> {
+    (bucket.reason == "no_rate").then_some(bucket.settled_per_s).filter(|rate| *rate > 0.0)
+}
+
+/// Whether its calls, and not its rate, limit what leaves it.
+pub(crate) fn is_slow(bucket: &Row) -> bool {
+    slower(bucket).is_some()
+}
+
+/// What leaves the bucket, where that is less than its rate allows though jobs wait: its calls take too long. None: the
+/// rate is what limits it, or it isn't known yet.
+#[expect(clippy::cast_precision_loss, reason = "a comparison")]
+fn slower(bucket: &Row) -> Option<f64> {
+    let rate = bucket.effective_per_s.filter(|rate| *rate >= LEAST_COMPARED_PER_S)?;
+    let is_limited = matches!(bucket.reason.as_str(), "target" | "refusals" | "timeouts");
+    let has_waited = bucket.oldest_age_ms.is_some_and(|age| age >= WAITED_MS);
+    let is_behind = is_limited && has_waited && !bucket.is_changing && bucket.waiting as f64 > rate * BACKLOG_S;
+    (is_behind && bucket.settled_per_s < rate * MOSTLY).then_some(bucket.settled_per_s)
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]

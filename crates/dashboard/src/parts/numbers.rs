@@ -33,11 +33,11 @@ pub(crate) fn attempts(number: u32) -> String {
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 #[must_use]
 pub fn bytes(number: u64) -> String {
-    let units = [(KIB.pow(3), "GiB"), (KIB.pow(2), "MiB"), (KIB, "KiB")];
-    match units.into_iter().find(|(unit, _)| number >= *unit) {
-        Some((unit, name)) => format!("{} {name}", tenths(number as f64 / unit as f64)),
-        None => format!("{number} B"),
-    }
+    let units = [(1, "B"), (KIB, "KiB"), (KIB.pow(2), "MiB"), (KIB.pow(3), "GiB")];
+    // What would be rounded to 1024 of a unit is 1 of the next.
+    let fits = |(unit, _): &(u64, &str)| number as f64 / (*unit as f64) < 1023.5;
+    let (unit, name) = units.into_iter().find(fits).unwrap_or((KIB.pow(3), "GiB"));
+    format!("{} {name}", tenths(number as f64 / unit as f64))
 }
 
 /// `4.2/s`; a slow one that was set isn't none: `0.033/s`
@@ -57,14 +57,19 @@ pub fn measured(rate: f64) -> String {
 pub fn rate(per_second: f64) -> String {
     match per_second {
         0.05..9.95 => format!("{per_second:.1}"),
-        _ => format!("{per_second:.0}"),
+        _ => whole(per_second),
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "far below 2^53, and not negative")]
+fn whole(number: f64) -> String {
+    count(number.round() as u64)
 }
 
 /// One decimal below ten, none above: what is measured isn't more exact.
 fn tenths(number: f64) -> String {
     if number >= 9.95 {
-        return format!("{number:.0}");
+        return whole(number);
     }
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
@@ -77,18 +82,30 @@ fn two_digits(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `41 s`, `3 min`, `2 h 5 min`, `4 d`
+/// `41 s`, `3 min`, `2 h 5 min`, `4 d 15 h`. Seconds are rounded up, and longer units to the nearest; the script of the
+/// page has the same (times.js).
 #[must_use]
 pub fn time(ms: u64) -> String {
     let seconds = ms.div_ceil(1000);
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let (minutes, hours, days) = (nearest(seconds, 60), nearest(seconds, 3600), nearest(seconds, 86_400));
     match seconds {
-        0 => "0 s".to_owned(),
-        1..100 => format!("{seconds} s"),
+        0..100 => format!("{seconds} s"),
         100..6000 => format!("{minutes} min"),
-        6000..172_800 if minutes % 60 == 0 => format!("{hours} h"),
-        6000..172_800 => format!("{hours} h {} min", minutes % 60),
-        _ => format!("{days} d"),
+        6000..172_800 => two(minutes, 60, "h", "min"),
+        172_800..864_000 => two(hours, 24, "d", "h"),
+        _ => format!("{} d", count(days)),
+    }
+}
+
+fn nearest(number: u64, unit: u64) -> u64 {
+    number.saturating_add(unit / 2) / unit
+}
+
+/// `2 h 5 min` of 125 minutes.
+fn two(number: u64, of: u64, large: &str, small: &str) -> String {
+    match (number / of, number % of) {
+        (whole, 0) => format!("{whole} {large}"),
+        (whole, rest) => format!("{whole} {large} {rest} {small}"),
     }
 }
 
@@ -98,14 +115,22 @@ pub(crate) fn latency(ms: u64) -> String {
     match ms {
         0..=999 => format!("{} ms", ms.max(1)),
         1000..10_000 => format!("{} s", tenths(ms as f64 / 1000.0)),
-        _ => time(ms),
+        _ => time(nearest(ms, 1000) * 1000),
     }
 }
 
-/// `40 %`, of a whole that isn't 0.
-#[must_use]
-pub fn percent(part: u64, whole: u64) -> u64 {
+/// 40, of a whole that isn't 0.
+pub(crate) fn percent(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100).checked_div(whole).unwrap_or(0)
+}
+
+/// `40 %`, and `<1 %` of what isn't nothing.
+#[must_use]
+pub fn share(part: u64, whole: u64) -> String {
+    match percent(part, whole) {
+        0 if part > 0 => "<1 %".to_owned(),
+        percent => format!("{} %", count(percent)),
+    }
 }
 
 #[cfg(test)]
@@ -115,14 +140,18 @@ mod tests {
     #[test]
     fn numbers_are_short_and_exact_enough() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0, 1023, 1536, 64 << 20, 5 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "64 MiB", "5 GiB"]);
-        assert_eq!([0.0, 0.25, 5.0, 9.96, 123.4].map(per_second), ["0/s", "0.2/s", "5/s", "10/s", "123/s"]);
+        let sizes = [0, 1023, 1536, (1 << 20) - 1, 64 << 20, (1 << 30) - 1, 5 << 30, 5000 << 30].map(bytes);
+        assert_eq!(sizes, ["0 B", "1,023 B", "1.5 KiB", "1 MiB", "64 MiB", "1 GiB", "5 GiB", "5,000 GiB"]);
+        assert_eq!([0.0, 0.25, 5.0, 9.96, 1999.6].map(per_second), ["0/s", "0.2/s", "5/s", "10/s", "2,000/s"]);
         let slow = [0.1, 2.0 / 60.0, 0.05, 0.0996, 1.0 / 86_400.0, 1e-12].map(per_second);
         assert_eq!(slow, ["0.1/s", "0.033/s", "0.05/s", "0.1/s", "0.000012/s", "0/s"]);
-        assert_eq!([0.0, 0.04, 0.25, 5.0, 9.96].map(measured), ["0/s", "0/s", "0.2/s", "5.0/s", "10/s"]);
-        let times = [0, 1, 41_000, 180_000, 7_500_000, 7_200_000, 400_000_000].map(time);
-        assert_eq!(times, ["0 s", "1 s", "41 s", "3 min", "2 h 5 min", "2 h", "4 d"]);
-        assert_eq!([0, 999, 1500, 41_000].map(latency), ["1 ms", "999 ms", "1.5 s", "41 s"]);
-        assert_eq!((percent(1, 3), percent(5, 0)), (33, 0));
+        assert_eq!([0.0, 0.04, 0.25, 5.0, 1999.0].map(measured), ["0/s", "0/s", "0.2/s", "5.0/s", "1,999/s"]);
+        let times = [0, 1, 59_600, 99_000, 99_001, 180_000, 3_600_000, 5_999_000].map(time);
+        assert_eq!(times, ["0 s", "1 s", "60 s", "99 s", "2 min", "3 min", "60 min", "100 min"]);
+        let long = [6_000_000, 7_200_000, 7_500_000, 172_799_000, 172_800_000, 400_000_000, 1_000_000_000].map(time);
+        assert_eq!(long, ["1 h 40 min", "2 h", "2 h 5 min", "48 h", "2 d", "4 d 15 h", "12 d"]);
+        assert_eq!([0, 999, 1500, 10_001, 41_499].map(latency), ["1 ms", "999 ms", "1.5 s", "10 s", "41 s"]);
+        let shares = [(1, 3), (5, 0), (0, 5), (1, 5000), (30, 20)].map(|(part, whole)| share(part, whole));
+        assert_eq!(shares, ["33 %", "<1 %", "0 %", "<1 %", "150 %"]);
     }
 }

@@ -45,7 +45,7 @@ fn pause(visitor: &Visitor, bucket: &Bucket) -> Markup {
 
 fn tiles(bucket: &Bucket, row: &Row) -> Markup {
     let target = bucket.pace.target.as_deref().map_or_else(|| "no rate limit".to_owned(), |rate| format!("of {rate}"));
-    let room = format!("of {}, {} %", numbers::count(row.capacity), numbers::percent(row.level, row.capacity));
+    let room = format!("of {}, {}", numbers::count(row.capacity), numbers::share(row.level, row.capacity));
     let bytes = format!("of {}", numbers::bytes(bucket.capacity_bytes));
     html! {
         (card::tile("level", &numbers::count(row.level), &room))

@@ -47,7 +47,7 @@ pub(crate) fn of(bucket: &str, window: &str, history: &History) -> Markup {
 fn figure(strip: &Strip) -> Markup {
     let top = strip.top();
     html! {
-        figure.strip data-columns={ (strip.columns.0) " " (strip.columns.1) } {
+        figure.strip data-columns={ (strip.columns.0) " " (strip.columns.1) } data-per-second[strip.unit.is_rate()] {
             figcaption {
                 strong { (strip.title) } " "
                 @for series in strip.named() { span.key { span.line.(series.class) {} (series.name) } " " }

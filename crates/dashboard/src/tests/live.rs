@@ -60,7 +60,7 @@ fn sums_are_of_all_buckets_where_a_frame_has_few_of_them() {
         "accepted_per_s": 1200.0, "refused_per_s": 34.0, "settled_per_s": 560.0,
     });
     let event = text(asked(&over(api(&[many])), "/live/buckets?of=1001"));
-    for sum in ["1200/s", "34/s", "560/s", "in 3 buckets"] {
+    for sum in ["1,200/s", "34/s", "560/s", "in 3 buckets"] {
         assert!(event.contains(sum), "{sum}: {event}");
     }
 }

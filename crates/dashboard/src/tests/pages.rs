@@ -162,6 +162,7 @@ fn a_bucket_that_is_full_of_bytes_names_the_setting_that_bounds_them() {
     let notice = |level: u64, need: &str| {
         let mut bucket = bucket("b", 100);
         (bucket["level"], bucket["warnings"]) = (level.into(), json!([need]));
+        bucket["replicas"] = json!([{ "consumer": "vm-1", "in_flight": 0 }]);
         let notices = attention::of_bucket(&serde_json::from_value::<Bucket>(bucket).unwrap().row());
         (notices[0].what.clone(), notices[0].what_to_do.clone())
     };

@@ -39,10 +39,7 @@ impl ShownBucket {
     pub(super) fn why(&self) -> String {
         match (&self.state, &self.row) {
             (Some(state), _) => Why::of(state).text(),
-            (None, Some(row)) => match row.effective_per_s {
-                Some(rate) => format!("Leaks at up to {}.", frame::numbers::per_second(rate)),
-                None => "No rate limit is set.".to_owned(),
-            },
+            (None, Some(row)) => Why::of_row(row).text(),
             (None, None) => "Its state can't be read now.".to_owned(),
         }
     }

@@ -38,6 +38,10 @@ async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str, window: &Window
     let window = window.name();
     let path = format!("/v1/buckets/{}/history?window={window}", escaped(bucket));
     let history = page.api().get::<History>(visitor, &path).await?;
+    let history = match history.is_unknown() {
+        true => history.or_now(&page.bucket(visitor, bucket).await?.row()),
+        false => history,
+    };
     Ok(strips::of(bucket, window, &history))
 }
 

@@ -1,6 +1,6 @@
 //! The series of each chart.
 
-use crate::model::history::{History, Quantiles, Slot};
+use crate::model::history::{Gauges, History, Quantiles, Slot};
 use crate::parts::numbers;
 
 /// Classes of the API, from the bottom of the pile on.
@@ -37,6 +37,10 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    pub(super) const fn is_rate(self) -> bool {
+        matches!(self, Self::PerSecond)
+    }
+
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers, not negative")]
     pub(super) fn show(self, value: f64) -> String {
         match self {
@@ -108,33 +112,32 @@ impl<'h> Slots<'h> {
 
     /// One on the other, what is on top first: the others are drawn over it.
     fn levels(&self) -> Vec<Series> {
-        let (in_flight, waiting) = (self.jobs(|slot| slot.in_flight), self.jobs(|slot| slot.waiting));
+        let (in_flight, waiting) = (self.jobs(|gauges| gauges.in_flight), self.jobs(|gauges| gauges.waiting));
         let mut series = piled(vec![
             line("in flight", "in-flight", in_flight),
             line("waiting", "waiting", waiting),
-            line("parked", "parked", self.jobs(|slot| slot.parked)),
+            line("parked", "parked", self.jobs(|gauges| gauges.parked)),
         ]);
-        series.push(line("capacity", "ceiling", self.jobs(|slot| slot.capacity)));
+        series.push(line("capacity", "ceiling", self.jobs(|gauges| gauges.capacity)));
         series
     }
 
-    /// Where nothing happened there are as many as before; what was before the first slot isn't known.
-    fn jobs(&self, jobs: impl Fn(&Slot) -> u64) -> Vec<Option<f64>> {
-        let mut before = None;
-        let values = self.slots.iter().map(|slot| {
-            before = slot.map_or(before, |slot| Some(as_float(jobs(slot))));
-            before
-        });
-        values.collect()
+    fn jobs(&self, jobs: impl Fn(&Gauges) -> u64) -> Vec<Option<f64>> {
+        self.gauges(|gauges| Some(as_float(jobs(gauges))))
     }
 
     fn ceiling(&self) -> Series {
-        let mut before = None;
+        line("rate in force", "ceiling", self.gauges(|gauges| gauges.effective_per_s))
+    }
+
+    /// Where nothing happened they are as before.
+    fn gauges(&self, value: impl Fn(&Gauges) -> Option<f64>) -> Vec<Option<f64>> {
+        let mut before = self.history.before.as_ref().and_then(&value);
         let values = self.slots.iter().map(|slot| {
-            before = slot.map_or(before, |slot| slot.effective_per_s);
+            before = slot.map_or(before, |slot| value(&slot.gauges));
             before
         });
-        line("rate in force", "ceiling", values.collect())
+        values.collect()
     }
 
     fn quantiles(&self, of: impl Fn(&Slot) -> Option<Quantiles>) -> Vec<Series> {
@@ -200,6 +203,18 @@ mod tests {
             json!({"slot_ms": 5000, "from": "2030-01-01T00:00:00Z", "to": "2030-01-01T00:00:17Z", "slots": slots}),
         )
         .unwrap()
+    }
+
+    #[test]
+    fn what_was_in_a_bucket_before_anything_happened_in_the_window_is_drawn() {
+        let mut history = history();
+        let gauges = json!({ "waiting": 7, "in_flight": 1, "parked": 0, "capacity": 9, "effective_per_s": 0.0 });
+        history.before = serde_json::from_value(gauges).unwrap();
+        assert_eq!(level(&history).series[0].values, [Some(8.0), Some(6.0), Some(6.0), Some(3.0)]);
+        history.slots.clear();
+        let [level, calls] = [0, 2].map(|which| strips(&history).swap_remove(which));
+        assert_eq!((&level.series[1].values[..], level.top()), (&[Some(8.0); 4][..], 9.0));
+        assert_eq!(calls.series[1].values, [Some(0.0); 4]);
     }
 
     #[test]

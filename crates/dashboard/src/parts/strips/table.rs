@@ -50,15 +50,16 @@ pub(super) fn of(history: &History) -> Markup {
 }
 
 fn row(history: &History, slot: &Slot) -> Markup {
+    let gauges = &slot.gauges;
     let (seven, five) = (
         [slot.accepted, slot.refused, slot.delivered, slot.retried, slot.dead, slot.expired, slot.cancelled],
-        [slot.waiting, slot.in_flight, slot.parked, slot.capacity, slot.calls],
+        [gauges.waiting, gauges.in_flight, gauges.parked, gauges.capacity, slot.calls],
     );
     html! {
         tr data-slot=(history.place(slot)) {
             th scope="row" { (when::clock(slot.at)) }
             @for count in seven.into_iter().chain(five) { td.number { (numbers::count(count)) } }
-            td.number { (slot.effective_per_s.map_or_else(|| "–".to_owned(), numbers::per_second)) }
+            td.number { (gauges.effective_per_s.map_or_else(|| "–".to_owned(), numbers::per_second)) }
             @for class in ANSWERS { td.number { (numbers::count(slot.answers.get(class).copied().unwrap_or(0))) } }
             @for quantiles in [slot.wait_ms, slot.attempt_ms, slot.total_ms] { (latencies(quantiles)) }
         }

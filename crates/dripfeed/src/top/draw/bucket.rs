@@ -48,7 +48,7 @@ fn why(bucket: &ShownBucket, theme: Theme) -> Line<'static> {
 }
 
 fn level(row: &Row, theme: Theme, width: usize) -> [Line<'static>; 2] {
-    let full = format!(" {} %", numbers::percent(row.level, row.capacity));
+    let full = format!(" {}", numbers::share(row.level, row.capacity));
     let mut bar = level_bar::spans(row, width.saturating_sub(full.len() + 2), theme);
     bar.push(Span::raw(full));
     let part = |glyph: &'static str, style, name: &str, jobs| {

@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::top::draw::cell;
 use crate::top::draw::level_bar;
-use crate::top::draw::numbers::{or_dash, short};
+use crate::top::draw::numbers::{or_dash, short, short_rate};
 use crate::top::draw::theme::Theme;
 use crate::top::shown_bucket::ShownBucket;
 
@@ -31,9 +31,9 @@ static JOBS: [Column; 3] = [
     ("parked", 8, |row| short(row.parked)),
 ];
 static RATES: [Column; 4] = [
-    ("in/s", 6, |row| numbers::rate(row.accepted_per_s)),
-    ("out/s", 6, |row| numbers::rate(row.settled_per_s)),
-    ("429/s", 6, |row| numbers::rate(row.refused_per_s)),
+    ("in/s", 6, |row| short_rate(row.accepted_per_s)),
+    ("out/s", 6, |row| short_rate(row.settled_per_s)),
+    ("429/s", 6, |row| short_rate(row.refused_per_s)),
     ("dead", 5, |row| short(row.dead)),
 ];
 static TIMES: [Column; 2] = [
