@@ -4,10 +4,13 @@
 -- what that one may, as JSON. What it returns shows of a name { rates, most at once, paused }, all of which may be
 -- missing; `rates`: { limit, period in µs, burst } or false, then those of the tiers.
 local function open_limits(text)
-  local each, known = nil, {}
+  -- By name, and by what they are read from: many may have the same.
+  local each, known, decoded = nil, {}, {}
 
   local function read(from)
-    return cjson.decode(string.match(text, '^[^\n]*', from))
+    local line = string.sub(text, from, (string.find(text, '\n', from, true) or 0) - 1)
+    decoded[line] = decoded[line] or cjson.decode(line)
+    return decoded[line]
   end
 
   -- As in bounds.rs: no byte of a name is taken for another one's line.

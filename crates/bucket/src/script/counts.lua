@@ -85,6 +85,16 @@ local function bytes_of(caller)
   return caller .. ' bytes'
 end
 
+-- Redis keeps a hash of up to 512 fields as a list, and looks for each field from the first one on: with a hundred
+-- callers that costs more than all else. A long value makes it a table for as long as it is there.
+local function spread_out(holders)
+  local FEW, MOST_IN_LIST, LONG = 128, 512, string.rep('-', 65)
+  local fields = redis.call('HLEN', holders)
+  if fields < FEW or fields > MOST_IN_LIST then return end
+  redis.call('HSET', holders, LONG, LONG)
+  redis.call('HDEL', holders, LONG)
+end
+
 -- To be called once, last: a few commands, however many callers and jobs.
 local function write_holders(holders)
   local fields, more, written, gone = {}, {}, {}, {}
@@ -101,6 +111,7 @@ local function write_holders(holders)
       written[#written + 1], written[#written + 2] = fields[i], whole(held)
     end
   end
-  if #written > 0 then redis.call('HSET', holders, unpack(written)) end
+  -- Of one caller there are two.
+  if #written > 0 and redis.call('HSET', holders, unpack(written)) > 2 then spread_out(holders) end
   if #gone > 0 then redis.call('HDEL', holders, unpack(gone)) end
 end

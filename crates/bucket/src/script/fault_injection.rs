@@ -33,7 +33,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     ("recovery_off", "if not leaving and (beats or '') ~= seen then", "if not leaving then"),
     ("stream_trimmed", "redis.call('XADD', keys.jobs, '*',", "redis.call('XADD', keys.jobs, 'MAXLEN', 5, '*',"),
     ("lost_pace_is_full_bucket", "new = s.new == '1'", "new = true"),
-    ("turn_not_charged", "flow.at + UNIT / flow.weight", "flow.at"),
+    ("turn_not_charged", "flow.at + calls * UNIT / flow.weight", "flow.at"),
     (
         "deleted_index_stays",
         "if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then",
@@ -65,7 +65,7 @@ const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     ),
     ("only_first_rate_is_looked_at", "if rate then room", "if rate and i == 1 then room"),
     ("flow_calls_forgotten", "state.in_flight = math.max(0, state.in_flight - left[owners[i]])", "state.in_flight = 0"),
-    ("first_delivery_is_second", "{ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }", "{ 'RETRYCOUNT', 2, 'FORCE', 'JUSTID' }"),
+    ("first_delivery_is_second", "{ 'RETRYCOUNT', '1', 'FORCE', ... }", "{ 'RETRYCOUNT', '2', 'FORCE', ... }"),
     ("group_stays_behind", "if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end", ""),
 ];
 

@@ -3,9 +3,8 @@
 
 local count_ahead
 do
-  -- As they were when the script began: flows of each rank, and jobs that wait before all of a rank; and what callers
-  -- have in the bucket.
-  local flows_of, jobs_before, held = {}, {}, {}
+  -- As they were when the script began: flows of each rank, and jobs that wait before all of a rank.
+  local flows_of, jobs_before = {}, {}
   -- Whether any flow has a priority that isn't normal; nil: not looked yet.
   local has_ranks
 
@@ -35,8 +34,7 @@ do
       return flow.before
     end
     if flow.of == '' then return waiting end
-    held[flow] = held[flow] or tonumber(redis.call('HGET', holders, flow.of) or 0)
-    return held[flow]
+    return held_of(holders, flow.of)
   end
 
   -- What the weights of those that are there add to the calls of a round, of whom each has one. Weights are looked for

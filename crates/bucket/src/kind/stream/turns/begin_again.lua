@@ -5,8 +5,6 @@
 local begin_again_if_late
 do
   local WRITTEN_AT_ONCE = 1000
-  -- Ranks by where their times lie, in spans from 0 on.
-  local RANKS_AT = { [-1] = 1, [0] = 0, [1] = 2 }
 
   local function begin_again(rank)
     local origin, _, from, to = bounds_of(rank)
@@ -21,14 +19,11 @@ do
     end
   end
 
-  -- `charged`: time, name, … as they were written.
-  function begin_again_if_late(charged)
-    local _, span = bounds_of(0)
-    local late = {}
-    for i = 1, #charged, 2 do
-      local rank = RANKS_AT[math.floor(charged[i] / span)]
-      if rank and charged[i] % span >= span / 2 then late[rank] = true end
+  -- `latest`: of each rank, the latest time that was written.
+  function begin_again_if_late(latest)
+    for rank, at in pairs(latest) do
+      local origin, behind = bounds_of(rank)
+      if at - origin >= (behind - origin) / 2 then begin_again(rank) end
     end
-    for rank in pairs(late) do begin_again(rank) end
   end
 end

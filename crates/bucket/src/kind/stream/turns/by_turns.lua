@@ -12,65 +12,77 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- In ms, longer than any consumer has had a job: what is claimed after such a time nobody has.
   local NEVER = '1000000000000000'
 
-  -- What this take does: flows that it reads, those of them that may have more, the time from which on there are others
-  -- that it hasn't read, jobs { id, entry, failed attempts, when it became due }…, the flow of each, those that aren't
-  -- claimed yet, and ranges that go.
-  local turn = { flows = {}, line = {}, reach = -math.huge, jobs = {}, owners = {}, unclaimed = {}, gone = {} }
+  -- What this take does: flows that it reads, those of them that may have more in the order of their times, the time
+  -- from which on there are others that it hasn't read; jobs { id, entry, failed attempts, when it became due }…, the
+  -- flow of each, and which are plain; ids that aren't claimed yet, and of those the lone ones that aren't read either,
+  -- with their flows; whether any of these wasn't there; ranges that go; how many it has found, of all that there are.
+  local turn = {
+    flows = {}, line = {}, reach = -math.huge, jobs = {}, owners = {}, plain = {}, unclaimed = {}, lone = {},
+    lone_owners = {}, has_holes = false, gone = {}, found = 0, ranges = redis.call('ZCARD', RANGES),
+  }
+  local has_weights = next(weights) ~= nil
 
   local function takes_more()
     return goes_on(want) and #turn.gone < MOST_RANGES
   end
 
-  local function read_flows(most)
+  -- Puts further flows into the line, behind the first `walked`, which are called before any of these.
+  local function read_flows(most, walked)
     local flows, read = redis.call('ZRANGE', FLOWS, #turn.flows, #turn.flows + most - 1, 'WITHSCORES'), {}
     for i = 1, #flows, 2 do
-      local number, caller = string.match(flows[i], '^(%d+) (.*)$')
+      local name = flows[i]
+      local space = string.find(name, ' ', 1, true) or 1
       local flow = {
-        name = flows[i], number = tonumber(number or -1), at = tonumber(flows[i + 1]), weight = weights[caller] or 1,
-        calls = 0, ranges = NONE, seen = 0, next = 1,
+        name = name, number = tonumber(string.sub(name, 1, space - 1)) or -1, at = tonumber(flows[i + 1]),
+        weight = has_weights and weights[string.sub(name, space + 1)] or 1, calls = 0, ranges = NONE, seen = 0,
+        next = 1,
       }
+      flow.rank = flow_state.rank_of(flow)
       turn.flows[#turn.flows + 1] = flow
-      if flow.name ~= UNSORTED then read[#read + 1] = flow end
+      if name ~= UNSORTED then read[#read + 1] = flow end
     end
     if bounds then bounds.states.look(read) end
     -- Before those that have had a call: so the line is nearly in order.
-    local line = {}
+    local line, called = {}, {}
+    for i, flow in ipairs(turn.line) do
+      local part = i > walked and flow.calls > 0 and called or line
+      part[#part + 1] = flow
+    end
     for _, flow in ipairs(read) do
       flow.is_full = flow.bound and flow.bound.room < 1
       if not flow.is_full then line[#line + 1] = flow end
     end
-    for _, flow in ipairs(turn.line) do line[#line + 1] = flow end
+    for _, flow in ipairs(called) do line[#line + 1] = flow end
+    sort_by_time(line)
     turn.line = line
     turn.reach = #flows < 2 * most and math.huge or tonumber(flows[#flows])
   end
 
-  -- How many of the line may have a call before any that isn't read.
-  local function within_reach()
-    local within = 0
-    for _, flow in ipairs(turn.line) do
-      if flow.at <= turn.reach then within = within + 1 end
-    end
-    return within
-  end
-
-  -- The one that a flow is at, where it may have `most` jobs: { text, from, to, jobs, whether they are new }; nil
-  -- behind the last.
+  -- The one that a flow is at, where it may have `most` jobs: { text, lone: the id of its only job, or else from, to,
+  -- jobs }; nil behind the last, which isn't asked for where all ranges are found already.
   local function range_of_flow(flow, most)
     if flow.range then return flow.range end
     if flow.next > #flow.ranges then
+      flow.is_out = turn.found >= turn.ranges
+      if flow.is_out then return nil end
       local first, last = whole(2 * flow.number), whole(2 * flow.number + 1)
-      -- Mostly a few ranges have as many jobs.
-      local ranges = flow.seen == 0 and math.ceil(most / 4) or most
-      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', flow.seen, ranges, 'WITHSCORES')
-      flow.seen, flow.next = flow.seen + #flow.ranges / 2, 1
+      -- Mostly a few ranges have as many jobs. (Redis takes long to write numbers of Lua.)
+      local seen, ranges = whole(flow.seen), whole(math.ceil(flow.seen == 0 and most / 4 or most))
+      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', seen, ranges)
+      flow.seen, flow.next, turn.found = flow.seen + #flow.ranges, 1, turn.found + #flow.ranges
+      flow.is_out = #flow.ranges == 0
+      if flow.is_out then return nil end
     end
-    local text, score = flow.ranges[flow.next], flow.ranges[flow.next + 1]
-    if not text then return nil end
-    flow.next = flow.next + 2
-    -- What somebody else has put there has nothing in it.
-    local from, to, jobs = read_range(text)
-    from, to, jobs = from or '1-0', to or '0-0', tonumber(jobs or 0)
-    flow.range = { text = text, from = from, to = to, jobs = jobs, is_new = tonumber(score) % 2 == 1 }
+    local text = flow.ranges[flow.next]
+    flow.next = flow.next + 1
+    local lone = lone_job(text)
+    if lone then
+      flow.range = { text = text, lone = lone }
+    else
+      -- What somebody else has put there has nothing in it.
+      local from, to, jobs = read_range(text)
+      flow.range = { text = text, from = from or '1-0', to = to or '0-0', jobs = tonumber(jobs or 0) }
+    end
     return flow.range
   end
 
@@ -79,32 +91,62 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     flow.range = nil
   end
 
-  local function call(flow, id, entry, failures, due_ms)
-    turn.jobs[#turn.jobs + 1], turn.owners[#turn.owners + 1] = { id, entry, failures, due_ms }, flow
-    chosen = chosen + 1
-    if flow.bound then flow.bound.room = flow.bound.room - 1 end
-    flow.calls, flow.at = flow.calls + 1, flow.at + UNIT / flow.weight
+  -- `calls` below 0: what was charged before had nothing to call.
+  local function charge(flow, calls)
+    chosen = chosen + calls
+    if flow.bound then flow.bound.room = flow.bound.room - calls end
+    flow.calls, flow.at = flow.calls + calls, flow.at + calls * UNIT / flow.weight
   end
 
-  -- A job that waits again has been claimed before, and its deliveries go on.
+  local function call(flow, job, is_plain)
+    local place = #turn.jobs + 1
+    turn.jobs[place], turn.owners[place], turn.plain[place] = job, flow, is_plain
+  end
+
+  -- Claims jobs that nobody has, for the first time. As XCLAIM answers them.
+  local function claim(ids, ...)
+    local words = { 'XCLAIM', keys.jobs, GROUP, consumer, NEVER }
+    for _, id in ipairs(ids) do words[#words + 1] = id end
+    for _, word in ipairs({ 'RETRYCOUNT', '1', 'FORCE', ... }) do words[#words + 1] = word end
+    return redis.call(unpack(words))
+  end
+
+  -- A job that waits again has been claimed before, and its deliveries go on. Whether it may be called.
   local function call_again(flow, id)
-    local counted = redis.call('HGET', ATTEMPTS, id)
     local pending = pending_jobs(keys.jobs, id, id, 1)[1]
-    local is_there = pending and pending[2] == PARKED_OWNER and not redis.call('ZSCORE', PARKED, id)
-    local found = is_there and redis.call('XCLAIM', keys.jobs, GROUP, consumer, '0', id)[1]
-    if found then
-      if is_callable(keys, id, found[2], counted, true) then
-        -- When it became due, as keep_due in turns.lua has noted it.
-        call(flow, id, found[2], tonumber(counted or 0), is_traced(found[2]) and now_ms - pending[3])
-      end
-    elseif is_there then
+    if not pending or pending[2] ~= PARKED_OWNER or redis.call('ZSCORE', PARKED, id) then return false end
+    local counted = redis.call('HGET', ATTEMPTS, id)
+    local found = redis.call('XCLAIM', keys.jobs, GROUP, consumer, '0', id)[1]
+    if not found then
       forget_gone(keys, id, counted)
+    elseif is_callable(keys, id, found[2], counted, true) then
+      -- When it became due, as keep_due in turns.lua has noted it.
+      call(flow, { id, found[2], tonumber(counted or 0), is_traced(found[2]) and now_ms - pending[3] }, false)
+      return true
     end
+    return false
   end
 
-  local function call_unclaimed(flow, id, entry)
-    turn.unclaimed[#turn.unclaimed + 1] = id
-    call(flow, id, entry)
+  -- Reads and claims the lone jobs that were chosen, by one command. One that isn't answered was cancelled, or waits
+  -- again.
+  local function call_lone()
+    if #turn.lone == 0 then return end
+    local ids, owners, found, at = turn.lone, turn.lone_owners, claim(turn.lone), 1
+    turn.lone, turn.lone_owners = {}, {}
+    for i, id in ipairs(ids) do
+      local job, flow, is_called = found[at], owners[i], nil
+      if job and job[1] == id then
+        at = at + 1
+        local size = plain_size(job[2])
+        if size then count_sizes(size, size) end
+        is_called = size or is_callable(keys, id, job[2], false, true)
+        if is_called then call(flow, job, size ~= nil) end
+      else
+        turn.has_holes = true
+        is_called = call_again(flow, id)
+      end
+      if not is_called then charge(flow, -1) end
+    end
   end
 
   -- Up to `most` of a flow's new jobs.
@@ -114,14 +156,19 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     for _, job in ipairs(found) do
       local id, entry = job[1], job[2]
       local size = plain_size(entry)
+      local is_called = size
       if size then
         count_sizes(size, size)
-        call_unclaimed(flow, id, entry)
       else
         local deadline = tonumber(field(entry, 'expires'))
         -- What somebody has doesn't end here.
         local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
-        if is_ours and is_callable(keys, id, entry, false, false) then call_unclaimed(flow, id, entry) end
+        is_called = is_ours and is_callable(keys, id, entry, false, false)
+      end
+      if is_called then
+        turn.unclaimed[#turn.unclaimed + 1] = id
+        charge(flow, 1)
+        call(flow, job, size ~= nil)
       end
     end
     if #found < most or found[most][1] == range.to then return end_range(flow) end
@@ -133,48 +180,65 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local goal = flow.calls + (flow.bound and math.min(share, flow.bound.room) or share)
     while flow.calls < goal and takes_more() do
       local range = range_of_flow(flow, goal - flow.calls)
-      if not range then
-        flow.is_out = true
-        return
-      end
-      if range.is_new then
-        call_new(flow, math.min(goal - flow.calls, at_once(keys, want)))
-      else
-        call_again(flow, range.to)
+      if not range then return end
+      if range.lone then
+        turn.lone[#turn.lone + 1], turn.lone_owners[#turn.lone_owners + 1] = range.lone, flow
+        charge(flow, 1)
         end_range(flow)
+        -- The next one of this flow has its turn, and not that of another one.
+        if turn.has_holes then call_lone() end
+      else
+        call_new(flow, math.min(goal - flow.calls, at_once(keys, want)))
       end
     end
-    flow.is_full = flow.bound and flow.bound.room < 1
   end
 
-  -- Removes flows that have no further job, or are at their limit, from the line.
+  -- Removes flows that have no further job, or are at their limit, from the line, which is in order then.
   local function leave_line()
-    local line = {}
+    local line, called = {}, {}
     for _, flow in ipairs(turn.line) do
-      if not flow.is_out and not flow.is_full then line[#line + 1] = flow end
+      if flow.bound then flow.is_full = flow.bound.room < 1 end
+      if not flow.is_out and not flow.is_full then
+        local part = flow.calls > 0 and called or line
+        part[#part + 1] = flow
+      end
     end
+    for _, flow in ipairs(called) do line[#line + 1] = flow end
+    sort_by_time(line)
     turn.line = line
   end
 
-  -- Whether each of the ids was claimed; nil: all were.
-  local function claim(ids)
-    local words = { 'XCLAIM', keys.jobs, GROUP, consumer, NEVER }
-    for _, id in ipairs(ids) do words[#words + 1] = id end
-    for _, word in ipairs({ 'RETRYCOUNT', 1, 'FORCE', 'JUSTID' }) do words[#words + 1] = word end
-    local got = redis.call(unpack(words))
-    if #got == #ids then return nil end
-    local is_claimed = {}
-    for _, id in ipairs(ids) do is_claimed[id] = false end
-    for _, id in ipairs(got) do is_claimed[id] = true end
-    return is_claimed
+  -- The first `most` flows with a job, all of which are called before any that isn't read; and until when another one
+  -- isn't called.
+  local function first_in_line(most)
+    local first, walked, flow = {}, 0, nil
+    while #first < most do
+      flow = turn.line[walked + 1]
+      if flow and flow.at <= turn.reach then
+        walked = walked + 1
+        if range_of_flow(flow, most / #turn.line) then first[#first + 1] = flow end
+      elseif turn.reach < math.huge and #turn.flows < MOST_FLOWS and turn.found < turn.ranges then
+        read_flows(math.max(FLOWS_AT_ONCE, most - #first), walked)
+      else
+        return first, turn.reach
+      end
+    end
+    flow = turn.line[walked + 1]
+    return first, flow and math.min(flow.at, turn.reach) or turn.reach
   end
 
   -- Skips jobs that another consumer has claimed.
   local function claim_chosen()
-    local is_claimed = #turn.unclaimed > 0 and claim(turn.unclaimed)
+    local is_missing, claimed = {}, turn.unclaimed
+    if #claimed > 0 then claimed = claim(turn.unclaimed, 'JUSTID') end
+    if #claimed < #turn.unclaimed then
+      for _, id in ipairs(turn.unclaimed) do is_missing[id] = true end
+      for _, id in ipairs(claimed) do is_missing[id] = nil end
+    end
     for i, job in ipairs(turn.jobs) do
-      if not is_claimed or is_claimed[job[1]] ~= false then
-        taken[#taken + 1] = job
+      if not is_missing[job[1]] then
+        local place = #taken + 1
+        taken[place], known_plain[place] = job, turn.plain[i]
         if turn.owners[i].bound then bounds.states.take(turn.owners[i], job[1]) end
       end
     end
@@ -184,10 +248,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- Of those that still wait, of each rank, the time of the first.
   local function first_times()
     local times = {}
-    for _, flow in ipairs(turn.line) do
-      local rank = flow_state.rank_of(flow)
-      times[rank] = math.min(times[rank] or flow.at, flow.at)
-    end
+    for _, flow in ipairs(turn.line) do times[flow.rank] = math.min(times[flow.rank] or flow.at, flow.at) end
     return times
   end
 
@@ -197,8 +258,8 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     local called, words = {}, {}
     for _, flow in ipairs(turn.flows) do
       if flow.calls > 0 and flow.name ~= UNSORTED then
-        local rank, began = flow_state.rank_of(flow), flow.at - UNIT / flow.weight
-        called[rank] = math.max(called[rank] or began, began)
+        local began = flow.at - UNIT / flow.weight
+        called[flow.rank] = math.max(called[flow.rank] or began, began)
       end
     end
     for rank, began in pairs(called) do
@@ -207,23 +268,10 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
   end
 
-  -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
-  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting.
-  local function write_turn()
-    local charged, away, out, rests, first = {}, {}, {}, {}, first_times()
-    note_called()
+  -- Ranges that go, and what is left of others. Whether any is left.
+  local function write_ranges()
+    local rests = {}
     for _, flow in ipairs(turn.flows) do
-      if flow.is_full and range_of_flow(flow, 1) then
-        out[#out + 1] = flow
-        away[#away + 1] = flow.name
-      elseif flow.calls > 0 and not flow.is_out and not flow.is_full then
-        charged[#charged + 1], charged[#charged + 2] = whole(flow.at), flow.name
-      elseif flow.calls > 0 and first[flow_state.rank_of(flow)] then
-        local at = math.max(flow.at, first[flow_state.rank_of(flow)])
-        charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
-      elseif flow.is_out or flow.is_full then
-        away[#away + 1] = flow.name
-      end
       local range = flow.range
       if range and range.is_rest then
         turn.gone[#turn.gone + 1] = range.text
@@ -233,30 +281,57 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     end
     if #turn.gone > 0 then redis.call('ZREM', RANGES, unpack(turn.gone)) end
     if #rests > 0 then redis.call('ZADD', RANGES, unpack(rests)) end
+    return #rests > 0 or redis.call('ZCARD', RANGES) > 0
+  end
+
+  -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
+  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting.
+  local function write_turn()
+    local charged, away, out, latest = {}, {}, {}, {}
+    for _, flow in ipairs(turn.flows) do
+      if flow.is_full and range_of_flow(flow, 1) then
+        out[#out + 1] = flow
+      elseif flow.is_full then
+        flow.is_full, flow.is_out = false, true
+      end
+    end
+    if not write_ranges() then
+      turn.line, turn.reach = {}, math.huge
+      if bounds then bounds.states.write() end
+      return forget_flows()
+    end
+    local first = first_times()
+    note_called()
+    for _, flow in ipairs(turn.flows) do
+      local first_of_rank = first[flow.rank]
+      local stays = not flow.is_full and flow.calls > 0 and (not flow.is_out or first_of_rank)
+      if stays then
+        local at = flow.is_out and math.max(flow.at, first_of_rank) or flow.at
+        charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
+        latest[flow.rank] = math.max(latest[flow.rank] or at, at)
+      elseif flow.is_out or flow.is_full then
+        away[#away + 1] = flow.name
+      end
+    end
     if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
     if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
     if #out > 0 then bounds.states.put_out(out) end
-    begin_again_if_late(charged)
+    begin_again_if_late(latest)
     if bounds then bounds.states.write() end
   end
 
   while takes_more() do
+    leave_line()
     -- No more at once than surely may be read: what a flow has chosen is charged in the order of the times.
     local most = at_once(keys, want)
-    local within = within_reach()
-    if within < most and turn.reach < math.huge and #turn.flows < MOST_FLOWS then
-      read_flows(math.max(FLOWS_AT_ONCE, most))
-    elseif within == 0 then
-      break
+    local first, reach = first_in_line(most)
+    if #first == 0 then break end
+    for i, share in ipairs(divide(first, most, reach)) do
+      if share > 0 then serve(first[i], share) end
     end
-    if #turn.line > 0 then
-      sort_by_time(turn.line)
-      for i, share in ipairs(divide(turn.line, most, turn.reach)) do
-        if share > 0 then serve(turn.line[i], share) end
-      end
-      leave_line()
-    end
+    call_lone()
   end
+  leave_line()
   claim_chosen()
   write_turn()
   return turn.reach == math.huge and #turn.line == 0

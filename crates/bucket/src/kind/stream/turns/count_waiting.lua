@@ -1,6 +1,16 @@
 -- Stream kind: how much waits, of some flows.
 -- needs: now, kind/flows
 
+-- Jobs that a caller had in the bucket when the script began.
+local held_of
+do
+  local held = {}
+  function held_of(holders, caller)
+    held[caller] = held[caller] or tonumber(redis.call('HGET', holders, caller) or 0)
+    return held[caller]
+  end
+end
+
 -- Jobs in the flows of these numbers.
 local function count_waiting(first, last)
   -- Of how many ranges the jobs are added up: where there are more, they are taken to be as long.

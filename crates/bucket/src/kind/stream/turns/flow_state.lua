@@ -62,6 +62,12 @@ function flow_state.were_there()
   return found[2] or string.sub(there, 1, 1) == '1', string.sub(there, 2, 2) == '1'
 end
 
+-- Nobody is in `flows` any more, and nobody deleted them.
+function flow_state.note_none_there()
+  local there = redis.call('HGET', flow_state.hash, 'there')
+  if there then redis.call('HSET', flow_state.hash, 'there', '0' .. string.sub(there, 2)) end
+end
+
 -- Notes that what waits is sorted in from now on. False: it was before, and those who wait were deleted.
 function flow_state.begins()
   return redis.call('HSETNX', flow_state.hash, 'sorted', 1) == 1

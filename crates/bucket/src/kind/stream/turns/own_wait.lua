@@ -7,13 +7,20 @@ local function open_own_waits(text, holders)
   -- By whose they are: { number of the normal flow, rates, debts, added by rank }.
   local known = {}
 
+  -- As flow_state.lua notes it: its clock by now, and since when bursts are earned; nil where that isn't known.
+  local clock, lost
+  do
+    local noted, wall, _, since = string.match(
+      redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+) (%x+) (%d+)$'
+    )
+    if noted then clock, lost = noted + math.max(0, now_us - wall), tonumber(since) end
+  end
+
   -- Calls that haven't drained by now.
   local function debts_of(number, rates)
-    local found = redis.call('HMGET', flow_state.hash, 'clock', whole(number))
-    local clock, wall, _, lost = string.match(found[1] or '', '^(%d+) (%d+) (%x+) (%d+)$')
     if not clock then return flow_state.debts(rates, nil, 0, 0) end
-    local state = flow_state.read(found[2] or nil)
-    return flow_state.debts(rates, state, clock + math.max(0, now_us - wall), tonumber(lost))
+    local text = redis.call('HGET', flow_state.hash, whole(number))
+    return flow_state.debts(rates, flow_state.read(text), clock, lost)
   end
 
   local function look_at(flow)
@@ -54,8 +61,7 @@ local function open_own_waits(text, holders)
   -- without counting that. Of a group's jobs it isn't known, nor of nobody's.
   local function has_tokens_for_all(own, flow)
     if flow.group or flow.of == '' then return false end
-    own.held = own.held or tonumber(redis.call('HGET', holders, flow.of) or 0)
-    return wait_behind(own, own.held + own.added[0] + own.added[1] + own.added[2]) == 0
+    return wait_behind(own, held_of(holders, flow.of) + own.added[0] + own.added[1] + own.added[2]) == 0
   end
 
   return {
