@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Services at once in this process.
-const PLACES: u32 = 4;
+const PLACES: u32 = 8;
 static FREE: Semaphore = Semaphore::const_new(PLACES as usize);
 /// Open as long as this process runs.
 static SHARED: OnceLock<File> = OnceLock::new();
