@@ -2,9 +2,9 @@
 --
 -- needs: now, pace, spend, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
---       8 standby (hash)  9 members (hash)  10 outbox (stream), then where a pace has its
---       state (string), then the kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset),
---       ranges (zset) | the list of each taker, takers (hash)
+--       8 standby (hash)  9 members (hash)  10 outbox (stream)  11 where there is a pace, its state (string),
+--       then the kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) | the list of
+--       each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
 --       3 ms within which a parked job is due soon
 -- Result  { 'changed', … }
@@ -15,7 +15,8 @@
 --           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS, STANDBY, MEMBERS = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local version, plan, OUTBOX, TIERS = ARGV[1], ARGV[2], KEYS[10], KEYS[11]
+local OUTBOX, TIERS = KEYS[10], KEYS[11]
+local version, plan = ARGV[1], ARGV[2]
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 
