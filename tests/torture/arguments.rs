@@ -54,7 +54,7 @@ impl Arguments {
 
     /// In the long run most harnesses wait most of the time.
     pub fn lanes(&self) -> usize {
-        self.lanes.unwrap_or(if self.long { 8 } else { 3 })
+        self.lanes.unwrap_or(if self.long { 8 } else { 5 })
     }
 }
 

@@ -86,6 +86,9 @@ struct Turns<'t> {
     /// Jobs that were never handed out.
     waiting: OfFlows<i64>,
     handed_out: HashSet<JobId>,
+    /// By the script that runs. Two of its commands may name a job: the one that claims what nobody has doesn't get one
+    /// that waits again.
+    handed_out_at_once: HashSet<JobId>,
     /// Since when calls are compared.
     calls: OfFlows<u64>,
     /// Whether it has waited ever since; where the index was deleted none has.
@@ -108,6 +111,7 @@ pub fn check(events: &[TurnEvent], weights: &[u64; GROUPS], flow_of: &HashMap<Jo
         flow_of,
         waiting: OfFlows::default(),
         handed_out: HashSet::new(),
+        handed_out_at_once: HashSet::new(),
         calls: OfFlows::default(),
         waits: OfFlows::default(),
         lowest: None,
@@ -147,6 +151,9 @@ impl Turns<'_> {
 
     fn call(&mut self, job: JobId) {
         let Some(Flow { priority, group }) = self.flow_of.get(&job).copied() else { return };
+        if !self.handed_out_at_once.insert(job) {
+            return;
+        }
         if self.handed_out.insert(job) {
             self.waiting[priority][group] -= 1;
         }
@@ -157,6 +164,7 @@ impl Turns<'_> {
 
     /// After a take.
     fn compare(&mut self) {
+        self.handed_out_at_once.clear();
         let Some(lowest) = self.lowest.take() else { return };
         if self.is_sorted {
             self.compare_priorities(lowest);
@@ -245,6 +253,21 @@ mod tests {
         weights[0] = 4;
         assert_eq!(seen(&[0, 0, 0, 0, 1, 2, 0, 0, 0], 3, weights).violations, Vec::<String>::new());
         assert!(!seen(&[0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2], 3, weights).violations.is_empty());
+    }
+
+    #[test]
+    fn a_job_that_two_commands_of_a_take_name_is_called_once() {
+        let flow = |group: usize| Flow { priority: 1, group };
+        let flow_of = (0..2).flat_map(|group| (0..10).map(move |n| (job(group, n), flow(group)))).collect();
+        let mut events: Vec<_> = (0..20).map(|n| TurnEvent::Added(flow(n % 2))).collect();
+        for n in 0..5 {
+            let again = job(1, n);
+            let claims = [vec![job(0, n), again], vec![again]].map(TurnEvent::Claimed);
+            events.extend([TurnEvent::Script].into_iter().chain(claims));
+        }
+        events.push(TurnEvent::Script);
+        let seen = check(&events, &[1; GROUPS], &flow_of);
+        assert_eq!((seen.calls, seen.violations.len()), (10, 0), "{seen:?}");
     }
 
     #[test]
