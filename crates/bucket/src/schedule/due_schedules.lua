@@ -1,7 +1,7 @@
 -- Returns schedules whose tick has come, and when the next one comes.
 --
 -- needs: now, budget
--- KEYS  1 next ticks (zset)  2 schedules (hash)  3 states (hash)
+-- KEYS  1 next ticks (zset)  2 schedules (hash)  3 states (hash)  4 tally (hash)
 -- ARGV  1 how many of them to pass over  2 the most to return
 -- Result  { now in ms, the first tick that hasn't come in ms (-1: none), then of each its id, tick in ms, state and
 --         definition }
@@ -10,16 +10,24 @@ local now_text = whole(now_ms)
 local first = redis.call('ZRANGE', NEXT, '(' .. now_text, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local found = { now_text, first[2] or '-1' }
 local due = redis.call('ZRANGE', NEXT, '-inf', now_text, 'BYSCORE', 'LIMIT', after, most, 'WITHSCORES')
+if #due == 0 then return found end
 local ids, definitions = {}, {}
-for i = 1, #due, 2 do
-  if not may_read() then break end
-  local definition = redis.call('HGET', SCHEDULES, due[i]) or ''
-  count_read(definition)
-  ids[#ids + 1], definitions[#definitions + 1] = due[i], definition
+for i = 1, #due, 2 do ids[#ids + 1] = due[i] end
+local bytes_of_all = tonumber(redis.call('HGET', KEYS[4], 'schedules_bytes') or nil) or math.huge
+if bytes_of_all <= LARGEST_BODY then
+  -- No more than the largest alone may have.
+  definitions = redis.call('HMGET', SCHEDULES, unpack(ids))
+else
+  for i, id in ipairs(ids) do
+    if not may_read() then break end
+    definitions[i] = redis.call('HGET', SCHEDULES, id)
+    count_read(definitions[i] or '')
+  end
 end
-local states = #ids > 0 and redis.call('HMGET', STATES, unpack(ids)) or {}
-for i, id in ipairs(ids) do
+local states = redis.call('HMGET', STATES, unpack(ids))
+for i, definition in ipairs(definitions) do
   local last = #found
-  found[last + 1], found[last + 2], found[last + 3], found[last + 4] = id, due[2 * i], states[i] or '', definitions[i]
+  found[last + 1], found[last + 2] = ids[i], due[2 * i]
+  found[last + 3], found[last + 4] = states[i] or '', definition or ''
 end
 return found

@@ -31,7 +31,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn due_schedules(&self, after: usize) -> Result<DueSchedules, BucketError> {
         let keys = &self.redis_bucket.keys;
-        let mut call = SCRIPT.on(&[keys.next_ticks(), keys.schedules(), keys.schedule_states()]);
+        let mut call = SCRIPT.on(&[keys.next_ticks(), keys.schedules(), keys.schedule_states(), keys.tally()]);
         call.arg(after).arg(BATCH_JOBS);
         let mut reply = Reply::new("due_schedules", self.redis_bucket.store.run::<Value>(&call).await?)?;
         let (now_ms, next_ms) = (reply.count()?, u64::try_from(reply.number()?).ok());

@@ -15,7 +15,7 @@ use dripfeed_bucket::{Bucket, ScheduleChanges};
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::round;
+use super::round::{self, Looked};
 use crate::intake::Intake;
 
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(1);
@@ -55,6 +55,8 @@ struct NextLook {
     /// The number of the last change of its schedules before the look.
     seen: u64,
     at: Instant,
+    /// As it was after the last look.
+    is_first: bool,
 }
 
 impl ScheduleWatch {
@@ -82,9 +84,9 @@ impl ScheduleWatch {
                 continue;
             }
             self.unknown.remove(bucket);
-            let look = self.looks.entry(bucket.clone()).or_insert(NextLook { seen: *number, at: now });
+            let look = self.looks.entry(bucket.clone()).or_insert(NextLook { seen: *number, at: now, is_first: false });
             if look.seen != *number {
-                *look = NextLook { seen: *number, at: now };
+                (look.seen, look.at) = (*number, now);
             }
         }
     }
@@ -110,19 +112,20 @@ impl ScheduleWatch {
     async fn look(&mut self, intake: &Intake) {
         let now = Instant::now();
         let due = self.looks.iter().filter(|(_, look)| look.at <= now);
-        let due: Vec<Bucket> = due.filter_map(|(bucket, _)| intake.buckets().get(bucket)).collect();
-        let looks = due.into_iter().map(async |bucket: Bucket| {
-            let again_in = round::look(intake, &bucket).await.unwrap_or_else(|error| {
+        let due: Vec<(Bucket, bool)> =
+            due.filter_map(|(bucket, look)| Some((intake.buckets().get(bucket)?, look.is_first))).collect();
+        let looks = due.into_iter().map(async |(bucket, is_first)| {
+            let looked = round::look(intake, &bucket, is_first).await.unwrap_or_else(|error| {
                 let bucket = bucket.name();
                 tracing::debug!(%bucket, error = &error as &dyn Error, "could not read due schedules from Redis");
-                AGAIN
+                Looked { again_in: AGAIN, is_first: false }
             });
-            (bucket, again_in)
+            (bucket, looked)
         });
-        let looked: Vec<(Bucket, Duration)> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
-        for (bucket, again_in) in looked {
+        let looked: Vec<(Bucket, Looked)> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
+        for (bucket, looked) in looked {
             if let Some(look) = self.looks.get_mut(bucket.name().as_str()) {
-                look.at = Instant::now() + again_in;
+                (look.at, look.is_first) = (Instant::now() + looked.again_in, looked.is_first);
             }
         }
     }

@@ -17,8 +17,9 @@ const LONGEST: Duration = Duration::from_secs(5);
 const AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// Looks at one bucket that found work, before others have their turn.
 const MOST_LOOKS: usize = 10;
-/// Intakes look at a tick one after the other, where they can: the first one submits all jobs of it. Long enough for
-/// what is due at one time in most buckets, and short beside the time that thousands of jobs take.
+/// Intakes look at a tick one after the other, where they can: the first one submits all jobs of it, and is the first
+/// again at the next tick. Long enough for what is due at one time in most buckets, and short beside the time that
+/// thousands of jobs take.
 const APART: Duration = Duration::from_millis(20);
 /// While another intake submits what is due: for that one to get ahead.
 const BEHIND: Duration = Duration::from_millis(100);
@@ -31,37 +32,50 @@ struct Left {
     is_full: bool,
     /// Most of what was due, another intake submits now.
     is_of_another: bool,
+    /// Jobs of ticks that this intake submitted, and those that another one did.
+    submitted: usize,
+    gone: usize,
 }
 
-/// Submits what is due; returns when to look again.
-pub(super) async fn look(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {
-    let looked = submit_due(intake, bucket).await;
+/// After a look at the schedules of a bucket.
+pub(super) struct Looked {
+    pub(super) again_in: Duration,
+    /// Whether this intake submitted what was due last, so that it is the first one at the next tick.
+    pub(super) is_first: bool,
+}
+
+/// Submits what is due; `is_first` as it was after the last look.
+pub(super) async fn look(intake: &Intake, bucket: &Bucket, is_first: bool) -> Result<Looked, BucketError> {
+    let looked = submit_due(intake, bucket, is_first).await;
     // Maybe nobody else uses the bucket, so that nobody else would open it again.
-    intake.or_current(bucket, looked, |bucket| async move { submit_due(intake, &bucket).await }).await.1
+    intake.or_current(bucket, looked, |bucket| async move { submit_due(intake, &bucket, is_first).await }).await.1
 }
 
-async fn submit_due(intake: &Intake, bucket: &Bucket) -> Result<Duration, BucketError> {
+async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Result<Looked, BucketError> {
     let (mut after, mut again_in, mut busy) = (0, LONGEST, 0);
     while busy < MOST_LOOKS {
         let found = bucket.due_schedules(after).await?;
         if found.due.is_empty() && found.unreadable == 0 {
             let next = found.next_ms.map(|next| Duration::from_millis(next.saturating_sub(found.now_ms)));
-            let next = next.map_or(LONGEST, |next| next + APART.mul_f64(fastrand::f64()));
-            return Ok(again_in.min(next));
+            let behind = if is_first { Duration::ZERO } else { APART.mul_f64(fastrand::f64()) };
+            let again_in = again_in.min(next.map_or(LONGEST, |next| next + behind));
+            return Ok(Looked { again_in, is_first });
         }
         let (due, unreadable) = (found.due.len(), found.unreadable);
         let left = submit(intake, bucket, found).await?;
         after += left.schedules + unreadable;
         busy += usize::from(left.schedules < due);
         again_in = left.again_in.map_or(again_in, |again| again_in.min(again));
+        is_first = left.submitted > left.gone || is_first && left.submitted == left.gone;
         if left.is_full {
-            return Ok(again_in);
+            return Ok(Looked { again_in, is_first });
         }
         if left.is_of_another {
-            return Ok(again_in.min(BEHIND + 2 * BEHIND.mul_f64(fastrand::f64())));
+            let again_in = again_in.min(BEHIND + 2 * BEHIND.mul_f64(fastrand::f64()));
+            return Ok(Looked { again_in, is_first });
         }
     }
-    Ok(Duration::ZERO)
+    Ok(Looked { again_in: Duration::ZERO, is_first })
 }
 
 async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result<Left, BucketError> {
@@ -85,7 +99,6 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result
     }
     let missed: Vec<u64> = jobs.iter().map(TickJob::missed).collect();
     let ends = bucket.submit_ticks(jobs).await?;
-    let gone = ends.iter().filter(|end| **end == TickEnd::Gone).count();
     let most = ends.len() / 2;
     let mut counts = Counts::default();
     for (end, missed) in ends.into_iter().zip(missed) {
@@ -94,7 +107,7 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result
     }
     counts.report(intake, bucket);
     // Behind one that is refused, the later ticks of the same schedule are gone, too.
-    left.is_of_another = left.schedules == 0 && gone > most;
+    left.is_of_another = left.schedules == 0 && left.gone > most;
     Ok(left)
 }
 
@@ -127,11 +140,17 @@ async fn ticks(
 
 impl Left {
     fn note(&mut self, end: TickEnd) {
-        let TickEnd::Refused { reason, retry_after } = end else { return };
-        self.schedules += 1;
-        self.is_full |= reason == RefusalReason::BucketFull;
-        let wait = retry_after.unwrap_or(AGAIN.1).clamp(AGAIN.0, AGAIN.1);
-        self.again_in = Some(self.again_in.map_or(wait, |before| before.min(wait)));
+        match end {
+            TickEnd::Submitted(_) => self.submitted += 1,
+            TickEnd::Gone => self.gone += 1,
+            TickEnd::Missed | TickEnd::Overlapped => {}
+            TickEnd::Refused { reason, retry_after } => {
+                self.schedules += 1;
+                self.is_full |= reason == RefusalReason::BucketFull;
+                let wait = retry_after.unwrap_or(AGAIN.1).clamp(AGAIN.0, AGAIN.1);
+                self.again_in = Some(self.again_in.map_or(wait, |before| before.min(wait)));
+            }
+        }
     }
 }
 

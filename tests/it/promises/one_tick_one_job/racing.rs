@@ -121,3 +121,23 @@ async fn a_pause_that_meets_a_definition_stays() {
     assert_eq!(bucket.define_schedule(&stale).await.unwrap(), Defined::Changed);
     assert!(bucket.schedule(&id).await.unwrap().1.expect("it is there").state.paused);
 }
+
+#[tokio::test]
+async fn large_definitions_are_read_one_after_the_other() {
+    const LARGE: usize = 1_500_000;
+    let redis = TestRedis::start().await;
+    let settings = BucketSettings { schedules_bytes: 1 << 30, ..buckets::settings("b") };
+    let bucket = open(&redis, settings).await;
+    let (tick, text) = (now_ms(&redis).await - 1000, "x".repeat(LARGE));
+    let mut found = Vec::new();
+    for name in ["one", "two", "three"] {
+        let (id, job) = (super::id(name), buckets::job("x"));
+        let next = NextTick::At(tick);
+        let new = NewSchedule { id: &id, known: None, definition: &text, job: &job, paused: false, next };
+        assert_eq!(bucket.define_schedule(&new).await.unwrap(), Defined::Done);
+        found.push(look(&bucket).await.due.len());
+    }
+    assert_eq!(found, [1, 2, 1], "4 MiB at once, and more than that in parts");
+    redis.ask::<u64>("HDEL dripfeed:{b}:tally schedules_bytes").await;
+    assert_eq!(look(&bucket).await.due.len(), 1, "nobody knows how large they are");
+}
