@@ -1,6 +1,5 @@
 -- What a request asks of scopes, read from one text.
 -- needs: rules/scope
-local limit_nothing = {}
 -- The plan that was read last.
 local limit_current = { nil, nil, nil, nil, id = 0, allowed = true, retry = 0 }
 

@@ -15,6 +15,8 @@ local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil
 --   key, now, changed         of the scope whose state they have; changed: `limit_packed` doesn't have all of it
 --   n, share, passed, taken   of the request that was judged last
 local limit_tiers = { nil, nil, nil, nil }
+-- Of requests, nothing is known besides.
+local limit_nothing = {}
 
 -- Packs the state that these tiers have.
 local function limit_keep(tiers)
@@ -33,12 +35,17 @@ end
 -- Fills tiers with the state of a key. `how` as for limit_plan.
 local function limit_load(tiers, key, how)
   if tiers.changed then limit_keep(tiers) end
-  local packed, now, last, print, from = limit_packed[key], now_us, now_us, nil, nil
+  local packed, by, now, last, print, from = limit_packed[key], limit_by[key], now_us, now_us, nil, nil
   if packed == nil then
-    packed = redis.call('GET', KEYS[key])
-    limit_packed[key] = packed
-  elseif limit_by[key].changed and limit_by[key].key == key then
-    limit_keep(limit_by[key])
+    -- A batch of requests has many scopes: the next keys are read with this one. No other key of a script is a string
+    -- that grows.
+    local to = how == limit_nothing and math.min(#KEYS, key + 63) or key
+    for i, found in ipairs(redis.call('MGET', unpack(KEYS, key, to))) do
+      if limit_packed[key + i - 1] == nil then limit_packed[key + i - 1] = found end
+    end
+    packed = limit_packed[key]
+  elseif by and by.changed and by.key == key then
+    limit_keep(by)
     packed = limit_packed[key]
   end
   limit_by[key], tiers.key = tiers, key
