@@ -19,7 +19,14 @@ const MANY: u64 = 15;
 /// What buckets counted in the last frames.
 #[derive(Default)]
 pub struct Pulse {
-    seen: HashMap<String, VecDeque<Beat>>,
+    seen: HashMap<String, Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    beats: VecDeque<Beat>,
+    /// Before these it couldn't be read, and maybe no call was made.
+    was_away: bool,
 }
 
 /// What a bucket had counted at a moment.
@@ -31,15 +38,19 @@ struct Beat {
     ended: u64,
     /// What limited its calls.
     effective_per_s: Option<f64>,
+    has_processor: bool,
 }
 
 impl Pulse {
     /// Replaces the rates of a frame's buckets, once there is a frame before it.
     pub fn take(&mut self, frame: &mut Frame) {
         let Ok(at) = frame.at.parse::<Timestamp>() else { return };
+        for name in &frame.unavailable {
+            self.seen.insert(name.clone(), Seen { beats: VecDeque::new(), was_away: true });
+        }
         for bucket in &mut frame.states {
             let beat = Beat::of(bucket, at.as_millisecond());
-            let beats = self.seen.entry(bucket.name.clone()).or_default();
+            let Seen { beats, was_away } = self.seen.entry(bucket.name.clone()).or_default();
             if !beats.is_empty() {
                 frame.summary.subtract_rates(bucket);
                 bucket.accepted_per_s = beat.rate(beats, |beat| beat.accepted);
@@ -50,7 +61,8 @@ impl Pulse {
                 }
                 frame.summary.add_rates(bucket);
             }
-            bucket.is_changing = beats.iter().rev().take(FRAMES).any(|earlier| earlier.differs(&beat));
+            bucket.is_changing = *was_away && beats.len() < FRAMES
+                || beats.iter().rev().take(FRAMES).any(|earlier| earlier.differs(&beat));
             if beats.len() == MOST_FRAMES {
                 beats.pop_front();
             }
@@ -68,13 +80,14 @@ impl Beat {
             refused: totals.refused.values().sum(),
             ended: totals.ended.values().sum(),
             effective_per_s: bucket.pace.effective_per_s,
+            has_processor: bucket.alive() > 0,
         }
     }
 
     /// Where no rate is set, the effective one is measured and says nothing.
     fn differs(&self, later: &Self) -> bool {
         let rates = [self.effective_per_s, later.effective_per_s].map(|rate| rate.unwrap_or(0.0));
-        rates[0].total_cmp(&rates[1]).is_ne()
+        self.has_processor != later.has_processor || rates[0].total_cmp(&rates[1]).is_ne()
     }
 
     /// Events per second of what `of` counts, up to this beat, which comes after others.

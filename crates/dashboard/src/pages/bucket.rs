@@ -38,6 +38,7 @@ use crate::web::identity::Visitor;
 
 /// The ids of these parts.
 const ATTENTION: &str = "attention";
+const OVERVIEW: &str = "overview";
 const AUDIT_LOG: &str = "audit";
 const REPLICAS: &str = "replicas";
 
@@ -95,7 +96,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
             @match id.as_str() {
                 // What needs a person comes first.
                 ATTENTION => { (part) (around.panel) }
-                "overview" => { (part) (first_job(visitor, bucket)) (around.history) }
+                OVERVIEW => { (part) (first_job(visitor, bucket)) (around.history) }
                 "details" => div.columns { (one(parts, REPLICAS)) (part) (around.callers) (one(parts, AUDIT_LOG)) },
                 _ => {}
             }
@@ -133,7 +134,7 @@ fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) ->
     let paused_by = trail.and_then(|trail| trail::paused_by(bucket, trail));
     let mut parts = vec![
         (ATTENTION.to_owned(), attention::list(attention::of_bucket(&bucket.row()))),
-        ("overview".to_owned(), overview::now(visitor, bucket, paused_by)),
+        (OVERVIEW.to_owned(), overview::now(visitor, bucket, paused_by)),
         (REPLICAS.to_owned(), overview::replicas(bucket)),
         ("details".to_owned(), overview::details(bucket)),
     ];
@@ -142,8 +143,9 @@ fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) ->
 }
 
 /// The rest of the page stays, with what somebody has typed: it can be read again soon.
-fn unavailable(name: &str) -> Part {
-    (ATTENTION.to_owned(), attention::list(vec![attention::of_unavailable(name)]))
+fn unavailable(name: &str) -> Vec<Part> {
+    let notice = attention::list(vec![attention::of_unavailable(name)]);
+    vec![(ATTENTION.to_owned(), notice), (OVERVIEW.to_owned(), overview::unavailable())]
 }
 
 /// A part that stands beside the details or before them.
@@ -164,7 +166,7 @@ pub(crate) async fn live(
         async move {
             let (page, visitor, name, shown) = &*of;
             if frame.unavailable.contains(name) {
-                return Some(vec![unavailable(name)]);
+                return Some(unavailable(name));
             }
             let bucket = frame.states.first()?;
             let trail = trail.read(page, visitor, &frame.at, bucket).await;

@@ -37,6 +37,11 @@ pub(crate) fn of(bucket: &Bucket) -> Markup {
     }
 }
 
+/// The badge of one whose state can't be read.
+pub(crate) fn unavailable() -> Markup {
+    html! { span.badge data-mood="bad" { "✕ unavailable" } }
+}
+
 /// Where there are any, the way to them.
 pub(crate) fn dead(row: &Row) -> Markup {
     number(

@@ -98,7 +98,7 @@ impl Why {
             _ => match (slower(row), target) {
                 (Some(rate), _) => {
                     let cause =
-                        if row.in_flight > 0 { "its calls take long" } else { "its callers are at their limits" };
+                        if row.in_flight > 0 { "its calls take long" } else { "its callers may be at their limits" };
                     let after = format!(", slower than its rate of {}: {cause}.", target.unwrap_or(&effective));
                     Self { before: "Leaks at ", ..why(&numbers::measured(rate), after) }
                 }

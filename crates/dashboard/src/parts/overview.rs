@@ -34,6 +34,15 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEn
     }
 }
 
+/// In place of numbers that may be wrong by now.
+pub(crate) fn unavailable() -> Markup {
+    html! {
+        section.card #overview aria-label="Now" data-mood="bad" {
+            p { (card::unavailable()) " Its state can't be read now." }
+        }
+    }
+}
+
 fn paused(entry: &AuditEntry) -> Markup {
     html! { " Paused " (when::ago(&entry.at)) @if let Some(key) = &entry.key { " by key " code { (key) } } "." }
 }

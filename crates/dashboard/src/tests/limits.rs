@@ -70,6 +70,15 @@ fn a_bucket_that_is_slower_than_its_rate_does_not_empty_at_that_rate() {
         frame["states"][0]["pace"]["effective_per_s"] = json!(0.0);
     }
     shown(&resumed, &["Leaks at up to <strong>100/s</strong>, as configured."]);
+    // Nor one whose processor has come back, or that couldn't be read for a while.
+    let mut served = delivering(&delivered[..8], &slow);
+    served[2]["states"][0]["replicas"] = json!([]);
+    shown(&served[..7], &["Leaks at up to <strong>100/s</strong>, as configured."]);
+    let mut away = delivering(&delivered[..12], &slow);
+    for frame in &mut away[1..9] {
+        (frame["states"], frame["unavailable"]) = (json!([]), json!(["b"]));
+    }
+    shown(&away, &["Leaks at up to <strong>100/s</strong>, as configured."]);
     // Nor is one whose jobs have just come.
     slow["oldest_age_ms"] = json!(1000);
     shown(&delivering(&delivered[..1], &slow), &["Leaks at up to <strong>100/s</strong>", "4 s"]);

@@ -164,3 +164,15 @@ fn the_page_of_a_job_that_is_not_known_any_more_is_loaded_again() {
     let page = over(api(&[frame_of(0, 1)]).route("/v1/buckets/b/jobs/{id}", gone));
     assert_eq!(text(asked(&page, "/live/buckets/b/jobs/1-0")), "event: reload\ndata:\n\n");
 }
+
+#[test]
+fn a_bucket_that_can_not_be_read_shows_no_numbers_of_before() {
+    let mut there = frame("2026-11-23T14:03:00Z");
+    there["states"] = json!([bucket("b", 100)]);
+    let mut away = frame("2026-11-23T14:03:01Z");
+    away["unavailable"] = json!(["b"]);
+    let events = text(asked(&over(api(&[there, away])), "/live/buckets/b"));
+    let (before, after) = events.split_once("14:03:01").unwrap();
+    assert!(before.contains("of 100") && !before.contains("unavailable"), "{before}");
+    assert!(after.contains("overview") && after.contains("unavailable") && !after.contains("of 100"), "{after}");
+}

@@ -66,7 +66,7 @@ pub(super) fn summary(all: &Summary) -> Markup {
 pub(super) fn unavailable(name: &str) -> Markup {
     html! {
         article.card id=(card::id(name)) {
-            header { h2 { a href={ "/buckets/" (name) } { (name) } } span.badge data-mood="bad" { "✕ unavailable" } }
+            header { h2 { a href={ "/buckets/" (name) } { (name) } } (card::unavailable()) }
             p.why { "Its state can't be read now." }
         }
     }
