@@ -67,9 +67,9 @@ pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> 
     let (mood, text) = match sight {
         Sight::Live => return None,
         Sight::Stale { since } => ("look", format!("No frame for {} s: what is below may be old.", since.as_secs())),
-        Sight::Gone { why, retry_in } => ("bad", format!("{why} (retrying in {})", seconds(retry_in))),
+        Sight::Gone { why, retry_in } => ("bad", format!("Retrying in {}: {why}", seconds(retry_in))),
         Sight::Forbidden { why, retry_in } => {
-            ("bad", format!("This key has no access any more: {why} (retrying in {})", seconds(retry_in)))
+            ("bad", format!("This key has no access any more, retrying in {}: {why}", seconds(retry_in)))
         }
     };
     Some(Line::styled(text, theme.mood(mood)))
