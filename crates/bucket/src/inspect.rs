@@ -1,6 +1,7 @@
 //! Reading the state of a bucket. Only the doctor writes, when it repairs.
 
 pub(crate) mod census;
+pub(crate) mod count_each;
 pub(crate) mod doctor;
 pub(crate) mod find;
 pub(crate) mod flows;

@@ -5,5 +5,5 @@ mod blocked;
 pub(crate) mod hand_over;
 mod outcome_job;
 mod oversized;
-mod page;
+pub(crate) mod page;
 mod rare_line;

@@ -20,6 +20,7 @@ use self::replay_task::{ReplayId, ReplayState, ReplayTask, WantedReplay};
 use crate::bucket::Bucket;
 use crate::ended::dead_letters::DeadFilter;
 use crate::error::BucketError;
+use crate::inspect::count_each::count_each;
 use crate::script::scripts::SHARED;
 
 static START: Script = Script::new("start_replay", SHARED, include_str!("replays/start_replay.lua"));
@@ -33,6 +34,19 @@ pub enum CancelledReplay {
     Now,
     EndedBefore,
     Unknown,
+}
+
+/// Which of the buckets have background replays, or had some lately. Buckets that can't be read have none.
+///
+/// # Errors
+/// When Redis can't be reached, or doesn't answer in time.
+pub async fn with_replays(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> {
+    let exists = |bucket: &Bucket| {
+        let mut exists = redis::cmd("EXISTS");
+        exists.arg(bucket.redis_bucket.keys.replays());
+        exists
+    };
+    Ok(count_each(buckets, exists).await?.into_iter().map(|there| there > 0).collect())
 }
 
 impl Bucket {

@@ -9,6 +9,7 @@ use redis::Value;
 use super::outcome_job::OutcomeJob;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::inspect::count_each::count_each;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
@@ -36,15 +37,27 @@ pub(super) struct Page {
     pub(super) jobs: Vec<OutcomeJob>,
 }
 
+/// As [`Bucket::outcome_jobs`], of each bucket; 0 of those that can't be read.
+///
+/// # Errors
+/// When Redis can't be reached, or doesn't answer in time.
+pub async fn outcome_jobs_of(buckets: &[Bucket]) -> Result<Vec<u64>, BucketError> {
+    count_each(buckets, length_of).await
+}
+
+fn length_of(bucket: &Bucket) -> redis::Cmd {
+    let mut length = redis::cmd("XLEN");
+    length.arg(bucket.redis_bucket.keys.outbox());
+    length
+}
+
 impl Bucket {
     /// How many outcome jobs the outbox has, also of those written with earlier settings.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn outcome_jobs(&self) -> Result<u64, BucketError> {
-        let mut count = redis::cmd("XLEN");
-        count.arg(self.redis_bucket.keys.outbox());
-        Ok(self.redis_bucket.store.command(&count).await?)
+        Ok(self.redis_bucket.store.command(&length_of(self)).await?)
     }
 
     /// Those behind the entry `after`, for the process of this name.

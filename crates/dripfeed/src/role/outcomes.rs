@@ -6,7 +6,7 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{Bucket, Buckets, OutcomeCourier};
+use dripfeed_bucket::{Bucket, Buckets, OutcomeCourier, outcome_jobs_of};
 use dripfeed_job::BucketName;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
@@ -48,11 +48,10 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
         });
         while couriers.try_join_next().is_some() {}
         quiet.retain(|name, _| all.contains_key(name));
-        for (name, bucket) in all.iter() {
-            if running.contains_key(name) || !has_outcomes(bucket, &mut quiet).await {
-                continue;
-            }
-            running.insert(name.clone(), couriers.spawn(keep_handing_over(bucket.clone(), Arc::clone(buckets))));
+        let others = all.values().filter(|bucket| !running.contains_key(bucket.name())).cloned();
+        for bucket in with_outcomes(others, &mut quiet).await {
+            let courier = keep_handing_over(bucket.clone(), Arc::clone(buckets));
+            running.insert(bucket.name().clone(), couriers.spawn(courier));
         }
         drop(all);
         tokio::time::sleep(EVERY).await;
@@ -61,21 +60,22 @@ pub(crate) async fn hand_over(buckets: &Arc<Buckets>) -> Infallible {
 
 /// Also where earlier settings have left some, or leave some yet: processes are replaced one after the other. `quiet`:
 /// when the buckets without any are looked at again. Those created over the API have no targets.
-async fn has_outcomes(bucket: &Bucket, quiet: &mut HashMap<BucketName, Instant>) -> bool {
-    if !bucket.settings().on_outcome.is_empty() {
-        return true;
-    }
-    let is_due = quiet.get(bucket.name()).is_none_or(|at| *at <= Instant::now());
-    if bucket.incarnation().is_some() || !is_due {
-        return false;
-    }
-    let jobs = bucket.outcome_jobs().await;
-    if jobs.is_ok() {
+async fn with_outcomes(buckets: impl Iterator<Item = Bucket>, quiet: &mut HashMap<BucketName, Instant>) -> Vec<Bucket> {
+    let (mut with_outcomes, others): (Vec<_>, Vec<_>) =
+        buckets.partition(|bucket| !bucket.settings().on_outcome.is_empty());
+    let is_due = |bucket: &Bucket| quiet.get(bucket.name()).is_none_or(|at| *at <= Instant::now());
+    let due: Vec<Bucket> =
+        others.into_iter().filter(|bucket| bucket.incarnation().is_none() && is_due(bucket)).collect();
+    let Ok(found) = outcome_jobs_of(&due).await else { return with_outcomes };
+    for (bucket, jobs) in due.into_iter().zip(found) {
         // Not all at once.
         let again_in = LOOK_AGAIN.mul_f64(0.5 + 0.5 * fastrand::f64());
         quiet.insert(bucket.name().clone(), Instant::now() + again_in);
+        if jobs > 0 {
+            with_outcomes.push(bucket);
+        }
     }
-    jobs.is_ok_and(|jobs| jobs > 0)
+    with_outcomes
 }
 
 async fn keep_handing_over(from: Bucket, buckets: Arc<Buckets>) {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, Buckets};
 
-use super::upkeep::{QUIET_PER_ROUND, Upkeep};
+use super::upkeep::Upkeep;
 
 const EVERY: Duration = Duration::from_secs(3);
 
 pub(super) async fn keep(buckets: &Buckets) -> Infallible {
-    let mut upkeep = Upkeep::new("could not delete expired records", QUIET_PER_ROUND);
+    let mut upkeep = Upkeep::new("could not delete expired records");
     loop {
         tokio::time::sleep(EVERY).await;
         Box::pin(upkeep.round(buckets, Bucket::enforce_retention)).await;

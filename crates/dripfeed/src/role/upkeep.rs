@@ -12,15 +12,13 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 /// Between two buckets.
 const APART: Duration = Duration::from_millis(10);
-/// Of those that this intake has not changed since the last round, what a round has of work that is a script.
-pub(super) const QUIET_PER_ROUND: usize = 30;
+/// Of those that this intake has not changed since the last round, what a round has.
+const QUIET_PER_ROUND: usize = 30;
 
 /// Work that is done for each bucket, periodically.
 pub(super) struct Upkeep {
     /// What is logged of a bucket for which it failed.
     failed: &'static str,
-    /// The most in a round that weren't changed since the last one.
-    quiet: usize,
     /// Of each bucket, how often it had been changed when that was last seen.
     seen: BTreeMap<BucketName, u64>,
     /// How many come before the first quiet one of the next round.
@@ -28,8 +26,8 @@ pub(super) struct Upkeep {
 }
 
 impl Upkeep {
-    pub(super) const fn new(failed: &'static str, quiet: usize) -> Self {
-        Self { failed, quiet, seen: BTreeMap::new(), next: 0 }
+    pub(super) const fn new(failed: &'static str) -> Self {
+        Self { failed, seen: BTreeMap::new(), next: 0 }
     }
 
     /// Once for each bucket that has been changed, and for the next ones of the others, one after the other.
@@ -48,7 +46,7 @@ impl Upkeep {
     fn due(&mut self, all: &BTreeMap<BucketName, Bucket>) -> Vec<Bucket> {
         self.seen.retain(|name, _| all.contains_key(name));
         let first = if self.next < all.len() { self.next } else { 0 };
-        self.next = first.saturating_add(self.quiet);
+        self.next = first + QUIET_PER_ROUND;
         let turn = first..self.next;
         let mut due = Vec::new();
         for (at, (name, bucket)) in all.iter().enumerate() {

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use dripfeed_store::{InstallationKeys, Script, Store};
+use dripfeed_store::{InstallationKeys, Script};
 use futures::StreamExt;
 
 use crate::bucket::Bucket;
 use crate::deliver::replica::{Consumer, NEW_JOBS};
 use crate::error::BucketError;
+use crate::inspect::count_each::count_each;
 use crate::settings::Kind;
 
 static SCRIPT: Script = Script::new("sweeper", &[], include_str!("sweeper.lua"));
@@ -20,8 +21,6 @@ const TURN: Duration = Duration::from_millis(2700);
 /// In how many sweeps the others sweep once: should a message of the sweeper be lost.
 const SWEEPS_OF_OTHERS: u32 = 20;
 
-/// The most buckets that are asked for in one round trip.
-const AT_ONCE: usize = 200;
 /// Messages on their way at once.
 const MESSAGES_AT_ONCE: usize = 50;
 
@@ -72,34 +71,7 @@ impl Sweeper {
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.
 pub async fn with_jobs(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> {
-    let mut found = Vec::with_capacity(buckets.len());
-    for some in buckets.chunks(AT_ONCE) {
-        let Some(store) = some.first().map(|bucket| &bucket.redis_bucket.store) else { continue };
-        let counted = if store.is_cluster() { None } else { count_together(store, some).await? };
-        let counts = match counted {
-            Some(counts) => counts,
-            None => futures::future::join_all(some.iter().map(count)).await,
-        };
-        found.extend(counts.into_iter().map(|jobs| jobs > 0));
-    }
-    Ok(found)
-}
-
-/// None: one of them can't be counted, such as one whose key holds something else.
-async fn count_together(store: &Store, buckets: &[Bucket]) -> Result<Option<Vec<u64>>, BucketError> {
-    let mut pipeline = redis::Pipeline::with_capacity(buckets.len());
-    for bucket in buckets {
-        pipeline.add_command(count_of(bucket));
-    }
-    match store.pipeline(&pipeline).await {
-        Ok(counts) => Ok(Some(counts)),
-        Err(error) if error.is_unanswered() => Err(error.into()),
-        Err(_) => Ok(None),
-    }
-}
-
-async fn count(bucket: &Bucket) -> u64 {
-    bucket.redis_bucket.store.command(&count_of(bucket)).await.unwrap_or(0)
+    Ok(count_each(buckets, count_of).await?.into_iter().map(|jobs| jobs > 0).collect())
 }
 
 /// What is claimed from a list isn't counted: who claimed it is a member.
