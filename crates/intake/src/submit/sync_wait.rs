@@ -78,6 +78,7 @@ pub(crate) async fn answer(
                 .fields(intake.settings())
                 .into_iter()
                 .chain(receipt::location(bucket.name(), &admitted.id.to_string()))
+                .chain(receipt::replayed(admitted))
                 .collect();
             (fields, response).into_response()
         }
