@@ -18,6 +18,8 @@ pub(crate) const PARSED_BYTES: usize = 64 * 1024;
 pub struct ConnectionLimits {
     /// Concurrent connections; at least 1.
     pub most: usize,
+    /// Of these from one address, of IPv6 from one network of 64 bits; further ones are closed. At least 1.
+    pub most_per_address: usize,
     /// Timeout of a request's head, counted from the end of the previous request; and of a TLS handshake.
     pub head_timeout: Duration,
     /// Timeout of a write that makes no progress.

@@ -130,6 +130,7 @@ impl Intake {
         let settings = self.settings();
         let limits = ConnectionLimits {
             most: settings.max_connections,
+            most_per_address: settings.max_connections_per_address,
             head_timeout: settings.head_timeout,
             stall_timeout: settings.body_timeout,
             drain: settings.drain,
