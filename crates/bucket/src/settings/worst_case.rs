@@ -30,8 +30,8 @@ const OUTCOME: u64 = 320;
 const LETTER: u64 = 5 << 10;
 /// As a job of a stream: one that waits longer than others keeps its node.
 const OUTCOME_JOB: u64 = 5 << 10;
-/// The name of 255 bytes, with the bucket's and its caller's id, each byte of which may be escaped, twice; the value; the
-/// places in hash or zset.
+/// The name of 255 bytes, with the bucket's and its caller's id, each byte of which may be escaped, twice; the value;
+/// the places in hash or zset.
 const IDEMPOTENCY_KEY: u64 = 1552;
 /// Its state, its next tick, and its places in two hashes and a zset.
 const SCHEDULE: u64 = 640;

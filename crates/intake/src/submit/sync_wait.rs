@@ -51,7 +51,8 @@ impl SyncWait {
 }
 
 /// 200 with the upstream's response when the job was delivered in time, else 202: also when the key of its reader
-/// is revoked meanwhile, or too many large responses are unread. When too many requests wait already, 202 at once, without `Preference-Applied`.
+/// is revoked meanwhile, or too many large responses are unread. When too many requests wait already, 202 at once,
+/// without `Preference-Applied`.
 pub(crate) async fn answer(
     intake: &Intake,
     bucket: &Bucket,
