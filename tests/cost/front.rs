@@ -34,6 +34,7 @@ fn settings() -> IntakeSettings {
         max_body: 1 << 20,
         max_bodies: 256 << 20,
         max_connections: 100,
+        max_connections_per_address: 1_000_000,
         trusted_proxies: Vec::new(),
         head_timeout: PATIENCE,
         body_timeout: PATIENCE,

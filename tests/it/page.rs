@@ -3,6 +3,7 @@
 mod audit;
 mod dead;
 mod escaping;
+mod export;
 mod forms;
 mod history;
 mod links;

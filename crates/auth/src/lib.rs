@@ -36,6 +36,6 @@ pub use key_registry::scripts::KEY_FRAGMENTS;
 pub use new_key::new_key;
 pub use scopes::{ChangeKeys, Define, Operate, Permission, Read, ReadKeys, Scope, Submit};
 pub use selector::{BucketSet, Selector, ServiceSet};
-pub use shares::body_budget::{BodyBudget, BodyShare};
+pub use shares::body_budget::{BodyBudget, BodyReservation, BodyShare};
 pub use shares::turns::{CallerTurns, LOOKUPS, SUBMISSIONS, Turn};
 pub use shares::wait_limit::{WaitLimit, WaitPermit};

@@ -10,7 +10,13 @@ use crate::web::api_address::ApiPlace;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 use crate::web::session::{SessionSecret, Sessions};
+use dripfeed_auth::WaitLimit;
 use dripfeed_job::redaction::Redaction;
+
+/// Exports at a time, and of one visitor: each keeps a page or two of dead letters in memory until its client reads
+/// them.
+const EXPORTS: usize = 8;
+const EXPORTS_OF_ONE: usize = 2;
 
 /// The page. Cheap to clone.
 #[derive(Clone)]
@@ -22,6 +28,7 @@ struct DashboardState {
     sessions: Sessions,
     playground: bool,
     redaction: Redaction,
+    exports: WaitLimit,
 }
 
 impl Dashboard {
@@ -30,7 +37,8 @@ impl Dashboard {
     #[must_use]
     pub fn new(api: Router, place: ApiPlace, secret: SessionSecret, playground: bool, redaction: Redaction) -> Self {
         let sessions = Sessions::new(secret, place.has_tls);
-        Self(Arc::new(DashboardState { api: Api::new(api), place, sessions, playground, redaction }))
+        let exports = WaitLimit::new(EXPORTS, EXPORTS_OF_ONE);
+        Self(Arc::new(DashboardState { api: Api::new(api), place, sessions, playground, redaction, exports }))
     }
 
     pub(crate) fn api(&self) -> &Api {
@@ -47,6 +55,10 @@ impl Dashboard {
 
     pub(crate) fn redaction(&self) -> &Redaction {
         &self.0.redaction
+    }
+
+    pub(crate) fn exports(&self) -> &WaitLimit {
+        &self.0.exports
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {

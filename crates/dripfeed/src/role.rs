@@ -35,6 +35,7 @@ use crate::signals;
 /// Of a listener for health and metrics: few ask, and briefly.
 const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
     most: 64,
+    most_per_address: 64,
     head_timeout: Duration::from_secs(10),
     stall_timeout: Duration::from_secs(10),
     drain: Duration::from_millis(500),

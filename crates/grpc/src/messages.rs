@@ -10,8 +10,10 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
-use dripfeed_auth::{BodyBudget, BodyShare, Waiter};
+use dripfeed_auth::{BodyBudget, BodyShare, Caller, Waiter};
+use dripfeed_http::limits::head_bytes;
 use futures::StreamExt as _;
+use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 use tonic::Status;
@@ -25,7 +27,7 @@ use crate::service::RateLimiter;
 
 /// Bytes of the messages of all calls that aren't answered yet; at most half of them of one caller.
 const MOST_BYTES: u64 = 64 << 20;
-/// Of a call besides its message: however short that is, the number of calls is bounded too.
+/// Of a call besides its head and message: however short these are, the number of calls is bounded too.
 const CALL: usize = 4 * 1024;
 
 /// The services that have the key in the head.
@@ -44,6 +46,16 @@ impl Messages {
     pub(crate) fn new(access: Access) -> Self {
         let [with_key, others] = [(); 2].map(|()| Arc::new(BodyBudget::new(MOST_BYTES, 0)));
         Self { access, with_key, others }
+    }
+
+    /// The caller with the key in this head. While Redis is asked for an unknown key, the call counts as one without.
+    async fn authenticate(&self, headers: &HeaderMap, address: Option<IpAddr>, bytes: usize) -> Result<Caller, Status> {
+        if let Some(known) = self.access.known(headers) {
+            return Ok(known);
+        }
+        let mut held = self.of(None, address);
+        held.add(bytes)?;
+        self.access.authenticate(headers).await
     }
 
     /// Of a call of this key, or from this address without one.
@@ -76,9 +88,10 @@ impl HeldMemory {
 /// Refuses calls without a valid key, and those that there is no memory for. A call holds its memory until it is
 /// answered.
 pub(crate) async fn limit(State(messages): State<Arc<Messages>>, mut request: Request, next: Next) -> Response {
+    let (address, call) = (address(request.extensions()), CALL + head_bytes(&request));
     let mut key_id = None;
     if has_key_in_head(request.uri().path()) {
-        match messages.access.authenticate(request.headers()).await {
+        match messages.authenticate(request.headers(), address, call).await {
             Ok(caller) => {
                 key_id = caller.id().map(str::to_owned);
                 request.extensions_mut().insert(caller);
@@ -86,8 +99,8 @@ pub(crate) async fn limit(State(messages): State<Arc<Messages>>, mut request: Re
             Err(status) => return status.into_http(),
         }
     }
-    let mut held = messages.of(key_id.as_deref(), address(request.extensions()));
-    if let Err(status) = held.add(CALL) {
+    let mut held = messages.of(key_id.as_deref(), address);
+    if let Err(status) = held.add(call) {
         return status.into_http();
     }
     let held = Arc::new(Mutex::new(held));

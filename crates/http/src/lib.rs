@@ -6,6 +6,7 @@
 //! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a
 //! value; the crate that serves decides how to answer.
 
+mod address_limit;
 mod framing;
 mod handler;
 mod health;

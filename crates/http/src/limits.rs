@@ -18,6 +18,8 @@ pub(crate) const PARSED_BYTES: usize = 64 * 1024;
 pub struct ConnectionLimits {
     /// Concurrent connections; at least 1.
     pub most: usize,
+    /// Of these from one address, of IPv6 from one network of 64 bits; further ones are closed. At least 1.
+    pub most_per_address: usize,
     /// Timeout of a request's head, counted from the end of the previous request; and of a TLS handshake.
     pub head_timeout: Duration,
     /// Timeout of a write that makes no progress.
@@ -35,8 +37,14 @@ pub struct HeadersTooLarge;
 /// # Errors
 /// When it has too many fields, or fields and path are too long.
 pub fn check_head<B>(request: &Request<B>) -> Result<(), HeadersTooLarge> {
-    let fields = request.headers().len();
+    let is_too_large = request.headers().len() > MOST_FIELDS || head_bytes(request) > MOST_BYTES;
+    if is_too_large { Err(HeadersTooLarge) } else { Ok(()) }
+}
+
+/// Bytes of a request's fields and path.
+#[must_use]
+pub fn head_bytes<B>(request: &Request<B>) -> usize {
     let in_fields: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     let in_path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
-    if fields > MOST_FIELDS || in_fields + in_path > MOST_BYTES { Err(HeadersTooLarge) } else { Ok(()) }
+    in_fields + in_path
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use dripfeed_store::{Trouble, TroubleReport};
@@ -26,8 +26,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::Service;
 
+use crate::address_limit::{AddressLimit, AddressPermit};
 use crate::limits::ConnectionLimits;
 use crate::listener::Listener;
+use crate::log_throttle::LogThrottle;
 use crate::protocol::Protocol;
 use crate::strict::Strict;
 use crate::tls::Tls;
@@ -73,7 +75,10 @@ pub async fn serve(
     let room = Arc::new(Semaphore::new(limits.most));
     let http = Protocol::new(version, limits);
     let read_timeout = http.read_timeout();
-    let server = Arc::new(Server { http, read_timeout, answers, tls, limits, stop: stop.clone(), cut: cut.clone() });
+    let addresses = AddressLimit::new(limits.most_per_address);
+    let (stopped, cut_off) = (stop.clone(), cut.clone());
+    let server = Server { http, read_timeout, answers, tls, limits, addresses, stop: stopped, cut: cut_off };
+    let server = Arc::new(server);
     // In a task, so that a connection wakes nothing else that the caller waits for.
     let accepting = tokio::spawn(accept_until_stop(listener, server, room, connections.clone()));
     let ended = AbortOnDropHandle::new(accepting).await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
@@ -100,6 +105,7 @@ struct Server<S> {
     answers: S,
     tls: Option<Tls>,
     limits: ConnectionLimits,
+    addresses: AddressLimit,
     /// Closes idle connections.
     stop: CancellationToken,
     /// Closes all connections, some time after the stop. Until then none looks at it.
@@ -129,9 +135,13 @@ async fn accept_all(
     loop {
         let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
-            Ok((stream, peer)) => {
-                connections.spawn(Arc::clone(server).connection(stream, Peer(peer.ip()), permit));
-            }
+            Ok((stream, peer)) => match server.addresses.enter(peer.ip()) {
+                Some(of_address) => {
+                    let room = Room { _connection: permit, _of_address: of_address };
+                    connections.spawn(Arc::clone(server).connection(stream, Peer(peer.ip()), room));
+                }
+                None => log_closed(peer.ip()),
+            },
             Err(error) if closed_before_accept(&error) => {}
             Err(error) => {
                 match trouble.came() {
@@ -145,13 +155,26 @@ async fn accept_all(
     }
 }
 
+/// What a connection takes until it ends.
+struct Room {
+    _connection: OwnedSemaphorePermit,
+    _of_address: AddressPermit,
+}
+
+fn log_closed(address: IpAddr) {
+    static CLOSED: LogThrottle = LogThrottle::new();
+    if let Some(suppressed) = CLOSED.due(Instant::now()) {
+        tracing::warn!(%address, suppressed, "closed a new connection: its address has the maximum number of them");
+    }
+}
+
 fn closed_before_accept(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 impl<S: Answers> Server<S> {
-    async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _room: OwnedSemaphorePermit) {
+    async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _room: Room) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection closed before the first request");
             return;

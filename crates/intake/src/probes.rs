@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_http::Health;
 use http::HeaderMap;
 
@@ -13,6 +13,8 @@ use crate::metrics::MetricsExporter;
 use crate::openapi::responses;
 use crate::problem::{Code, Problem};
 use crate::request::access::Allowed;
+use crate::request::client_ip::ClientIp;
+use crate::request::unread;
 
 /// All three, without a key, for a separate port.
 pub fn router(exporter: MetricsExporter) -> Router {
@@ -57,13 +59,15 @@ pub(crate) async fn readyz(State(health): State<Health>) -> Result<&'static str,
 pub(crate) async fn metrics(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
+    ClientIp(address): ClientIp,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // The labels name every bucket.
     if !caller.may_use_all_buckets() {
         return Err(Problem::new(Code::Forbidden, "metrics cover all buckets, and this key is restricted to some"));
     }
-    export(intake.exporter(), &headers).await
+    let metrics = export(intake.exporter(), &headers).await?;
+    unread::reserve(&intake, Waiter::new(caller.id(), address), metrics).await
 }
 
 async fn export(exporter: &MetricsExporter, headers: &HeaderMap) -> Result<Response, Problem> {

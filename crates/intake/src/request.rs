@@ -1,4 +1,4 @@
-//! Request parsing: authorization, bodies, queries, client addresses.
+//! Request parsing: authorization, bodies, queries, client addresses; and the memory of responses.
 
 pub(crate) mod access;
 pub(crate) mod body;
@@ -8,3 +8,4 @@ pub(crate) mod pagination;
 pub(crate) mod preconditions;
 pub(crate) mod sight;
 pub(crate) mod time;
+pub(crate) mod unread;

@@ -13,8 +13,9 @@ use axum::extract::State;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use dripfeed_auth::{Caller, Waiter};
 use dripfeed_http::{Answers, ConnectionLimits, Health, Listener, limits};
-use http::{HeaderMap, HeaderValue, Request, header};
+use http::{Extensions, HeaderMap, HeaderValue, Request, header};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::OpenApi;
@@ -25,6 +26,7 @@ use crate::probes;
 use crate::problem::{Code, Problem};
 use crate::request::body;
 use crate::request::client_ip::ClientIp;
+use crate::request::unread;
 use crate::submit::proxy;
 
 /// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
@@ -87,7 +89,7 @@ impl Intake {
             .route("/v1/buckets/{bucket}/proxy/{*path}", any(proxy::proxy))
             .route_layer(from_fn_with_state(self.health().clone(), refuse_while_draining));
         let calls = calls::routes()
-            .route_layer(from_fn_with_state(self.health().clone(), answer_call))
+            .route_layer(from_fn_with_state(self.clone(), answer_call))
             .merge(proxied)
             .with_state(self.clone());
         let docs = explorer::routes().route("/openapi.json", get(|| published::serve(openapi)));
@@ -128,6 +130,7 @@ impl Intake {
         let settings = self.settings();
         let limits = ConnectionLimits {
             most: settings.max_connections,
+            most_per_address: settings.max_connections_per_address,
             head_timeout: settings.head_timeout,
             stall_timeout: settings.body_timeout,
             drain: settings.drain,
@@ -195,15 +198,24 @@ async fn refuse_while_draining(State(health): State<Health>, request: Request<Bo
 /// As [`refuse_while_draining`]. Safe methods of the API read; a proxied request is a submission whatever its method.
 /// An operation ends also when its caller leaves: what it did is to stand in the audit log. A submission may wait for
 /// the end of its job, for its caller alone.
-async fn answer_call(health: State<Health>, request: Request<Body>, next: Next) -> Response {
+async fn answer_call(State(intake): State<Intake>, request: Request<Body>, next: Next) -> Response {
     let (is_read, path) = (request.method().is_safe(), request.uri().path());
     let is_operation = !is_read && front::bucket_of(path).is_none();
-    let answering = refuse_while_draining(health, request, next);
+    let reader = is_read.then(|| reader_of(&intake, request.headers(), request.extensions()));
+    let answering = refuse_while_draining(State(intake.health().clone()), request, next);
     if is_operation {
         return tokio::spawn(answering).await.unwrap_or_else(|_| Problem::internal().into_response());
     }
     let response = answering.await;
-    if is_read { Problem::response_to_read(response) } else { response }
+    let Some(reader) = reader else { return response };
+    // What was done is answered in any case; what was only read is refused where there is no room for it.
+    unread::reserve(&intake, reader, Problem::response_to_read(response)).await.into_response()
+}
+
+/// Who gets the response to a request.
+fn reader_of(intake: &Intake, headers: &HeaderMap, extensions: &Extensions) -> Waiter {
+    let ClientIp(address) = ClientIp::from_head(headers, extensions, intake);
+    Waiter::new(intake.keys().caller(headers).as_ref().and_then(Caller::id), address)
 }
 
 /// All that every request and response gets, in one layer: each costs an allocation and a copy of the request.

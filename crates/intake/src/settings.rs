@@ -14,6 +14,8 @@ pub struct IntakeSettings {
     pub max_bodies: u64,
     /// Concurrent connections; more wait in the listener's backlog.
     pub max_connections: usize,
+    /// Of these from one address; more are closed.
+    pub max_connections_per_address: usize,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// Timeout of a request's head, counted from the end of the previous request.

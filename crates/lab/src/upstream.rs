@@ -19,8 +19,13 @@ use crate::error::LabError;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// No connection is in the way of a measurement.
-const LIMITS: ConnectionLimits =
-    ConnectionLimits { most: 10_000, head_timeout: PATIENCE, stall_timeout: PATIENCE, drain: Duration::ZERO };
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    most: 10_000,
+    most_per_address: 10_000,
+    head_timeout: PATIENCE,
+    stall_timeout: PATIENCE,
+    drain: Duration::ZERO,
+};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {

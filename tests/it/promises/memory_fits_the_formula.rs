@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    Bucket, BucketSettings, Defined, FailedCall, Feedback, NewSchedule, NextTick, OnOutcome, OutcomeTarget, Replica,
-    Settlement,
+    Bucket, BucketSettings, DeadFilter, Defined, FailedCall, Feedback, NewSchedule, NextTick, OnOutcome, OutcomeTarget,
+    Replica, Settlement,
 };
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::AnswerBody;
@@ -200,4 +200,77 @@ async fn callers_that_are_bounded_take_no_more_memory_than_the_settings_say() {
         let of_states: u64 = redis.store().await.command(eval).await.unwrap();
         assert!(of_states <= 100_000 * most, "{of_states} bytes for 100,000 callers");
     }
+}
+
+/// With room for one small job, and nothing kept of it.
+fn smallest(name: &str) -> BucketSettings {
+    let mut settings = BucketSettings { capacity: 1, capacity_bytes: 1 << 10, ..buckets::settings(name) };
+    (settings.most_schedules, settings.schedules_bytes) = (0, 1);
+    (settings.keep.most_outcomes, settings.keep.outcomes_bytes) = (1, 1 << 10);
+    (settings.keep.most_dead, settings.keep.dead_bytes, settings.keep.most_failed) = (1, 1 << 10, 0);
+    settings.keep.most_idempotency_keys = 1;
+    settings
+}
+
+#[tokio::test]
+async fn idempotency_keys_with_the_longest_names_take_no_more_memory_than_the_settings_say() {
+    const KEYS: usize = 2100;
+    const BATCH: usize = 700;
+    let redis = TestRedis::start().await;
+    let mut settings = BucketSettings { capacity: BATCH as u64, capacity_bytes: 1 << 20, ..smallest(&"b".repeat(64)) };
+    let without = settings.most_memory();
+    settings.keep.most_idempotency_keys = 1 + KEYS as u64;
+    let most = settings.most_memory() - without;
+    let bucket = open(&redis, settings).await;
+    let keyed = |n: usize| Submission {
+        idempotency_key: IdempotencyKey::parse(&format!("{n:0>255}")).ok(),
+        // Each is escaped.
+        caller: Some("%".repeat(64)),
+        ..buckets::job("x")
+    };
+    submit_all(&bucket, std::iter::once(keyed(KEYS))).await;
+    bucket.purge().await.unwrap();
+    let before = used_memory(&redis).await;
+    for from in (0..KEYS).step_by(BATCH) {
+        submit_all(&bucket, (from..from + BATCH).map(keyed)).await;
+        bucket.purge().await.unwrap();
+    }
+    // Answers to batches are kept for some seconds; they count elsewhere.
+    let forget = "for _, token in ipairs(redis.call('KEYS', '*:token:*')) do redis.call('DEL', token) end";
+    redis.store().await.command::<()>(redis::cmd("EVAL").arg(forget).arg(0)).await.unwrap();
+    let taken = used_memory(&redis).await - before;
+    assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most");
+}
+
+#[tokio::test]
+async fn what_is_kept_of_changes_takes_no_more_memory_than_the_settings_say() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, smallest(&"b".repeat(64))).await;
+    // The scripts are there, and the connections.
+    bucket.record(None, "delete", "").await.unwrap();
+    bucket.apply_overrides(&buckets::changed("capacity", json!(1))).await.unwrap();
+    bucket.start_replay(DeadFilter::default(), None, None).await.unwrap().unwrap();
+    let before = used_memory(&redis).await;
+    let long = |bytes: usize| "\u{10348}".repeat(bytes / 4);
+    for _ in 0..200 {
+        bucket.record(Some(&"c".repeat(64)), "delete", &long(1200)).await.unwrap();
+    }
+    let policy = |n: usize| {
+        let tiers = json!([{"kind": "fixed", "limit": 1, "period": "1d"}]);
+        json!({"id": format!("p{n}"), "message": long(550), "tiers": tiers})
+    };
+    bucket.apply_overrides(&buckets::changed("limits", (0..100).map(policy).collect::<Vec<_>>())).await.unwrap();
+    let tiers = json!([0, 1, 2, 3].map(|tier| json!({"rate": format!("{}/9999s", 90_000 + tier), "burst": 99})));
+    let flow = |n: usize| (format!("{n:f>64}"), json!({"weight": 999, "rate": "99999/9999s", "tiers": tiers}));
+    let flows: serde_json::Map<_, _> = (0..100).map(flow).collect();
+    bucket.apply_overrides(&buckets::changed("fair.flows", flows)).await.unwrap();
+    let filter = DeadFilter { reason: Some(long(1024)), caller: Some(long(1024)), ..DeadFilter::default() };
+    for _ in 1..10 {
+        bucket.start_replay(filter.clone(), None, Some(&"c".repeat(64))).await.unwrap().unwrap();
+    }
+    let taken = used_memory(&redis).await - before;
+    // Another test fills the history.
+    let most = bucket.settings().most_memory() - (64 << 10);
+    assert!(taken <= most, "{taken} bytes are taken, {most} were to be the most");
+    assert!(most <= 3 * taken, "{taken} bytes are taken: {most} says nothing");
 }

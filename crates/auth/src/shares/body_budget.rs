@@ -1,4 +1,5 @@
-//! Limits the bytes of request bodies in memory: those of all callers together, and of each.
+//! Limits the bytes of bodies in memory, of requests and of unread responses: those of all callers together, and of
+//! each.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::caller::Waiter;
 #[derive(Debug)]
 pub struct BodyBudget {
     bytes: Arc<Semaphore>,
+    most: usize,
     most_of_one: usize,
     by_caller: Arc<Mutex<CallerCounts>>,
 }
@@ -21,8 +23,10 @@ impl BodyBudget {
     #[must_use]
     pub fn new(bytes: u64, largest: u64) -> Self {
         let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let most = usize_of(bytes).min(Semaphore::MAX_PERMITS);
         Self {
-            bytes: Arc::new(Semaphore::new(usize_of(bytes).min(Semaphore::MAX_PERMITS))),
+            bytes: Arc::new(Semaphore::new(most)),
+            most,
             most_of_one: usize_of(largest.max(bytes / 2)),
             by_caller: Arc::default(),
         }
@@ -34,11 +38,28 @@ impl BodyBudget {
         Arc::clone(&self.bytes).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 
+    /// Reserves the bytes of a response until the reservation is dropped. One that is larger than the caller's part
+    /// takes all of it: alone, it always fits. None: the budget, or the caller's part of it, is used up.
+    #[must_use]
+    pub fn reserve_response(&self, caller: Waiter, bytes: usize) -> Option<BodyReservation> {
+        let bytes = bytes.min(self.most_of_one).min(self.most);
+        let mut share = self.share_of(caller);
+        share.add(bytes)?;
+        Some(BodyReservation { _permit: self.reserve(bytes)?, _share: share })
+    }
+
     /// What one body takes of its caller's part.
     #[must_use]
     pub fn share_of(&self, caller: Waiter) -> BodyShare {
         BodyShare { most: self.most_of_one, by_caller: Arc::clone(&self.by_caller), caller, bytes: 0 }
     }
+}
+
+/// Bytes of a caller's part, until it is dropped.
+#[derive(Debug)]
+pub struct BodyReservation {
+    _permit: OwnedSemaphorePermit,
+    _share: BodyShare,
 }
 
 /// It takes nothing any more once it is dropped.
@@ -75,6 +96,18 @@ mod tests {
         assert_eq!((acme.add(30), acme.add(20), acme.add(1), other.add(50)), (Some(()), Some(()), None, Some(())));
         drop((acme, other));
         assert!(budget.by_caller.lock().is_empty(), "a caller without a body is forgotten");
+    }
+
+    #[test]
+    fn a_large_response_takes_all_of_its_callers_part() {
+        let budget = BodyBudget::new(100, 10);
+        let [acme, other] = ["acme", "other"].map(|caller| Waiter::new(Some(caller), None));
+        let large = budget.reserve_response(acme.clone(), 1000);
+        assert!(large.is_some() && budget.reserve_response(acme.clone(), 1).is_none());
+        let beside = budget.reserve_response(other, 50);
+        assert!(beside.is_some() && budget.reserve(1).is_none());
+        drop((large, beside));
+        assert!(budget.reserve_response(acme, 50).is_some() && budget.by_caller.lock().is_empty());
     }
 
     #[test]

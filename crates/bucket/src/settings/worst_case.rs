@@ -30,14 +30,15 @@ const OUTCOME: u64 = 320;
 const LETTER: u64 = 5 << 10;
 /// As a job of a stream: one that waits longer than others keeps its node.
 const OUTCOME_JOB: u64 = 5 << 10;
-/// The name of 255 bytes, with its caller's id and the bucket's, twice; the value; the places in hash or zset.
-const IDEMPOTENCY_KEY: u64 = 1280;
+/// The name of 255 bytes, with the bucket's and its caller's id, each byte of which may be escaped, twice; the value;
+/// the places in hash or zset.
+const IDEMPOTENCY_KEY: u64 = 1552;
 /// Its state, its next tick, and its places in two hashes and a zset.
 const SCHEDULE: u64 = 640;
 /// One letter is kept, however large. No script moves a larger job.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes, the audit log, background replays.
-const BUCKET: u64 = 128 << 10;
+/// Counters, members, changes, the audit log, background replays: each as long as it may be.
+const BUCKET: u64 = 320 << 10;
 /// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
 const HISTORY: u64 = 64 << 10;
 

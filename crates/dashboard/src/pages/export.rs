@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use dripfeed_auth::{WaitPermit, Waiter};
 use futures::stream;
 use http::{StatusCode, header};
 use serde_json::Value;
@@ -21,6 +22,7 @@ struct Export {
     visitor: Visitor,
     path: String,
     wanted: DeadQuery,
+    _permit: WaitPermit,
 }
 
 pub(crate) async fn export(
@@ -29,7 +31,12 @@ pub(crate) async fn export(
     Path(name): Path<String>,
     Query(wanted): Query<DeadQuery>,
 ) -> Response {
-    let export = Export { page, visitor, path: format!("/v1/buckets/{}/dead", escaped(&name)), wanted };
+    let waiter = Waiter::new(visitor.permissions.id.as_deref(), visitor.peer.map(|peer| peer.0));
+    let Some(permit) = page.exports().enter(waiter) else {
+        return layout::failed(Some(&visitor), &too_many());
+    };
+    let path = format!("/v1/buckets/{}/dead", escaped(&name));
+    let export = Export { page, visitor, path, wanted, _permit: permit };
     let first = match export.letters(None).await {
         Ok(first) => first,
         Err(failure) => return layout::failed(Some(&export.visitor), &failure),
@@ -52,6 +59,11 @@ pub(crate) async fn export(
         (header::CACHE_CONTROL, "no-store"),
     ];
     (StatusCode::OK, fields, Body::from_stream(pages)).into_response()
+}
+
+fn too_many() -> Failure {
+    let detail = "too many exports are running; retry when one of them has ended";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Overloaded; retry later", detail)
 }
 
 impl Export {

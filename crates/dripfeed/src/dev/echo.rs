@@ -28,6 +28,7 @@ const SHOWN_CHARACTERS: usize = 60;
 /// Connections that are quiet wait for the next job.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     most: 1024,
+    most_per_address: 1024,
     head_timeout: Duration::from_secs(60),
     stall_timeout: Duration::from_secs(60),
     drain: Duration::from_millis(500),

@@ -22,13 +22,14 @@ pub(crate) struct Grpc {
 }
 
 impl Grpc {
-    /// Times, the drain and TLS are those of the intake.
+    /// Times, connections per address, the drain and TLS are those of the intake.
     ///
     /// # Errors
     /// When the port can't be had.
     pub(crate) async fn open(port: GrpcPort, intake: &IntakeRole, tls: Option<Tls>) -> Result<Self, Failure> {
         let limits = ConnectionLimits {
             most: open_files::room_for("grpc.max_connections", port.max_connections),
+            most_per_address: intake.settings.max_connections_per_address,
             head_timeout: intake.settings.head_timeout,
             stall_timeout: intake.settings.body_timeout,
             drain: intake.settings.drain,

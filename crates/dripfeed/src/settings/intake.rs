@@ -50,6 +50,8 @@ struct Section {
     #[serde(deserialize_with = "deserialize::one_or_more")]
     max_connections: usize,
     #[serde(deserialize_with = "deserialize::one_or_more")]
+    max_connections_per_address: usize,
+    #[serde(deserialize_with = "deserialize::one_or_more")]
     max_waits: usize,
     #[serde(deserialize_with = "deserialize::one_or_more")]
     max_waits_per_caller: usize,
@@ -135,6 +137,7 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         max_body: section.max_body,
         max_bodies: section.max_bodies,
         max_connections: section.max_connections,
+        max_connections_per_address: section.max_connections_per_address,
         trusted_proxies: section.trusted_proxies.into_iter().map(|proxy| proxy.0).collect(),
         head_timeout: section.head_timeout,
         body_timeout: section.body_timeout,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use dripfeed_auth::{ApiKey, ApiKeys, BucketSet, Hosts, Scope, ServiceSet};
 use dripfeed_bucket::{Bucket, BucketError, Buckets};
 use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
@@ -56,6 +57,8 @@ pub struct Harness {
     pub buckets: Arc<Buckets>,
     pub keys: Arc<ApiKeys>,
     pub address: SocketAddr,
+    /// What answers there.
+    pub router: Router,
     pub stop: CancellationToken,
     pub serving: JoinHandle<io::Result<()>>,
     _folder: TempDir,
@@ -81,10 +84,15 @@ impl Harness {
         let router = router(services.clone(), Arc::clone(&buckets), new, Arc::clone(&keys), settings, stop.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits =
-            ConnectionLimits { most: 10, head_timeout: HEAD_TIMEOUT, stall_timeout: PATIENCE, drain: PATIENCE };
-        let serving = tokio::spawn(serve(Listener::http2(listener, tls), router, limits, stop.clone()));
-        Self { redis, services, buckets, keys, address, stop, serving, _folder: folder }
+        let limits = ConnectionLimits {
+            most: 10,
+            most_per_address: 10,
+            head_timeout: HEAD_TIMEOUT,
+            stall_timeout: PATIENCE,
+            drain: PATIENCE,
+        };
+        let serving = tokio::spawn(serve(Listener::http2(listener, tls), router.clone(), limits, stop.clone()));
+        Self { redis, services, buckets, keys, address, router, stop, serving, _folder: folder }
     }
 
     pub async fn channel(&self) -> Channel {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use dripfeed_auth::Scope;
 use dripfeed_grpc::proto::ShouldForwardsRequestRequest;
 use futures::{StreamExt as _, stream};
-use http::Request;
+use http::{HeaderValue, Request};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tonic::Code;
@@ -93,5 +93,35 @@ async fn messages_without_a_key_leave_memory_to_those_with_one() {
     let harness = Harness::with(vec![key("one", &[Scope::Submit])], None).await;
     harness.register(json!({ "policies": [] })).await;
     let _calls = flood(&harness, KEDA, None).await;
+    check(&harness, "one").await;
+}
+
+/// Calls of one caller with large heads, whose messages don't come. Not over a connection: that takes as long as the
+/// heads.
+async fn flood_with_heads(harness: &Harness, path: &str, key: Option<&str>) -> JoinSet<String> {
+    let large = HeaderValue::try_from("x".repeat(SENT)).unwrap();
+    let mut calls = JoinSet::new();
+    for _ in 0..MANY {
+        let mut request = Request::post(path).header("content-type", "application/grpc").header("x-large", &large);
+        if let Some(key) = key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let never = stream::pending::<Result<Bytes, std::convert::Infallible>>();
+        let call = harness.router.clone().oneshot(request.body(Body::from_stream(never)).unwrap());
+        calls.spawn(async { call.await.unwrap().headers()["grpc-status"].to_str().unwrap().to_owned() });
+    }
+    let first = tokio::time::timeout(PATIENCE / 2, calls.join_next()).await.expect("the memory has a bound");
+    assert_eq!(Code::from_bytes(first.unwrap().unwrap().as_bytes()), Code::Unavailable);
+    calls
+}
+
+#[tokio::test]
+async fn heads_count_as_messages_do() {
+    let harness = Harness::with(vec![key("one", &[Scope::Submit]), key("other", &[Scope::Submit])], None).await;
+    harness.register(json!({ "policies": [] })).await;
+    let _without_key = flood_with_heads(&harness, KEDA, None).await;
+    let calls = flood_with_heads(&harness, CHECK, Some("one")).await;
+    check(&harness, "other").await;
+    drop(calls);
     check(&harness, "one").await;
 }

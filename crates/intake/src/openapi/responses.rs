@@ -56,17 +56,17 @@ macro_rules! operations {
 
 operations! {
     /// An operation on all buckets.
-    OfMetrics: ;
+    OfMetrics: Overloaded;
     /// An operation that names no bucket.
-    OfAll: BadQuery;
+    OfAll: BadQuery, Overloaded;
     /// A stream.
     OfEvents: BadQuery, ManyStreams;
     /// Reading a bucket.
-    OfBucket: UnknownBucket, SealedBucket, Unsupported;
+    OfBucket: UnknownBucket, SealedBucket, Unsupported, Overloaded;
     /// Changing a bucket, without a body.
     OfOperation: UnknownBucket, SealedBucket, Unsupported, BadQuery, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
-    OfList: UnknownBucket, SealedBucket, Unsupported, BadQuery;
-    OfJob: UnknownBucket, SealedBucket, UnknownJob, Unsupported;
+    OfList: UnknownBucket, SealedBucket, Unsupported, BadQuery, Overloaded;
+    OfJob: UnknownBucket, SealedBucket, UnknownJob, Unsupported, Overloaded;
     OfCancel: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded,
         InFlight, JobEnded;
     OfDeletion: UnknownBucket, SealedBucket, UnknownJob, Unsupported, BadBody, BodyTimeout, BodyTooLarge, Overloaded;
@@ -85,10 +85,10 @@ operations! {
         Overloaded, BucketFull, CallerLimit, DeadlineUnreachable;
     OfReplayStart: UnknownBucket, SealedBucket, Unsupported, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,
         Overloaded, ManyReplays;
-    OfReplayRead: UnknownBucket, SealedBucket, UnknownReplay, Unsupported;
+    OfReplayRead: UnknownBucket, SealedBucket, UnknownReplay, Unsupported, Overloaded;
     OfReplayCancel: UnknownBucket, SealedBucket, UnknownReplay, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded;
-    OfSchedule: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported;
+    OfSchedule: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, Overloaded;
     OfScheduleChange: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded;
     OfScheduleDeletion: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
@@ -102,12 +102,12 @@ operations! {
         DeadlineUnreachable;
     OfBatch: UnknownBucket, SealedBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge,
         Overloaded, BucketFull, CallerLimit, IdempotencyKeysFull;
-    OfService: UnknownService;
+    OfService: UnknownService, Overloaded;
     OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed;
     OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices,
         PreconditionFailed;
-    OfKeys: BadQuery;
-    OfKey: UnknownKey, BadMember;
+    OfKeys: BadQuery, Overloaded;
+    OfKey: UnknownKey, BadMember, Overloaded;
     OfKeyDeletion: UnknownKey, ConfiguredKey, PreconditionFailed, BadMember, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded;
     OfNewKey: ConfiguredKey, PreconditionFailed, ManyKeys, BadBody, BadJson, BadMember, BodyTimeout, BodyTooLarge,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::FromRequestParts;
 use dripfeed_http::Peer;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
+use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 use crate::intake::Intake;
@@ -26,8 +26,12 @@ impl FromRequestParts<Intake> for ClientIp {
 
 impl ClientIp {
     pub(crate) fn of(parts: &Parts, intake: &Intake) -> Self {
-        let peer = parts.extensions.get::<Peer>();
-        Self(peer.map(|peer| client_behind(peer.0, &parts.headers, &intake.settings().trusted_proxies)))
+        Self::from_head(&parts.headers, &parts.extensions, intake)
+    }
+
+    pub(crate) fn from_head(headers: &HeaderMap, extensions: &Extensions, intake: &Intake) -> Self {
+        let peer = extensions.get::<Peer>();
+        Self(peer.map(|peer| client_behind(peer.0, headers, &intake.settings().trusted_proxies)))
     }
 }
 

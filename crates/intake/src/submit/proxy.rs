@@ -38,7 +38,12 @@ use crate::submit::sync_wait::SyncWait;
         (status = 202, description = "Accepted, with the durability class in `durability`", body = Receipt,
             headers(("Location" = String, description = "The job"))),
         (status = 200, description = "The upstream's response, received within `Prefer: wait=…`",
-            content_type = "*/*", body = body::Any),
+            content_type = "*/*", body = body::Any, headers(
+            ("Location" = String, description = "The job"),
+            ("Idempotent-Replayed" = String, description = "`true`: a job with this idempotency key exists; no job was \
+                added"),
+            ("Preference-Applied" = String, description = "`wait=…`"),
+        )),
         responses::OfSubmission,
     )
 )]

@@ -144,6 +144,7 @@ mod tests {
             max_body: 1,
             max_bodies: 1,
             max_connections: 1,
+            max_connections_per_address: 1,
             trusted_proxies: Vec::new(),
             head_timeout: Duration::ZERO,
             body_timeout: Duration::ZERO,

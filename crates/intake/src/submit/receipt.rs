@@ -57,10 +57,13 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.extend(location(bucket.name(), &id));
     headers.extend(FreeCapacity::from(admitted).fields(settings));
-    if admitted.repeated {
-        headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    }
+    headers.extend(replayed(admitted));
     response
+}
+
+/// Of a job that was there before: it has the same idempotency key.
+pub(crate) fn replayed(admitted: &Admitted) -> Option<(HeaderName, HeaderValue)> {
+    admitted.repeated.then_some((REPLAYED, HeaderValue::from_static("true")))
 }
 
 pub(crate) fn location(bucket: &BucketName, id: &str) -> Option<(HeaderName, HeaderValue)> {

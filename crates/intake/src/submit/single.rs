@@ -40,7 +40,12 @@ use crate::submit::sync_wait::SyncWait;
             ("Preference-Applied" = String, description = "`wait=…`: the job didn't end in time"),
         )),
         (status = 200, description = "The upstream's response, received within `Prefer: wait=…`",
-            content_type = "*/*", body = body::Any),
+            content_type = "*/*", body = body::Any, headers(
+            ("Location" = String, description = "The job"),
+            ("Idempotent-Replayed" = String, description = "`true`: a job with this idempotency key exists; no job was \
+                added"),
+            ("Preference-Applied" = String, description = "`wait=…`"),
+        )),
         responses::OfSubmission,
     )
 )]

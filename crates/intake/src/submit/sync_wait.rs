@@ -11,6 +11,7 @@ use dripfeed_job::{Ending, JobId};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::intake::Intake;
+use crate::request::unread;
 use crate::submit::ratelimit_fields::FreeCapacity;
 use crate::submit::receipt;
 
@@ -50,7 +51,8 @@ impl SyncWait {
 }
 
 /// 200 with the upstream's response when the job was delivered in time, else 202: also when the key of its reader
-/// is revoked meanwhile. When too many requests wait already, 202 at once, without `Preference-Applied`.
+/// is revoked meanwhile, or too many large responses are unread. When too many requests wait already, 202 at once,
+/// without `Preference-Applied`.
 pub(crate) async fn answer(
     intake: &Intake,
     bucket: &Bucket,
@@ -59,7 +61,7 @@ pub(crate) async fn answer(
     reader: &Caller,
     waiter: Waiter,
 ) -> Response {
-    let Some(_permit) = intake.waits().enter(waiter) else {
+    let Some(_permit) = intake.waits().enter(waiter.clone()) else {
         return receipt::answer(intake.settings(), bucket, admitted);
     };
     let ended = tokio::select! {
@@ -67,14 +69,19 @@ pub(crate) async fn answer(
         () = intake.health().draining().cancelled() => None,
     };
     let may_see = |ended: &EndedJob| ended.outcome.result == Ending::Delivered && intake.keys().is_current(reader);
-    let mut response = match ended.filter(may_see) {
-        Some(delivered) => {
+    let delivered = match ended.filter(may_see) {
+        Some(delivered) => unread::reserve(intake, waiter, upstream_response(delivered)).await.ok(),
+        None => None,
+    };
+    let mut response = match delivered {
+        Some(response) => {
             let fields: HeaderMap = FreeCapacity::from(admitted)
                 .fields(intake.settings())
                 .into_iter()
                 .chain(receipt::location(bucket.name(), &admitted.id.to_string()))
+                .chain(receipt::replayed(admitted))
                 .collect();
-            (fields, upstream_response(delivered)).into_response()
+            (fields, response).into_response()
         }
         None => receipt::answer(intake.settings(), bucket, admitted),
     };

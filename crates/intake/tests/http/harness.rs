@@ -211,6 +211,7 @@ pub fn intake_settings() -> IntakeSettings {
         max_body: 64 * 1024,
         max_bodies: 1 << 20,
         max_connections: 100,
+        max_connections_per_address: 1_000_000,
         trusted_proxies: Vec::new(),
         head_timeout: PATIENCE,
         body_timeout: PATIENCE,

@@ -6,6 +6,8 @@ mod framing;
 mod idle_connections;
 /// TLS, with generated certificates.
 mod tls;
+/// Responses that their callers don't read.
+mod unread;
 
 use std::io;
 use std::net::SocketAddr;

@@ -2,10 +2,10 @@ use std::time::{Duration, Instant};
 
 use dripfeed_intake::IntakeSettings;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::{Harness, PATIENCE, delivered, intake_settings};
-use crate::server::{Server, head};
+use crate::server::{Connection, Server, head, last};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -66,6 +66,37 @@ async fn a_declared_length_over_the_limit_is_refused_before_the_body() {
         let answer = connection.rest().await;
         assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn one_address_leaves_connections_to_others() {
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, IntakeSettings { max_connections_per_address: 2, ..intake_settings() }).await;
+    let mut kept = [server.connect().await, server.connect().await];
+    let live = "GET /livez HTTP/1.1\r\nHost: intake\r\n\r\n";
+    for connection in &mut kept {
+        connection.send(live).await;
+        assert!(connection.answer().await.starts_with("HTTP/1.1 200 "));
+    }
+    assert_eq!(server.connect().await.rest().await, "", "it is closed");
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+    let mut other = Connection { tcp: socket.connect(server.address).await.unwrap() };
+    other.send(live).await;
+    assert!(other.answer().await.starts_with("HTTP/1.1 200 "));
+    drop(kept);
+    let freed = async {
+        loop {
+            let mut again = server.connect().await;
+            // Refused while those that were dropped are being closed.
+            if again.tcp.write_all(last("GET /livez", "", "").as_bytes()).await.is_ok()
+                && again.rest().await.starts_with("HTTP/1.1 200 ")
+            {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, freed).await.expect("the address has connections again");
 }
 
 #[tokio::test]

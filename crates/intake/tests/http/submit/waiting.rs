@@ -28,6 +28,18 @@ async fn a_waiting_caller_gets_the_upstreams_response() {
 }
 
 #[tokio::test]
+async fn a_waiting_caller_learns_that_the_response_is_of_an_earlier_submission() {
+    let harness = Harness::start().await;
+    let fields = [WAIT, ("idempotency-key", "order-17")];
+    let (first, _) =
+        tokio::join!(harness.ask(JOBS, &fields, "x"), harness.settle(delivered(200, "text/plain", b"done")));
+    assert_eq!((&first.body[..], first.header("idempotent-replayed")), (&b"done"[..], None));
+    let again = harness.ask(JOBS, &fields, "x").await;
+    assert_eq!((again.status.as_u16(), &again.body[..]), (200, &b"done"[..]));
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+}
+
+#[tokio::test]
 async fn a_waiting_caller_learns_that_the_response_is_cut() {
     let harness = Harness::start().await;
     for (truncated, shown) in [(true, Some("true")), (false, None)] {

@@ -1,0 +1,45 @@
+//! Limits the memory of responses that their callers haven't read yet.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::response::Response;
+use bytes::Bytes;
+use dripfeed_auth::{BodyReservation, Waiter};
+
+use crate::intake::Intake;
+use crate::problem::{Code, Problem};
+
+/// Smaller responses don't count: on all connections together they leave room for others.
+const COUNTED: u64 = 16 * 1024;
+
+/// A body, and its share of the memory budget until the connection has written it.
+struct Unread {
+    body: Bytes,
+    _reserved: BodyReservation,
+}
+
+impl AsRef<[u8]> for Unread {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+/// The response, with memory reserved for its body.
+///
+/// # Errors
+/// When the budget, or its reader's part of it, is used up.
+pub(crate) async fn reserve(intake: &Intake, reader: Waiter, response: Response) -> Result<Response, Problem> {
+    // A stream is made while it is read.
+    let Some(bytes) = response.body().size_hint().exact().filter(|bytes| *bytes > COUNTED) else { return Ok(response) };
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let reserved = intake.body_budget().reserve_response(reader, bytes).ok_or_else(too_many)?;
+    let (head, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX).await.map_err(|_| Problem::internal())?;
+    Ok(Response::from_parts(head, Body::from(Bytes::from_owner(Unread { body, _reserved: reserved }))))
+}
+
+fn too_many() -> Problem {
+    let detail = "too many large responses of this intake are unread; read them, or retry later";
+    Problem::new(Code::Overloaded, detail).retry_after(Some(Duration::from_secs(1)))
+}
