@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+use http::StatusCode;
 use thiserror::Error;
 
 use crate::new_job::BadOption;
@@ -15,7 +16,8 @@ use crate::problem::Problem;
 pub enum ClientError {
     #[error("can't connect to {server}: is the intake running?")]
     Unreachable { server: String, source: Box<dyn StdError + Send + Sync> },
-    #[error("the response was cut off")]
+    /// The connection ended before a whole HTTP response came.
+    #[error("no complete response")]
     Cut(#[source] Box<dyn StdError + Send + Sync>),
     #[error("no answer within {0:?}")]
     Silent(Duration),
@@ -27,6 +29,9 @@ pub enum ClientError {
     Path(#[source] http::uri::InvalidUri),
     #[error(transparent)]
     Option(#[from] BadOption),
+    /// Redirects aren't followed: the call might be made twice, or the key sent to another server.
+    #[error("the server answered {status} and redirects to {location}: redirects are not followed")]
+    Redirected { status: StatusCode, location: String },
     #[error("{0}")]
     Refused(Box<Problem>),
     /// By [`BatchSender::stop`](crate::BatchSender::stop).
@@ -57,9 +62,18 @@ impl ClientError {
         if let Self::Refused(problem) = self { Some(problem) } else { None }
     }
 
-    /// False: whether the call was carried out isn't known.
+    /// Whether the intake, or a proxy before it, returned a whole response.
     pub(crate) const fn is_answered(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_))
+    }
+
+    /// Whether the call was certainly not carried out.
+    pub(crate) fn is_undone(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused(problem) => problem.is_undone(),
+            _ => false,
+        }
     }
 }
 

@@ -18,7 +18,9 @@ pub(crate) enum RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error @ ClientError::Unreachable { .. }) => write!(f, "{error} (--server, DRIPFEED_SERVER)"),
+            Self::Failed(error @ (ClientError::Unreachable { .. } | ClientError::Redirected { .. })) => {
+                write!(f, "{error} (--server, DRIPFEED_SERVER)")
+            }
             Self::Failed(ClientError::Unexpected(_)) => {
                 f.write_str("unexpected response; does --server point to a dripfeed intake?")
             }
