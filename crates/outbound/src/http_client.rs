@@ -108,7 +108,7 @@ impl HttpClient {
         answer: Response<Incoming>,
         mut connection: OpenConnection,
     ) -> (Response<Incoming>, UsedConnection) {
-        connection.idle_time = idle_time(answer.headers());
+        connection.idle_time = idle_time(answer.status(), answer.headers());
         (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
     }
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
@@ -139,12 +140,20 @@ async fn close_quiet(kept: Weak<KeptConnections>) {
     }
 }
 
-/// After the answer with these headers: shorter where its server closes earlier (`Keep-Alive: timeout=N`). The rest of
-/// that time is left to a request on its way there.
-pub(crate) fn idle_time(headers: &HeaderMap) -> Duration {
+/// After an answer: shorter where its server closes earlier (`Keep-Alive: timeout=N`). The rest of that time is left to
+/// a request on its way there. None where a body is announced that the protocol doesn't allow: what comes would be
+/// taken for the next answer.
+pub(crate) fn idle_time(status: StatusCode, headers: &HeaderMap) -> Duration {
+    if status == StatusCode::NO_CONTENT && announces_body(headers) {
+        return Duration::ZERO;
+    }
     let lines = headers.get_all(KEEP_ALIVE).iter().filter_map(|line| line.to_str().ok());
     let times = lines.flat_map(|line| line.split(',')).filter_map(timeout_of);
     times.map(|time| time.saturating_mul(4) / 5).min().map_or(IDLE_TIMEOUT, |time| time.min(IDLE_TIMEOUT))
+}
+
+fn announces_body(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
 fn timeout_of(parameter: &str) -> Option<Duration> {
@@ -172,7 +181,7 @@ mod tests {
             (&[], 4000),
         ] {
             let headers = lines.iter().map(|line| (KEEP_ALIVE, line.parse().unwrap())).collect();
-            assert_eq!(idle_time(&headers), Duration::from_millis(ms), "{lines:?}");
+            assert_eq!(idle_time(StatusCode::OK, &headers), Duration::from_millis(ms), "{lines:?}");
         }
     }
 }

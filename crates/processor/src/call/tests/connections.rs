@@ -50,6 +50,33 @@ async fn a_connection_is_kept_no_longer_than_its_upstream_says() {
 }
 
 #[tokio::test]
+async fn a_body_after_an_answer_that_has_none_is_not_taken_for_the_next_answer() {
+    for (announced, connections) in
+        [("Content-Length: 4", 3), ("Transfer-Encoding: chunked", 3), ("Content-Length: 0", 1)]
+    {
+        let answer = format!("HTTP/1.1 204 No Content\r\n{announced}\r\n\r\n");
+        let server = Server::start(move |mut stream| {
+            let (answer, body) = (answer.clone(), if connections == 1 { "" } else { "null" });
+            async move {
+                let mut late = "";
+                while !read_head(&mut stream).await.is_empty() {
+                    // The body of the answer before is on its way until then.
+                    let _ = stream.write_all(late.as_bytes()).await;
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                    late = body;
+                }
+            }
+        })
+        .await;
+        let client = client(settings(&server.url));
+        for _ in 0..3 {
+            assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 204, "{announced}");
+        }
+        assert_eq!(server.connections(), connections, "{announced}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_has_its_path_and_its_host() {
     let (heads, mut seen) = mpsc::channel(2);
     let server = Server::start(move |mut stream| {
