@@ -32,6 +32,8 @@ pub struct UpstreamResponse {
     pub id: Option<JobId>,
     pub status: Option<u16>,
     pub content_type: Option<String>,
+    /// In which the body is compressed, as it came.
+    pub content_encoding: Option<String>,
     pub body: Bytes,
     /// Whether the stored response is cut.
     pub truncated: bool,
@@ -97,6 +99,7 @@ impl UpstreamResponse {
             id: answer.text(JOB_ID).and_then(|id| id.parse().ok()),
             status: answer.text("dripfeed-upstream-status").and_then(|status| status.parse().ok()),
             content_type: answer.text("content-type").map(str::to_owned),
+            content_encoding: answer.text("content-encoding").map(str::to_owned),
             truncated: answer.headers.contains_key("dripfeed-truncated"),
             body: answer.body,
         }

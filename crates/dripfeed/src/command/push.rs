@@ -1,21 +1,23 @@
 //! `dripfeed push BUCKET`: submits a job, or a file of jobs.
 
 mod line;
+mod lines;
 mod ndjson;
 mod options;
 mod outcome;
 mod progress;
 mod reader;
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use dripfeed_bucket::LARGEST_BODY;
 use dripfeed_client::{NewJob, PushAnswer, UpstreamResponse};
-use dripfeed_job::BucketName;
 use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::{BucketName, size};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -93,15 +95,25 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the upstream answered: as text that answer alone.
+/// What the upstream answered: on standard output that answer alone, unless as JSON.
 fn print(answer: &UpstreamResponse, format: Format) -> Result<(), Failure> {
     let kept = AnswerBody::new(answer.content_type.clone(), &answer.body, answer.truncated);
     match format {
-        Format::Table => output::line(String::from_utf8_lossy(&answer.body))?,
+        Format::Table => {
+            if let Some(encoding) = &answer.content_encoding {
+                output::say(format_args!("the answer is compressed ({encoding})"));
+            }
+            if answer.truncated {
+                let bytes = answer.body.len();
+                output::say(format_args!("the answer is longer: only its first {bytes} bytes were kept (keep.answer)"));
+            }
+            output::raw(&answer.body)?;
+        }
         Format::Json => output::json(&json!({
             "id": answer.id,
             "status": answer.status,
             "content_type": kept.content_type,
+            "content_encoding": answer.content_encoding,
             "truncated": kept.truncated,
             "base64": kept.base64,
             "body": kept.body,
@@ -114,17 +126,30 @@ fn read(source: BodySource) -> Result<Vec<u8>, Failure> {
     match (source.body, source.file) {
         (Some(text), _) => Ok(text.into_bytes()),
         (None, Some(file)) if file != Path::new("-") => {
-            fs::read(&file).map_err(|error| anyhow::anyhow!("can't read {}: {error}", file.display()).into())
+            let name = file.display().to_string();
+            match File::open(&file) {
+                Ok(opened) => read_body(opened, &name),
+                Err(error) => Err(anyhow::anyhow!("can't read {name}: {error}").into()),
+            }
         }
         (None, _) => {
             if io::stdin().is_terminal() {
                 output::say("reading the body from standard input; Ctrl-D ends it");
             }
-            let mut body = Vec::new();
-            io::stdin().read_to_end(&mut body)?;
-            Ok(body)
+            read_body(io::stdin(), "standard input")
         }
     }
+}
+
+/// No more than an intake can be configured to take.
+fn read_body(from: impl io::Read, name: &str) -> Result<Vec<u8>, Failure> {
+    let (mut body, most) = (Vec::new(), LARGEST_BODY as u64);
+    let read = from.take(most + 1).read_to_end(&mut body);
+    read.map_err(|error| anyhow::anyhow!("can't read {name}: {error}"))?;
+    if body.len() as u64 > most {
+        return Err(anyhow::anyhow!("{name} has more than {}, which no intake takes", size::show(most)).into());
+    }
+    Ok(body)
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
