@@ -59,7 +59,7 @@ mod tests {
             of_headers(&headers.collect(), SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_767))
         };
         let asked = (RETRY_AFTER, "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(wait(&[asked.clone()]), Some(Duration::from_secs(10)));
+        assert_eq!(wait(std::slice::from_ref(&asked)), Some(Duration::from_secs(10)));
         assert_eq!(wait(&[asked, (DATE, "Sun, 06 Nov 1994 08:49:07 GMT")]), Some(Duration::from_secs(30)));
         assert_eq!(wait(&[(DATE, "Sun, 06 Nov 1994 08:49:07 GMT")]), None);
     }
