@@ -1,7 +1,8 @@
 //! Requests to one origin, over connections that are kept for the next request.
 //!
 //! A request is sent once. Only one of which no byte was written is sent again: over a kept connection that the server
-//! had closed meanwhile. Without this an upstream's keep-alive would cost jobs their attempts.
+//! had closed meanwhile. Without this an upstream's keep-alive would cost jobs their attempts. Where one got no answer
+//! over a kept connection, the following ones are sent over new connections for a while.
 
 use std::fmt;
 use std::sync::Arc;
@@ -93,7 +94,10 @@ impl HttpClient {
                 Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None => return Err(error.into_error().into()),
+                    None => {
+                        self.kept.distrust();
+                        return Err(error.into_error().into());
+                    }
                 },
             }
         }

@@ -18,6 +18,10 @@ use tower::BoxError;
 /// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// How long none is kept after a request on a kept one got no answer. Its server closes connections at any time, or writes
+/// more than an answer: each further request on one of them might be lost, too.
+const DISTRUST: Duration = Duration::from_secs(10);
+
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 const MOST_IDLE: usize = 256;
@@ -57,6 +61,8 @@ struct Kept {
     connections: Vec<(OpenConnection, Instant)>,
     /// Whether a task closes those that are quiet.
     is_watched: bool,
+    /// Until then none is kept.
+    distrusted_until: Option<Instant>,
 }
 
 impl KeptConnections {
@@ -73,7 +79,7 @@ impl KeptConnections {
 
     pub(crate) fn put(self: &Arc<Self>, connection: OpenConnection) {
         let mut kept = self.0.lock();
-        if kept.connections.len() >= MOST_IDLE {
+        if kept.connections.len() >= MOST_IDLE || kept.distrusted_until.is_some_and(|until| Instant::now() < until) {
             return connection.close();
         }
         kept.connections.push((connection, Instant::now()));
@@ -81,6 +87,13 @@ impl KeptConnections {
             kept.is_watched = true;
             tokio::spawn(close_quiet(Arc::downgrade(self)));
         }
+    }
+
+    /// After a request on one of them got no answer.
+    pub(crate) fn distrust(&self) {
+        let mut kept = self.0.lock();
+        kept.distrusted_until = Some(Instant::now() + DISTRUST);
+        kept.connections.drain(..).for_each(|(connection, _)| connection.close());
     }
 
     /// Whether some are left.
