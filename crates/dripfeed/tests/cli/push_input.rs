@@ -98,3 +98,9 @@ fn an_answer_is_printed_as_it_came() {
     let coloured = answered("", b"a\x1b]0;title\x07b");
     Terminal::start(&mut push(&coloured, &[])).shows("a\\u{1b}]0;title\\u{7}b");
 }
+
+#[test]
+fn a_wait_that_no_intake_would_wait_is_refused() {
+    let refused = run(&["push", "mail", "--body", "x", "--wait", "61"]);
+    assert!(refused.code == Some(2) && refused.err.contains("60"), "{}", refused.err);
+}
