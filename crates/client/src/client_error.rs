@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+use dripfeed_job::duration;
 use http::StatusCode;
 use thiserror::Error;
 
@@ -19,7 +20,7 @@ pub enum ClientError {
     /// The connection ended before a whole HTTP response came.
     #[error("no complete response")]
     Cut(#[source] Box<dyn StdError + Send + Sync>),
-    #[error("no answer within {0:?}")]
+    #[error("no answer within {}", about(*.0))]
     Silent(Duration),
     #[error("unexpected response: is it a dripfeed intake?")]
     Unexpected(#[source] serde_json::Error),
@@ -77,6 +78,12 @@ impl ClientError {
     }
 }
 
+/// A try is given what is left of the time, which is no number to read.
+fn about(time: Duration) -> String {
+    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    duration::show(Duration::from_millis(if ms < 1000 { ms } else { ms.saturating_add(50) / 100 * 100 }))
+}
+
 impl From<Problem> for ClientError {
     fn from(problem: Problem) -> Self {
         Self::Refused(Box::new(problem))
@@ -93,5 +100,10 @@ mod tests {
             error.into().to_string()
         }
         assert_eq!(boxed(ClientError::Silent(Duration::from_secs(1))), "no answer within 1s");
+        for (nanos, shown) in [(89_999_998_147, "1m 30s"), (1_250_000_001, "1s 300ms"), (14_900_000, "14ms"), (0, "0s")]
+        {
+            let silent = ClientError::Silent(Duration::from_nanos(nanos));
+            assert_eq!(silent.to_string(), format!("no answer within {shown}"));
+        }
     }
 }
