@@ -107,6 +107,9 @@ impl Client {
     ) -> Result<(Response<Incoming>, UsedConnection), ClientError> {
         self.http.request(request).await.map_err(|error| match error {
             RequestError::Unconnected(source) => ClientError::Unreachable { server: self.server().to_owned(), source },
+            RequestError::Unanswered(source) if source.is_parse() && !source.is_parse_too_large() => {
+                ClientError::NotHttp(Box::new(source))
+            }
             RequestError::Unanswered(source) => ClientError::Cut(Box::new(source)),
         })
     }

@@ -20,6 +20,8 @@ pub enum ClientError {
     /// The connection ended before a whole HTTP response came.
     #[error("no complete response")]
     Cut(#[source] Box<dyn StdError + Send + Sync>),
+    #[error("the answer isn't HTTP: is it a dripfeed intake, and does its URL begin with https:// if it uses TLS?")]
+    NotHttp(#[source] Box<dyn StdError + Send + Sync>),
     #[error("no answer within {}", about(*.0))]
     Silent(Duration),
     #[error("unexpected response: is it a dripfeed intake?")]

@@ -23,7 +23,7 @@ pub struct NewJob {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadOption {
-    #[error("invalid value of {0}: use visible ASCII characters")]
+    #[error("invalid value of {0}: use visible characters without line breaks")]
     Value(String),
     #[error("`{0}` is not a header name")]
     HeaderName(String),

@@ -271,7 +271,7 @@ async fn a_wait_in_any_form_is_obeyed() {
 
 #[tokio::test]
 async fn a_server_that_is_reached_and_ends_the_connection_may_have_got_the_call() {
-    for answers in [&[""][..], &["SSH-2.0-OpenSSH_9.9\r\n"]] {
+    for answers in [&[""][..], &["HTTP/1.1 20"], &["HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}"]] {
         let (client, _) = client_of_answers(answers).await;
         let error = client.get("/v1/buckets").await.unwrap_err();
         assert!(matches!(error, ClientError::Cut(_)), "{error:?}");
@@ -279,6 +279,18 @@ async fn a_server_that_is_reached_and_ends_the_connection_may_have_got_the_call(
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let error = Client::new(format!("http://{nobody}")).unwrap().get("/v1/buckets").await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_said_at_once() {
+    // The second is what a server of TLS says to a request without.
+    for answers in [&["SSH-2.0-OpenSSH_9.9\r\n"][..], &["\x15\x03\x03\0\x02\x02\x32"]] {
+        let (client, requests) = client_of_answers(answers).await;
+        let client = client.with_retries(Retries::within(PATIENCE));
+        let error = client.push(&bucket(), &NewJob::new("x")).await.unwrap_err();
+        assert!(error.to_string().contains("https://"), "{error}");
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+    }
 }
 
 #[tokio::test]
