@@ -7,7 +7,7 @@ use dripfeed_job::duration;
 use http::StatusCode;
 use thiserror::Error;
 
-use crate::new_job::BadOption;
+use crate::bad_option::BadOption;
 use crate::problem::Problem;
 
 /// The error of a call. It is `Send + Sync + 'static`, so it fits the `BoxError` of a `tower` service, and knows

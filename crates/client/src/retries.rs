@@ -15,8 +15,8 @@ const SILENT_TRIES: u32 = 3;
 
 /// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
 /// or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the last error is returned at once.
-/// One try of several waits for its answer at most a third of the time and 90 seconds. The time that the server is asked
-/// to wait for an outcome comes on top of all this.
+/// One try of several waits for its answer at most a third of the time and 90 seconds. The time that the server is
+/// asked to wait for an outcome comes on top of all this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,

@@ -331,8 +331,8 @@ async fn a_replay_with_an_unknown_outcome_is_not_repeated() {
 
 #[tokio::test]
 async fn the_time_that_a_server_was_asked_to_wait_leaves_the_retries_theirs() {
-    const ENDED: &str = r#"{"id":"1-0","bucket":"b","state":"delivered","attempts":1,"accepted_at":"2030-01-01T00:00:00Z",
-        "due_at":null,"caller":null,"outcome":null}"#;
+    const ENDED: &str = r#"{"id":"1-0","bucket":"b","state":"delivered","attempts":1,"due_at":null,
+        "accepted_at":"2030-01-01T00:00:00Z","caller":null,"outcome":null}"#;
     let connections = Arc::new(AtomicU32::new(0));
     let client = client_of(move |mut stream| {
         let first = connections.fetch_add(1, Ordering::Relaxed) == 0;

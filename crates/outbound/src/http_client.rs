@@ -22,7 +22,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection, UsedConnection, idle_time};
+use crate::idle_time::{IDLE_TIMEOUT, idle_time};
+use crate::kept_connections::{KeptConnections, OpenConnection, UsedConnection};
 
 /// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
 /// last piece may bring as much again, so one of less than twice the size may pass.
