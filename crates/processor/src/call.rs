@@ -24,6 +24,9 @@ use crate::local_shortage::LocalShortage;
 use crate::upstream::root_certs;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// Of an error, in bytes: that of a certificate has all names in it, and each outcome would keep them.
+const LONGEST_MESSAGE: usize = 240;
+
 const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
 
 /// What one call may take.
@@ -227,7 +230,12 @@ fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
 fn message_of(error: &RequestError) -> String {
     let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
     words.dedup();
-    words.join(": ")
+    let mut message = words.join(": ");
+    if message.len() > LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        message.push('…');
+    }
+    message
 }
 
 #[cfg(test)]
