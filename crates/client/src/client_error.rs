@@ -70,10 +70,12 @@ impl ClientError {
         !matches!(self, Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_))
     }
 
-    /// Whether the call was certainly not carried out.
-    pub(crate) fn is_undone(&self) -> bool {
+    /// Whether the call was certainly not carried out. Otherwise it may have been, and repeating it may do it twice: a
+    /// client without retries sends jobs without an idempotency key.
+    #[must_use]
+    pub fn is_undone(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::Path(_) | Self::Option(_) | Self::Redirected { .. } => true,
             Self::Refused(problem) => problem.is_undone(),
             _ => false,
         }

@@ -104,3 +104,23 @@ fn a_wait_that_no_intake_would_wait_is_refused() {
     let refused = run(&["push", "mail", "--body", "x", "--wait", "61"]);
     assert!(refused.code == Some(2) && refused.err.contains("60"), "{}", refused.err);
 }
+
+#[test]
+fn a_push_without_an_answer_says_how_to_repeat_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for call in listener.incoming() {
+            let _ = call.unwrap().read(&mut [0; 4096]);
+        }
+    });
+    let push = |more: &[&str]| run(&[&["push", "mail", "--body", "x", "--server", &server], more].concat());
+    let unknown = push(&[]);
+    assert_eq!(unknown.code, Some(69), "{}", unknown.err);
+    for said in ["no complete response", "isn't known whether the job was stored", "--idempotency-key"] {
+        assert!(unknown.err.contains(said), "{said}: {}", unknown.err);
+    }
+    assert!(push(&["--idempotency-key", "k"]).err.contains("the same --idempotency-key"), "{}", unknown.err);
+    let unsent = run(&["push", "mail", "--body", "x", "--server", "http://127.0.0.1:1"]);
+    assert!(unsent.code == Some(69) && !unsent.err.contains("--idempotency-key"), "{}", unsent.err);
+}

@@ -79,6 +79,10 @@ impl Options {
         Ok(())
     }
 
+    pub(super) const fn has_key(&self) -> bool {
+        self.idempotency_key.is_some()
+    }
+
     pub(super) fn wait(&self) -> Option<Duration> {
         self.wait.map(|seconds| Duration::from_secs(seconds.into()))
     }
