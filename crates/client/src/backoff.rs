@@ -6,9 +6,10 @@ const FIRST: Duration = Duration::from_millis(200);
 const MOST: Duration = Duration::from_secs(10);
 
 /// `asked`: what the server said; it is waited for in full, and up to a tenth more, so that callers that were refused
-/// together don't return together. Without it a wait that grows with each failure. `chance` is between 0 and 1.
+/// together don't return together. Without it, and for none at all, a wait that grows with each failure. `chance` is
+/// between 0 and 1.
 pub(crate) fn backoff(asked: Option<Duration>, failures: u32, chance: f64) -> Duration {
-    match asked {
+    match asked.filter(|asked| !asked.is_zero()) {
         Some(asked) => asked.saturating_add(asked.min(Duration::from_secs(600)).mul_f64(chance / 10.0)),
         None => FIRST.saturating_mul(1 << failures.min(10)).min(MOST).mul_f64(0.5 + chance / 2.0),
     }
@@ -24,6 +25,13 @@ mod tests {
         assert_eq!(backoff(Some(second), 9, 0.0), second);
         assert_eq!(backoff(Some(second), 0, 1.0), Duration::from_millis(1100));
         assert_eq!(backoff(Some(Duration::MAX), 0, 1.0), Duration::MAX);
+    }
+
+    #[test]
+    fn a_server_that_says_at_once_again_and_again_is_asked_less_and_less() {
+        for failures in [0, 1, 20] {
+            assert_eq!(backoff(Some(Duration::ZERO), failures, 1.0), backoff(None, failures, 1.0));
+        }
     }
 
     #[test]

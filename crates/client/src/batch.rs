@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use crate::backoff::backoff;
 use crate::batch::item::BatchItem;
 use crate::batch::sent::{SentBatch, USUAL_WAIT, judged, wait_of};
 use crate::client::Client;
@@ -117,6 +118,7 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
             };
             waiting.extend(rest);
             if let Some((wait, error)) = later {
+                let wait = if wait.is_zero() { backoff(None, course.failures, fastrand::f64()) } else { wait };
                 let wait = wait.max(LEAST_WAIT);
                 course.failures += 1;
                 if !self.client.retries.allow(course.failures, course.begun, wait, error.retry_after()) {

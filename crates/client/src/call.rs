@@ -1,10 +1,11 @@
 //! Calls of the API by path, without retries.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use dripfeed_outbound::UsedConnection;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use dripfeed_job::retry_after;
+use dripfeed_outbound::{RequestError, UsedConnection};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Full, LengthLimitError};
 use hyper::body::Incoming;
@@ -104,9 +105,13 @@ impl Client {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, UsedConnection), ClientError> {
-        let unreachable =
-            |source| ClientError::Unreachable { server: self.server().to_owned(), source: Box::new(source) };
-        self.http.request(request).await.map_err(unreachable)
+        self.http.request(request).await.map_err(|error| match error {
+            RequestError::Unconnected(source) => ClientError::Unreachable { server: self.server().to_owned(), source },
+            RequestError::Unanswered(source) if source.is_parse() && !source.is_parse_too_large() => {
+                ClientError::NotHttp(Box::new(source))
+            }
+            RequestError::Unanswered(source) => ClientError::Cut(Box::new(source)),
+        })
     }
 
     pub(crate) fn request(
@@ -138,8 +143,11 @@ pub(crate) async fn whole(
 }
 
 pub(crate) fn refusal(answer: &ApiResponse) -> ClientError {
-    let retry_after = answer.text(RETRY_AFTER.as_str()).and_then(|seconds| seconds.parse().ok());
-    Problem::of(answer.status, retry_after.map(Duration::from_secs), &answer.body).into()
+    if let Some(location) = answer.text(LOCATION.as_str()).filter(|_| answer.status.is_redirection()) {
+        return ClientError::Redirected { status: answer.status, location: location.to_owned() };
+    }
+    let retry_after = retry_after::of_headers(&answer.headers, SystemTime::now());
+    Problem::of(answer.status, retry_after, &answer.body).into()
 }
 
 /// Percent-encodes a part of a path or query.

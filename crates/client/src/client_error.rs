@@ -3,9 +3,11 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+use dripfeed_job::duration;
+use http::StatusCode;
 use thiserror::Error;
 
-use crate::new_job::BadOption;
+use crate::bad_option::BadOption;
 use crate::problem::Problem;
 
 /// The error of a call. It is `Send + Sync + 'static`, so it fits the `BoxError` of a `tower` service, and knows
@@ -15,9 +17,12 @@ use crate::problem::Problem;
 pub enum ClientError {
     #[error("can't connect to {server}: is the intake running?")]
     Unreachable { server: String, source: Box<dyn StdError + Send + Sync> },
-    #[error("the response was cut off")]
+    /// The connection ended before a whole HTTP response came.
+    #[error("no complete response")]
     Cut(#[source] Box<dyn StdError + Send + Sync>),
-    #[error("no answer within {0:?}")]
+    #[error("the answer isn't HTTP: is it a dripfeed intake, and does its URL begin with https:// if it uses TLS?")]
+    NotHttp(#[source] Box<dyn StdError + Send + Sync>),
+    #[error("no answer within {}", about(*.0))]
     Silent(Duration),
     #[error("unexpected response: is it a dripfeed intake?")]
     Unexpected(#[source] serde_json::Error),
@@ -27,6 +32,9 @@ pub enum ClientError {
     Path(#[source] http::uri::InvalidUri),
     #[error(transparent)]
     Option(#[from] BadOption),
+    /// Redirects aren't followed: the call might be made twice, or the key sent to another server.
+    #[error("the server answered {status} and redirects to {location}: redirects are not followed")]
+    Redirected { status: StatusCode, location: String },
     #[error("{0}")]
     Refused(Box<Problem>),
     /// By [`BatchSender::stop`](crate::BatchSender::stop).
@@ -57,10 +65,27 @@ impl ClientError {
         if let Self::Refused(problem) = self { Some(problem) } else { None }
     }
 
-    /// False: whether the call was carried out isn't known.
+    /// Whether the intake, or a proxy before it, returned a whole response.
     pub(crate) const fn is_answered(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_))
     }
+
+    /// Whether the call was certainly not carried out. Otherwise it may have been, and repeating it may do it twice: a
+    /// client without retries sends jobs without an idempotency key.
+    #[must_use]
+    pub fn is_undone(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Path(_) | Self::Option(_) | Self::Redirected { .. } => true,
+            Self::Refused(problem) => problem.is_undone(),
+            _ => false,
+        }
+    }
+}
+
+/// A try is given what is left of the time, which is no number to read.
+fn about(time: Duration) -> String {
+    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    duration::show(Duration::from_millis(if ms < 1000 { ms } else { ms.saturating_add(50) / 100 * 100 }))
 }
 
 impl From<Problem> for ClientError {
@@ -79,5 +104,10 @@ mod tests {
             error.into().to_string()
         }
         assert_eq!(boxed(ClientError::Silent(Duration::from_secs(1))), "no answer within 1s");
+        for (nanos, shown) in [(89_999_998_147, "1m 30s"), (1_250_000_001, "1s 300ms"), (14_900_000, "14ms"), (0, "0s")]
+        {
+            let silent = ClientError::Silent(Duration::from_nanos(nanos));
+            assert_eq!(silent.to_string(), format!("no answer within {shown}"));
+        }
     }
 }

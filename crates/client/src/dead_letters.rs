@@ -1,5 +1,7 @@
 //! Dead letters: listing and replaying them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use dripfeed_job::{BucketName, JobId};
 use http::{HeaderMap, Method};
@@ -48,7 +50,7 @@ impl Client {
     /// When the call is refused or gets no answer.
     pub async fn replay(&self, bucket: &BucketName, id: JobId) -> Result<Receipt, ClientError> {
         let path = format!("/v1/buckets/{bucket}/dead/{id}/replay");
-        let call = |time| self.call_within(time, Method::POST, &path, HeaderMap::new(), Bytes::new());
-        self.retries.run(ClientError::is_answered, call).await?.json()
+        let call = |time, _| self.call_within(time, Method::POST, &path, HeaderMap::new(), Bytes::new());
+        self.retries.run(Duration::ZERO, ClientError::is_undone, call).await?.json()
     }
 }

@@ -24,6 +24,7 @@
 //! [`Client::call`].
 
 mod backoff;
+mod bad_option;
 mod batch;
 mod byte_stream;
 mod call;
@@ -45,6 +46,7 @@ mod wait;
 pub use dripfeed_job::options::OptionName;
 pub use dripfeed_job::{BucketName, Ending, JobId, JobState, Priority};
 
+pub use crate::bad_option::BadOption;
 pub use crate::batch::BatchSender;
 pub use crate::batch::item::BatchItem;
 pub use crate::batch::sent::{ItemResult, SentBatch};
@@ -55,7 +57,7 @@ pub use crate::client_builder::{BuildError, ClientBuilder};
 pub use crate::client_error::ClientError;
 pub use crate::dead_letters::DeadLetter;
 pub use crate::job_status::{JobOutcome, JobStatus};
-pub use crate::new_job::{BadOption, NewJob};
+pub use crate::new_job::NewJob;
 pub use crate::pages::Pages;
 pub use crate::problem::Problem;
 pub use crate::push::{PushAnswer, UpstreamResponse};

@@ -6,9 +6,10 @@ use bytes::Bytes;
 use dripfeed_job::options::OptionName;
 use dripfeed_job::{Priority, duration};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 use serde::Serialize;
-use thiserror::Error;
+
+use crate::bad_option::{BadOption, header_value};
 
 /// A job to push. The intake validates the options, and reports all invalid ones in one problem.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,16 +18,6 @@ pub struct NewJob {
     pub(crate) content_type: Option<String>,
     pub(crate) options: Vec<(OptionName, String)>,
     pub(crate) forward: Vec<(String, String)>,
-}
-
-/// An option that can't be sent.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BadOption {
-    #[error("invalid value of {0}: use visible ASCII characters")]
-    Value(String),
-    #[error("`{0}` is not a header name")]
-    HeaderName(String),
 }
 
 impl NewJob {
@@ -135,22 +126,18 @@ impl NewJob {
     pub(crate) fn headers(&self) -> Result<HeaderMap, BadOption> {
         let mut headers = HeaderMap::new();
         if let Some(content_type) = &self.content_type {
-            headers.insert(CONTENT_TYPE, value("the content type", content_type)?);
+            headers.insert(CONTENT_TYPE, header_value("the content type", content_type)?);
         }
         for (option, text) in &self.options {
-            headers.insert(HeaderName::from_static(option.header()), value(option.header(), text)?);
+            headers.insert(HeaderName::from_static(option.header()), header_value(option.header(), text)?);
         }
         for (name, text) in &self.forward {
             let header = format!("dripfeed-forward-{name}").parse::<HeaderName>();
             let header = header.map_err(|_| BadOption::HeaderName(name.clone()))?;
-            headers.append(header, value(name, text)?);
+            headers.append(header, header_value(name, text)?);
         }
         Ok(headers)
     }
-}
-
-fn value(name: &str, text: &str) -> Result<HeaderValue, BadOption> {
-    HeaderValue::from_str(text).map_err(|_| BadOption::Value(name.to_owned()))
 }
 
 /// Of 128 random bits.

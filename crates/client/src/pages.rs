@@ -1,5 +1,7 @@
 //! Paginated lists.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde::Deserialize;
@@ -56,8 +58,8 @@ impl Pages<'_> {
         query.push(("limit", self.left.min(LARGEST_PAGE).to_string()));
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
         let path = format!("{}?{}", self.path, encoded(&query));
-        let get = |time| self.client.call_within(time, Method::GET, &path, HeaderMap::new(), Bytes::new());
-        let Page { items, next } = self.retries.run(|_| true, get).await?.json()?;
+        let get = |time, _| self.client.call_within(time, Method::GET, &path, HeaderMap::new(), Bytes::new());
+        let Page { items, next } = self.retries.run(Duration::ZERO, |_| true, get).await?.json()?;
         self.left = self.left.saturating_sub(items.len());
         self.from = next.map(Some);
         Ok(Some(items))

@@ -38,6 +38,13 @@ impl Problem {
     pub fn is_retryable(&self) -> bool {
         matches!(self.status.as_u16(), 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
     }
+
+    /// Whether the call was certainly not carried out: a proxy that lost the answer (502, 504) can't know, and an
+    /// intake that lost Redis says that it doesn't.
+    pub(crate) fn is_undone(&self) -> bool {
+        let is_of_proxy = self.code.is_empty() && matches!(self.status.as_u16(), 502 | 504);
+        !is_of_proxy && self.document["outcome"] != "unknown"
+    }
 }
 
 impl fmt::Display for Problem {

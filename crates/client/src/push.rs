@@ -10,8 +10,11 @@ use crate::call::ApiResponse;
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::new_job::NewJob;
-use crate::prefer::prefer_wait;
+use crate::prefer::{LONGEST_WAIT, prefer_wait};
 use crate::receipt::Receipt;
+
+/// Of an answer that is the upstream's.
+const JOB_ID: &str = "dripfeed-job-id";
 
 /// The result of [`Client::push_and_wait`].
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct UpstreamResponse {
     pub id: Option<JobId>,
     pub status: Option<u16>,
     pub content_type: Option<String>,
+    /// In which the body is compressed, as it came.
+    pub content_encoding: Option<String>,
     pub body: Bytes,
     /// Whether the stored response is cut.
     pub truncated: bool,
@@ -56,11 +61,9 @@ impl Client {
         wait: Duration,
     ) -> Result<PushAnswer, ClientError> {
         let job = self.to_send(job);
-        let mut headers = job.headers()?;
-        let (prefer, longer) = prefer_wait(wait);
-        headers.extend(prefer);
-        let answer = self.submit(bucket, headers, &job.body, longer).await?;
-        if answer.status == StatusCode::OK {
+        let answer = self.submit(bucket, job.headers()?, &job.body, wait.min(LONGEST_WAIT)).await?;
+        // A page of another server isn't the upstream's answer.
+        if answer.status == StatusCode::OK && answer.headers.contains_key(JOB_ID) {
             return Ok(PushAnswer::Delivered(UpstreamResponse::of(answer)));
         }
         answer.json().map(PushAnswer::Accepted)
@@ -72,28 +75,31 @@ impl Client {
         if self.retries.are_on() { job.keyed() } else { job }
     }
 
-    /// A try may take `longer` than the time for retries.
+    /// `wait`: for the upstream's answer.
     async fn submit(
         &self,
         bucket: &BucketName,
         headers: HeaderMap,
         body: &Bytes,
-        longer: Duration,
+        wait: Duration,
     ) -> Result<ApiResponse, ClientError> {
         let path = format!("/v1/buckets/{bucket}/jobs");
-        let call = |time: Duration| {
-            self.call_within(time.saturating_add(longer), Method::POST, &path, headers.clone(), body.clone())
+        let call = |time, wait| {
+            let mut headers = headers.clone();
+            headers.extend(prefer_wait(wait));
+            self.call_within(time, Method::POST, &path, headers, body.clone())
         };
-        self.retries.run(|_| true, call).await
+        self.retries.run(wait, |_| true, call).await
     }
 }
 
 impl UpstreamResponse {
     fn of(answer: ApiResponse) -> Self {
         Self {
-            id: answer.text("dripfeed-job-id").and_then(|id| id.parse().ok()),
+            id: answer.text(JOB_ID).and_then(|id| id.parse().ok()),
             status: answer.text("dripfeed-upstream-status").and_then(|status| status.parse().ok()),
             content_type: answer.text("content-type").map(str::to_owned),
+            content_encoding: answer.text("content-encoding").map(str::to_owned),
             truncated: answer.headers.contains_key("dripfeed-truncated"),
             body: answer.body,
         }

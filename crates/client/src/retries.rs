@@ -15,8 +15,8 @@ const SILENT_TRIES: u32 = 3;
 
 /// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
 /// or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the last error is returned at once.
-/// One try of several waits for its answer at most a third of the time and 90 seconds, and as long as it asks the
-/// server to wait.
+/// One try of several waits for its answer at most a third of the time and 90 seconds. The time that the server is
+/// asked to wait for an outcome comes on top of all this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,
@@ -72,21 +72,27 @@ impl Retries {
         self.within.saturating_sub(begun.elapsed()).min(one).min(ANSWER_TIME)
     }
 
-    /// Calls until it succeeds, or no further try makes sense. `call` is given the time that it may take; `may_repeat`
-    /// says of which errors another try does no harm.
+    /// Calls until it succeeds, or no further try makes sense. `wait`: how long the server is asked to wait before it
+    /// answers, which isn't time of the retries. `call` is given the time that it may take, and what is left of the
+    /// wait, which is part of it; `may_repeat` says of which errors another try does no harm.
     pub(crate) async fn run<T, F: Future<Output = Result<T, ClientError>>>(
         self,
+        wait: Duration,
         may_repeat: fn(&ClientError) -> bool,
-        call: impl Fn(Duration) -> F,
+        call: impl Fn(Duration, Duration) -> F,
     ) -> Result<T, ClientError> {
-        let begun = Instant::now();
+        let wait_ends = Instant::now().checked_add(wait);
+        let mut begun = Instant::now();
         let repeats = may_repeat(&ClientError::Silent(Duration::ZERO));
         let mut failures = 0;
         loop {
-            let error = match call(self.time_of_try(begun, repeats)).await {
+            let called = Instant::now();
+            let left = wait_ends.map_or(wait, |end| end.saturating_duration_since(called));
+            let error = match call(self.time_of_try(begun, repeats).saturating_add(left), left).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
+            begun += called.elapsed().min(left);
             let wait = backoff(error.retry_after(), failures, fastrand::f64());
             failures += 1;
             if !self.allow(failures, begun, wait, error.retry_after()) || !error.is_retryable() || !may_repeat(&error) {
@@ -122,11 +128,11 @@ mod tests {
     /// How many tries there were.
     async fn tries(retries: Retries, may_repeat: fn(&ClientError) -> bool, error: fn() -> ClientError) -> u32 {
         let tries = Cell::new(0);
-        let call = |_| {
+        let call = |_, _| {
             tries.set(tries.get() + 1);
             std::future::ready(Err::<(), _>(error()))
         };
-        assert!(retries.run(may_repeat, call).await.is_err());
+        assert!(retries.run(Duration::ZERO, may_repeat, call).await.is_err());
         tries.get()
     }
 

@@ -11,7 +11,7 @@ use crate::call::ApiResponse;
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::job_status::JobStatus;
-use crate::prefer::prefer_wait;
+use crate::prefer::{LONGEST_WAIT, prefer_wait};
 
 /// Between two looks at a job: longer each time.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
@@ -35,9 +35,7 @@ impl Client {
         let begun = Instant::now();
         let mut pause = FIRST_LOOK;
         loop {
-            // An intake waits whole seconds. What is left of less than one is spent here.
-            let left = Duration::from_secs(within.saturating_sub(begun.elapsed()).as_secs());
-            let answer = self.of_job(Method::GET, bucket, id, left).await?;
+            let answer = self.of_job(Method::GET, bucket, id, within.saturating_sub(begun.elapsed())).await?;
             let (job, left) = (answer.json::<JobStatus>()?, within.saturating_sub(begun.elapsed()));
             if job.has_ended() || left.is_zero() {
                 return Ok(job);
@@ -67,10 +65,11 @@ impl Client {
         wait: Duration,
     ) -> Result<ApiResponse, ClientError> {
         let path = format!("/v1/buckets/{bucket}/jobs/{id}");
-        let (headers, longer) = prefer_wait(wait);
-        let call = |time: Duration| {
-            self.call_within(time.saturating_add(longer), method.clone(), &path, headers.clone(), Bytes::new())
+        let call = |time, wait: Duration| {
+            // An intake waits whole seconds: no longer than is left.
+            let headers = prefer_wait(Duration::from_secs(wait.as_secs())).into_iter().collect();
+            self.call_within(time, method.clone(), &path, headers, Bytes::new())
         };
-        self.retries.run(|_| true, call).await
+        self.retries.run(wait.min(LONGEST_WAIT), |_| true, call).await
     }
 }

@@ -136,7 +136,7 @@ async fn an_answer_without_an_end_is_cut() {
 async fn headers_without_an_end_are_cut() {
     let (client, mut disconnected) = client_of_endless(b"HTTP/1.1 200 OK\r\nX: ", vec![b'x'; 1 << 20]).await;
     let error = timeout(PATIENCE, client.get("/v1/buckets")).await.unwrap().unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
+    assert!(matches!(error, ClientError::Cut(_)), "{error:?}");
     assert!(timeout(PATIENCE, disconnected.recv()).await.is_ok(), "it is still connected");
 }
 
@@ -224,4 +224,130 @@ async fn an_answer_without_items_is_no_list() {
     let client = client_of_pages(|_, _| r#"{"error":"sign in"}"#).await;
     let error = client.list("/v1/buckets/b/jobs", &[], 10).next().await.unwrap_err();
     assert!(matches!(error, ClientError::Unexpected(_)), "{error:?}");
+}
+
+/// Answers each connection's request with the next of these; an empty one is no answer. The last one goes on.
+async fn client_of_answers(answers: &'static [&'static str]) -> (Client, Arc<AtomicU32>) {
+    let requests = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&requests);
+    let client = client_of(move |mut stream| {
+        let number = usize::try_from(counted.fetch_add(1, Ordering::Relaxed)).unwrap();
+        async move {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(answers[number.min(answers.len() - 1)].as_bytes()).await;
+        }
+    })
+    .await;
+    (client, requests)
+}
+
+#[tokio::test]
+async fn a_page_of_another_server_is_no_delivery() {
+    for page in ["HTTP/1.1 200 OK\r\n\r\n<html>Sign in</html>", "HTTP/1.1 200 OK\r\n\r\n{\"ok\":true}"] {
+        let client = client_of(move |mut stream| async move {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(page.as_bytes()).await;
+        })
+        .await;
+        let answer = client.push_and_wait(&bucket(), &NewJob::new("x"), SOON).await;
+        assert!(matches!(answer, Err(ClientError::Unexpected(_))), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wait_in_any_form_is_obeyed() {
+    const ANSWERS: [&[&str]; 2] = [
+        &["HTTP/1.1 503 X\r\nRetry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\nContent-Length: 0\r\n\r\n"],
+        &["HTTP/1.1 429 X\r\nRetry-After: 99999999999999999999999\r\nContent-Length: 0\r\n\r\n"],
+    ];
+    for answers in ANSWERS {
+        let (client, requests) = client_of_answers(answers).await;
+        let client = client.with_retries(Retries::within(PATIENCE).at_most(2));
+        let error = client.push(&bucket(), &NewJob::new("x")).await.unwrap_err();
+        assert!(error.retry_after() > Some(Duration::from_secs(1 << 30)), "{error:?}");
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_reached_and_ends_the_connection_may_have_got_the_call() {
+    for answers in [&[""][..], &["HTTP/1.1 20"], &["HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}"]] {
+        let (client, _) = client_of_answers(answers).await;
+        let error = client.get("/v1/buckets").await.unwrap_err();
+        assert!(matches!(error, ClientError::Cut(_)), "{error:?}");
+    }
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let error = Client::new(format!("http://{nobody}")).unwrap().get("/v1/buckets").await.unwrap_err();
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_said_at_once() {
+    // The second is what a server of TLS says to a request without.
+    for answers in [&["SSH-2.0-OpenSSH_9.9\r\n"][..], &["\x15\x03\x03\0\x02\x02\x32"]] {
+        let (client, requests) = client_of_answers(answers).await;
+        let client = client.with_retries(Retries::within(PATIENCE));
+        let error = client.push(&bucket(), &NewJob::new("x")).await.unwrap_err();
+        assert!(error.to_string().contains("https://"), "{error}");
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_says_where_it_leads() {
+    let (client, requests) =
+        client_of_answers(&["HTTP/1.1 308 X\r\nLocation: https://queue.example/v1/\r\nContent-Length: 0\r\n\r\n"])
+            .await;
+    let client = client.with_retries(Retries::within(PATIENCE).at_most(3));
+    let error = client.push(&bucket(), &NewJob::new("x")).await.unwrap_err();
+    assert!(error.to_string().contains("https://queue.example/v1/"), "{error}");
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_replay_with_an_unknown_outcome_is_not_repeated() {
+    const LETTER_IS_GONE: &str = "HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\n{}";
+    for (first, status) in [
+        ("HTTP/1.1 504 X\r\nContent-Length: 0\r\n\r\n", 504),
+        ("HTTP/1.1 503 X\r\n\r\n{\"code\":\"store_unavailable\",\"outcome\":\"unknown\",\"retry_after_ms\":1}", 503),
+    ] {
+        let answers: &'static [&'static str] = Vec::leak(vec![first, LETTER_IS_GONE]);
+        let (client, requests) = client_of_answers(answers).await;
+        let client = client.with_retries(Retries::within(PATIENCE));
+        let error = client.replay(&bucket(), "1-0".parse().unwrap()).await.unwrap_err();
+        assert_eq!(error.problem().map(|problem| problem.status.as_u16()), Some(status), "{error:?}");
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+    }
+    // What was not stored may be repeated.
+    let (client, requests) = client_of_answers(&[
+        "HTTP/1.1 503 X\r\n\r\n{\"code\":\"store_unavailable\",\"outcome\":\"not_stored\",\"retry_after_ms\":1}",
+        "HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\n{}",
+    ])
+    .await;
+    let client = client.with_retries(Retries::within(PATIENCE));
+    assert!(client.replay(&bucket(), "1-0".parse().unwrap()).await.is_err());
+    assert_eq!(requests.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn the_time_that_a_server_was_asked_to_wait_leaves_the_retries_theirs() {
+    const ENDED: &str = r#"{"id":"1-0","bucket":"b","state":"delivered","attempts":1,"due_at":null,
+        "accepted_at":"2030-01-01T00:00:00Z","caller":null,"outcome":null}"#;
+    let connections = Arc::new(AtomicU32::new(0));
+    let client = client_of(move |mut stream| {
+        let first = connections.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            let _ = stream.read(&mut [0; 4096]).await;
+            if first {
+                // An intake that is killed while it waits.
+                return tokio::time::sleep(SOON * 3).await;
+            }
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{ENDED}", ENDED.len());
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    })
+    .await;
+    let client = client.with_retries(Retries::within(SOON * 2));
+    let job = client.wait(&bucket(), "1-0".parse().unwrap(), PATIENCE).await.unwrap();
+    assert!(job.has_ended());
 }

@@ -1,6 +1,6 @@
 //! Output of commands: data on standard output, as a table or as JSON; messages on standard error.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
@@ -21,12 +21,27 @@ pub(crate) type Column = (&'static str, fn(&Json) -> String);
 /// # Errors
 /// When standard output can't be written to.
 pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
-    write(&format!("{}\n", text.as_ref()))
+    write(format!("{}\n", text.as_ref()))
 }
 
-fn write(text: &str) -> io::Result<()> {
+/// Bytes from elsewhere, unchanged if they aren't text. A text ends with a line break, and a terminal obeys nothing in
+/// it.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        return line(inert(&String::from_utf8_lossy(bytes)));
+    }
+    match str::from_utf8(bytes) {
+        Ok(text) => line(text),
+        Err(_) => write(bytes),
+    }
+}
+
+fn write(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| unwritten(&error)),
     }
@@ -113,7 +128,7 @@ impl JsonList {
             let separator = if self.has_begun { "," } else { "[" };
             self.has_begun = true;
             let text = serde_json::to_string_pretty(item)?.replace('\n', "\n  ");
-            write(&format!("{separator}\n  {text}"))?;
+            write(format!("{separator}\n  {text}"))?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Requests to one origin, over connections that are kept for the next request.
 //!
 //! A request is sent once. Only one of which no byte was written is sent again: over a kept connection that the server
-//! had closed meanwhile. Without this an upstream's keep-alive would cost jobs their attempts.
+//! had closed meanwhile. Without this an upstream's keep-alive would cost jobs their attempts. Where one got no answer
+//! over a kept connection, the following ones are sent over new connections for a while.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection, UsedConnection, idle_time};
+use crate::idle_time::{IDLE_TIMEOUT, idle_time};
+use crate::kept_connections::{KeptConnections, OpenConnection, UsedConnection};
 
 /// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
 /// last piece may bring as much again, so one of less than twice the size may pass.
@@ -93,7 +95,10 @@ impl HttpClient {
                 Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None => return Err(error.into_error().into()),
+                    None => {
+                        self.kept.distrust();
+                        return Err(error.into_error().into());
+                    }
                 },
             }
         }
@@ -108,7 +113,7 @@ impl HttpClient {
         answer: Response<Incoming>,
         mut connection: OpenConnection,
     ) -> (Response<Incoming>, UsedConnection) {
-        connection.idle_time = idle_time(answer.headers());
+        connection.idle_time = idle_time(answer.status(), answer.headers());
         (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
     }
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
@@ -14,10 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tower::BoxError;
 
-/// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
-pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+use crate::idle_time::IDLE_TIMEOUT;
 
-const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+/// How long none is kept after a request on a kept one got no answer. Its server closes connections at any time, or
+/// writes more than an answer: each further request on one of them might be lost, too.
+const DISTRUST: Duration = Duration::from_secs(10);
 
 const MOST_IDLE: usize = 256;
 
@@ -56,6 +56,8 @@ struct Kept {
     connections: Vec<(OpenConnection, Instant)>,
     /// Whether a task closes those that are quiet.
     is_watched: bool,
+    /// Until then none is kept.
+    distrusted_until: Option<Instant>,
 }
 
 impl KeptConnections {
@@ -72,7 +74,7 @@ impl KeptConnections {
 
     pub(crate) fn put(self: &Arc<Self>, connection: OpenConnection) {
         let mut kept = self.0.lock();
-        if kept.connections.len() >= MOST_IDLE {
+        if kept.connections.len() >= MOST_IDLE || kept.distrusted_until.is_some_and(|until| Instant::now() < until) {
             return connection.close();
         }
         kept.connections.push((connection, Instant::now()));
@@ -80,6 +82,13 @@ impl KeptConnections {
             kept.is_watched = true;
             tokio::spawn(close_quiet(Arc::downgrade(self)));
         }
+    }
+
+    /// After a request on one of them got no answer.
+    pub(crate) fn distrust(&self) {
+        let mut kept = self.0.lock();
+        kept.distrusted_until = Some(Instant::now() + DISTRUST);
+        kept.connections.drain(..).for_each(|(connection, _)| connection.close());
     }
 
     /// Whether some are left.
@@ -135,44 +144,6 @@ async fn close_quiet(kept: Weak<KeptConnections>) {
         sleep(IDLE_TIMEOUT / 4).await;
         if !kept.upgrade().is_some_and(|kept| kept.close_quiet()) {
             return;
-        }
-    }
-}
-
-/// After the answer with these headers: shorter where its server closes earlier (`Keep-Alive: timeout=N`). The rest of
-/// that time is left to a request on its way there.
-pub(crate) fn idle_time(headers: &HeaderMap) -> Duration {
-    let lines = headers.get_all(KEEP_ALIVE).iter().filter_map(|line| line.to_str().ok());
-    let times = lines.flat_map(|line| line.split(',')).filter_map(timeout_of);
-    times.map(|time| time.saturating_mul(4) / 5).min().map_or(IDLE_TIMEOUT, |time| time.min(IDLE_TIMEOUT))
-}
-
-fn timeout_of(parameter: &str) -> Option<Duration> {
-    let (name, value) = parameter.split_once('=')?;
-    let seconds = value.trim().trim_matches('"').parse().ok()?;
-    name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-    use super::*;
-
-    #[test]
-    fn a_server_that_closes_earlier_is_believed() {
-        for (lines, ms) in [
-            (&["timeout=5, max=100"][..], 4000),
-            (&["timeout=1"], 800),
-            (&["max=3, Timeout = \"2\""], 1600),
-            (&["max=3", "timeout=3"], 2400),
-            (&["timeout=0"], 0),
-            (&["timeout=120"], 4000),
-            (&["timeout=18446744073709551615"], 4000),
-            (&["timeout=-1", "timeout", "max=1", ""], 4000),
-            (&[], 4000),
-        ] {
-            let headers = lines.iter().map(|line| (KEEP_ALIVE, line.parse().unwrap())).collect();
-            assert_eq!(idle_time(&headers), Duration::from_millis(ms), "{lines:?}");
         }
     }
 }

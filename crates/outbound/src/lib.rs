@@ -4,6 +4,7 @@
 //! that nobody awaits any more: a server that doesn't read it would keep its body and its connection.
 
 mod http_client;
+mod idle_time;
 mod kept_connections;
 
 pub use http_client::{Connection, Dial, HttpClient, RequestError};

@@ -11,7 +11,7 @@ use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
 use dripfeed_outbound::{HttpClient, RequestError};
 use futures::FutureExt as _;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, Request};
 use http_body_util::{BodyExt, Full};
@@ -24,6 +24,9 @@ use crate::local_shortage::LocalShortage;
 use crate::upstream::root_certs;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// Of an error, in bytes: that of a certificate has all names in it, and each outcome would keep them.
+const LONGEST_MESSAGE: usize = 240;
+
 const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
 
 /// What one call may take.
@@ -108,7 +111,7 @@ impl CallResult {
         let status = head.status.as_u16();
         let answer = UpstreamAnswer::Status {
             status,
-            retry_after: asked_wait(&head.headers),
+            retry_after: retry_after::of_headers(&head.headers, SystemTime::now()),
             exhausted_for: exhausted_for(&head.headers),
             no_retry: head.headers.get(NO_RETRY).is_some_and(|value| value == "1"),
         };
@@ -132,14 +135,6 @@ impl CallResult {
         let why = "the processor panicked during the attempt; this is a bug, please report it".to_owned();
         Self { answer: UpstreamAnswer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
-}
-
-/// A date is taken by the upstream's own clock, where it reports it.
-fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name| headers.get(name)?.to_str().ok();
-    let asked = text(RETRY_AFTER)?;
-    let date = text(DATE).and_then(retry_after::date);
-    retry_after::parse(asked, date.unwrap_or_else(SystemTime::now))
 }
 
 /// A field may come in several lines: they are one list.
@@ -235,7 +230,12 @@ fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
 fn message_of(error: &RequestError) -> String {
     let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
     words.dedup();
-    words.join(": ")
+    let mut message = words.join(": ");
+    if message.len() > LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        message.push('…');
+    }
+    message
 }
 
 #[cfg(test)]

@@ -88,7 +88,8 @@ impl Upstream {
             url,
             method,
             timeout,
-            connect_timeout,
+            // It is divided over the addresses of a name: each is to be tried within the time of a call.
+            connect_timeout: connect_timeout.min(timeout),
             headers,
             signing_secrets,
             allow_private,

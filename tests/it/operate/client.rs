@@ -95,8 +95,10 @@ async fn a_job_whose_answer_was_lost_is_stored_once() {
     assert!(matches!(&waited, Ok(PushAnswer::Accepted(receipt)) if receipt.level == 2), "{waited:?}");
 
     // A client without retries makes no key, and says that it doesn't know.
+    let client = Client::builder(format!("http://{}", proxy.address)).retries(Retries::NONE).build().expect("a client");
+    client.get("/v1/buckets").await.expect("a connection");
     proxy.links().last().expect("a connection").cut_to_client_after(0);
-    let lost = client.with_retries(Retries::NONE).push(&bucket(), &NewJob::new("twice")).await.expect_err("no answer");
+    let lost = client.push(&bucket(), &NewJob::new("twice")).await.expect_err("no answer");
     assert!(lost.is_retryable() && lost.problem().is_none(), "{lost:?}");
     assert_eq!(service.counts("b").await.accepted, 3);
 }

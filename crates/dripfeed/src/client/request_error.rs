@@ -18,7 +18,9 @@ pub(crate) enum RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error @ ClientError::Unreachable { .. }) => write!(f, "{error} (--server, DRIPFEED_SERVER)"),
+            Self::Failed(
+                error @ (ClientError::Unreachable { .. } | ClientError::Redirected { .. } | ClientError::NotHttp(_)),
+            ) => write!(f, "{error} (--server, DRIPFEED_SERVER)"),
             Self::Failed(ClientError::Unexpected(_)) => {
                 f.write_str("unexpected response; does --server point to a dripfeed intake?")
             }
@@ -55,9 +57,12 @@ impl From<RequestError> for Failure {
         let exit = match &error {
             RequestError::Failed(ClientError::Refused(problem)) => exit_of(problem),
             RequestError::Failed(ClientError::Path(_) | ClientError::Option(_)) => Exit::Usage,
-            RequestError::Failed(ClientError::Unreachable { .. } | ClientError::Cut(_) | ClientError::Silent(_)) => {
-                Exit::Unreachable
-            }
+            RequestError::Failed(
+                ClientError::Unreachable { .. }
+                | ClientError::NotHttp(_)
+                | ClientError::Cut(_)
+                | ClientError::Silent(_),
+            ) => Exit::Unreachable,
             RequestError::Failed(_) | RequestError::TooLarge(_) => Exit::Failure,
         };
         Self::of(exit, error)

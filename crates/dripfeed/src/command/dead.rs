@@ -79,7 +79,7 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |letter| shown(letter, "/outcome/reason")),
 ];
 
-const CSV: [CsvColumn; 16] = [
+const CSV: [CsvColumn; 18] = [
     ("id", "/id"),
     ("bucket", "/bucket"),
     ("caller", "/caller"),
@@ -96,6 +96,8 @@ const CSV: [CsvColumn; 16] = [
     ("body_base64", "/body_base64"),
     ("answer", "/outcome/body"),
     ("answer_base64", "/outcome/base64"),
+    ("truncated", "/outcome/truncated"),
+    ("answer_encoding", "/outcome/content_encoding"),
 ];
 
 pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {

@@ -1,24 +1,24 @@
 //! `dripfeed push BUCKET`: submits a job, or a file of jobs.
 
+mod body;
 mod line;
+mod lines;
 mod ndjson;
 mod options;
 mod outcome;
 mod progress;
 mod reader;
 
-use std::fs;
-use std::io::{self, IsTerminal as _, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use dripfeed_client::{NewJob, PushAnswer, UpstreamResponse};
+use dripfeed_client::{ClientError, NewJob, PushAnswer, UpstreamResponse};
 use dripfeed_job::BucketName;
 use dripfeed_job::outcome::AnswerBody;
 use serde_json::json;
-use serde_json::value::RawValue;
 
+use self::body::{looks_like, read};
 use self::options::Options;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
@@ -68,23 +68,28 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
         return ndjson::push(&bucket, &file, run_id, max_wait, &connection).await;
     }
     let server = connection.server()?;
-    let body = read(source)?;
+    let body = read(source.body, source.file)?;
     let content_type = content_type.unwrap_or_else(|| looks_like(&body).to_owned());
     let wait = options.wait();
     let job = options.set(NewJob::new(body).content_type(content_type));
     let job = job.map_err(|message| Failure::new(Exit::Usage, message))?;
-    let receipt = match wait {
-        None => server.push(&bucket, &job).await?,
-        Some(wait) => match server.push_and_wait(&bucket, &job, wait).await? {
-            PushAnswer::Accepted(receipt) => match outcome::of(&server, &bucket, receipt.id).await {
-                Some(job) => return outcome::report(&job, connection.output()),
-                None => {
-                    output::say(format_args!("not delivered yet: see `dripfeed job {bucket} {}`", receipt.id));
-                    receipt
-                }
-            },
-            PushAnswer::Delivered(answer) => return print(&answer, connection.output()),
+    let pushed = match wait {
+        None => server.push(&bucket, &job).await.map(PushAnswer::Accepted),
+        Some(wait) => server.push_and_wait(&bucket, &job, wait).await,
+    };
+    if let Err(error) = &pushed {
+        explain(error, options.has_key());
+    }
+    let receipt = match pushed? {
+        PushAnswer::Accepted(receipt) if wait.is_none() => receipt,
+        PushAnswer::Accepted(receipt) => match outcome::of(&server, &bucket, receipt.id).await {
+            Some(job) => return outcome::report(&job, connection.output()),
+            None => {
+                output::say(format_args!("not delivered yet: see `dripfeed job {bucket} {}`", receipt.id));
+                receipt
+            }
         },
+        PushAnswer::Delivered(answer) => return print(&answer, connection.output()),
     };
     match connection.output() {
         Format::Table => output::line(receipt.id.to_string())?,
@@ -93,15 +98,37 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the upstream answered: as text that answer alone.
+/// What to do after an error that leaves open whether the job was stored.
+fn explain(error: &ClientError, has_key: bool) {
+    let repeat = if has_key {
+        "push it again with the same --idempotency-key"
+    } else {
+        "with an --idempotency-key it could be pushed again without a duplicate"
+    };
+    if error.is_retryable() && !error.is_undone() {
+        output::say(format_args!("it isn't known whether the job was stored: {repeat}"));
+    }
+}
+
+/// What the upstream answered: on standard output that answer alone, unless as JSON.
 fn print(answer: &UpstreamResponse, format: Format) -> Result<(), Failure> {
     let kept = AnswerBody::new(answer.content_type.clone(), &answer.body, answer.truncated);
     match format {
-        Format::Table => output::line(String::from_utf8_lossy(&answer.body))?,
+        Format::Table => {
+            if let Some(encoding) = &answer.content_encoding {
+                output::say(format_args!("the answer is compressed ({encoding})"));
+            }
+            if answer.truncated {
+                let bytes = answer.body.len();
+                output::say(format_args!("the answer is longer: only its first {bytes} bytes were kept (keep.answer)"));
+            }
+            output::raw(&answer.body)?;
+        }
         Format::Json => output::json(&json!({
             "id": answer.id,
             "status": answer.status,
             "content_type": kept.content_type,
+            "content_encoding": answer.content_encoding,
             "truncated": kept.truncated,
             "base64": kept.base64,
             "body": kept.body,
@@ -110,32 +137,6 @@ fn print(answer: &UpstreamResponse, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(source: BodySource) -> Result<Vec<u8>, Failure> {
-    match (source.body, source.file) {
-        (Some(text), _) => Ok(text.into_bytes()),
-        (None, Some(file)) if file != Path::new("-") => {
-            fs::read(&file).map_err(|error| anyhow::anyhow!("can't read {}: {error}", file.display()).into())
-        }
-        (None, _) => {
-            if io::stdin().is_terminal() {
-                output::say("reading the body from standard input; Ctrl-D ends it");
-            }
-            let mut body = Vec::new();
-            io::stdin().read_to_end(&mut body)?;
-            Ok(body)
-        }
-    }
-}
-
 fn parse_duration(text: &str) -> Result<Duration, String> {
     dripfeed_job::duration::parse(text).map_err(|error| error.to_string())
-}
-
-fn looks_like(body: &[u8]) -> &'static str {
-    let is_json = serde_json::from_slice::<&RawValue>(body).is_ok();
-    match std::str::from_utf8(body) {
-        Ok(_) if is_json => "application/json",
-        Ok(_) => "text/plain; charset=utf-8",
-        Err(_) => "application/octet-stream",
-    }
 }

@@ -30,6 +30,8 @@ mod program;
 mod push;
 /// Pushes that end before the last line, and what is under way meanwhile.
 mod push_ends;
+/// What a push reads, and prints of answers.
+mod push_input;
 /// The README, typed from top to bottom.
 mod readme;
 /// SIGHUP.

@@ -1,8 +1,18 @@
-//! Parses the `Retry-After` header of upstreams (RFC 9110, 10.2.3): seconds, or a date.
+//! Parses the `Retry-After` header of an answer (RFC 9110, 10.2.3): seconds, or a date.
 
 use std::time::{Duration, SystemTime};
 
+use http::HeaderMap;
+use http::header::{DATE, RETRY_AFTER};
 use jiff::fmt::rfc2822;
+
+/// How long an answer with these headers asks to wait, as [`parse`]. A date is taken by the clock of the server, where
+/// it reports it (`Date`), else by `now`.
+#[must_use]
+pub fn of_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name| headers.get(name)?.to_str().ok();
+    parse(text(RETRY_AFTER)?, text(DATE).and_then(date).unwrap_or(now))
+}
 
 /// How long to wait. None: the value can't be parsed; zero: the date has passed. The caller limits it.
 #[must_use]
@@ -24,6 +34,8 @@ pub fn date(value: &str) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderName, HeaderValue};
+
     use super::*;
 
     #[test]
@@ -38,6 +50,18 @@ mod tests {
         assert_eq!(parse("Sun, 06 Nov 1994 10:49:37 +0200", now), Some(Duration::from_secs(10)));
         assert!(parse("Fri, 31 Dec 9999 23:59:59 GMT", now) > Some(Duration::from_hours(24 * 365 * 8000)));
         assert_eq!(parse("99999999999999999999999", now), Some(Duration::from_secs(u64::MAX)));
+    }
+
+    #[test]
+    fn a_date_is_taken_by_the_clock_of_its_server() {
+        let wait = |headers: &[(_, &'static str)]| {
+            let headers = headers.iter().map(|(name, text)| (HeaderName::clone(name), HeaderValue::from_static(text)));
+            of_headers(&headers.collect(), SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_767))
+        };
+        let asked = (RETRY_AFTER, "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(wait(std::slice::from_ref(&asked)), Some(Duration::from_secs(10)));
+        assert_eq!(wait(&[asked, (DATE, "Sun, 06 Nov 1994 08:49:07 GMT")]), Some(Duration::from_secs(30)));
+        assert_eq!(wait(&[(DATE, "Sun, 06 Nov 1994 08:49:07 GMT")]), None);
     }
 
     #[test]

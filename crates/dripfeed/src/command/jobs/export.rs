@@ -14,7 +14,7 @@ pub(super) struct Arguments {
     export: ExportArgs,
 }
 
-const CSV: [CsvColumn; 15] = [
+const CSV: [CsvColumn; 17] = [
     ("id", "/id"),
     ("bucket", "/bucket"),
     ("caller", "/caller"),
@@ -30,6 +30,8 @@ const CSV: [CsvColumn; 15] = [
     ("reason", "/outcome/reason"),
     ("answer", "/outcome/body"),
     ("answer_base64", "/outcome/base64"),
+    ("truncated", "/outcome/truncated"),
+    ("answer_encoding", "/outcome/content_encoding"),
 ];
 
 /// Filters may stand before `export`, too; the other options of `list` are refused.

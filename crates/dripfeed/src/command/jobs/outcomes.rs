@@ -68,7 +68,7 @@ const COLUMNS: [Column; 6] = [
     ("REASON", |job| shown(job, "/outcome/reason")),
 ];
 
-const CSV: [CsvColumn; 12] = [
+const CSV: [CsvColumn; 13] = [
     ("id", "/id"),
     ("bucket", "/bucket"),
     ("caller", "/caller"),
@@ -81,6 +81,7 @@ const CSV: [CsvColumn; 12] = [
     ("answer", "/outcome/body"),
     ("answer_base64", "/outcome/base64"),
     ("truncated", "/outcome/truncated"),
+    ("answer_encoding", "/outcome/content_encoding"),
 ];
 
 pub(crate) async fn run(Arguments { bucket, command, connection }: &Arguments) -> Result<(), Failure> {

@@ -1,8 +1,10 @@
 //! A line of an NDJSON file of jobs: `{"body": any JSON, "options": {…}}`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
@@ -23,8 +25,8 @@ impl<'a> JobLine<'a> {
         // A raw value would take what not every intake does: 0.1.0 refuses a whole batch for a number that
         // is too large, or half of a surrogate pair.
         serde_json::from_str::<Json>(text).map_err(|error| format!("is not valid JSON: {}", in_line(&error)))?;
-        let mut members: BTreeMap<String, &RawValue> =
-            serde_json::from_str(text).map_err(|_| "is not a JSON object")?;
+        let Members(members) = serde_json::from_str(text).map_err(|_| "is not a JSON object")?;
+        let mut members = unique(members).map_err(|name| format!("`{name}` is given twice"))?;
         let body = members.remove("body").ok_or("has no field `body`")?;
         let options = members.remove("options").map_or(Ok(BTreeMap::new()), read_options)?;
         Ok(Self { body: body.get(), options, others: members.into_keys().collect() })
@@ -49,9 +51,48 @@ fn in_line(error: &serde_json::Error) -> String {
     format!("{text}, at column {column}")
 }
 
+/// Those of an object, also two of one name: one of them would be dropped.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Members<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = object.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+/// The error is the name that two of them have.
+fn unique(members: Vec<(String, &RawValue)>) -> Result<BTreeMap<String, &RawValue>, String> {
+    let mut unique = BTreeMap::new();
+    for (name, value) in members {
+        if unique.contains_key(&name) {
+            return Err(name);
+        }
+        unique.insert(name, value);
+    }
+    Ok(unique)
+}
+
 fn read_options(options: &RawValue) -> Result<BTreeMap<String, &str>, String> {
-    let members = BTreeMap::<String, &RawValue>::deserialize(options);
-    let members = members.map_err(|_| "`options` is not a JSON object")?;
+    let Members(members) = Members::deserialize(options).map_err(|_| "`options` is not a JSON object")?;
+    let members = unique(members).map_err(|name| format!("`{name}` of `options` is given twice"))?;
     Ok(members.into_iter().map(|(name, value)| (name, value.get())).collect())
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn push(
     let client = connection.server()?.with_retries(Retries::within(Duration::MAX).longest_wait(max_wait));
     let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));
     let sender = BatchSender::new(client, bucket, waits).patience_once_answered(PATIENCE);
-    let lines = Reader::new(open(file).await?, &run_id, &progress);
+    let lines = Reader::new(file, open(file).await?, &run_id, &progress);
     let interrupt = signals::stop()?;
     let stop = interrupt.child_token();
     let push =

@@ -45,8 +45,8 @@ pub(super) struct Options {
     /// Timeout of one attempt, such as 30s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
-    /// Wait up to this many seconds for the upstream's answer
-    #[arg(long, value_name = "SECONDS")]
+    /// Wait up to this many seconds for the upstream's answer, at most 60
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=60))]
     wait: Option<u32>,
 }
 
@@ -77,6 +77,10 @@ impl Options {
             return Err("with --ndjson, options belong on each line: {\"body\": …, \"options\": {\"delay\": \"10s\"}}");
         }
         Ok(())
+    }
+
+    pub(super) const fn has_key(&self) -> bool {
+        self.idempotency_key.is_some()
     }
 
     pub(super) fn wait(&self) -> Option<Duration> {

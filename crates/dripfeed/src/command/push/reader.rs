@@ -1,16 +1,24 @@
 //! Reads a file of jobs, in batches.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use dripfeed_client::{BATCH_BYTES, BATCH_ITEMS, BatchItem};
+use dripfeed_job::size;
 use futures::{Stream, stream};
 use tokio::fs::File;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, BufReader, Split};
+use tokio::io::{AsyncBufRead, BufReader};
+use tokio::time::{Instant, timeout_at};
 
 use super::line::JobLine;
+use super::lines::{LONGEST_LINE, Line, Lines};
 use super::progress::Progress;
 use crate::exit::Failure;
+
+/// How long a batch with a line waits for further ones: those of a pipe may come one by one.
+const LONGEST_GATHERING: Duration = Duration::from_millis(100);
 
 /// Lines of the file, and the jobs in them.
 #[derive(Debug, Default)]
@@ -22,8 +30,8 @@ pub(super) struct Batch {
 
 /// Reads lines into batches, and reports those without a job.
 pub(super) struct Reader<'a, R> {
-    lines: Split<R>,
-    number: u64,
+    file: &'a Path,
+    lines: Lines<R>,
     run_id: &'a str,
     progress: &'a Progress,
     /// Unknown fields that were reported.
@@ -33,8 +41,8 @@ pub(super) struct Reader<'a, R> {
 }
 
 impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
-    pub(super) fn new(input: R, run_id: &'a str, progress: &'a Progress) -> Self {
-        Self { lines: input.split(b'\n'), number: 0, run_id, progress, reported: BTreeSet::new(), next: None }
+    pub(super) fn new(file: &'a Path, input: R, run_id: &'a str, progress: &'a Progress) -> Self {
+        Self { file, lines: Lines::new(input), run_id, progress, reported: BTreeSet::new(), next: None }
     }
 
     pub(super) fn batches(self) -> impl Stream<Item = Result<Batch, Failure>> {
@@ -46,15 +54,18 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
 
     async fn batch(&mut self) -> Result<Batch, Failure> {
         let mut batch = Batch::default();
+        let Some(first) = self.item().await? else { return Ok(batch) };
+        batch.add(first);
+        let end = Instant::now() + LONGEST_GATHERING;
         while batch.items.len() < BATCH_ITEMS {
-            let Some((line, item)) = self.item().await? else { break };
-            batch.bytes += item.as_str().len();
-            if batch.bytes > BATCH_BYTES && !batch.items.is_empty() {
+            // Later: what is read of the next line stays in the reader.
+            let Ok(item) = timeout_at(end, self.item()).await else { break };
+            let Some((line, item)) = item? else { break };
+            if batch.bytes + item.as_str().len() > BATCH_BYTES {
                 self.next = Some((line, item));
                 break;
             }
-            batch.lines.push(line);
-            batch.items.push(item);
+            batch.add((line, item));
         }
         Ok(batch)
     }
@@ -63,19 +74,21 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
         if let Some(item) = self.next.take() {
             return Ok(Some(item));
         }
-        while let Some(text) = self.lines.next_segment().await? {
-            self.number += 1;
-            if text.trim_ascii().is_empty() {
+        while let Some((number, line)) = self.lines.next().await.map_err(|error| unreadable(self.file, &error))? {
+            if line.is_blank() {
                 continue;
             }
-            let text = std::str::from_utf8(&text).map_err(|_| "is not UTF-8".to_owned());
+            let text = match &line {
+                Line::Read(text) => std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned()),
+                Line::TooLong => Err(format!("has more than {}", size::show(LONGEST_LINE as u64))),
+            };
             match text.and_then(JobLine::parse) {
                 Ok(line) => {
                     self.report_unknown(&line.others);
-                    let key = format!("push-{}-{}", self.run_id, self.number);
-                    return Ok(Some((self.number, BatchItem::of_json(&line.item(&key)))));
+                    let key = format!("push-{}-{number}", self.run_id);
+                    return Ok(Some((number, BatchItem::of_json(&line.item(&key)))));
                 }
-                Err(why) => self.progress.failed(self.number, &why),
+                Err(why) => self.progress.failed(number, &why),
             }
         }
         Ok(None)
@@ -87,6 +100,14 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
                 self.progress.say(&format!("ignoring unknown field `{name}`: only `body` and `options` are submitted"));
             }
         }
+    }
+}
+
+impl Batch {
+    fn add(&mut self, (line, item): (u64, BatchItem)) {
+        self.bytes += item.as_str().len();
+        self.lines.push(line);
+        self.items.push(item);
     }
 }
 
@@ -104,10 +125,15 @@ pub(super) async fn count_lines(file: &Path) -> Result<Option<u64>, Failure> {
     if !tokio::fs::metadata(file).await.is_ok_and(|metadata| metadata.is_file()) {
         return Ok(None);
     }
-    let mut lines = open(file).await?.split(b'\n');
+    let mut lines = Lines::new(open(file).await?);
     let mut count = 0;
-    while let Some(line) = lines.next_segment().await? {
-        count += u64::from(!line.trim_ascii().is_empty());
+    while let Some((_, line)) = lines.next().await.map_err(|error| unreadable(file, &error))? {
+        count += u64::from(!line.is_blank());
     }
     Ok(Some(count))
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Failure {
+    let name = if file == Path::new("-") { "standard input".into() } else { file.display().to_string() };
+    anyhow::anyhow!("can't read {name}: {error}").into()
 }

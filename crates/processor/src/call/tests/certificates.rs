@@ -24,9 +24,10 @@ impl Authority {
         Self { certificate, issuer: Issuer::new(params, key) }
     }
 
-    /// An upstream of that name, until that year; and how many requests it got.
-    async fn certified(&self, name: &str, until: i32) -> (Server, Arc<AtomicUsize>) {
-        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    /// An upstream of these names, until that year; and how many requests it got.
+    async fn certified(&self, names: &[&str], until: i32) -> (Server, Arc<AtomicUsize>) {
+        let mut params =
+            CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
         params.not_after = rcgen::date_time_ymd(until, 1, 1);
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
@@ -68,7 +69,7 @@ const PAST: i32 = 2020;
 #[tokio::test]
 async fn only_an_upstream_with_a_trusted_certificate_of_its_name_gets_the_request() {
     let (ours, other) = (Authority::new(), Authority::new());
-    let (server, requests) = ours.certified("localhost", YET).await;
+    let (server, requests) = ours.certified(&["localhost"], YET).await;
     for root_certs in [RootCerts::default(), other.root_certs()] {
         let called = ours.calls(&server, root_certs).await;
         assert!(why(&called).contains("invalid peer certificate"), "{called:?}");
@@ -79,13 +80,15 @@ async fn only_an_upstream_with_a_trusted_certificate_of_its_name_gets_the_reques
     let both = [ours.certificate.pem(), other.certificate.pem()].concat();
     assert_eq!(status(&ours.calls(&server, RootCerts::only(&both).unwrap()).await), 200);
 
-    for (name, until, remedy) in [
-        ("elsewhere.example", YET, "use a host name that the upstream's certificate contains"),
-        ("localhost", PAST, "must be renewed"),
+    for (names, until, remedy) in [
+        (&["elsewhere.example"][..], YET, "use a host name that the upstream's certificate contains"),
+        // As the servers of large hosters have.
+        (&["elsewhere.example"; 500], YET, "use a host name that the upstream's certificate contains"),
+        (&["localhost"], PAST, "must be renewed"),
     ] {
-        let (server, requests) = ours.certified(name, until).await;
+        let (server, requests) = ours.certified(names, until).await;
         let called = ours.calls(&server, ours.root_certs()).await;
-        assert!(why(&called).contains(remedy), "{called:?}");
+        assert!(why(&called).contains(remedy) && why(&called).len() < 500, "{called:?}");
         assert_eq!(requests.load(Ordering::SeqCst), 0);
     }
 }

@@ -50,6 +50,54 @@ async fn a_connection_is_kept_no_longer_than_its_upstream_says() {
 }
 
 #[tokio::test]
+async fn a_body_after_an_answer_that_has_none_is_not_taken_for_the_next_answer() {
+    for (announced, connections) in
+        [("Content-Length: 4", 3), ("Transfer-Encoding: chunked", 3), ("Content-Length: 0", 1)]
+    {
+        let answer = format!("HTTP/1.1 204 No Content\r\n{announced}\r\n\r\n");
+        let server = Server::start(move |mut stream| {
+            let (answer, body) = (answer.clone(), if connections == 1 { "" } else { "null" });
+            async move {
+                let mut late = "";
+                while !read_head(&mut stream).await.is_empty() {
+                    // The body of the answer before is on its way until then.
+                    let _ = stream.write_all(late.as_bytes()).await;
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                    late = body;
+                }
+            }
+        })
+        .await;
+        let client = client(settings(&server.url));
+        for _ in 0..3 {
+            assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 204, "{announced}");
+        }
+        assert_eq!(server.connections(), connections, "{announced}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_that_ends_a_kept_connection_gets_each_request_on_a_new_one() {
+    // What it does with the second request on a connection: the others are answered.
+    for (second, class) in [("", "cut"), ("null", "garbled")] {
+        let server = Server::start(move |mut stream| async move {
+            read_head(&mut stream).await;
+            let _ = stream.write_all(EMPTY).await;
+            read_head(&mut stream).await;
+            let _ = stream.write_all(second.as_bytes()).await;
+        })
+        .await;
+        let client = client(settings(&server.url));
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+        assert_eq!(call_with(&client, &server.url, BOUNDS).await.class, class);
+        for connections in 2..=4 {
+            assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+            assert_eq!(server.connections(), connections);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_request_has_its_path_and_its_host() {
     let (heads, mut seen) = mpsc::channel(2);
     let server = Server::start(move |mut stream| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dripfeed_bucket::LARGEST_BODY;
 use dripfeed_client::{Client, ClientError};
 use dripfeed_job::{BucketName, Rate};
 use http::{HeaderMap, Method};
@@ -18,8 +19,6 @@ use super::tally::{Ended, Tally};
 
 /// Requests on their way. One that is due beyond them waits, which its latency shows.
 const MOST: usize = 1000;
-/// Bytes of a payload that an intake can be configured to take.
-const LARGEST: usize = 4 << 20;
 /// All of them may wait.
 const MOST_SUBMISSIONS: u64 = 1_000_000;
 /// For answers to what is on its way at `stop`.
@@ -40,8 +39,8 @@ impl Load {
         if !(1..=MOST_SUBMISSIONS).contains(&submissions) {
             return Err(format!("{submissions} submissions: use a rate and a time that give 1 to {MOST_SUBMISSIONS}"));
         }
-        if bytes > LARGEST {
-            return Err(format!("{bytes} bytes: an intake takes payloads of at most {LARGEST}"));
+        if bytes > LARGEST_BODY {
+            return Err(format!("{bytes} bytes: an intake takes payloads of at most {LARGEST_BODY}"));
         }
         Ok(Self { rate, submissions, body: Bytes::from("x".repeat(bytes)) })
     }

@@ -19,7 +19,7 @@ const STEPS: u32 = 200;
 pub(super) fn of(title: &str, tally: &Tally) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
     let points: Vec<(f64, f64)> = (0..=STEPS)
         .map(|step| f64::from(step) / f64::from(STEPS) * NINES)
-        .map(|nines| (nines, tally.percentile(percent(nines))))
+        .filter_map(|nines| Some((nines, tally.percentile(percent(nines))?)))
         .collect();
     let most = points.iter().map(|(_, ms)| *ms).fold(0.001, f64::max) * 1.1;
     let mut svg = String::new();

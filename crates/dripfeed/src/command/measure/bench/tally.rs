@@ -95,9 +95,13 @@ impl Tally {
         Some(Failure::new(first.exit, format!("{} submissions failed; the first error: {first}", self.failed)))
     }
 
-    /// In ms.
-    pub(super) fn percentile(&self, percent: f64) -> f64 {
-        self.latency.as_ref().map_or(0.0, |latency| ms(latency.value_at_percentile(percent)))
+    /// In ms. None: there were no answers.
+    pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
+        self.measured().map(|latency| ms(latency.value_at_percentile(percent)))
+    }
+
+    fn measured(&self) -> Option<&Histogram<u64>> {
+        self.latency.as_ref().filter(|latency| !latency.is_empty())
     }
 
     pub(super) fn document(&self) -> Json {
@@ -106,7 +110,16 @@ impl Tally {
         let seconds = |time: Duration| time.as_secs_f64().max(1e-6);
         // An installation that can't keep up accepts for longer than submissions are due.
         let accepting = self.lasted.max(self.last_accepted);
-        let most = self.latency.as_ref().map_or(0.0, |latency| ms(latency.max()));
+        let latency = self.measured().map(|latency| {
+            let percentile = |percent| ms(latency.value_at_percentile(percent));
+            json!({
+                "p50": percentile(50.0),
+                "p90": percentile(90.0),
+                "p99": percentile(99.0),
+                "p99_9": percentile(99.9),
+                "max": ms(latency.max()),
+            })
+        });
         json!({
             "due": due,
             "accepted": self.accepted,
@@ -117,13 +130,7 @@ impl Tally {
             "interrupted": self.interrupted,
             "due_per_s": per(due, seconds(self.lasted)),
             "accepted_per_s": per(self.accepted, seconds(accepting)),
-            "latency_ms": {
-                "p50": self.percentile(50.0),
-                "p90": self.percentile(90.0),
-                "p99": self.percentile(99.0),
-                "p99_9": self.percentile(99.9),
-                "max": most,
-            },
+            "latency_ms": latency,
         })
     }
 }
@@ -154,9 +161,19 @@ mod tests {
         let found = tally.document();
         assert_eq!((&found["accepted"], &found["refused"], &found["failed"]), (&99.into(), &1.into(), &1.into()));
         assert_eq!((&found["due"], &found["accepted_per_s"]), (&101.into(), &9.9.into()));
-        assert!((tally.percentile(50.0) - 50.0).abs() < 0.1 && (tally.percentile(100.0) - 500.0).abs() < 1.0);
+        let about = |percent, ms: f64| tally.percentile(percent).is_some_and(|found| (found - ms).abs() < ms / 500.0);
+        assert!(about(50.0, 50.0) && about(100.0, 500.0), "{found}");
         let failure = tally.into_failure().map(|failure| failure.to_string());
         assert!(failure.is_some_and(|why| why.starts_with("1 submissions failed; the first error: an event of more")));
+    }
+
+    #[test]
+    fn without_answers_there_is_no_latency() {
+        let mut tally = Tally::default();
+        tally.add(Duration::ZERO, Duration::from_secs(90), Ended::Failed(RequestError::TooLarge(7)));
+        tally.lasted(Duration::from_secs(1));
+        assert_eq!(tally.document()["latency_ms"], Json::Null);
+        assert_eq!(tally.percentile(50.0), None);
     }
 
     #[test]
