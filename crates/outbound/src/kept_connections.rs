@@ -18,6 +18,8 @@ use crate::idle_time::IDLE_TIMEOUT;
 /// How long none is kept after a request on a kept one got no answer. Its server closes connections at any time, or
 /// writes more than an answer: each further request on one of them might be lost, too.
 const DISTRUST: Duration = Duration::from_secs(10);
+/// Nor more than so many are closed in place of being kept: the port of each is in use for another minute.
+const MOST_CLOSED: usize = 500;
 
 const MOST_IDLE: usize = 256;
 
@@ -56,8 +58,18 @@ struct Kept {
     connections: Vec<(OpenConnection, Instant)>,
     /// Whether a task closes those that are quiet.
     is_watched: bool,
-    /// Until then none is kept.
-    distrusted_until: Option<Instant>,
+    /// Until then none is kept, and this many at most aren't.
+    distrusted: Option<(Instant, usize)>,
+}
+
+impl Kept {
+    fn is_distrusted(&mut self) -> bool {
+        self.distrusted = self.distrusted.filter(|(until, left)| *left > 0 && Instant::now() < *until);
+        if let Some((_, left)) = &mut self.distrusted {
+            *left -= 1;
+        }
+        self.distrusted.is_some()
+    }
 }
 
 impl KeptConnections {
@@ -74,7 +86,7 @@ impl KeptConnections {
 
     pub(crate) fn put(self: &Arc<Self>, connection: OpenConnection) {
         let mut kept = self.0.lock();
-        if kept.connections.len() >= MOST_IDLE || kept.distrusted_until.is_some_and(|until| Instant::now() < until) {
+        if kept.is_distrusted() || kept.connections.len() >= MOST_IDLE {
             return connection.close();
         }
         kept.connections.push((connection, Instant::now()));
@@ -87,7 +99,7 @@ impl KeptConnections {
     /// After a request on one of them got no answer.
     pub(crate) fn distrust(&self) {
         let mut kept = self.0.lock();
-        kept.distrusted_until = Some(Instant::now() + DISTRUST);
+        kept.distrusted = Some((Instant::now() + DISTRUST, MOST_CLOSED));
         kept.connections.drain(..).for_each(|(connection, _)| connection.close());
     }
 

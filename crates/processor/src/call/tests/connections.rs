@@ -1,5 +1,7 @@
 //! How a connection to an upstream is used, and used again.
 
+use std::sync::atomic::AtomicBool;
+
 use http::header::HOST;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -74,6 +76,28 @@ async fn a_body_after_an_answer_that_has_none_is_not_taken_for_the_next_answer()
         }
         assert_eq!(server.connections(), connections, "{announced}");
     }
+}
+
+#[tokio::test]
+async fn an_upstream_that_ended_one_connection_of_many_soon_keeps_them_again() {
+    let is_first = Arc::new(AtomicBool::new(true));
+    let server = Server::start(move |mut stream| {
+        let ends = is_first.swap(false, Ordering::Relaxed);
+        async move {
+            while !read_head(&mut stream).await.is_empty() && stream.write_all(EMPTY).await.is_ok() && !ends {}
+            if ends {
+                read_head(&mut stream).await;
+            }
+        }
+    })
+    .await;
+    let client = client(settings(&server.url));
+    assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    assert_eq!(call_with(&client, &server.url, BOUNDS).await.class, "cut");
+    for _ in 0..600 {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    }
+    assert_eq!(server.connections(), 502, "the first, 500 that were closed, and one that was kept");
 }
 
 #[tokio::test]
