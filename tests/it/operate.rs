@@ -17,3 +17,5 @@ mod service_manager;
 mod shutdown;
 /// What an idle role doesn't hold any more.
 mod start_code;
+/// A log whose reader stands still.
+mod unread_log;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
@@ -22,9 +22,7 @@ where
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut line = Line::default();
-        line.insert("timestamp", format!("{:.6}", Timestamp::now()));
-        line.insert("level", event.metadata().level().as_str());
+        let mut line = Line::begin(event.metadata().level());
         event.record(&mut line);
         line.insert("target", event.metadata().target());
         let text = serde_json::to_string(&line).map_err(|_| fmt::Error)?;
@@ -36,7 +34,23 @@ where
 #[derive(Default)]
 struct Line(Vec<(Cow<'static, str>, Value)>);
 
+/// A warning that isn't an event, with one number, as one line without its end.
+pub(super) fn warning(message: &str, name: &'static str, number: u64, target: &str) -> String {
+    let mut line = Line::begin(&Level::WARN);
+    line.insert("message", message);
+    line.insert(name, number);
+    line.insert("target", target);
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
 impl Line {
+    fn begin(level: &Level) -> Self {
+        let mut line = Self::default();
+        line.insert("timestamp", format!("{:.6}", Timestamp::now()));
+        line.insert("level", level.as_str());
+        line
+    }
+
     fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) {
         self.0.push((name.into(), value.into()));
     }
