@@ -4,6 +4,8 @@ mod client;
 mod dead;
 mod doctor;
 mod edited_replay;
+/// Metrics of how jobs end.
+mod ends_are_counted;
 mod export;
 mod installation;
 /// Changes by `If-Match`.

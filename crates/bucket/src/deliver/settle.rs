@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use dripfeed_job::JobId;
 use dripfeed_store::{Call, StoreError};
 
 use self::arguments::{complete, job, mean_us, packed_calls, packed_ends, verb};
@@ -36,6 +37,9 @@ const REFUSALS: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Recorded,
+    /// It is to be dead-lettered, and waits in the bucket for room among the dead letters. Where the answer of Redis was
+    /// lost at first, `Recorded` instead.
+    WaitsForRoom,
     /// The replica was declared dead: another one has the job, and nothing was changed.
     Fenced,
 }
@@ -65,6 +69,16 @@ fn weigh(ended: &BoxedAttempt) -> usize {
     }
 }
 
+/// What became of each, in order.
+fn read(words: &str, batch: &[BoxedAttempt]) -> Vec<Settled> {
+    if words == "fenced" {
+        return vec![Settled::Fenced; batch.len()];
+    }
+    let waiting: Vec<JobId> = words.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
+    let settled = |id| if waiting.contains(id) { Settled::WaitsForRoom } else { Settled::Recorded };
+    batch.iter().map(|ended| settled(&ended.claim.id)).collect()
+}
+
 impl RedisBucket {
     /// In one call. Where Redis refuses that time and again, in halves, until the job that can't be settled stands
     /// alone: the others don't wait for it.
@@ -83,7 +97,7 @@ impl RedisBucket {
                 ended.claim.guard.join_batch(number);
             }
             if let Ok(settled) = self.settle(consumer, number, &part).await {
-                answers.extend(part.iter().map(|_| Ok(settled)));
+                answers.extend(settled.into_iter().map(Ok));
                 continue;
             }
             for ended in &mut part {
@@ -101,7 +115,7 @@ impl RedisBucket {
 
     /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
     /// error when Redis refused the script time and again: it checks before it writes, so nothing was changed.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Settled, StoreError> {
+    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Vec<Settled>, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
         let mut reported = false;
@@ -109,8 +123,7 @@ impl RedisBucket {
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
-                Ok(word) if word == "fenced" => return Ok(Settled::Fenced),
-                Ok(_) => return Ok(Settled::Recorded),
+                Ok(words) => return Ok(read(&words, batch)),
                 Err(error) => {
                     if !reported {
                         let bucket = &self.settings().name;

@@ -14,6 +14,6 @@ pub(super) async fn go_on(buckets: &Buckets) -> Infallible {
     let mut upkeep = Upkeep::new("could not read background replays from Redis", usize::MAX);
     loop {
         tokio::time::sleep(EVERY).await;
-        Box::pin(upkeep.round(buckets, Bucket::go_on_with_replays)).await;
+        Box::pin(upkeep.round(buckets, Bucket::go_on_with_replays, |_, ()| {})).await;
     }
 }
