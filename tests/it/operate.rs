@@ -8,6 +8,8 @@ mod edited_replay;
 mod ends_are_counted;
 mod export;
 mod installation;
+/// What is logged while Redis is away.
+mod outage_log;
 /// Changes by `If-Match`.
 mod preconditions;
 /// Real payloads, pushed through a small bucket.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dripfeed_job::JobId;
-use dripfeed_store::{Call, StoreError};
+use dripfeed_store::{Call, StoreError, Trouble};
 
 use self::arguments::{complete, job, mean_us, packed_calls, packed_ends, verb};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
@@ -22,6 +22,9 @@ use crate::settings::Keep;
 
 /// It may cut the speed of the pace, and judges nothing by its plan.
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
+
+/// Of this process.
+static OUTAGE: Trouble = Trouble::new();
 
 /// One call at a time, so that its number shows whether it was carried out.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
@@ -125,14 +128,18 @@ impl RedisBucket {
             match self.store.run_durably::<String>(&call).await {
                 Ok(words) => return Ok(read(&words, batch)),
                 Err(error) => {
-                    if !reported {
+                    // It concerns all buckets, and is reported of one.
+                    let is_known = error.is_unanswered() && !reported && OUTAGE.came().is_none();
+                    if is_known {
+                        tracing::debug!(bucket = %self.settings().name, "could not record outcomes in Redis; retrying");
+                    } else if !reported {
                         let bucket = &self.settings().name;
                         let job = batch.first().filter(|_| batch.len() == 1).map(|ended| ended.claim.id.to_string());
                         let jobs = batch.len();
                         let error = &error as &dyn std::error::Error;
                         tracing::warn!(%bucket, jobs, job, error, "could not record outcomes in Redis; retrying");
-                        reported = true;
                     }
+                    reported = true;
                     if error.is_unanswered() {
                         (refusals, is_unknown) = (0, true);
                     } else if !error.is_transient() {
