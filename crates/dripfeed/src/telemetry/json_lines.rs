@@ -24,7 +24,8 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut line = Line::begin(event.metadata().level());
         event.record(&mut line);
-        line.insert("target", event.metadata().target());
+        let target = line.end_of_record().unwrap_or_else(|| event.metadata().target().into());
+        line.insert("target", target);
         let text = serde_json::to_string(&line).map_err(|_| fmt::Error)?;
         writeln!(writer, "{text}")
     }
@@ -49,6 +50,14 @@ impl Line {
         line.insert("timestamp", format!("{:.6}", Timestamp::now()));
         line.insert("level", level.as_str());
         line
+    }
+
+    /// Libraries that log by the crate `log` are all of one target; theirs is a field, beside the path of a source file on
+    /// the machine that built it.
+    fn end_of_record(&mut self) -> Option<Value> {
+        let target = self.0.iter().find(|(name, _)| name == "log.target").map(|(_, target)| target.clone())?;
+        self.0.retain(|(name, _)| !name.starts_with("log."));
+        Some(target)
     }
 
     fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) {
@@ -137,6 +146,22 @@ mod tests {
         tracing::subscriber::with_default(subscriber, log);
         let text = String::from_utf8(written.0.lock().clone()).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_record_of_a_library_has_its_own_target() {
+        let lines = logged(|| {
+            tracing::event!(
+                target: "log",
+                Level::INFO,
+                { log.target = "mio::poll", log.file = "/src/poll.rs", log.line = 1 },
+                "registered"
+            );
+        });
+        let mut names: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
+        names.sort();
+        assert_eq!((&lines[0]["target"], &lines[0]["message"]), (&"mio::poll".into(), &"registered".into()));
+        assert_eq!(names, ["level", "message", "target", "timestamp"]);
     }
 
     #[test]
