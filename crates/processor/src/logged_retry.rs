@@ -44,7 +44,8 @@ impl LoggedRetry {
                 tracing::warn!(%bucket, error, "this replica can't {doing}; retrying");
                 true
             } else if OUTAGE.came().is_some() {
-                tracing::warn!(%bucket, error, "this replica can't {doing}; retrying; what else it can't do is at level debug");
+                let rest = "what else it can't do is at level debug";
+                tracing::warn!(%bucket, error, "this replica can't {doing}; retrying; {rest}");
                 true
             } else {
                 tracing::debug!(%bucket, error, "this replica can't {doing}; retrying");

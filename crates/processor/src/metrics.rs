@@ -201,8 +201,8 @@ impl LaneMetrics {
         self.count(Ending::Dead, recovery.poisoned);
     }
 
-    /// Jobs that ended without a call of this replica: past their deadline, too large, or of a bucket whose dead letters
-    /// had no room when they died.
+    /// Jobs that ended without a call of this replica: past their deadline, too large, or of a bucket whose dead
+    /// letters had no room when they died.
     pub(crate) fn ended_on_the_way(&self, ending: Ending, jobs: u64) {
         if jobs > 0 {
             self.count(ending, jobs);

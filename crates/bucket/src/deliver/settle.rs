@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dripfeed_job::JobId;
 use dripfeed_store::{Call, StoreError, Trouble};
 
 use self::arguments::{complete, job, mean_us, packed_calls, packed_ends, verb};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
-pub use self::ended_attempt::{FailedCall, Feedback, Settlement};
+pub use self::ended_attempt::{FailedCall, Feedback, Settled, Settlement};
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::RedisBucket;
@@ -36,16 +35,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A batch that Redis has refused so often is split.
 const REFUSALS: u32 = 3;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Recorded,
-    /// It is to be dead-lettered, and waits in the bucket for room among the dead letters. Where the answer of Redis was
-    /// lost at first, `Recorded` instead.
-    WaitsForRoom,
-    /// The replica was declared dead: another one has the job, and nothing was changed.
-    Fenced,
-}
 
 /// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
 pub(crate) type Settlements = Batches<BoxedAttempt, Result<Settled, BoxedAttempt>>;
@@ -70,16 +59,6 @@ fn weigh(ended: &BoxedAttempt) -> usize {
         }
         _ => job,
     }
-}
-
-/// What became of each, in order.
-fn read(words: &str, batch: &[BoxedAttempt]) -> Vec<Settled> {
-    if words == "fenced" {
-        return vec![Settled::Fenced; batch.len()];
-    }
-    let waiting: Vec<JobId> = words.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
-    let settled = |id| if waiting.contains(id) { Settled::WaitsForRoom } else { Settled::Recorded };
-    batch.iter().map(|ended| settled(&ended.claim.id)).collect()
 }
 
 impl RedisBucket {
@@ -126,7 +105,7 @@ impl RedisBucket {
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
-                Ok(words) => return Ok(read(&words, batch)),
+                Ok(words) => return Ok(Settled::each_of(&words, batch)),
                 Err(error) => {
                     // It concerns all buckets, and is reported of one.
                     let is_known = error.is_unanswered() && !reported && OUTAGE.came().is_none();

@@ -21,8 +21,8 @@
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, died, µs of
 --         the Redis clock, state of the pace }
---         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
---         where more wait, state of the pace, for a stream what plain jobs have in common, job… }
+--         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or
+--         '' where more wait, state of the pace, for a stream what plain jobs have in common, job… }
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
 --         caller, and no failed attempts.

@@ -32,8 +32,8 @@ impl Upkeep {
         Self { failed, quiet, seen: BTreeMap::new(), next: 0 }
     }
 
-    /// Once for each bucket that has been changed, and for the next ones of the others, one after the other. `done` gets
-    /// what comes of it.
+    /// Once for each bucket that has been changed, and for the next ones of the others, one after the other. `done`
+    /// gets what comes of it.
     pub(super) async fn round<T>(
         &mut self,
         buckets: &Buckets,

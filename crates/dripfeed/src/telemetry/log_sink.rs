@@ -1,6 +1,6 @@
-//! Standard error as the sink of the log. Its reader may stop reading without closing it, and a write would wait for it,
-//! and with the write every thread that logs. So a line is dropped that the reader has no room for, and the log says how
-//! many were once it is read again.
+//! Standard error as the sink of the log. Its reader may stop reading without closing it, and a write would wait for
+//! it, and with the write every thread that logs. So a line for which the reader has no room is dropped, and the log
+//! says how many were once it is read again.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};

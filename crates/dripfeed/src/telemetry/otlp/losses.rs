@@ -1,5 +1,5 @@
-//! What is logged of spans that nobody gets: a line when it begins, one a minute while it lasts, and one at the end of the
-//! process, so that none is left out.
+//! What is logged of spans that nobody gets: a line when it begins, one a minute while it lasts, and one at the end of
+//! the process, so that none is left out.
 
 use std::error::Error;
 
