@@ -8,6 +8,7 @@ Kubernetes doesn't know are written to FOLDER, as are those of KEDA, for custom_
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,15 @@ REFUSED = {
     "a peer of no kind": {"networkPolicy": {"callers": [{}]}},
     "no port of Redis": {"networkPolicy": {"redisPorts": []}},
     "a receiver of traces that nothing is sent to": {"networkPolicy": {"traces": [{"podSelector": {}}]}},
+    "a Secret whose folder is that of the address of Redis": {"secrets": ["dripfeed-redis"]},
+    "a Secret whose folder is that of the certificate": {"secrets": ["dripfeed-tls"]},
+    "a variable that isn't text": {"processor": {"env": [{"name": "WORKERS", "value": 4}]}},
 }
+# As long as Helm allows, and with a dot: Services and volumes may have neither.
+LONG_NAME = f"a.{'long-' * 10}e"
+DNS_LABEL = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+# Each role waits so long for Redis before it listens.
+WAITS_FOR_REDIS = 30
 # Ports that pods of both roles reach, by the value with their peers, in `all`.
 EGRESS = {"redis": [6379, 26379], "traces": [4320]}
 
@@ -57,10 +66,10 @@ def lint(values: dict) -> None:
     assert not wrong, wrong
 
 
-def rendered(values: dict) -> list[dict]:
+def rendered(values: dict, name: str = "queue") -> list[dict]:
     with helm_python.Chart.load(CHART) as chart:
         chart.validate_schema(values)
-        texts = chart.render(values, name="queue", namespace="queue").values()
+        texts = chart.render(values, name=name, namespace="queue").values()
     return [document for text in texts for document in yaml.safe_load_all(text) if document]
 
 
@@ -116,6 +125,30 @@ def check_env(values: dict, documents: list[dict]) -> None:
                 assert entry in container["env"], entry
 
 
+def check_names(values: dict) -> None:
+    """What must be a DNS label is one, whatever a release and its Secrets are called."""
+    documents = rendered(merged(values, {"secrets": ["callers.v1", "upstreams"]}), LONG_NAME)
+    names = [doc["metadata"]["name"] for doc in documents]
+    for document in documents:
+        if document["kind"] == "Deployment":
+            pod = document["spec"]["template"]["spec"]
+            volumes, mounted = pod["volumes"], pod["containers"][0]["volumeMounts"]
+            [callers] = [mount["name"] for mount in mounted if mount["mountPath"] == "/run/secrets/callers.v1"]
+            assert {"secretName": "callers.v1", "defaultMode": 0o440} in [
+                volume["secret"] for volume in volumes if volume["name"] == callers], callers
+            names += [volume["name"] for volume in volumes]
+    wrong = [name for name in names if not DNS_LABEL.fullmatch(name)]
+    assert not wrong, wrong
+
+
+def check_probes(documents: list[dict]) -> None:
+    """A role that waits for Redis at its start isn't killed for it."""
+    for document in documents:
+        if document["kind"] == "Deployment":
+            probe = document["spec"]["template"]["spec"]["containers"][0]["startupProbe"]
+            assert probe["periodSeconds"] * probe["failureThreshold"] > WAITS_FOR_REDIS, probe
+
+
 def check_protocol(values: dict) -> None:
     """A proxy that reads the port's protocol speaks HTTP/2 in clear text only where the intake does."""
     for secret, protocol in (("intake-tls", None), ("", "kubernetes.io/h2c")):
@@ -151,6 +184,8 @@ def main() -> int:
             check_network(values, documents)
             check_env(values, documents)
             check_protocol(values)
+            check_names(values)
+            check_probes(documents)
         foreign = [document for document in documents if not validate(document)]
         others += foreign
         known += len(documents) - len(foreign)

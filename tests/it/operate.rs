@@ -4,8 +4,12 @@ mod client;
 mod dead;
 mod doctor;
 mod edited_replay;
+/// Metrics of how jobs end.
+mod ends_are_counted;
 mod export;
 mod installation;
+/// What is logged while Redis is away.
+mod outage_log;
 /// Changes by `If-Match`.
 mod preconditions;
 /// Real payloads, pushed through a small bucket.
@@ -17,3 +21,5 @@ mod service_manager;
 mod shutdown;
 /// What an idle role doesn't hold any more.
 mod start_code;
+/// A log whose reader stands still.
+mod unread_log;

@@ -12,6 +12,7 @@ use dripfeed_tests::processes::Process;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Call, Upstream};
 use http::Method;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use self::collector::Collector;
@@ -267,4 +268,36 @@ async fn a_process_does_not_wait_for_a_receiver_that_never_answers() {
         assert!(role.ended().await.success());
         assert!(role.log().contains("could not export the last spans"), "{}", role.log());
     }
+}
+
+/// Spans that lines of this message report.
+fn reported(role: &Process, message: &str) -> (usize, u64) {
+    let lines = role.log().lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")).collect::<Vec<_>>();
+    let of_message: Vec<&Value> = lines.iter().filter(|line| line["message"] == message).collect();
+    (of_message.len(), of_message.iter().filter_map(|line| line["spans"].as_u64()).sum())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_fails_now_and_then_is_one_line_and_no_lost_span_is_left_out() {
+    let receiver = Receiver::that_refuses(|request| request % 2 == 0).await;
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream, receiver.url(), 1.0)).await;
+    let intake = service.role("intake", &["trace.endpoint=\"\""]).await;
+    let mut processor = service.processor().await;
+    let client = intake.client();
+    let traceparent = format!("00-{TRACE}-{CALLER}-01");
+    let batch = client.request(Method::POST, "/v1/buckets/b/jobs/batch").header("traceparent", traceparent);
+    let items: Vec<Value> = (0..1000).map(|item| json!({ "body": item })).collect();
+    let answer = client.call(batch.header("content-type", "application/json"), json!(items).to_string()).await;
+    assert_eq!(answer.expect("an answer").status, 202);
+    service.drained("b").await;
+    processor.terminate();
+    assert!(processor.ended().await.success());
+
+    assert!(receiver.headers().len() > 4, "several requests of each kind");
+    let (lines, at_once) = reported(&processor, "could not export spans; jobs aren't affected");
+    let (_, dropped) = reported(&processor, "spans dropped: more were recorded than exported");
+    let (ends, rest) = reported(&processor, "more spans were lost since the last line about them");
+    assert_eq!((lines, ends), (1, 1), "{}", processor.log());
+    assert_eq!(at_once + rest, u64::try_from(receiver.refused()).expect("few") + dropped, "{}", processor.log());
 }

@@ -238,6 +238,11 @@ impl Buckets {
         self.0.load().get(name).cloned()
     }
 
+    #[must_use]
+    pub fn has(&self, name: &BucketName) -> bool {
+        self.0.load().contains_key(name)
+    }
+
     /// In the order of their names.
     #[must_use]
     pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {

@@ -2,6 +2,7 @@
 
 mod json_lines;
 mod log;
+mod log_sink;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod traces;

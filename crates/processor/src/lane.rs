@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, BucketError, Idle, Life, Replica, Standby, Take};
+use dripfeed_job::Ending;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::attempt;
@@ -216,7 +217,8 @@ impl Lane {
             }
             // A take is never abandoned half-way: jobs could be ours without our knowing.
             let take = replica.take(attempts.free_slots(replica)).await;
-            self.context.metrics().expired(replica.expired());
+            self.context.metrics().ended_on_the_way(Ending::Expired, replica.expired());
+            self.context.metrics().ended_on_the_way(Ending::Dead, replica.died());
             match take {
                 Ok(Take::Jobs(jobs, idle)) => {
                     retry.over();

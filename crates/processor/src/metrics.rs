@@ -108,7 +108,7 @@ impl Metrics {
         registry.register("attempts", "Calls to the upstream, by result", metrics.attempts.clone());
         registry.register("jobs_recovered", "Jobs recovered from dead replicas", metrics.recovered.clone());
         for (name, help, histograms) in [
-            ("job_wait", "Time from accepting a job to claiming it", &metrics.waited),
+            ("job_wait", "Time from accepting a job to each claim of it, delays and retries included", &metrics.waited),
             ("attempt_duration", "Duration of a call to the upstream, including the response", &metrics.attempt_took),
             ("job_total", "Time from accepting a job to its delivery", &metrics.job_took),
         ] {
@@ -201,10 +201,11 @@ impl LaneMetrics {
         self.count(Ending::Dead, recovery.poisoned);
     }
 
-    /// Jobs that were found past their deadline.
-    pub(crate) fn expired(&self, jobs: u64) {
+    /// Jobs that ended without a call of this replica: past their deadline, too large, or of a bucket whose dead
+    /// letters had no room when they died.
+    pub(crate) fn ended_on_the_way(&self, ending: Ending, jobs: u64) {
         if jobs > 0 {
-            self.count(Ending::Expired, jobs);
+            self.count(ending, jobs);
         }
     }
 
@@ -261,7 +262,7 @@ mod tests {
         lane.taken(JobId::new(u64::MAX, 0), None);
         lane.attempted("2xx", Some(200), Duration::from_millis(20), None);
         lane.ended(JobId::new(0, 0), Ending::Delivered, None);
-        lane.expired(3);
+        lane.ended_on_the_way(Ending::Expired, 3);
         lane.recovered(&Recovery { recovered: 2, poisoned: 1, ..Recovery::default() });
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_bucket::{
-    BETWEEN_SWEEPS, Bucket, BucketError, Consumer, Replica, Standby, Sweep, Sweeper, announce_jobs, with_jobs,
+    BETWEEN_SWEEPS, BucketError, Consumer, Replica, Standby, Sweep, Sweeper, announce_jobs, with_jobs,
 };
+use dripfeed_job::Ending;
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -36,7 +37,7 @@ pub(crate) async fn until_needed(
 ) -> Option<Replica> {
     let mut announcements = standby.announcements();
     // The first look finds what came while the replica left.
-    let mut seen = pin!(until_seen(context.bucket(), standby));
+    let mut seen = pin!(until_seen(context, standby));
     let _on_standby = context.standby().begin();
     loop {
         tokio::select! {
@@ -64,20 +65,20 @@ pub(crate) async fn until_needed(
 }
 
 /// Until a look shows that the lane is to join.
-async fn until_seen(bucket: &Bucket, standby: &Standby) {
+async fn until_seen(context: &LaneContext, standby: &Standby) {
     for look in 0_u32.. {
         // It is never closed.
         let one_of_few = LOOKS.acquire().await;
         // Apart, so that a lane that waits, also for its look, takes little memory.
         let (next, forgets) = (Standby::between_looks(on_standby()), (look + 1).is_multiple_of(LOOKS_PER_RETENTION));
-        let needed = Box::pin(is_needed(bucket, standby, next, forgets)).await;
+        let needed = Box::pin(is_needed(context, standby, next, forgets)).await;
         drop(one_of_few);
         let next = match needed {
             Ok(true) => return,
             // Not all at once.
             Ok(false) => next.mul_f64(0.75 + fastrand::f64() / 2.0),
             Err(error) => {
-                tracing::debug!(bucket = %bucket.name(), %error, "could not check this bucket for jobs");
+                tracing::debug!(bucket = %context.bucket().name(), %error, "could not check this bucket for jobs");
                 LOOK_AGAIN
             }
         };
@@ -85,10 +86,19 @@ async fn until_seen(bucket: &Bucket, standby: &Standby) {
     }
 }
 
-async fn is_needed(bucket: &Bucket, standby: &Standby, next: Duration, forgets: bool) -> Result<bool, BucketError> {
+async fn is_needed(
+    context: &LaneContext,
+    standby: &Standby,
+    next: Duration,
+    forgets: bool,
+) -> Result<bool, BucketError> {
     let needed = standby.look(next).await?;
-    if forgets && let Err(error) = bucket.enforce_retention().await {
-        tracing::debug!(bucket = %bucket.name(), %error, "could not delete expired records");
+    if forgets {
+        let bucket = context.bucket();
+        match bucket.enforce_retention().await {
+            Ok(retention) => context.metrics().ended_on_the_way(Ending::Expired, retention.expired),
+            Err(error) => tracing::debug!(bucket = %bucket.name(), %error, "could not delete expired records"),
+        }
     }
     Ok(needed)
 }

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use dripfeed_bucket::{Bucket, Replica};
+use dripfeed_job::Ending;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::history;
@@ -56,7 +57,7 @@ async fn keep_retention(replica: &Replica, bucket: &Bucket, metrics: &LaneMetric
         match bucket.enforce_retention().await {
             Ok(retention) => {
                 retry.over();
-                metrics.expired(retention.expired);
+                metrics.ended_on_the_way(Ending::Expired, retention.expired);
                 report.report(bucket, retention.dead_dropped, Instant::now());
             }
             Err(error) => drop(retry.failed(&error)),

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::routing::post;
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, StatusCode};
 use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1 as otlp;
@@ -42,25 +43,42 @@ pub struct Receiver {
     spans: Arc<watch::Sender<Vec<Received>>>,
     /// Of each request.
     headers: Arc<Mutex<Vec<HeaderMap>>>,
+    refused: Arc<AtomicUsize>,
     _serving: AbortOnDropHandle<()>,
 }
 
 impl Receiver {
     pub async fn start() -> Self {
+        Self::that_refuses(|_| false).await
+    }
+
+    /// `refuses` is asked for each request, by its number from 0 on.
+    pub async fn that_refuses(refuses: fn(usize) -> bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("a bound port"));
         let spans = Arc::<watch::Sender<Vec<Received>>>::default();
         let headers = Arc::<Mutex<Vec<HeaderMap>>>::default();
-        let (kept, kept_headers) = (Arc::clone(&spans), Arc::clone(&headers));
+        let refused = Arc::<AtomicUsize>::default();
+        let (kept, kept_headers, kept_refused) = (Arc::clone(&spans), Arc::clone(&headers), Arc::clone(&refused));
         let take = post(async move |headers: HeaderMap, body: Bytes| {
             let request = ExportTraceServiceRequest::decode(unpacked(&headers, body)).expect("a request of OTLP");
-            kept_headers.lock().unwrap_or_else(PoisonError::into_inner).push(headers);
-            kept.send_modify(|spans| spans.extend(received(request)));
-            ExportTraceServiceResponse::default().encode_to_vec()
+            let number = {
+                let mut kept = kept_headers.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.push(headers);
+                kept.len() - 1
+            };
+            let spans = received(request);
+            if refuses(number) {
+                kept_refused.fetch_add(spans.len(), Ordering::SeqCst);
+                // Those that say "later" are sent again.
+                return Err(StatusCode::BAD_REQUEST);
+            }
+            kept.send_modify(|kept| kept.extend(spans));
+            Ok(ExportTraceServiceResponse::default().encode_to_vec())
         });
         let router = Router::new().route("/v1/traces", take);
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-        Self { url, spans, headers, _serving: AbortOnDropHandle::new(serving) }
+        Self { url, spans, headers, refused, _serving: AbortOnDropHandle::new(serving) }
     }
 
     pub fn url(&self) -> &str {
@@ -70,6 +88,11 @@ impl Receiver {
     /// Of each request so far.
     pub fn headers(&self) -> Vec<HeaderMap> {
         self.headers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Spans of requests that it refused.
+    pub fn refused(&self) -> usize {
+        self.refused.load(Ordering::SeqCst)
     }
 
     pub fn spans(&self) -> Vec<Received> {

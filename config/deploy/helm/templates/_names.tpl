@@ -1,6 +1,8 @@
-{{/* The release's name, once: `dripfeed`, or `RELEASE-dripfeed`. */}}
+{{/* The release's name, once: `dripfeed`, or `RELEASE-dripfeed`. A Service's name has at most 63 characters and no dot; the
+longest end here is `-processor-metrics`. */}}
 {{- define "dripfeed.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end -}}
+{{- $name := contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) -}}
+{{- $name | replace "." "-" | trunc 45 | trimSuffix "-" -}}
 {{- end }}
 
 {{- define "dripfeed.labels" -}}

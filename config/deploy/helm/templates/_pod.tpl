@@ -33,9 +33,10 @@ volumes:
       secretName: {{ .root.Values.redis.urlSecret.name }}
       defaultMode: 0440
       items: [{ key: {{ .root.Values.redis.urlSecret.key | quote }}, path: url }]
-  {{- range .root.Values.secrets }}
-  - name: secret-{{ . }}
-    secret: { secretName: {{ . }}, defaultMode: 0440 }
+  {{- /* By number: a Secret's name may have dots, and be longer. */}}
+  {{- range $number, $secret := .root.Values.secrets }}
+  - name: secret-{{ $number }}
+    secret: { secretName: {{ $secret }}, defaultMode: 0440 }
   {{- end }}
 {{- end }}
 
@@ -48,6 +49,11 @@ securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   capabilities: { drop: [ALL] }
+# It listens once it has reached Redis, and waits 30 s for that.
+startupProbe:
+  httpGet: { path: /livez, port: metrics }
+  periodSeconds: 2
+  failureThreshold: 20
 # Redis is no reason to restart a process, so it isn't part of /livez.
 livenessProbe:
   httpGet: { path: /livez, port: metrics }
@@ -63,8 +69,8 @@ readinessProbe:
 {{- define "dripfeed.mounts" -}}
 - { name: settings, mountPath: /etc/dripfeed, readOnly: true }
 - { name: redis, mountPath: /run/secrets/dripfeed-redis, readOnly: true }
-{{- range .Values.secrets }}
-- { name: secret-{{ . }}, mountPath: /run/secrets/{{ . }}, readOnly: true }
+{{- range $number, $secret := .Values.secrets }}
+- { name: secret-{{ $number }}, mountPath: /run/secrets/{{ $secret }}, readOnly: true }
 {{- end }}
 {{- end }}
 

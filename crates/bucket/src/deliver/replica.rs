@@ -78,6 +78,8 @@ struct Member {
     asked: Mutex<Asked>,
     /// Jobs found past their deadline, not reported yet.
     expired: AtomicU64,
+    /// Jobs that died on their way here, not reported yet.
+    died: AtomicU64,
     /// Before it joined.
     letters_dropped: u64,
 }
@@ -133,6 +135,7 @@ impl Replica {
             take_size: TakeSize::default(),
             asked: Mutex::new(asked),
             expired: AtomicU64::new(0),
+            died: AtomicU64::new(0),
             letters_dropped,
         }))
     }
@@ -181,6 +184,7 @@ impl Replica {
         })?;
         member.take_size.answered();
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
+        member.died.fetch_add(reply.died, Ordering::Relaxed);
         // A take that looked at nothing wrote no state: its time isn't that of the state that the next one finds.
         if reply.redis_us.is_some() {
             *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us, joined_us: None };
@@ -198,6 +202,13 @@ impl Replica {
     #[must_use]
     pub fn expired(&self) -> u64 {
         self.0.expired.swap(0, Ordering::Relaxed)
+    }
+
+    /// Jobs that were dead-lettered on their way to this replica since the last call: larger than any replica reads, or
+    /// without room among the dead letters when they died.
+    #[must_use]
+    pub fn died(&self) -> u64 {
+        self.0.died.swap(0, Ordering::Relaxed)
     }
 
     /// Waits until another take may be worthwhile. Cancel-safe.

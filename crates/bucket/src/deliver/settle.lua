@@ -18,7 +18,8 @@
 --         verb
 --         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, the failed attempt or ''
 --         bury      record, reason, the failed attempt or ''
--- Result  'settled' | 'fenced'
+-- Result  'fenced' | 'settled', and behind it, with a space before each, those of the jobs to be buried that wait for
+--         room among the dead letters (a list has none); not of a batch that comes again
 local rare
 local function opened_rare()
   rare = rare or open_rare()
@@ -69,11 +70,11 @@ if completed > 0 then
   end
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end
-local stay = {}
+local stay, answer = {}, 'settled'
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
   if letters[i] then
-    rare.exceptions().bury_or_keep(keys, letters[i])
+    if not rare.exceptions().bury_or_keep(keys, letters[i]) then answer = answer .. ' ' .. job end
   else
     stay[#stay + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }
   end
@@ -95,4 +96,4 @@ end
 record_exits(keys)
 rates.flush(keys.meter)
 redis.call('HSET', BATCHES, consumer, batch)
-return 'settled'
+return answer

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dripfeed_store::{Call, StoreError};
+use dripfeed_store::{Call, StoreError, Trouble};
 
 use self::arguments::{complete, job, mean_us, packed_calls, packed_ends, verb};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
-pub use self::ended_attempt::{FailedCall, Feedback, Settlement};
+pub use self::ended_attempt::{FailedCall, Feedback, Settled, Settlement};
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
 use crate::script::redis_bucket::RedisBucket;
@@ -21,6 +21,9 @@ use crate::settings::Keep;
 
 /// It may cut the speed of the pace, and judges nothing by its plan.
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
+
+/// Of this process.
+static OUTAGE: Trouble = Trouble::new();
 
 /// One call at a time, so that its number shows whether it was carried out.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
@@ -32,13 +35,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A batch that Redis has refused so often is split.
 const REFUSALS: u32 = 3;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Recorded,
-    /// The replica was declared dead: another one has the job, and nothing was changed.
-    Fenced,
-}
 
 /// An ended attempt that comes back is one that Redis refuses to settle, alone: nothing of it was changed.
 pub(crate) type Settlements = Batches<BoxedAttempt, Result<Settled, BoxedAttempt>>;
@@ -83,7 +79,7 @@ impl RedisBucket {
                 ended.claim.guard.join_batch(number);
             }
             if let Ok(settled) = self.settle(consumer, number, &part).await {
-                answers.extend(part.iter().map(|_| Ok(settled)));
+                answers.extend(settled.into_iter().map(Ok));
                 continue;
             }
             for ended in &mut part {
@@ -101,7 +97,7 @@ impl RedisBucket {
 
     /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
     /// error when Redis refused the script time and again: it checks before it writes, so nothing was changed.
-    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Settled, StoreError> {
+    async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Vec<Settled>, StoreError> {
         let call = self.settle_call(consumer, number, batch);
         let mut pause = FIRST_PAUSE;
         let mut reported = false;
@@ -109,17 +105,20 @@ impl RedisBucket {
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
-                Ok(word) if word == "fenced" => return Ok(Settled::Fenced),
-                Ok(_) => return Ok(Settled::Recorded),
+                Ok(words) => return Ok(Settled::each_of(&words, batch)),
                 Err(error) => {
-                    if !reported {
+                    // It concerns all buckets, and is reported of one.
+                    let is_known = error.is_unanswered() && !reported && OUTAGE.came().is_none();
+                    if is_known {
+                        tracing::debug!(bucket = %self.settings().name, "could not record outcomes in Redis; retrying");
+                    } else if !reported {
                         let bucket = &self.settings().name;
                         let job = batch.first().filter(|_| batch.len() == 1).map(|ended| ended.claim.id.to_string());
                         let jobs = batch.len();
                         let error = &error as &dyn std::error::Error;
                         tracing::warn!(%bucket, jobs, job, error, "could not record outcomes in Redis; retrying");
-                        reported = true;
                     }
+                    reported = true;
                     if error.is_unanswered() {
                         (refusals, is_unknown) = (0, true);
                     } else if !error.is_transient() {

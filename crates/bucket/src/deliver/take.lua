@@ -19,10 +19,10 @@
 --       joined, until it has asked ('': it has, or did before it was on standby)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
---         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, µs of the
---         Redis clock, state of the pace }
---         { 'jobs', expired, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or ''
---         where more wait, state of the pace, for a stream what plain jobs have in common, job… }
+--         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, died, µs of
+--         the Redis clock, state of the pace }
+--         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or
+--         '' where more wait, state of the pace, for a stream what plain jobs have in common, job… }
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
 --         caller, and no failed attempts.
@@ -49,7 +49,7 @@ local has_rare = redis.call('EXISTS', TAKES, waiting_keys()) > 0
 -- The replica has given up on this late take: jobs claimed now would never be called. (Lua allows 200 local variables.)
 if has_rare then
   local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
-  if number <= given_up then return { 'idle', 0, '0', 0, now_us, '' } end
+  if number <= given_up then return { 'idle', 0, '0', 0, 0, now_us, '' } end
 end
 
 local changed, paused = control_read(CONTROL, version)
@@ -67,12 +67,12 @@ local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, tonumber(ARGV[16]), late, undrained)
 
 -- Every take updates the state of the pace, also without a job: the time since then bounds the tokens earned later.
-local function idle(wait, takes_new, expired)
+local function idle(wait, takes_new, expired, died)
   -- Where Redis refuses this write (min-replicas-to-write), the next take counts from the older stored time, bounded by
   -- the replica's clock since this take.
   local is_written, state = pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
-  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, now_us, is_written and state or '' }
+  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, died or 0, now_us, is_written and state or '' }
 end
 
 local held = hold_left(PACE, pace, elapsed, asked)
@@ -96,14 +96,14 @@ end
 if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 2))) end
 want = math.min(want, tokens)
 
-local taken, expired, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
+local taken, expired, died, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
 record_ends(keys)
-if #taken == 0 then return idle(wait, takes_new, expired) end
+if #taken == 0 then return idle(wait, takes_new, expired, died) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 local state = pace_spend(PACE, pace, plan, #taken)
 -- What had to wait was all handed out: then one question is enough.
 local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
-local answer = { 'jobs', expired, now_us, rest, state }
+local answer = { 'jobs', expired, died, now_us, rest, state }
 answer_with(answer, taken)
 return answer

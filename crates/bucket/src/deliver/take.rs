@@ -159,6 +159,8 @@ pub(crate) struct TakeReply {
     pub(crate) take: Take,
     /// Jobs that ended on the way because their deadline had passed.
     pub(crate) expired: u64,
+    /// Jobs that ended on the way as dead letters, because they were too large, or had waited for room among these.
+    pub(crate) died: u64,
     /// The Redis clock, in µs. None: nothing was looked at.
     pub(crate) redis_us: Option<u64>,
     /// The state of the pace that was written. Empty: none was, or nobody is to remember it.
@@ -237,20 +239,20 @@ fn read(
     open_claims: &OpenClaims,
 ) -> Result<TakeReply, BucketError> {
     match &reply.bytes()?[..] {
-        b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, redis_us: None, pace: Bytes::new() }),
+        b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, died: 0, redis_us: None, pace: Bytes::new() }),
         b"settling" => {
             let wait = Duration::from_micros(reply.count()?);
             let (take, pace) = (Take::Idle(Idle { takes_new: false, wait }), reply.bytes()?);
-            Ok(TakeReply { take, expired: 0, redis_us: None, pace })
+            Ok(TakeReply { take, expired: 0, died: 0, redis_us: None, pace })
         }
         b"idle" => {
             let wait = Duration::from_micros(reply.count()?);
             let takes_new = reply.bytes()? == "1";
-            let (expired, redis_us, pace) = (reply.count()?, reply.count()?, reply.bytes()?);
-            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, redis_us: Some(redis_us), pace })
+            let (expired, died, redis_us, pace) = (reply.count()?, reply.count()?, reply.count()?, reply.bytes()?);
+            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, died, redis_us: Some(redis_us), pace })
         }
         b"jobs" => {
-            let (expired, redis_us, wait) = (reply.count()?, reply.count()?, reply.text()?);
+            let (expired, died, redis_us, wait) = (reply.count()?, reply.count()?, reply.count()?, reply.text()?);
             let (wait, pace) = (wait.parse().ok().map(Duration::from_micros), reply.bytes()?);
             let idle = wait.map(|wait| Idle { takes_new: true, wait });
             let plain = match kind {
@@ -261,7 +263,7 @@ fn read(
             while !reply.is_empty() {
                 jobs.push(read_job(&mut reply, plain.as_ref(), grant, redis_us / 1000, open_claims)?);
             }
-            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, redis_us: Some(redis_us), pace })
+            Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, died, redis_us: Some(redis_us), pace })
         }
         word => reply.unknown(&String::from_utf8_lossy(word)),
     }

@@ -17,6 +17,6 @@ pub(super) async fn keep(buckets: &Buckets) -> Infallible {
     loop {
         ticks.tick().await;
         let sample = async |bucket: &Bucket| bucket.sample_history(&CallStats::default()).await;
-        Box::pin(upkeep.round(buckets, sample)).await;
+        Box::pin(upkeep.round(buckets, sample, |_, ()| {})).await;
     }
 }

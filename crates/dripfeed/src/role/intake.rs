@@ -232,7 +232,7 @@ impl IntakeRole {
         };
         let served = tokio::select! {
             served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
-            never = retention::keep(&self.buckets) => match never {},
+            never = retention::keep(&self.buckets, self.intake.metrics()) => match never {},
             never = once_started(outcomes::hand_over(&self.buckets)) => match never {},
             never = replays::go_on(&self.buckets) => match never {},
             never = once_started(history::keep(&self.buckets)) => match never {},

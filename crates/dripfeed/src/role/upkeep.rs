@@ -30,15 +30,22 @@ impl Upkeep {
         Self { failed, seen: BTreeMap::new(), next: 0 }
     }
 
-    /// Once for each bucket that has been changed, and for the next ones of the others, one after the other.
-    pub(super) async fn round<T>(&mut self, buckets: &Buckets, work: impl AsyncFn(&Bucket) -> Result<T, BucketError>) {
+    /// Once for each bucket that has been changed, and for the next ones of the others, one after the other. `done`
+    /// gets what comes of it.
+    pub(super) async fn round<T>(
+        &mut self,
+        buckets: &Buckets,
+        work: impl AsyncFn(&Bucket) -> Result<T, BucketError>,
+        done: impl Fn(&Bucket, T),
+    ) {
         let mut turns = turns();
         for bucket in self.due(&buckets.all()) {
             turns.tick().await;
             // Boxed: it would make the future of the role a large one.
-            if let Err(error) = Box::pin(work(&bucket)).await {
+            match Box::pin(work(&bucket)).await {
+                Ok(result) => done(&bucket, result),
                 // That Redis is away is reported by those who need it.
-                tracing::debug!(bucket = %bucket.name(), error = &error as &dyn Error, "{}", self.failed);
+                Err(error) => tracing::debug!(bucket = %bucket.name(), error = &error as &dyn Error, "{}", self.failed),
             }
         }
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
@@ -22,11 +22,10 @@ where
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut line = Line::default();
-        line.insert("timestamp", format!("{:.6}", Timestamp::now()));
-        line.insert("level", event.metadata().level().as_str());
+        let mut line = Line::begin(event.metadata().level());
         event.record(&mut line);
-        line.insert("target", event.metadata().target());
+        let target = line.end_of_record().unwrap_or_else(|| event.metadata().target().into());
+        line.insert("target", target);
         let text = serde_json::to_string(&line).map_err(|_| fmt::Error)?;
         writeln!(writer, "{text}")
     }
@@ -36,7 +35,31 @@ where
 #[derive(Default)]
 struct Line(Vec<(Cow<'static, str>, Value)>);
 
+/// A warning that isn't an event, with one number, as one line without its end.
+pub(super) fn warning(message: &str, name: &'static str, number: u64, target: &str) -> String {
+    let mut line = Line::begin(&Level::WARN);
+    line.insert("message", message);
+    line.insert(name, number);
+    line.insert("target", target);
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
 impl Line {
+    fn begin(level: &Level) -> Self {
+        let mut line = Self::default();
+        line.insert("timestamp", format!("{:.6}", Timestamp::now()));
+        line.insert("level", level.as_str());
+        line
+    }
+
+    /// Libraries that log by the crate `log` are all of one target; theirs is a field, beside the path of a source file
+    /// on the machine that built it.
+    fn end_of_record(&mut self) -> Option<Value> {
+        let target = self.0.iter().find(|(name, _)| name == "log.target").map(|(_, target)| target.clone())?;
+        self.0.retain(|(name, _)| !name.starts_with("log."));
+        Some(target)
+    }
+
     fn insert(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) {
         self.0.push((name.into(), value.into()));
     }
@@ -87,58 +110,4 @@ impl Visit for Line {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use std::io::{self, Write};
-    use std::sync::Arc;
-
-    use parking_lot::Mutex;
-    use tracing_subscriber::fmt;
-
-    use super::*;
-
-    #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Written {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().extend(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("Redis can't be reached")]
-    struct Unreachable(#[source] io::Error);
-
-    fn logged(log: impl FnOnce()) -> Vec<Value> {
-        let written = Written::default();
-        let writer = written.clone();
-        let subscriber = fmt().event_format(JsonLines).with_writer(move || writer.clone()).finish();
-        tracing::subscriber::with_default(subscriber, log);
-        let text = String::from_utf8(written.0.lock().clone()).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    #[test]
-    fn an_error_is_logged_with_its_causes() {
-        let error = Unreachable(io::Error::other("connection refused"));
-        let lines = logged(|| {
-            tracing::warn!(bucket = %"b", jobs = 7_u64, error = &error as &dyn Error, "could not \"ask\"\n");
-            tracing::info!(error = &io::Error::other("alone") as &dyn Error, ratio = 0.5, on = true, "plain");
-        });
-        assert_eq!(lines.len(), 2, "{lines:?}");
-        assert_eq!((&lines[0]["error"], &lines[0]["bucket"]), (&"Redis can't be reached".into(), &"b".into()));
-        assert_eq!(lines[0]["error.sources"], serde_json::json!(["connection refused"]));
-        assert_eq!((&lines[0]["level"], &lines[0]["jobs"]), (&"WARN".into(), &7.into()));
-        assert_eq!(lines[0]["message"], "could not \"ask\"\n");
-        assert!(lines[0]["timestamp"].as_str().unwrap().parse::<Timestamp>().is_ok(), "{}", lines[0]);
-        assert!(lines[0]["target"].as_str().unwrap().contains("json_lines"), "{}", lines[0]);
-        assert_eq!((&lines[1]["error.sources"], &lines[1]["on"]), (&Value::Null, &true.into()));
-    }
-}
+mod tests;

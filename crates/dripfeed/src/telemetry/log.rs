@@ -1,13 +1,16 @@
 //! Logs, as text or JSON, always on standard error.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
+use jiff::Timestamp;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
 
-use super::json_lines::JsonLines;
+use super::json_lines::{self, JsonLines};
+use super::log_sink::LogSink;
 use crate::settings::{LogFormat, LogLevel, LogSettings};
 
 /// Changes the level of the running log.
@@ -25,10 +28,11 @@ impl Log {
             LogFormat::Human => true,
             LogFormat::Json => false,
         };
+        let sink = Arc::new(LogSink::new(io::stderr(), if human { dropped_as_text } else { dropped_as_json }));
         let lines = if human {
-            fmt::layer().with_writer(io::stderr).with_ansi(colours).with_target(false).boxed()
+            fmt::layer().with_writer(sink).with_ansi(colours).with_target(false).boxed()
         } else {
-            fmt::layer().event_format(JsonLines).with_writer(io::stderr).boxed()
+            fmt::layer().event_format(JsonLines).with_writer(sink).boxed()
         };
         // Fails where there is a log already, as in tests.
         let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
@@ -40,4 +44,15 @@ impl Log {
             tracing::error!(%error, "could not change the log level");
         }
     }
+}
+
+/// Lines of the log that were dropped, as one of its lines.
+const DROPPED: &str = "log lines dropped: standard error isn't read, or not fast enough";
+
+fn dropped_as_text(lines: u64) -> String {
+    format!("{:.6}  WARN {DROPPED} lines={lines}", Timestamp::now())
+}
+
+fn dropped_as_json(lines: u64) -> String {
+    json_lines::warning(DROPPED, "lines", lines, module_path!())
 }

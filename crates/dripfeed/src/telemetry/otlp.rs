@@ -2,9 +2,9 @@
 //! for it.
 
 mod http_client;
+mod losses;
 mod span_data;
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::http_client::ExportClient;
+use self::losses::Losses;
 use crate::settings::TraceSettings;
 
 /// Spans that wait for their export, at most.
@@ -72,28 +73,18 @@ impl Exporter {
 }
 
 async fn export(otlp: SpanExporter, mut queue: Receiver<Span>, dropped: Arc<AtomicU64>, stop: CancellationToken) {
-    let mut working = true;
+    let mut losses = Losses::default();
     loop {
         let batch = next_batch(&mut queue, &stop).await;
         if batch.is_empty() {
-            return;
+            return losses.end();
         }
         let spans = batch.len();
-        let exported = otlp.export(batch.into_iter().map(span_data::of).collect()).await;
-        let lost = dropped.swap(0, Ordering::Relaxed);
-        match &exported {
-            // Once for all that follow.
-            Err(error) if working => {
-                let error = error as &dyn Error;
-                tracing::warn!(error, spans, "could not export spans; jobs aren't affected");
-            }
-            Ok(()) if !working => tracing::info!("the export of spans has recovered"),
-            _ => {}
+        match otlp.export(batch.into_iter().map(span_data::of).collect()).await {
+            Err(error) => losses.not_exported(spans, &error),
+            Ok(()) => losses.exported(),
         }
-        if lost > 0 {
-            tracing::warn!(spans = lost, "spans dropped: more were recorded than exported");
-        }
-        working = exported.is_ok();
+        losses.dropped(dropped.swap(0, Ordering::Relaxed));
     }
 }
 

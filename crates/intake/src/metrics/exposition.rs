@@ -19,16 +19,19 @@ pub(crate) enum Exposition {
 impl Exposition {
     /// As `Accept` asks: OpenMetrics where it is named and not less wanted than text.
     pub(crate) fn wanted(headers: &HeaderMap) -> Self {
-        let (mut openmetrics, mut text) = (0, 0);
+        // Of the ranges that include text, the narrowest one counts.
+        let (mut openmetrics, mut text) = (0, (0, 0));
         let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         for (range, quality) in ranges.flat_map(|value| value.split(',')).filter_map(media_range) {
             match range.to_ascii_lowercase().as_str() {
                 "application/openmetrics-text" => openmetrics = openmetrics.max(quality),
-                "text/plain" | "text/*" | "*/*" => text = text.max(quality),
+                "text/plain" => text = text.max((2, quality)),
+                "text/*" => text = text.max((1, quality)),
+                "*/*" => text = text.max((0, quality)),
                 _ => {}
             }
         }
-        if openmetrics > 0 && openmetrics >= text { Self::OpenMetrics } else { Self::PrometheusText }
+        if openmetrics > 0 && openmetrics >= text.1 { Self::OpenMetrics } else { Self::PrometheusText }
     }
 
     pub(crate) const fn content_type(self) -> HeaderValue {
@@ -94,6 +97,9 @@ mod tests {
             ("application/openmetrics-text;q=0.5,text/plain", PrometheusText),
             ("application/openmetrics-text;q=0.05,text/plain;q=0.1", PrometheusText),
             ("application/openmetrics-text;q=nonsense", PrometheusText),
+            ("application/openmetrics-text;q=0.5,text/plain;q=0.2,*/*;q=0.8", OpenMetrics),
+            ("application/openmetrics-text;q=0.5,text/*;q=0,*/*", OpenMetrics),
+            ("application/openmetrics-text;q=0.5,*/*;q=0.8", PrometheusText),
             (
                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
               text/plain;version=0.0.4;q=0.5,*/*;q=0.1",

@@ -1,5 +1,6 @@
 //! Counters and histograms of submissions.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ use prometheus_client::registry::{Registry, Unit};
 use super::limit_verdicts::LimitVerdicts;
 use super::refused_callers::{RefusedCaller, RefusedCallers};
 use crate::problem::Code;
+
+/// Those that an intake records.
+const ENDINGS: [Ending; 2] = [Ending::Cancelled, Ending::Expired];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BucketLabels {
@@ -54,8 +58,9 @@ impl TickOutcome {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct IntakeMetrics {
+    buckets: Arc<Buckets>,
     accepted: Family<BucketLabels, Counter>,
     refused: Family<RefusalLabels, Counter>,
     settled: Family<OutcomeLabels, Counter>,
@@ -85,6 +90,12 @@ fn admit_durations() -> AdmitHistogram {
     HistogramWithExemplars::new(exponential_buckets(0.000_25, 2.0, 15))
 }
 
+impl fmt::Debug for IntakeMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IntakeMetrics")
+    }
+}
+
 impl IntakeMetrics {
     /// Registers the metrics of `buckets`; the registry's prefix goes before their names.
     #[must_use]
@@ -93,14 +104,19 @@ impl IntakeMetrics {
             accepted: Family::default(),
             refused: Family::default(),
             settled: Family::default(),
-            limit_verdicts: LimitVerdicts::new(buckets),
+            limit_verdicts: LimitVerdicts::new(Arc::clone(&buckets)),
+            buckets,
             refused_callers: RefusedCallers::default(),
             schedule_ticks: Family::default(),
             admit_duration: Family::new_with_constructor(admit_durations),
         };
         registry.register("jobs_accepted", "Jobs accepted by this intake", metrics.accepted.clone());
         registry.register("jobs_refused", "Submissions refused by this intake, by reason", metrics.refused.clone());
-        registry.register("jobs_settled", "Jobs cancelled over this intake", metrics.settled.clone());
+        registry.register(
+            "jobs_settled",
+            "Jobs cancelled over this intake, or found expired by it",
+            metrics.settled.clone(),
+        );
         registry.register_collector(Box::new(metrics.limit_verdicts.clone()));
         let help = "Ticks of schedules handled by this intake, by outcome";
         registry.register("schedule_ticks", help, metrics.schedule_ticks.clone());
@@ -115,27 +131,39 @@ impl IntakeMetrics {
 
     pub(crate) fn accepted(&self, bucket: &BucketName, jobs: u64) {
         self.accepted.get_or_create(&BucketLabels { bucket: bucket.into() }).inc_by(jobs);
+        self.forget_if_removed(bucket);
     }
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
         self.refused.get_or_create(&RefusalLabels { bucket: bucket.into(), reason: why.as_str() }).inc();
+        self.forget_if_removed(bucket);
     }
 
-    /// Processors count the other outcomes.
     pub(crate) fn cancelled(&self, bucket: &BucketName, jobs: u64) {
+        self.ended(bucket, Ending::Cancelled, jobs);
+    }
+
+    /// Jobs that this intake has found past their deadline. Processors count those that they find.
+    pub fn expired(&self, bucket: &BucketName, jobs: u64) {
+        self.ended(bucket, Ending::Expired, jobs);
+    }
+
+    fn ended(&self, bucket: &BucketName, ending: Ending, jobs: u64) {
         if jobs > 0 {
-            self.settled.get_or_create(&Self::of_cancelled(bucket)).inc_by(jobs);
+            self.settled.get_or_create(&Self::outcome(bucket, ending)).inc_by(jobs);
+            self.forget_if_removed(bucket);
         }
     }
 
-    fn of_cancelled(bucket: &BucketName) -> OutcomeLabels {
-        OutcomeLabels { bucket: bucket.into(), outcome: Ending::Cancelled.as_str() }
+    fn outcome(bucket: &BucketName, ending: Ending) -> OutcomeLabels {
+        OutcomeLabels { bucket: bucket.into(), outcome: ending.as_str() }
     }
 
     pub(crate) fn ticked(&self, bucket: &BucketName, outcome: TickOutcome, ticks: u64) {
         if ticks > 0 {
             let labels = OutcomeLabels { bucket: bucket.into(), outcome: outcome.as_str() };
             self.schedule_ticks.get_or_create(&labels).inc_by(ticks);
+            self.forget_if_removed(bucket);
         }
     }
 
@@ -152,6 +180,7 @@ impl IntakeMetrics {
         let violated = judged.violated();
         let limits = if violated.is_empty() { vec![reason.code()] } else { violated };
         limits.into_iter().for_each(|limit| self.refused_callers.count(bucket, caller, limit));
+        self.forget_if_removed(bucket);
     }
 
     /// Who was refused by what, the most refusals first.
@@ -168,15 +197,25 @@ impl IntakeMetrics {
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration, trace: Option<TraceId>) {
         let (of, exemplar) = (BucketLabels { bucket: bucket.into() }, trace.map(TraceLabel::from));
         self.admit_duration.get_or_create(&of).observe(took.as_secs_f64(), exemplar, None);
+        self.forget_if_removed(bucket);
     }
 
-    /// Drops the metrics of a bucket that was removed from the configuration.
+    /// Of a bucket that was removed after a request for it began: what is counted then would stay for good.
+    fn forget_if_removed(&self, bucket: &BucketName) {
+        if !self.buckets.has(bucket) {
+            self.forget(bucket);
+        }
+    }
+
+    /// Drops the metrics of a bucket that was removed, after it is in the set of buckets no more.
     pub fn forget(&self, bucket: &BucketName) {
         let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);
         self.refused_callers.forget(bucket);
         self.admit_duration.remove(&of);
-        self.settled.remove(&Self::of_cancelled(bucket));
+        for ending in ENDINGS {
+            self.settled.remove(&Self::outcome(bucket, ending));
+        }
         for outcome in TickOutcome::ALL {
             self.schedule_ticks.remove(&OutcomeLabels { bucket: bucket.into(), outcome: outcome.as_str() });
         }

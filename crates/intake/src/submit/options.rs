@@ -4,6 +4,7 @@ use dripfeed_auth::DRIPFEED_KEY;
 use dripfeed_job::Submission;
 use dripfeed_job::forward::text_of;
 use dripfeed_job::options::OptionName;
+use dripfeed_trace::TraceContext;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
@@ -97,12 +98,9 @@ pub(crate) fn traceparent(headers: &HeaderMap) -> Option<String> {
 
 fn as_traceparent(value: &HeaderValue) -> Option<String> {
     let text = value.to_str().ok()?;
-    let parts: Vec<&str> = text.split('-').collect();
-    let [version, trace, parent, flags] = parts[..] else { return None };
-    let has_lengths = [version, trace, parent, flags].map(str::len) == [2, 32, 16, 2];
-    let is_hex = text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));
-    let is_zero = |id: &str| id.bytes().all(|c| c == b'0');
-    (has_lengths && is_hex && version != "ff" && !is_zero(trace) && !is_zero(parent)).then(|| text.to_owned())
+    let context = TraceContext::parse(text)?;
+    // What a later version adds has no bound: it goes on as the version that is known.
+    Some(if text.split('-').count() == 4 { text.to_owned() } else { context.to_string() })
 }
 
 #[cfg(test)]

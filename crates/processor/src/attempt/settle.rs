@@ -58,6 +58,10 @@ pub(super) fn settle<'a>(
                     context.metrics().retried();
                 }
             }
+            // It is counted once it is a dead letter.
+            Ok(Settled::WaitsForRoom) => {
+                tracing::debug!(%bucket, %job, trace_id, "the dead letters are full; the job waits in the bucket");
+            }
             Ok(Settled::Fenced) => {
                 fail(span.as_deref_mut(), "another replica has claimed the job");
                 // The lane reports it once for all of them.

@@ -1,3 +1,6 @@
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
 use super::*;
 
 /// Refuses the third job of a caller. Calls are limited by what a bucket of this name has used up.
@@ -185,4 +188,32 @@ async fn a_doctor_looks_at_defined_buckets_too() {
     let (code, said) = service.run(&["doctor"]).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("bytes"), "{said}");
+}
+
+/// The request began before the deletion, and its body ends after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_outlives_its_bucket_leaves_no_metrics_of_it() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream)).await;
+    let intake = service.intake().await;
+    let client = intake.client();
+    put(&client, "b", &calling(&upstream)).await;
+    let address = intake.url().replace("http://", "");
+    let mut slow = TcpStream::connect(&address).await.expect("the intake listens");
+    let head = format!("POST /v1/buckets/b/jobs HTTP/1.1\r\nHost: {address}\r\nExpect: 100-continue\r\n");
+    slow.write_all(format!("{head}Content-Length: 2\r\nConnection: close\r\n\r\n").as_bytes())
+        .await
+        .expect("a connection");
+    let mut goes_on = [0; 25];
+    slow.read_exact(&mut goes_on).await.expect("it waits for the body");
+    assert!(goes_on.starts_with(b"HTTP/1.1 100 Continue"));
+    assert_eq!(delete(&client, "b").await.status, 204);
+    until("the intake knows it no more", async || get(&client, "/v1/buckets/b").await.status == 404).await;
+
+    slow.write_all(b"xy").await.expect("a connection");
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    let metrics = String::from_utf8_lossy(&get(&client, "/metrics").await.body).into_owned();
+    assert!(!metrics.contains("bucket=\"b\""), "{metrics}");
 }

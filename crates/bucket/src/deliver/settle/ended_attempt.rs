@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::outcome::failed_attempt::FailedAttempt;
@@ -130,5 +131,27 @@ impl EndedAttempt {
 
     pub(super) fn was_called(&self) -> bool {
         !matches!(self.settlement, Settlement::Requeue | Settlement::Bury { called: false, .. })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Recorded,
+    /// It is to be dead-lettered, and waits in the bucket for room among the dead letters. Where the answer of Redis
+    /// was lost at first, `Recorded` instead.
+    WaitsForRoom,
+    /// The replica was declared dead: another one has the job, and nothing was changed.
+    Fenced,
+}
+
+impl Settled {
+    /// What became of each of a batch, in order, by the answer of the script.
+    pub(crate) fn each_of(words: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
+        if words == "fenced" {
+            return vec![Self::Fenced; batch.len()];
+        }
+        let waiting: Vec<JobId> = words.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
+        let settled = |id| if waiting.contains(id) { Self::WaitsForRoom } else { Self::Recorded };
+        batch.iter().map(|ended| settled(&ended.claim.id)).collect()
     }
 }

@@ -23,10 +23,10 @@ local function answer_with(answer, taken)
   for _, job in ipairs(taken) do answer[#answer + 1], answer[#answer + 2] = job[1], job[2] end
 end
 
--- Up to `want` jobs { id, element }…, how many expired on the way, µs until it is worth asking again,
+-- Up to `want` jobs { id, element }…, how many expired on the way and how many died, µs until it is worth asking again,
 -- and whether a new element would be taken at once. A call ends early when it has read enough, or put enough aside.
 local function hand_out(keys, consumer, want)
-  local taken, expired, discarded = {}, 0, 0
+  local taken, expired, died = {}, 0, 0
   local wait, is_empty = 0, false
   while #taken < want and expired < BATCH_JOBS and may_read() do
     -- As LMOVE would, but first what needs no memory: at maxmemory a script may go on after that.
@@ -40,7 +40,7 @@ local function hand_out(keys, consumer, want)
     if not head and not too_large then head, element = adopt(keys.tally, element) end
     if too_large then
       record_too_large(keys, next_id(keys.tally), size)
-      discarded = discarded + 1
+      died = died + 1
     elseif head.expires and head.expires <= now_ms then
       local entry = entry_of(nil, element)
       record_expired(keys, head.id, head.deliveries, head.throttled, counted_bytes(entry), caller_of(entry))
@@ -51,5 +51,5 @@ local function hand_out(keys, consumer, want)
     end
   end
   if #taken > 0 then redis.call('HSET', TAKERS, consumer, redis.call('LLEN', TAKEN)) end
-  return taken, expired, wait, is_empty
+  return taken, expired, died, wait, is_empty
 end

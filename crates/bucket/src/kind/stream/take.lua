@@ -135,13 +135,13 @@ do
     return is_all
   end
 
-  -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way, µs until it is worth asking
-  -- again, and whether a new entry would be taken at once. A call ends early when it has read enough, or put
-  -- enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
+  -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way and how many died, µs until it is
+  -- worth asking again, and whether a new entry would be taken at once. A call ends early when it has read enough, or
+  -- put enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
   -- flows that there are end first. `bounds` as open_bounds makes them: then nobody is called but by turns.
   function hand_out(keys, consumer, want, weights, bounds)
     if bounds then
-      if not bounds.count(keys.jobs, consumers) then return taken, expired, 0 end
+      if not bounds.count(keys.jobs, consumers) then return taken, expired, rare.died, 0 end
       bounds.bring_back()
     end
     if rare.opened and rare.opened.has_lost() then rare.opened.mark_unsorted(keys) end
@@ -166,10 +166,10 @@ do
       is_all = hand_out_in_order(keys, consumer, want, flows, due)
     end
     if bounds then bounds.note_there() end
-    if not is_all then return taken, expired, 0 end
+    if not is_all then return taken, expired, rare.died, 0 end
     -- Otherwise none was parked, nor is now.
     local may_be_parked = with_due_time > 0 or put_aside > 0 or rare.opened
     local wait = may_be_parked and next_due() or math.huge
-    return taken, expired, bounds and math.min(wait, bounds.next_us()) or wait, true
+    return taken, expired, rare.died, bounds and math.min(wait, bounds.next_us()) or wait, true
   end
 end

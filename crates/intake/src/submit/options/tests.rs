@@ -92,3 +92,16 @@ fn a_malformed_trace_context_is_ignored() {
         assert_eq!(as_traceparent(&value), None, "{value:?}");
     }
 }
+
+#[test]
+fn a_trace_context_of_a_later_version_is_continued() {
+    let known = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for (given, stored) in [
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03", None),
+        ("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", None),
+        ("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-09-00-aa", Some(known)),
+    ] {
+        let value = HeaderValue::from_static(given);
+        assert_eq!(as_traceparent(&value).as_deref(), Some(stored.unwrap_or(given)));
+    }
+}

@@ -20,7 +20,7 @@ local function bury_due(keys, due)
       buried = buried + 1
     end
   end
-  put_aside = put_aside + buried
+  put_aside, rare.died = put_aside + buried, rare.died + buried
   return others, buried
 end
 

@@ -10,7 +10,7 @@ end
 local function end_too_large(keys, id, size)
   remove(keys, id)
   record_too_large(keys, id, size)
-  put_aside = put_aside + 1
+  put_aside, rare.died = put_aside + 1, rare.died + 1
 end
 
 -- `counted`, `is_claimed` as for is_callable.

@@ -11,8 +11,8 @@ local chosen = 0
 -- How many jobs there were at first.
 local level_at_first
 
--- What few takes need (turns.lua), once it is opened.
-local rare = {}
+-- What few takes need (turns.lua), once it is opened; and how many died on the way.
+local rare = { died = 0 }
 local function opened_rare()
   rare.opened = rare.opened or rare.open()
   return rare.opened
