@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -88,6 +89,13 @@ impl Client {
             String::from_utf8(event).map_err(|error| error.to_string())
         };
         tokio::time::timeout(PATIENCE, read).await.unwrap_or_else(|_| Err(format!("no event in {PATIENCE:?}")))
+    }
+
+    /// A stream of events, once it has begun.
+    pub async fn stream(&self, path: &str) -> Result<Incoming, String> {
+        let request = self.request(Method::GET, path).body(Full::new(Bytes::new())).expect("a request");
+        let answer = self.http.request(request).await.map_err(|error| error.to_string())?;
+        if answer.status().is_success() { Ok(answer.into_body()) } else { Err(answer.status().to_string()) }
     }
 
     pub fn request(&self, method: Method, path: &str) -> http::request::Builder {

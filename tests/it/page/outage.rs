@@ -16,7 +16,7 @@ async fn a_page_outlasts_an_outage_of_redis() {
     until("a page that is open says so, and stays", async || {
         let event = reader.event("/live/buckets/b").await;
         assert!(event.starts_with("event: frame\n"), "{event}");
-        event.contains("its state can't be read") && !event.contains("overview")
+        event.contains("its state can't be read") && event.contains("✕ unavailable") && !event.contains("callers")
     })
     .await;
     let page = reader.get("/buckets/b").await;
