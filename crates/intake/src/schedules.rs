@@ -14,3 +14,4 @@ mod round;
 pub(crate) mod run;
 mod state;
 pub(crate) mod switch;
+mod tick_counts;

@@ -7,6 +7,7 @@ use dripfeed_job::schedule::{Overlap, Step};
 
 use super::definition::Definition;
 use super::owned;
+use super::tick_counts::TickCounts;
 use crate::intake::Intake;
 use crate::metrics::TickOutcome;
 use crate::submit::priority::lowered;
@@ -100,7 +101,7 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result
     let missed: Vec<u64> = jobs.iter().map(TickJob::missed).collect();
     let ends = bucket.submit_ticks(jobs).await?;
     let most = ends.len() / 2;
-    let mut counts = Counts::default();
+    let mut counts = TickCounts::default();
     for (end, missed) in ends.into_iter().zip(missed) {
         left.note(end);
         counts.add(end, missed);
@@ -151,34 +152,5 @@ impl Left {
                 self.again_in = Some(self.again_in.map_or(wait, |before| before.min(wait)));
             }
         }
-    }
-}
-
-/// What became of ticks.
-#[derive(Default)]
-struct Counts {
-    submitted: u64,
-    missed: u64,
-    overlapped: u64,
-}
-
-impl Counts {
-    fn add(&mut self, end: TickEnd, missed: u64) {
-        match end {
-            TickEnd::Submitted(_) => self.submitted += 1,
-            TickEnd::Missed => self.missed += 1,
-            TickEnd::Overlapped => self.overlapped += 1,
-            TickEnd::Refused { .. } => {}
-            TickEnd::Gone => return,
-        }
-        self.missed += missed;
-    }
-
-    fn report(&self, intake: &Intake, bucket: &Bucket) {
-        let (metrics, name) = (intake.metrics(), bucket.name());
-        metrics.accepted(name, self.submitted);
-        metrics.ticked(name, TickOutcome::Submitted, self.submitted);
-        metrics.ticked(name, TickOutcome::Missed, self.missed);
-        metrics.ticked(name, TickOutcome::Overlapped, self.overlapped);
     }
 }
