@@ -18,7 +18,7 @@ use crate::idle_time::IDLE_TIMEOUT;
 /// How long none is kept after a request on a kept one got no answer. Its server closes connections at any time, or
 /// writes more than an answer: each further request on one of them might be lost, too.
 const DISTRUST: Duration = Duration::from_secs(10);
-/// Nor more than so many are closed in place of being kept: the port of each is in use for another minute.
+/// At most this many are closed in place of being kept: the port of each is in use for another minute.
 const MOST_CLOSED: usize = 500;
 
 const MOST_IDLE: usize = 256;
