@@ -9,6 +9,7 @@ pub mod fingerprint;
 pub mod forward;
 pub mod group;
 pub mod idempotency;
+pub mod members;
 pub mod names;
 pub mod options;
 pub mod outcome;

@@ -1,10 +1,7 @@
 //! JSON as a tree with branches that open and close, without JavaScript.
 
-use std::fmt;
-
+use dripfeed_job::members::Members;
 use maud::{Markup, html};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -41,33 +38,6 @@ fn node(json: &RawValue, depth: usize) -> Option<Node<'_>> {
             items.into_iter().map(|item| node(item, depth + 1)).collect::<Option<_>>().map(Node::Array)
         }
         _ => Some(Node::Leaf(json)),
-    }
-}
-
-/// Of one object.
-struct Members<'j>(Vec<(String, &'j RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(MembersVisitor)
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
-
-    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = from.next_entry()? {
-            members.push(member);
-        }
-        Ok(Members(members))
     }
 }
 

@@ -1,10 +1,9 @@
 //! A line of an NDJSON file of jobs: `{"body": any JSON, "options": {…}}`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use dripfeed_job::members::Members;
+use serde::Deserialize;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
@@ -51,34 +50,7 @@ fn in_line(error: &serde_json::Error) -> String {
     format!("{text}, at column {column}")
 }
 
-/// Those of an object, also two of one name: one of them would be dropped.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = object.next_entry()? {
-            members.push(member);
-        }
-        Ok(Members(members))
-    }
-}
-
-/// The error is the name that two of them have.
+/// Of two of one name, one would be dropped: the error is that name.
 fn unique(members: Vec<(String, &RawValue)>) -> Result<BTreeMap<String, &RawValue>, String> {
     let mut unique = BTreeMap::new();
     for (name, value) in members {
