@@ -28,10 +28,6 @@ mod operate;
 mod program;
 /// Files of jobs.
 mod push;
-/// Pushes that end before the last line, and what is under way meanwhile.
-mod push_ends;
-/// What a push reads, and prints of answers.
-mod push_input;
 /// The README, typed from top to bottom.
 mod readme;
 /// SIGHUP.

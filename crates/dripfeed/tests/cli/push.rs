@@ -1,3 +1,8 @@
+/// Pushes that end before the last line, and what is under way meanwhile.
+mod ends;
+/// What a push reads, and prints of answers.
+mod input;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

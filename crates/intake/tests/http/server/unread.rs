@@ -45,10 +45,10 @@ async fn unread_responses_use_bounded_memory() {
 
     let (mut unread, beginning) = begin(&server, "127.0.0.1", &large).await;
     assert_eq!(status(&beginning), "200");
-    let told = server.ask(&large).await;
-    assert_eq!(status(&told), "503");
-    refused(&told, 503, "overloaded");
-    assert!(told.contains("retry-after: 1\r\n"), "{told}");
+    let response = server.ask(&large).await;
+    assert_eq!(status(&response), "503");
+    refused(&response, 503, "overloaded");
+    assert!(response.contains("retry-after: 1\r\n"), "{response}");
     // Others get theirs, and the caller what is small.
     let (_other, beginning) = begin(&server, "127.0.0.2", &large).await;
     assert_eq!(status(&beginning), "200");
