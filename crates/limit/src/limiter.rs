@@ -28,8 +28,9 @@ use crate::policy::tier::TierKind;
 use crate::policy::{Policy, PolicyId};
 use crate::replica::leased::{LOOK_AFTER, Withdraw};
 
-/// A decision is there within 50 ms: the rest is for what is then done without Redis, on a busy machine.
-const PATIENCE: Duration = Duration::from_millis(35);
+/// How long a decision waits for Redis, where nothing else is said. It is there within 50 ms: the rest is for what is then
+/// done without Redis, on a busy machine.
+pub(crate) const DECISION_TIMEOUT: Duration = Duration::from_millis(35);
 
 /// Of requests that are decided together, in one script: as many as one request to a service may have.
 const MOST_TIERS_TOGETHER: usize = 1600;
@@ -48,17 +49,16 @@ impl Limiter {
     /// # Errors
     /// When a policy has a tier of the kind `backlog`: a service has no queue here.
     pub fn new(store: Store, tag: &str, policies: Policies) -> Result<Self, LimitError> {
-        Self::with_patience(store, tag, policies, PATIENCE)
+        Self::with_timeout(store, tag, policies, DECISION_TIMEOUT)
     }
 
-    pub(crate) fn with_patience(
-        store: Store,
-        tag: &str,
-        policies: Policies,
-        patience: Duration,
-    ) -> Result<Self, LimitError> {
+    /// Its decisions wait this long for Redis. Later ones are made without it, though Redis may have charged them.
+    ///
+    /// # Errors
+    /// As [`Limiter::new`].
+    pub fn with_timeout(store: Store, tag: &str, policies: Policies, timeout: Duration) -> Result<Self, LimitError> {
         check(&policies, false)?;
-        let state = Arc::new(LimiterState::new(store, tag, policies, patience));
+        let state = Arc::new(LimiterState::new(store, tag, policies, timeout));
         tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.dirty()));
         tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
         Ok(Self { state, heads_only: Arc::default() })
@@ -95,7 +95,7 @@ impl Limiter {
         self.state.history()
     }
 
-    /// Decides within 50 ms, and charges what is allowed.
+    /// Decides within 50 ms (or the timeout that was chosen), and charges what is allowed.
     ///
     /// # Errors
     /// When Redis can't be asked and a policy that is for this request is `closed`.

@@ -28,6 +28,7 @@ use crate::decide::combined::CombinedDecision;
 use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::Decision;
 use crate::decide::minutes::VerdictHistory;
+use crate::limiter::DECISION_TIMEOUT;
 use crate::policy::PolicyId;
 use crate::policy::request::Request;
 use crate::registry::keys::RegistryKeys;
@@ -58,9 +59,14 @@ struct Shared {
 impl Services {
     /// Reads the registered services, if Redis answers, and registers this intake as one that shares the limits.
     pub async fn open(store: Store) -> Self {
+        Self::open_with_timeout(store, DECISION_TIMEOUT).await
+    }
+
+    /// The same, with limiters that wait this long for Redis, as [`crate::Limiter::with_timeout`].
+    pub async fn open_with_timeout(store: Store, timeout: Duration) -> Self {
         let keys = RegistryKeys::new(store.prefix());
         let heartbeat = Mutex::new(Some(Heartbeat::new()));
-        let shared = Arc::new(Shared { store, keys, known_services: KnownServices::default(), heartbeat });
+        let shared = Arc::new(Shared { store, keys, known_services: KnownServices::new(timeout), heartbeat });
         shared.beat().await;
         tokio::spawn(keep_attending(Arc::downgrade(&shared)));
         Self(shared)

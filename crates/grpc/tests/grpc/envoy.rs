@@ -8,7 +8,7 @@ use envoy_types::pb::google::protobuf::UInt64Value;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::harness::{Harness, decided, key, refused, with_key};
+use crate::harness::{Harness, key, refused, with_key};
 
 fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
     let entry = |(key, value): &(&str, &str)| Entry { key: (*key).to_owned(), value: (*value).to_owned() };
@@ -20,12 +20,7 @@ fn request(descriptors: &[RateLimitDescriptor]) -> RateLimitRequest {
 }
 
 async fn ask(harness: &Harness, request: RateLimitRequest) -> RateLimitResponse {
-    let client = harness.envoy().await;
-    decided(|| {
-        let (mut client, request) = (client.clone(), request.clone());
-        async move { client.should_rate_limit(request).await }
-    })
-    .await
+    harness.envoy().await.should_rate_limit(request).await.unwrap().into_inner()
 }
 
 fn left(status: &DescriptorStatus) -> (bool, u32) {
@@ -159,11 +154,8 @@ async fn the_key_is_the_default_caller_of_envoy() {
     refused(client.should_rate_limit(asked()).await, Code::Unauthenticated);
     refused(client.should_rate_limit(with_key("reader", asked())).await, Code::PermissionDenied);
     let verdict = async |descriptors: &[RateLimitDescriptor]| {
-        let answer = decided(|| {
-            let (mut client, request) = (client.clone(), with_key("edge", request(descriptors)));
-            async move { client.should_rate_limit(request).await }
-        });
-        answer.await.overall_code()
+        let answer = client.clone().should_rate_limit(with_key("edge", request(descriptors))).await;
+        answer.unwrap().into_inner().overall_code()
     };
     assert_eq!(verdict(&[descriptor(&[])]).await, Verdict::Ok);
     assert_eq!(verdict(&[descriptor(&[("caller", "alice")])]).await, Verdict::Ok);

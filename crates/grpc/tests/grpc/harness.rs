@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use dripfeed_auth::{ApiKey, ApiKeys, BucketSet, Hosts, Scope, ServiceSet};
@@ -78,7 +78,7 @@ impl Harness {
         let new = Bucket::new(store.clone(), buckets::settings("new"));
         let new = Arc::new(CreatedElsewhere { bucket: new, here: Arc::clone(&buckets) });
         let keys = Arc::new(ApiKeys::new(keys).with_registry(store.clone()));
-        let services = Services::open(store).await;
+        let services = Services::open_with_timeout(store, PATIENCE).await;
         let stop = CancellationToken::new();
         let settings = GrpcSettings { timeout: PATIENCE, x_ratelimit_headers: true, hosts: Hosts::default() };
         let router = router(services.clone(), Arc::clone(&buckets), new, Arc::clone(&keys), settings, stop.clone());
@@ -129,17 +129,6 @@ pub fn with_key<T>(id: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {id}").parse().unwrap());
     request
-}
-
-/// Retries until a decision fits into its Redis timeout of 35 ms: the machine may be busy.
-pub async fn decided<T, F: Future<Output = Result<Response<T>, Status>>>(mut ask: impl FnMut() -> F) -> T {
-    let begun = Instant::now();
-    loop {
-        match ask().await {
-            Ok(answer) => return answer.into_inner(),
-            Err(status) => assert!(status.code() == Code::Unavailable && begun.elapsed() < PATIENCE, "{status}"),
-        }
-    }
 }
 
 #[track_caller]

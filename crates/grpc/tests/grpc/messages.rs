@@ -14,7 +14,7 @@ use tonic::Code;
 use tonic::transport::Channel;
 use tower::{Service as _, ServiceExt as _};
 
-use crate::harness::{Harness, PATIENCE, decided, key, with_key};
+use crate::harness::{Harness, PATIENCE, key, with_key};
 
 const CHECK: &str = "/proto.RateLimiter/ShouldForwardRequest";
 const ENVOY: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -67,14 +67,8 @@ async fn flood(harness: &Harness, path: &'static str, key: Option<&'static str>)
 }
 
 async fn check(harness: &Harness, key: &str) {
-    let asked =
-        || ShouldForwardsRequestRequest { service: "shop".to_owned(), ..ShouldForwardsRequestRequest::default() };
-    let client = harness.limiter().await;
-    decided(|| {
-        let (mut client, request) = (client.clone(), with_key(key, asked()));
-        async move { client.should_forward_request(request).await }
-    })
-    .await;
+    let asked = ShouldForwardsRequestRequest { service: "shop".to_owned(), ..ShouldForwardsRequestRequest::default() };
+    harness.limiter().await.should_forward_request(with_key(key, asked)).await.unwrap();
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::harness::{Harness, decided, key, refused, with_key};
+use crate::harness::{Harness, key, refused, with_key};
 
 fn rule(service_id: i32, requests_per_unit: i32, unit: i32) -> RegisterServiceRequest {
     let rate = Some(Rate { requests_per_unit, unit });
@@ -37,12 +37,7 @@ fn of_shop(caller: &str) -> ShouldForwardsRequestRequest {
 }
 
 async fn ask(harness: &Harness, request: ShouldForwardsRequestRequest) -> ShouldForwardRequestResponse {
-    let client = harness.limiter().await;
-    decided(|| {
-        let (mut client, request) = (client.clone(), request.clone());
-        async move { client.should_forward_request(request).await }
-    })
-    .await
+    harness.limiter().await.should_forward_request(request).await.unwrap().into_inner()
 }
 
 #[tokio::test]
@@ -176,11 +171,8 @@ async fn keys_and_scopes_are_the_same_as_over_http() {
     client.register_service(with_key("operator", rules("shop", &limit(1)))).await.unwrap();
     refused(client.should_forward_request(with_key("operator", of_shop(""))).await, Code::PermissionDenied);
     let ask = async |key: &str, caller: &str| {
-        let answer = decided(|| {
-            let (mut client, request) = (client.clone(), with_key(key, of_shop(caller)));
-            async move { client.should_forward_request(request).await }
-        });
-        answer.await.should_forward
+        let answer = client.clone().should_forward_request(with_key(key, of_shop(caller))).await;
+        answer.unwrap().into_inner().should_forward
     };
     // Who names no caller is known by the key.
     assert!(ask("asker", "").await && !ask("asker", "").await);

@@ -185,7 +185,7 @@ async fn assemble(
     keys: &Arc<ApiKeys>,
     buckets: &Arc<Buckets>,
 ) -> (Intake, Health) {
-    let services = Services::open(store.clone()).await;
+    let services = Services::open_with_timeout(store.clone(), PATIENCE).await;
     let mut registry = Registry::with_prefix("dripfeed");
     let metrics = IntakeMetrics::register(Arc::clone(buckets), &mut registry);
     let gauges = BucketGauges::register(Arc::clone(buckets), &mut registry);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use dripfeed_store::Store;
@@ -17,11 +18,13 @@ use crate::limiter::Limiter;
 use crate::policy::PolicyId;
 
 /// Changed by one at a time: the one that has the registry's attention.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KnownServices {
     /// None: nothing was read yet.
     services: ArcSwapOption<HashMap<ServiceName, Service>>,
     intakes: AtomicU64,
+    /// How long a decision waits for Redis.
+    timeout: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -31,6 +34,10 @@ pub(super) struct Service {
 }
 
 impl KnownServices {
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self { services: ArcSwapOption::empty(), intakes: AtomicU64::new(0), timeout }
+    }
+
     pub(super) fn find(&self, name: &ServiceName) -> Result<Option<Service>, RegistryError> {
         let services = self.services.load();
         Ok(services.as_ref().ok_or(RegistryError::Unread)?.get(name).cloned())
@@ -64,7 +71,7 @@ impl KnownServices {
         let policies = rules.policies.clone();
         let limiter = match old {
             Some(old) => old.limiter.replace(policies).map(|()| old.limiter.clone()),
-            None => Limiter::new(store.clone(), &name.tag(), policies),
+            None => Limiter::with_timeout(store.clone(), &name.tag(), policies, self.timeout),
         };
         let limiter =
             limiter.inspect_err(|error| tracing::error!(service = %name, %error, "invalid rules; not applied")).ok()?;

@@ -41,7 +41,7 @@ impl Bench {
 
     /// The same, with time for Redis however busy the machine is: for tests that count.
     pub(crate) async fn patient_limiter(&self, policies: Vec<PolicySettings>) -> Limiter {
-        Limiter::with_patience(self.patient_store().await, "shop", self::policies(policies), seconds(60)).unwrap()
+        Limiter::with_timeout(self.patient_store().await, "shop", self::policies(policies), seconds(60)).unwrap()
     }
 
     /// A separate connection, as another intake has one.

@@ -118,7 +118,7 @@ async fn a_policy_that_is_gone_is_counted_no_more() {
         let policies = ids.iter().map(|id| Policy::new(settings(id, vec![bucket(3)])).unwrap());
         Policies::new(policies.collect()).unwrap()
     };
-    let limiter = Limiter::with_patience(bench.store.clone(), "shop", policies(&["a", "b"]), seconds(60)).unwrap();
+    let limiter = Limiter::with_timeout(bench.store.clone(), "shop", policies(&["a", "b"]), seconds(60)).unwrap();
     assert_eq!(passed(&limiter, &call("acme"), 1).await, 1);
     let counted = || limiter.tally().keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(counted(), ["a", "b"]);
@@ -156,7 +156,7 @@ slas:
     match: { methods: [PUT], pathPattern: '/v1/organizations/{orgId}/product/{id}' }
     tiers: [{ period: 86400, threshold: 2 }]
 ";
-    let limiter = Limiter::with_patience(bench.store.clone(), "shop", load::yaml(slas).unwrap(), seconds(60)).unwrap();
+    let limiter = Limiter::with_timeout(bench.store.clone(), "shop", load::yaml(slas).unwrap(), seconds(60)).unwrap();
     let put = |path| Request::new("PUT", path);
     assert_eq!(passed(&limiter, &put("/v1/organizations/acme/product/1"), 2).await, 2);
     assert_eq!(passed(&limiter, &put("/v1/organizations/acme/product/2"), 2).await, 0, "the same endpoint");
@@ -168,7 +168,7 @@ slas:
 async fn a_cost_from_a_header_counts() {
     let bench = Bench::new().await;
     let yaml = "policies: [{ id: a, cost: { header: x-cost }, tiers: [{ kind: bucket, rate: 10/h }] }]";
-    let limiter = Limiter::with_patience(bench.store.clone(), "shop", load::yaml(yaml).unwrap(), seconds(60)).unwrap();
+    let limiter = Limiter::with_timeout(bench.store.clone(), "shop", load::yaml(yaml).unwrap(), seconds(60)).unwrap();
     let mut headers = http::HeaderMap::new();
     headers.insert("x-cost", http::HeaderValue::from_static("7"));
     let costly = Request { headers: Some(&headers), ..Request::new("GET", "/") };

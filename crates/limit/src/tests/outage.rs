@@ -197,3 +197,12 @@ async fn counts_go_on_for_two_syncs_and_then_as_the_policy_says() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+/// What a test needs on a machine that stands still now and then, and a program whose Redis is far away.
+#[tokio::test]
+async fn a_longer_timeout_waits_for_a_slow_redis() {
+    let bench = Bench::new().await;
+    let limiter = bench.patient_limiter(vec![on_error(OnStoreError::Closed, ten())]).await;
+    bench.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(100)).await.unwrap();
+    assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
+}
