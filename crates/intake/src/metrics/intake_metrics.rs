@@ -1,6 +1,7 @@
 //! Counters and histograms of submissions.
 
 use std::fmt;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,13 +131,11 @@ impl IntakeMetrics {
     }
 
     pub(crate) fn accepted(&self, bucket: &BucketName, jobs: u64) {
-        self.accepted.get_or_create(&BucketLabels { bucket: bucket.into() }).inc_by(jobs);
-        self.forget_if_removed(bucket);
+        self.count(&self.accepted, &BucketLabels { bucket: bucket.into() }, bucket, jobs);
     }
 
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
-        self.refused.get_or_create(&RefusalLabels { bucket: bucket.into(), reason: why.as_str() }).inc();
-        self.forget_if_removed(bucket);
+        self.count(&self.refused, &RefusalLabels { bucket: bucket.into(), reason: why.as_str() }, bucket, 1);
     }
 
     pub(crate) fn cancelled(&self, bucket: &BucketName, jobs: u64) {
@@ -150,8 +149,7 @@ impl IntakeMetrics {
 
     fn ended(&self, bucket: &BucketName, ending: Ending, jobs: u64) {
         if jobs > 0 {
-            self.settled.get_or_create(&Self::outcome(bucket, ending)).inc_by(jobs);
-            self.forget_if_removed(bucket);
+            self.count(&self.settled, &Self::outcome(bucket, ending), bucket, jobs);
         }
     }
 
@@ -162,8 +160,7 @@ impl IntakeMetrics {
     pub(crate) fn ticked(&self, bucket: &BucketName, outcome: TickOutcome, ticks: u64) {
         if ticks > 0 {
             let labels = OutcomeLabels { bucket: bucket.into(), outcome: outcome.as_str() };
-            self.schedule_ticks.get_or_create(&labels).inc_by(ticks);
-            self.forget_if_removed(bucket);
+            self.count(&self.schedule_ticks, &labels, bucket, ticks);
         }
     }
 
@@ -196,7 +193,23 @@ impl IntakeMetrics {
     /// A sampled one is an exemplar.
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration, trace: Option<TraceId>) {
         let (of, exemplar) = (BucketLabels { bucket: bucket.into() }, trace.map(TraceLabel::from));
+        if let Some(durations) = self.admit_duration.get(&of) {
+            return durations.observe(took.as_secs_f64(), exemplar, None);
+        }
         self.admit_duration.get_or_create(&of).observe(took.as_secs_f64(), exemplar, None);
+        self.forget_if_removed(bucket);
+    }
+
+    /// A series is only made here, so only then may it be that of a removed bucket.
+    fn count<L>(&self, series: &Family<L, Counter>, of: &L, bucket: &BucketName, times: u64)
+    where
+        L: Clone + Eq + Hash,
+    {
+        if let Some(counter) = series.get(of) {
+            counter.inc_by(times);
+            return;
+        }
+        series.get_or_create(of).inc_by(times);
         self.forget_if_removed(bucket);
     }
 
