@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dripfeed_job::Priority;
+use dripfeed_limit::subscriber;
 use http::{HeaderMap, HeaderName, header};
 
 use crate::api_key::ApiKey;
@@ -27,17 +28,20 @@ pub struct Caller {
     pub authorization_is_ours: bool,
 }
 
-/// The caller of a request that waits: its key id, or its address where no keys are configured.
+/// The caller of a request that waits: its key id, or its network (see [`subscriber`]) where no keys are configured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Waiter {
     Key(String),
-    Address(Option<IpAddr>),
+    Network(Option<IpAddr>),
 }
 
 impl Waiter {
     #[must_use]
     pub fn new(caller: Option<&str>, address: Option<IpAddr>) -> Self {
-        caller.map_or(Self::Address(address), |caller| Self::Key(caller.to_owned()))
+        match caller {
+            Some(caller) => Self::Key(caller.to_owned()),
+            None => Self::Network(address.map(subscriber)),
+        }
     }
 }
 

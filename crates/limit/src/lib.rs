@@ -74,7 +74,7 @@ pub use policy::keys::ScopeKeys;
 pub use policy::matching::{BadMatch, Match, Template};
 pub use policy::policies::{DuplicateId, Policies};
 pub use policy::request::Request;
-pub use policy::scope::{BadKeyPart, KeyPart};
+pub use policy::scope::{BadKeyPart, KeyPart, subscriber};
 pub use policy::tier::{Align, BadTier, Tier, TierKind};
 pub use policy::{BadPolicy, BadPolicyId, Mode, Policy, PolicyFault, PolicyId, PolicySettings};
 pub use registry::{BadRules, BadServiceName, RegistryError, Rules, ServiceName, Services};

@@ -11,7 +11,7 @@ use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 
 /// Smaller responses don't count: on all connections together they leave room for others.
-const COUNTED: u64 = 16 * 1024;
+const COUNTED: usize = 16 * 1024;
 
 /// A body, and its share of the memory budget until the connection has written it.
 struct Unread {
@@ -31,9 +31,28 @@ impl AsRef<[u8]> for Unread {
 /// When the budget, or its reader's part of it, is used up.
 pub(crate) async fn reserve(intake: &Intake, reader: Waiter, response: Response) -> Result<Response, Problem> {
     // A stream is made while it is read.
-    let Some(bytes) = response.body().size_hint().exact().filter(|bytes| *bytes > COUNTED) else { return Ok(response) };
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let reserved = intake.body_budget().reserve_response(reader, bytes).ok_or_else(too_many)?;
+    let Some(bytes) = response.body().size_hint().exact() else { return Ok(response) };
+    let reserved = reserve_bytes(intake, reader, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+    hold(response, reserved).await
+}
+
+/// Memory for a response that is still to be made. None: it doesn't count.
+///
+/// # Errors
+/// When the budget, or its reader's part of it, is used up.
+pub(crate) fn reserve_bytes(intake: &Intake, reader: Waiter, bytes: usize) -> Result<Option<BodyReservation>, Problem> {
+    if bytes <= COUNTED {
+        return Ok(None);
+    }
+    intake.body_budget().reserve_response(reader, bytes).ok_or_else(too_many).map(Some)
+}
+
+/// The response, which has the memory until the connection has written it.
+///
+/// # Errors
+/// When its body can't be made.
+pub(crate) async fn hold(response: Response, reserved: Option<BodyReservation>) -> Result<Response, Problem> {
+    let Some(reserved) = reserved else { return Ok(response) };
     let (head, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.map_err(|_| Problem::internal())?;
     Ok(Response::from_parts(head, Body::from(Bytes::from_owner(Unread { body, _reserved: reserved }))))

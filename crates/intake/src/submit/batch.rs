@@ -2,10 +2,10 @@
 
 pub(crate) mod item;
 mod legible;
+mod result;
 mod schema;
 mod split;
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use axum::Json;
@@ -14,21 +14,20 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Caller, Submit, Waiter};
-use dripfeed_bucket::{Admitted, Bucket, Origin};
-use dripfeed_job::{JobId, Submission};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use dripfeed_bucket::{Bucket, Origin};
+use dripfeed_job::Submission;
+use http::HeaderMap;
 use jiff::Timestamp;
-use serde::Serialize;
-use utoipa::openapi::{Content, Ref, RefOr};
-use utoipa::{IntoResponses, ToSchema};
 
+use self::result::{BatchItemResult, BatchRefusals, BatchResult, expected_bytes};
 use self::split::Form;
 use crate::intake::Intake;
-use crate::openapi::{parameters, responses};
-use crate::problem::{Problem, ProblemDocument};
+use crate::openapi::parameters;
+use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
+use crate::request::unread;
 use crate::submit::admit::{count_refusal, counted, judge, judge_many_in_current};
 use crate::submit::options;
 use crate::submit::priority::capped;
@@ -101,11 +100,14 @@ async fn admit_all(
         .map(|item| item.and_then(|submission| capped(caller, bucket, submission)))
         .map(|item| item.map(|submission| submissions.push(submission)).err())
         .collect();
+    let waiter = Waiter::new(caller.id(), origin.address);
+    // What is done is answered: so there is to be room for it.
+    let reserved = unread::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
+    let reserved = counted(intake, bucket.name(), reserved)?;
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
-    let turn =
-        intake.submissions().take_for_jobs(Waiter::new(caller.id(), origin.address), submissions.len(), bytes).await;
+    let turn = intake.submissions().take_for_jobs(waiter, submissions.len(), bytes).await;
     let judging = {
         let (intake, bucket) = (intake.clone(), bucket.clone());
         async move { judge_many_in_current(&intake, &bucket, submissions, origin).await }
@@ -131,146 +133,5 @@ async fn admit_all(
     let mut response = (judged.status(), Json(&judged)).into_response();
     response.headers_mut().extend(judged.retry_after());
     response.headers_mut().extend(limits);
-    Ok(response)
-}
-
-/// One result per item, in order.
-#[derive(Serialize, ToSchema)]
-struct BatchResult {
-    accepted: usize,
-    refused: usize,
-    items: Vec<BatchItemResult>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-enum BatchItemResult {
-    Admitted(BatchItemAdmitted),
-    Refused(BatchItemRefused),
-}
-
-#[derive(Serialize, ToSchema)]
-struct BatchItemAdmitted {
-    /// 202.
-    status: u16,
-    #[schema(value_type = String, example = "1700000000000-0")]
-    id: JobId,
-}
-
-#[derive(Serialize, ToSchema)]
-struct BatchItemRefused {
-    /// The status of a single submission of this item.
-    status: u16,
-    #[schema(value_type = ProblemDocument<'static>)]
-    problem: Box<Problem>,
-}
-
-impl From<Result<Admitted, Problem>> for BatchItemResult {
-    fn from(judged: Result<Admitted, Problem>) -> Self {
-        match judged {
-            Ok(admitted) => {
-                Self::Admitted(BatchItemAdmitted { status: StatusCode::ACCEPTED.as_u16(), id: admitted.id })
-            }
-            Err(problem) => {
-                let status = problem.code().status().as_u16();
-                Self::Refused(BatchItemRefused { status, problem: Box::new(problem) })
-            }
-        }
-    }
-}
-
-impl BatchResult {
-    fn of(items: Vec<BatchItemResult>) -> Self {
-        let accepted = items.iter().filter(|item| matches!(item, BatchItemResult::Admitted(_))).count();
-        Self { accepted, refused: items.len() - accepted, items }
-    }
-
-    fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.items.iter().filter_map(|item| match item {
-            BatchItemResult::Admitted(_) => None,
-            BatchItemResult::Refused(refused) => Some(refused.problem.as_ref()),
-        })
-    }
-
-    /// When no item was admitted: 429 if any was refused for capacity, else a server error if any, else 422.
-    fn status(&self) -> StatusCode {
-        match (self.accepted, self.refused) {
-            (_, 0) => return StatusCode::ACCEPTED,
-            (1.., _) => return StatusCode::MULTI_STATUS,
-            (0, _) => {}
-        }
-        let statuses = || self.problems().map(|problem| problem.code().status());
-        if statuses().any(|status| status == StatusCode::TOO_MANY_REQUESTS) {
-            return StatusCode::TOO_MANY_REQUESTS;
-        }
-        statuses().filter(StatusCode::is_server_error).max().unwrap_or(StatusCode::UNPROCESSABLE_ENTITY)
-    }
-
-    fn retry_after(&self) -> Option<(HeaderName, HeaderValue)> {
-        let longest = self.problems().filter_map(Problem::retry_after_s).max()?;
-        Some((header::RETRY_AFTER, HeaderValue::from(longest)))
-    }
-}
-
-/// Error responses: when no item was admitted, they have the results as content.
-struct BatchRefusals;
-
-impl IntoResponses for BatchRefusals {
-    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let mut responses = responses::OfBatch::responses();
-        for status in ["422", "429", "500", "503", "507"] {
-            if let Some(RefOr::T(response)) = responses.get_mut(status) {
-                let results = Content::new(Some(Ref::from_schema_name(BatchResult::name())));
-                response.content.insert("application/json".to_owned(), RefOr::T(results));
-            }
-        }
-        responses
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use dripfeed_bucket::{RefusalReason, Refused};
-
-    use super::*;
-    use crate::problem::Code;
-
-    fn admitted() -> BatchItemResult {
-        let id = JobId::new(1, 0);
-        BatchItemResult::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
-    }
-
-    fn full(retry_after_ms: u64) -> BatchItemResult {
-        let retry_after = Some(Duration::from_millis(retry_after_ms));
-        let refused = Refused { reason: RefusalReason::BucketFull, retry_after, level: 1, capacity: 1 };
-        BatchItemResult::from(Err(Problem::refused(&refused)))
-    }
-
-    fn refused(code: Code) -> BatchItemResult {
-        BatchItemResult::from(Err(Problem::new(code, "")))
-    }
-
-    fn status(items: impl Into<Vec<BatchItemResult>>) -> u16 {
-        BatchResult::of(items.into()).status().as_u16()
-    }
-
-    #[test]
-    fn the_status_summarises_the_items() {
-        assert_eq!(status([admitted(), admitted()]), 202);
-        assert_eq!(status([admitted(), full(1)]), 207);
-        assert_eq!(status([refused(Code::BadItem), admitted()]), 207);
-        assert_eq!(status([full(1), refused(Code::BadOption)]), 429);
-        assert_eq!(status([refused(Code::BadItem), refused(Code::BadIdempotencyKey)]), 422);
-        assert_eq!(status([refused(Code::BadItem), refused(Code::StoreUnavailable)]), 503);
-        assert_eq!(status([refused(Code::StoreFull)]), 507);
-    }
-
-    #[test]
-    fn retry_after_is_the_longest_of_the_items() {
-        let wait = |items: Vec<BatchItemResult>| BatchResult::of(items).retry_after().map(|(_, value)| value);
-        assert_eq!(wait(vec![full(1), full(2500), refused(Code::BadItem)]), Some(HeaderValue::from(3)));
-        assert_eq!(wait(vec![refused(Code::BadItem)]), None);
-    }
+    unread::hold(response, reserved).await
 }

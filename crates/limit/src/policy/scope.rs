@@ -151,11 +151,17 @@ fn field(value: &Json) -> Option<Cow<'_, str>> {
     }
 }
 
-fn address(ip: IpAddr) -> String {
+/// The network of a client: an IPv4 address, or the first 64 bits of an IPv6 address, which is what one subscriber has.
+#[must_use]
+pub fn subscriber(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V4(v4) => v4.to_string(),
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).to_string().replace(':', "."),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
     }
+}
+
+fn address(ip: IpAddr) -> String {
+    subscriber(ip).to_string().replace(':', ".")
 }
 
 /// Short plain text unchanged, so that keys can be read; anything else by its hash.

@@ -59,3 +59,26 @@ async fn unread_responses_use_bounded_memory() {
     let freed = async { while status(&server.ask(&large).await) != "200" {} };
     tokio::time::timeout(PATIENCE, freed).await.expect("the room is free again");
 }
+
+/// The answer to a batch names each option that isn't one.
+#[tokio::test]
+async fn unread_answers_to_batches_use_bounded_memory() {
+    let harness = Harness::start().await;
+    let settings = IntakeSettings { max_body: 2 << 20, max_bodies: 4 << 20, max_batch: 1000, ..intake_settings() };
+    let server = Server::start(&harness, settings).await;
+    let options = (0..60).map(|n| format!(r#""o{n}":1"#)).collect::<Vec<_>>().join(",");
+    let item = format!(r#"{{"body":1,"options":{{{options}}}}}"#);
+    let batch = |items: &str| last("POST /v1/buckets/b/jobs/batch", "Content-Type: application/json\r\n", items);
+    let large = batch(&format!("[{}]", vec![item; 1000].join(",")));
+
+    let (mut unread, beginning) = begin(&server, "127.0.0.1", &large).await;
+    assert_eq!(status(&beginning), "422");
+    let response = server.ask(&large).await;
+    assert_eq!(status(&response), "503");
+    refused(&response, 503, "overloaded");
+    assert_eq!(status(&server.ask(batch(r#"[{"body":1}]"#)).await), "202", "a small answer doesn't count");
+
+    unread.rest().await;
+    let freed = async { while status(&server.ask(&large).await) != "422" {} };
+    tokio::time::timeout(PATIENCE, freed).await.expect("the room is free again");
+}
