@@ -28,6 +28,7 @@ HASH = "0" * 64
 SECRETS = {"shop": HASH, "scale": "1" * 64, "mail.headers": "Authorization: Bearer x", "url": "redis://redis:6379"}
 REFUSED = {
     "no settings": {"config": {}},
+    "a section without settings": {"config": {"trace": None}},
     "no key for callers": {"config": {"keys": []}},
     "an address of Redis beside the Secret": {"config": {"redis": {"url": "redis://redis:6379"}}},
     "an address to listen on": {"config": {"intake": {"listen": "0.0.0.0:80"}}},
