@@ -2,6 +2,7 @@
 
 use clap::Args;
 use dripfeed_job::{BucketName, JobId};
+use serde_json::Value as Json;
 
 use crate::client::ConnectionArgs;
 use crate::exit::Failure;
@@ -35,7 +36,7 @@ const COLUMNS: [Column; 12] = [
     ("SETTLED", |job| shown(job, "/outcome/settled_at")),
     ("STATUS", |job| shown(job, "/outcome/status")),
     ("REASON", |job| shown(job, "/outcome/reason")),
-    ("ANSWER", |job| shown(job, "/outcome/body")),
+    ("ANSWER", |job| answer(&job["outcome"])),
 ];
 
 /// With `--payload`.
@@ -47,6 +48,19 @@ const PAYLOAD: [Column; 6] = [
     ("BODY", |job| shown(job, "/payload/body")),
     ("BODY BASE64", |job| shown(job, "/payload/body_base64")),
 ];
+
+/// The upstream's answer, and what of it isn't as it was sent.
+fn answer(outcome: &Json) -> String {
+    let is = |member: &str| outcome[member] == true;
+    let mut answer = shown(outcome, "/body");
+    if is("base64") {
+        answer += " (base64)";
+    }
+    if is("truncated") {
+        answer += " (cut: the rest isn't kept)";
+    }
+    answer
+}
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, id, cancel, payload, connection } = arguments;
@@ -62,4 +76,18 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Json => output::json(&job)?,
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_answer_that_is_cut_says_so() {
+        assert_eq!(answer(&json!({ "body": "oops", "truncated": false })), "oops");
+        assert_eq!(answer(&json!({ "body": "oops", "truncated": true })), "oops (cut: the rest isn't kept)");
+        assert_eq!(answer(&json!({ "body": "/w==", "base64": true, "truncated": false })), "/w== (base64)");
+        assert_eq!(answer(&Json::Null), "-");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{App, OpenedBucket, Prompt, Request};
+use super::{App, Note, OpenedBucket, Prompt, Request};
 use crate::top::bucket_history::BucketHistory;
 
 /// Rows of one step with Page Up and Page Down.
@@ -105,9 +105,18 @@ impl App {
             Some(_) => self.opened_bucket(),
             None => self.listed().get(self.selection()).copied(),
         };
-        let Some(bucket) = bucket.filter(|bucket| self.installation.may_operate && bucket.row.is_some()) else {
-            return;
-        };
-        self.prompt = Prompt::Confirm { bucket: bucket.name.clone(), pause: !bucket.is_paused() };
+        let Some(bucket) = bucket else { return };
+        let (bucket, is_known, pause) = (bucket.name.clone(), bucket.row.is_some(), !bucket.is_paused());
+        if !self.installation.may_operate {
+            self.refuse("pausing needs a key with the scope `operate`".to_owned());
+        } else if !is_known {
+            self.refuse(format!("the state of {bucket} can't be read; try again when it can"));
+        } else {
+            self.prompt = Prompt::Confirm { bucket, pause };
+        }
+    }
+
+    fn refuse(&mut self, text: String) {
+        self.note = Some(Note { text, is_error: true });
     }
 }

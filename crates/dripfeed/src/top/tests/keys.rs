@@ -35,7 +35,21 @@ fn a_paused_bucket_is_resumed_where_it_is_looked_at() {
 fn a_key_without_the_scope_pauses_nothing() {
     let (mut app, now) = looking_at(&named(["mail"]));
     app.receive(FeedEvent::Opened(Installation::default()), now);
-    assert_eq!((press(&mut app, 'p'), press(&mut app, 'y'), &app.prompt), (None, None, &Prompt::Nothing));
+    assert_eq!(press(&mut app, 'p'), None);
+    let note = app.note.as_ref().map(|note| note.text.clone()).unwrap_or_default();
+    assert!(note.contains("`operate`"), "{note}");
+    assert_eq!((press(&mut app, 'y'), &app.prompt), (None, &Prompt::Nothing));
+}
+
+#[test]
+fn a_bucket_that_is_not_read_is_not_paused_and_says_why() {
+    let (mut app, now) = looking_at(&[]);
+    let mut unread = frame(21, &[]);
+    unread.unavailable = vec!["mail".to_owned()];
+    app.receive(FeedEvent::Frame(Box::new(unread)), now);
+    assert_eq!((press(&mut app, 'p'), &app.prompt), (None, &Prompt::Nothing));
+    let note = app.note.as_ref().map(|note| note.text.as_str());
+    assert_eq!(note, Some("the state of mail can't be read; try again when it can"));
 }
 
 #[test]
