@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
+use dripfeed_store::{Durability, ServerOptions, Store};
 use redis::{Value, cmd};
 
-use crate::redis_server::{RunningRedis, TestRedis, free_port};
+use crate::redis_server::{RunningRedis, TestRedis, free_port, patient};
 use crate::service::until;
 
 const SLOTS: usize = 16384;
@@ -71,8 +71,8 @@ impl TestCluster {
 
     /// By `durability` of what is written.
     pub async fn store(&self, durability: Durability) -> Store {
-        let settings = RedisSettings::new(self.url().parse().expect("an address"), "dripfeed", durability);
-        Store::connect(&settings).await.expect("the Cluster answers")
+        let address = self.url().parse().expect("an address");
+        Store::connect(&patient(address, durability)).await.expect("the Cluster answers")
     }
 
     /// Which node serves the key.

@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+/// For an answer that doesn't come.
 const SOON: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(60);
 const RECEIPT: &str = r#"{"id":"1-0","bucket":"b","level":1,"capacity":1,"durability":"process","eta_ms":0}"#;
@@ -30,7 +31,11 @@ where
             tokio::spawn(behave(stream));
         }
     });
-    Client::builder(url).retries(Retries::within(SOON).at_most(1)).build().unwrap()
+    Client::builder(url).retries(Retries::within(PATIENCE).at_most(1)).build().unwrap()
+}
+
+fn hasty(client: &Client) -> Client {
+    client.with_retries(Retries::within(SOON).at_most(1))
 }
 
 /// Of a server that says this as soon as it is connected to, and reads nothing.
@@ -69,7 +74,7 @@ fn bucket() -> BucketName {
 async fn a_server_that_never_answers_and_never_reads_keeps_nothing() {
     let client = client_of_deaf(String::new()).await;
     let (job, gone) = large_job();
-    let error = client.push(&bucket(), &job).await.unwrap_err();
+    let error = hasty(&client).push(&bucket(), &job).await.unwrap_err();
     assert!(matches!(error, ClientError::Silent(_)), "{error:?}");
     drop(job);
     is_released(gone).await;
@@ -102,7 +107,7 @@ async fn a_server_that_answers_half_and_never_reads_keeps_nothing() {
     })
     .await;
     let (job, gone) = large_job();
-    let error = client.push(&bucket(), &job).await.unwrap_err();
+    let error = hasty(&client).push(&bucket(), &job).await.unwrap_err();
     assert!(matches!(error, ClientError::Silent(_)), "{error:?}");
     drop(job);
     is_released(gone).await;
@@ -156,7 +161,7 @@ async fn a_server_that_drips_is_left_in_time() {
             }
         })
         .await;
-        let error = client.push(&bucket(), &NewJob::new("x")).await.unwrap_err();
+        let error = hasty(&client).push(&bucket(), &NewJob::new("x")).await.unwrap_err();
         assert!(matches!(error, ClientError::Silent(_)), "{error:?}");
         assert!(timeout(PATIENCE, left.recv()).await.is_ok(), "it is still connected");
     }
@@ -331,6 +336,7 @@ async fn a_replay_with_an_unknown_outcome_is_not_repeated() {
 
 #[tokio::test]
 async fn the_time_that_a_server_was_asked_to_wait_leaves_the_retries_theirs() {
+    const RETRIES: Duration = Duration::from_secs(4);
     const ENDED: &str = r#"{"id":"1-0","bucket":"b","state":"delivered","attempts":1,"due_at":null,
         "accepted_at":"2030-01-01T00:00:00Z","caller":null,"outcome":null}"#;
     let connections = Arc::new(AtomicU32::new(0));
@@ -340,14 +346,14 @@ async fn the_time_that_a_server_was_asked_to_wait_leaves_the_retries_theirs() {
             let _ = stream.read(&mut [0; 4096]).await;
             if first {
                 // An intake that is killed while it waits.
-                return tokio::time::sleep(SOON * 3).await;
+                return tokio::time::sleep(RETRIES + SOON).await;
             }
             let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{ENDED}", ENDED.len());
             let _ = stream.write_all(answer.as_bytes()).await;
         }
     })
     .await;
-    let client = client.with_retries(Retries::within(SOON * 2));
+    let client = client.with_retries(Retries::within(RETRIES));
     let job = client.wait(&bucket(), "1-0".parse().unwrap(), PATIENCE).await.unwrap();
     assert!(job.has_ended());
 }

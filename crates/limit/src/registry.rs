@@ -41,6 +41,7 @@ pub use self::rules::{BadRules, Rules};
 
 /// Every intake has a change within a second: this, and the time that reading it takes.
 const PERIOD: Duration = Duration::from_millis(400);
+const _: () = assert!(PERIOD.as_millis() <= 500);
 
 /// The services and their limiters at one intake. Cheap to clone; clones share their state. Needs a tokio runtime.
 #[derive(Clone, Debug)]

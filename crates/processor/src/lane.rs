@@ -151,25 +151,46 @@ impl Lane {
         None
     }
 
-    /// None: stopped before it could join. In a bucket that was created over the API the first try shows what happened.
+    /// None: stopped before it could join.
     async fn rejoin(&self, fenced: &Replica) -> Option<Replica> {
         let (bucket, consumer) = (self.bucket().name(), fenced.consumer());
         self.rest(BETWEEN_LIVES).await;
-        let joined = match self.bucket().incarnation().is_some() && !self.context.is_stopping() {
-            true => self.try_to_join(None).await.map(Some),
-            false => Ok(None),
-        };
-        if let Err(BucketError::Gone) = joined {
-            tracing::info!(%bucket, %consumer, "this replica left, because the bucket was deleted or created again");
-        } else {
-            tracing::warn!(%bucket, %consumer, "this replica was declared dead and its jobs requeued; rejoining");
-        }
-        match joined {
-            Ok(Some(replica)) => {
-                self.joined(&replica);
-                Some(replica)
+        match self.was_deleted().await {
+            Some(false) => {
+                tracing::warn!(%bucket, %consumer, "this replica was declared dead and its jobs requeued; rejoining");
             }
-            Ok(None) | Err(_) => self.join(None).await,
+            Some(true) => {
+                tracing::info!(%bucket, %consumer, "this replica left, because the bucket was deleted or created again");
+            }
+            None => tracing::info!(%bucket, %consumer, "this replica has left the bucket"),
+        }
+        self.join(None).await
+    }
+
+    /// Whether the bucket was deleted, or created again: its replicas are fenced then, and not dead. None: stopped
+    /// before Redis answered.
+    async fn was_deleted(&self) -> Option<bool> {
+        if self.bucket().incarnation().is_none() {
+            return Some(false);
+        }
+        let mut retry = LoggedRetry::new(self.bucket().name().clone(), "check whether the bucket was deleted");
+        loop {
+            let is_last = self.context.is_stopping();
+            let census = self.bucket().census();
+            let answer = if is_last { timeout(LEAVE, census).await.ok()? } else { census.await };
+            match answer {
+                Err(error) if !matches!(error, BucketError::Gone) => {
+                    let wait = retry.failed(&error);
+                    if is_last {
+                        return None;
+                    }
+                    self.rest(wait).await;
+                }
+                answer => {
+                    retry.over();
+                    return Some(answer.is_err());
+                }
+            }
         }
     }
 

@@ -27,8 +27,9 @@ async fn an_outage_of_redis_is_logged_once_and_not_of_each_bucket() {
     let joined = || processor.log().matches("this replica has joined the bucket").count();
     until("it is a member of each", async || joined() >= BUCKETS).await;
 
-    service.redis::<String>("CLIENT PAUSE 2000 ALL").await;
+    service.redis.server.pause().expect("it runs");
     until("it notices", async || processor.log().contains("this replica can't")).await;
+    service.redis.server.resume().expect("it runs");
     called_once().await;
     upstream.has_got(2 * BUCKETS).await;
     until("it reports the end", async || processor.log().contains("again\"")).await;

@@ -2,7 +2,7 @@
 //! replica is never taken from it, however long it runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dripfeed_tests::redis_fault_proxy::RedisFaultProxy;
 use dripfeed_tests::service::{Service, until};
@@ -11,14 +11,12 @@ use dripfeed_tests::upstream::{Answer, Upstream};
 /// As the default settings have it: what a busy machine adds is small beside it.
 const LEASE: Duration = Duration::from_secs(10);
 /// Replicas look at each other six times within the lease. In the worst case the last beat of the dead one is seen by
-/// the first look after its death, and the fifth look after that one finds it.
-const LOOK: Duration = Duration::from_millis(10_000 / 6);
-/// For the recovery and the calls, on a machine that is busy with other things, and less than a look takes: one look
-/// more makes the test fail.
-const MARGIN: Duration = Duration::from_millis(1500);
+/// the first look after its death, and the fifth look after that one finds it. Another one may come before the test has
+/// noticed.
+const MOST_LOOKS: u64 = 1 + 5 + 1;
 const JOBS: usize = 10;
 /// As the tests' settings have it.
-const SHORT_LEASE: Duration = Duration::from_secs(2);
+const SHORT_LEASE: Duration = Duration::from_secs(6);
 
 async fn consumers(service: &Service) -> Vec<String> {
     let consumers: Vec<std::collections::HashMap<String, redis::Value>> =
@@ -70,11 +68,9 @@ async fn after_kill_9_another_replica_calls_them_within_the_lease() {
     victim_lives.store(false, Ordering::SeqCst);
     victim.kill().await;
     let looks = proxy.calls("beat");
-    until("the heir looks", async || proxy.calls("beat") > looks).await;
-    let seen = Instant::now();
     upstream.has_got(2 * JOBS).await;
-    let back = upstream.calls()[2 * JOBS - 1].arrived.duration_since(seen);
-    assert!(back < 5 * LOOK + MARGIN, "the last of its jobs was called again {back:?} after the first look");
+    let looks = proxy.calls("beat") - looks;
+    assert!(looks <= MOST_LOOKS, "the last of its jobs was called again after {looks} looks");
 
     service.drained("b").await;
     let left = consumers(&service).await;
@@ -87,7 +83,7 @@ async fn after_kill_9_another_replica_calls_them_within_the_lease() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_job_of_a_live_replica_stays_with_it() {
     let upstream = Upstream::start(|_| async {
-        tokio::time::sleep(3 * SHORT_LEASE).await;
+        tokio::time::sleep(2 * SHORT_LEASE).await;
         Answer::Status(200)
     })
     .await;

@@ -111,8 +111,8 @@ async fn a_change_and_a_deletion_reach_every_process() {
         get(&other, "/v1/buckets").await.json()["items"].as_array().is_some_and(Vec::is_empty)
     })
     .await;
-    until("the processor has left it", async || roles.processor.log().contains("this replica has left the bucket"))
-        .await;
+    let has_left = |log: String| log.contains("this replica has left the bucket") || log.contains("this replica left");
+    until("the processor has left it", async || has_left(roles.processor.log())).await;
     let log = roles.processor.log();
     assert!(!log.contains("declared dead") && !log.contains("panicked"), "{log}");
 }
@@ -122,14 +122,19 @@ async fn a_processor_takes_a_bucket_that_was_created_again_for_no_death() {
     let upstream = Upstream::willing().await;
     let roles = Roles::start(&upstream).await;
     let client = roles.one.client();
-    for round in 1..=5 {
+    for round in 1..=20 {
         put(&client, "b", &calling(&upstream)).await;
         let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("dripfeed-delay", "1h");
         assert_eq!(client.call(request, "later").await.expect("an answer").status, 202);
         until("the processor has parked it", async || roles.service.counts("b").await.parked == 1).await;
+        // In some rounds it learns at the same time that it is no member, and that the bucket is another one.
+        if round % 2 == 0 {
+            roles.processor.pause();
+        }
         let delete = client.request(Method::DELETE, "/v1/buckets/b?purge=true");
         assert_eq!(client.call(delete, "").await.expect("an answer").status, 204);
         put(&client, "b", &calling(&upstream)).await;
+        roles.processor.resume();
         assert_eq!(submit(&client, "b").await.status, 202);
         upstream.has_got(round).await;
         assert_eq!(delete_when_empty(&roles, &client).await, 204);

@@ -97,7 +97,8 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
     upstream.has_got(2000).await;
     // Long enough to be declared dead, and to join again.
     paused.pause();
-    sleep(Duration::from_secs(3)).await;
+    let living = async || service.redis::<u64>("HLEN dripfeed:{b}:replicas").await;
+    until("both are declared dead", async || living().await == 2).await;
     paused.resume();
     upstream.has_got(4000).await;
     let over = CEILING.excess(arrivals(&upstream));
@@ -172,7 +173,7 @@ async fn while_redis_is_silent_nothing_is_sent() {
     upstream.has_got(300).await;
     service.redis.server.pause().unwrap();
     let silent = Instant::now();
-    sleep(Duration::from_secs(3)).await;
+    sleep(Duration::from_secs(6)).await;
     let back = Instant::now();
     service.redis.server.resume().unwrap();
     let calls = upstream.calls().len();
@@ -180,7 +181,7 @@ async fn while_redis_is_silent_nothing_is_sent() {
 
     let arrivals = arrivals(&upstream);
     // What had been taken before is sent at once, or returned.
-    let settled = silent + Duration::from_millis(500);
+    let settled = silent + Duration::from_secs(3);
     let meanwhile = arrivals.iter().filter(|arrival| (settled..back).contains(arrival)).count();
     assert_eq!(meanwhile, 0, "calls without a pace");
     assert!(CEILING.excess(arrivals) <= 0.0);
@@ -262,7 +263,7 @@ async fn throttled_for(redis: &TestRedis) -> Option<Duration> {
 /// How long the upstream asks to be left alone.
 const ASKED: Duration = Duration::from_secs(600);
 /// By how much a question on its way to Redis may be late.
-const ON_ITS_WAY: Duration = Duration::from_millis(50);
+const ON_ITS_WAY: Duration = Duration::from_secs(5);
 
 /// A bucket with jobs, over a Redis with this clock.
 async fn filled(clock: &WallClock, jobs: usize) -> (TestRedis, Bucket) {
@@ -279,8 +280,9 @@ async fn an_upstream_is_left_alone_for_as_long_as_it_asked_however_the_clock_is_
     let clock = WallClock::new();
     let (redis, bucket) = filled(&clock, 2).await;
     let (replica, other) = (join(&bucket, "a").await, join(&bucket, "b").await);
-    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(ASKED) }).await;
+    let taken = take_one(&replica).await;
     let settled = Instant::now();
+    settle(&replica, taken, Settlement::Throttled { wait: Some(ASKED) }).await;
     for ahead in [3600, 3590, 86_400, 0, -3600] {
         clock.set_ahead(ahead);
         assert!(takes_nothing(&replica).await, "granted with the clock at {ahead} s");
@@ -298,8 +300,9 @@ async fn a_replica_that_asks_rarely_ends_no_throttle_early_when_the_clock_is_set
     let clock = WallClock::new();
     let (redis, bucket) = filled(&clock, 2).await;
     let (replica, rare) = (join(&bucket, "a").await, join(&bucket, "b").await);
-    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(ASKED) }).await;
+    let taken = take_one(&replica).await;
     let settled = Instant::now();
+    settle(&replica, taken, Settlement::Throttled { wait: Some(ASKED) }).await;
     assert!(takes_nothing(&rare).await);
     sleep(Duration::from_millis(500)).await;
     assert!(takes_nothing(&replica).await);
@@ -318,8 +321,8 @@ async fn an_upstream_that_asks_again_is_left_alone_though_the_clock_was_set_befo
         let (first, second) = (take_one(&replica).await, take_one(&replica).await);
         settle(&replica, first, Settlement::Throttled { wait: Some(ASKED) }).await;
         clock.set_ahead(ahead);
-        settle(&replica, second, Settlement::Throttled { wait: Some(ASKED) }).await;
         let settled = Instant::now();
+        settle(&replica, second, Settlement::Throttled { wait: Some(ASKED) }).await;
         assert!(takes_nothing(&replica).await, "granted with the clock at {ahead} s");
         let left = throttled_for(&redis).await.expect("it is throttled");
         assert!((ASKED - settled.elapsed() - ON_ITS_WAY..=ASKED).contains(&left), "{left:?} at {ahead} s");

@@ -13,6 +13,7 @@ use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::lifecycles::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::command;
 use dripfeed_tests::redis_server::RunningRedis;
+use dripfeed_tests::service::PATIENCE;
 use serde_json::json;
 
 /// A bucket's name for each of the three nodes.
@@ -62,7 +63,7 @@ async fn who_waits_for_a_job_hears_of_it_also_after_the_slot_has_moved() {
             replica.wait(&idle).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), async { tokio::join!(waits, heard) }).await.expect("it is heard of");
+    tokio::time::timeout(PATIENCE, async { tokio::join!(waits, heard) }).await.expect("it is heard of");
     buckets::settle(&replica, taken, buckets::DELIVERED).await;
     assert_eq!(cluster.owner_of("{b}").await, (from + 1) % 3);
 }
@@ -89,10 +90,10 @@ async fn limits_hold_on_every_node_and_in_every_consistency() {
                 policies["policies"][0]["sync"] = json!("50ms");
             }
             let policies = || load::document(policies.clone()).unwrap_or_else(|error| panic!("{error}"));
-            let one = Limiter::new(store.clone(), name, policies()).unwrap();
+            let one = Limiter::with_timeout(store.clone(), name, policies(), PATIENCE).unwrap();
             let first = allowed(&one, 30).await;
             one.close().await.unwrap();
-            let other = Limiter::new(store.clone(), name, policies()).unwrap();
+            let other = Limiter::with_timeout(store.clone(), name, policies(), PATIENCE).unwrap();
             let mut both = first;
             while allowed(&other, 1).await == 1 {
                 both += 1;

@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_tests::client::{Client, ClientResponse};
-
-/// Longer than a process keeps what it has found.
-const SOON: Duration = Duration::from_secs(10);
+use dripfeed_tests::service::PATIENCE;
 
 /// The answer that says so, or the opposite.
 pub async fn until_ready(client: &Client, ready: bool) -> ClientResponse {
@@ -15,7 +13,7 @@ pub async fn until_ready(client: &Client, ready: bool) -> ClientResponse {
         if (answer.status == 200) == ready {
             return answer;
         }
-        assert!(begun.elapsed() < SOON, "ready: {}", !ready);
+        assert!(begun.elapsed() < PATIENCE, "ready: {}", !ready);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use dripfeed_grpc::proto::ShouldForwardsRequestRequest;
 use dripfeed_grpc::proto::rate_limiter_client::RateLimiterClient;
 use dripfeed_http::{Tls, TlsIdentity};
@@ -7,7 +9,10 @@ use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 
-use crate::harness::{HEAD_TIMEOUT, Harness, PATIENCE, refused};
+use crate::harness::{Harness, PATIENCE, refused};
+
+/// Long enough for a connection that says something, though the machine stands still for a while.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn asked() -> ShouldForwardsRequestRequest {
     ShouldForwardsRequestRequest { service: "shop".to_owned(), ..ShouldForwardsRequestRequest::default() }
@@ -33,7 +38,7 @@ async fn a_tls_port_serves_tls_only() {
 
 #[tokio::test]
 async fn silent_connections_are_closed_and_idle_ones_stay() {
-    let harness = Harness::start().await;
+    let harness = Harness::listening(Vec::new(), None, HEAD_TIMEOUT).await;
     let mut idle = harness.limiter().await;
     let mut silent = TcpStream::connect(harness.address).await.unwrap();
     let mut old = TcpStream::connect(harness.address).await.unwrap();

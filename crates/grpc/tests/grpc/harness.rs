@@ -26,8 +26,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
 /// Timeout of any wait in a test.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-pub const HEAD_TIMEOUT: Duration = Duration::from_millis(500);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A bucket that was created at another intake.
 struct CreatedElsewhere {
@@ -70,6 +69,11 @@ impl Harness {
     }
 
     pub async fn with(keys: Vec<ApiKey>, tls: Option<Tls>) -> Self {
+        Self::listening(keys, tls, PATIENCE).await
+    }
+
+    /// Silent connections are closed after so long.
+    pub async fn listening(keys: Vec<ApiKey>, tls: Option<Tls>, head_timeout: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
         let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
@@ -84,13 +88,8 @@ impl Harness {
         let router = router(services.clone(), Arc::clone(&buckets), new, Arc::clone(&keys), settings, stop.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits = ConnectionLimits {
-            most: 10,
-            most_per_address: 10,
-            head_timeout: HEAD_TIMEOUT,
-            stall_timeout: PATIENCE,
-            drain: PATIENCE,
-        };
+        let limits =
+            ConnectionLimits { most: 10, most_per_address: 10, head_timeout, stall_timeout: PATIENCE, drain: PATIENCE };
         let serving = tokio::spawn(serve(Listener::http2(listener, tls), router.clone(), limits, stop.clone()));
         Self { redis, services, buckets, keys, address, router, stop, serving, _folder: folder }
     }

@@ -1,4 +1,6 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::harness::{Harness, PATIENCE, settings};
 
@@ -10,9 +12,7 @@ async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
     let mut harness = Harness::start().await;
     harness.submit("x").await;
     harness.redis.kill().await.unwrap();
-    let begun = Instant::now();
-    let answer = harness.ask(JOBS, &[], "y").await;
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    let answer = timeout(PATIENCE, harness.ask(JOBS, &[], "y")).await.expect("a response comes");
     let problem = answer.refuses(503, "store_unavailable");
     assert!(["not_stored", "unknown"].contains(&problem["outcome"].as_str().unwrap()), "{problem}");
     assert_eq!(answer.header("retry-after"), Some("1"));
@@ -41,7 +41,7 @@ async fn while_redis_is_unavailable_callers_get_a_response_in_time() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, back).await.expect("ready again without help");
+    timeout(PATIENCE, back).await.expect("ready again without help");
     harness.submit("z").await;
 }
 
@@ -64,7 +64,7 @@ async fn while_redis_refuses_writes_no_process_is_ready() {
             tokio::task::yield_now().await;
         }
     };
-    let answer = tokio::time::timeout(PATIENCE, refused).await.expect("not ready any more");
+    let answer = timeout(PATIENCE, refused).await.expect("not ready any more");
     let problem = answer.refuses(503, "store_unavailable");
     assert!(problem["detail"].as_str().unwrap().contains("refuses writes"), "{problem}");
     let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
@@ -77,7 +77,7 @@ async fn while_redis_refuses_writes_no_process_is_ready() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, back).await.expect("ready again without help");
+    timeout(PATIENCE, back).await.expect("ready again without help");
     harness.submit("y").await;
 }
 
@@ -94,13 +94,11 @@ async fn a_redis_out_of_memory_is_reported_and_stores_nothing() {
 
 #[tokio::test]
 async fn a_hanging_redis_blocks_nobody() {
-    let harness = Harness::start().await;
+    let harness = Harness::waiting(Duration::from_secs(1), vec![settings("b")], Vec::new(), &[]).await;
     harness.submit("x").await;
     harness.redis.pause().unwrap();
-    let begun = Instant::now();
-    let problem = harness.ask(JOBS, &[], "y").await.refuses(503, "store_unavailable");
-    assert_eq!(problem["outcome"], "unknown");
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let answer = timeout(PATIENCE, harness.ask(JOBS, &[], "y")).await.expect("a response comes");
+    assert_eq!(answer.refuses(503, "store_unavailable")["outcome"], "unknown");
     let problem = harness.get("/v1/buckets/b").await.refuses(503, "store_unavailable");
     assert_eq!((problem.get("outcome"), &problem["detail"]), (None, &"Redis can't be queried; retry later".into()));
     let proxied = harness.get("/v1/buckets/b/proxy/x").await.refuses(503, "store_unavailable");

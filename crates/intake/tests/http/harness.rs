@@ -21,8 +21,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-/// Timeout of any wait in a test.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of any wait in a test: far more than it takes, so that a machine that stands still changes nothing.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Removed with the test.
 pub struct Harness {
@@ -86,12 +86,21 @@ impl Harness {
     }
 
     pub async fn with(buckets: Vec<BucketSettings>, keys: Vec<ApiKey>, redis: &[&str]) -> Self {
+        Self::waiting(PATIENCE, buckets, keys, redis).await
+    }
+
+    /// Calls of Redis fail after so long.
+    pub async fn waiting(
+        response_timeout: Duration,
+        buckets: Vec<BucketSettings>,
+        keys: Vec<ApiKey>,
+        redis: &[&str],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let arguments = redis.iter().map(|argument| (*argument).to_owned()).collect();
         let options = ServerOptions { arguments, ..ServerOptions::default() };
         let redis = PrivateServer::start(folder.path(), options).await.unwrap();
-        let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
-        let store = Store::connect(&settings).await.unwrap();
+        let store = connect(&redis, response_timeout).await;
         let buckets = buckets.into_iter().map(|settings| Bucket::new(store.clone(), settings));
         let buckets = Arc::new(Buckets::new(buckets));
         let keys = Arc::new(ApiKeys::new(keys));
@@ -102,6 +111,11 @@ impl Harness {
     /// Another intake over the same buckets.
     pub async fn intake(&self, settings: IntakeSettings) -> (Intake, Health) {
         assemble(settings, &self.store, &self.keys, &self.buckets).await
+    }
+
+    /// Another connection: one whose call Redis keeps waiting has no other meanwhile.
+    pub async fn connect(&self) -> Store {
+        connect(&self.redis, PATIENCE).await
     }
 
     pub fn bucket(&self, name: &str) -> Bucket {
@@ -177,6 +191,11 @@ impl Harness {
         replica.leave().await.unwrap();
         job
     }
+}
+
+async fn connect(redis: &PrivateServer, response_timeout: Duration) -> Store {
+    let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
+    Store::connect(&RedisSettings { response_timeout, ..settings }).await.unwrap()
 }
 
 async fn assemble(

@@ -249,18 +249,25 @@ async fn jobs_that_a_caller_sends_at_once_stand_not_all_before_those_of_others()
     let flooder = [("authorization", &*bearer("flooder")), ("content-type", "application/json")];
     let tenant = [("authorization", &*bearer("tenant"))];
     let batch: Vec<_> = (0..200).map(|body| json!({ "body": body })).collect();
-    let front = harness.intake.front();
+    let (front, operator) = (harness.intake.front(), harness.connect().await);
     // Of batches, no more than a hundred jobs of each are on their way.
     for (line, body, many, most) in [(JOBS, "x".to_owned(), 1000, 32), (BATCH, json!(batch).to_string(), 6, 200)] {
         let before = harness.length("b").await;
         // Until all of them are read.
-        harness.store.command::<()>(redis::cmd("CLIENT").arg("PAUSE").arg(1000)).await.unwrap();
+        harness.store.command::<()>(redis::cmd("CLIENT").arg(&["PAUSE", "60000", "WRITE"])).await.unwrap();
         let flood: Vec<_> =
             (0..many).map(|_| tokio::spawn(ask(front.clone(), request(line, &flooder, body.clone())))).collect();
-        for _ in 0..many {
-            tokio::task::yield_now().await;
-        }
-        let level = ask(front.clone(), request(JOBS, &tenant, "y")).await.json()["level"].as_u64().unwrap();
+        let read = async || {
+            for _ in 0..many {
+                tokio::task::yield_now().await;
+            }
+        };
+        read().await;
+        let (receipt, ()) = tokio::join!(ask(front.clone(), request(JOBS, &tenant, "y")), async {
+            read().await;
+            operator.command::<()>(redis::cmd("CLIENT").arg("UNPAUSE")).await.unwrap();
+        });
+        let level = receipt.json()["level"].as_u64().unwrap();
         assert!(level <= before + most + 1, "behind {} others", level - before - 1);
         join_all(flood).await;
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sfv::{List, Parser};
 use sha2::{Digest as _, Sha256};
 
-use crate::harness::{Answer, Harness, ask, intake_settings, request, settings};
+use crate::harness::{Answer, Harness, PATIENCE, ask, intake_settings, request, settings};
 
 const RULES: &str = "PUT /v1/services/shop/rules";
 
@@ -229,8 +229,9 @@ async fn a_changed_limit_applies_at_once_and_keeps_its_consumption() {
     assert_eq!(remaining(&check(&harness, alice()).await), 0);
 }
 
+/// How soon, `PERIOD` of `crates/limit/src/registry.rs` says.
 #[tokio::test]
-async fn a_change_reaches_other_intakes_within_a_second() {
+async fn a_change_reaches_other_intakes() {
     let harness = Harness::start().await;
     let (other, _) = harness.intake(intake_settings()).await;
     let other = other.front();
@@ -241,7 +242,7 @@ async fn a_change_reaches_other_intakes_within_a_second() {
             if expected.as_ref().map_or(answer.status == 404, |rules| answer.status == 200 && answer.json() == *rules) {
                 break;
             }
-            assert!(begun.elapsed() <= Duration::from_secs(1), "{answer:?}");
+            assert!(begun.elapsed() <= PATIENCE, "{answer:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

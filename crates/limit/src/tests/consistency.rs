@@ -132,7 +132,7 @@ async fn leased_what_was_taken_for_a_request_that_ended_is_given_back() {
     // It may have been charged.
     let (since, mut passed) = (Instant::now(), 0);
     while passed < 999 {
-        assert!(since.elapsed() < seconds(10), "{passed} passed");
+        assert!(since.elapsed() < seconds(60), "{passed} passed");
         one.close().await.unwrap();
         passed += ask(&other, "acme", 1_000).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -166,7 +166,7 @@ async fn leased_what_was_not_spent_in_its_time_is_given_back() {
     let since = Instant::now();
     let mut late = 0;
     while late < 9 {
-        assert!(since.elapsed() < seconds(10), "{late} came back");
+        assert!(since.elapsed() < seconds(60), "{late} came back");
         tokio::time::sleep(Duration::from_millis(100)).await;
         late += ask(&busy, "acme", 20).await;
     }
@@ -209,13 +209,13 @@ async fn leased_who_only_looks_sees_what_others_have_left_and_takes_nothing() {
 #[tokio::test]
 async fn leased_expires_and_is_asked_for_again() {
     let bench = Bench::new().await;
-    // The lease of a bucket is a quarter of its refill: 50 ms.
-    let limiter = bench.patient_limiter(vec![leased(vec![Tier::bucket(5_000, seconds(1), 1_000).unwrap()])]).await;
+    // The lease of a bucket is a quarter of its refill: 5 s.
+    let limiter = bench.patient_limiter(vec![leased(vec![Tier::bucket(5_000, seconds(1), 100_000).unwrap()])]).await;
     assert_eq!(ask(&limiter, "acme", 1).await, 1);
     let before = bench.script_calls().await;
     assert_eq!(ask(&limiter, "acme", 1).await, 1);
     assert_eq!(bench.script_calls().await, before, "spent from what was taken ahead");
-    tokio::time::sleep(Duration::from_millis(60)).await;
+    tokio::time::sleep(Duration::from_millis(5_100)).await;
     assert_eq!(ask(&limiter, "acme", 1).await, 1);
     assert_eq!(bench.script_calls().await, before + 1);
 }
@@ -239,8 +239,10 @@ async fn async_counts_are_told_in_one_call_per_sync_for_all_scopes() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    // One for each sync, and one more before and after.
+    let most = 3 * (started.elapsed().as_millis() as u64 / 200 + 2);
     let calls = bench.script_calls().await - before;
-    assert!((3..=3 * 7).contains(&calls), "{calls} calls in a second, of 3 replicas with 25 tenants");
+    assert!((3..=most).contains(&calls), "{calls} calls of {most}, of 3 replicas with 25 tenants");
 }
 
 #[tokio::test]
@@ -249,11 +251,12 @@ async fn async_replicas_see_each_other_after_a_sync_and_overshoot_is_bounded() {
     let sync = Duration::from_millis(100);
     let replicas = replicas(&bench, 3, &counted(vec![long(90)], sync)).await;
     let (mut allowed, mut most_in_a_sync) = (0, 0);
-    for _ in 0..12 {
+    for _ in 0..6 {
         let round: Vec<u64> = join_all(replicas.iter().map(|limiter| ask(limiter, "acme", 10))).await;
         allowed += round.iter().sum::<u64>();
         most_in_a_sync = most_in_a_sync.max(10);
-        tokio::time::sleep(2 * sync).await;
+        // Two syncs, and what a machine stands still for.
+        tokio::time::sleep(15 * sync).await;
     }
     assert!(allowed >= 90 && allowed <= 90 + 2 * most_in_a_sync, "{allowed}");
     assert_eq!(join_all(replicas.iter().map(|limiter| ask(limiter, "acme", 5))).await, [0, 0, 0]);

@@ -35,13 +35,13 @@ fn header<'r>(response: &'r Response<String>, name: &str) -> &'r str {
 #[tokio::test]
 async fn a_refused_request_never_reaches_the_service_and_is_told_when_to_come_again() {
     let bench = Bench::new().await;
-    let tier = Tier::gate(Duration::from_millis(1_200)).unwrap();
+    let tier = Tier::gate(Duration::from_millis(4_200)).unwrap();
     let settings = PolicySettings { message: Some("one at a time".to_owned()), ..settings("gate", vec![tier]) };
-    let mut service = layer(bench.limiter(vec![settings]).await).layer(service_fn(echo));
+    let mut service = layer(bench.patient_limiter(vec![settings]).await).layer(service_fn(echo));
 
     let passed = service.ready().await.unwrap().call(request("a")).await.unwrap();
     assert_eq!((passed.status(), passed.body().as_str()), (StatusCode::OK, "hello"));
-    assert_eq!(header(&passed, "ratelimit"), "\"gate\";r=0;t=2");
+    assert_eq!(header(&passed, "ratelimit"), "\"gate\";r=0;t=5");
     assert_eq!(header(&passed, "x-ratelimit-remaining"), "0");
 
     let refused = service.ready().await.unwrap().call(request("a")).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_refused_request_never_reaches_the_service_and_is_told_when_to_come_ag
 #[tokio::test]
 async fn leases_are_out_until_the_service_has_answered_or_the_caller_left() {
     let bench = Bench::new().await;
-    let limiter = bench.limiter(vec![settings("two", vec![Tier::concurrent(1, seconds(60)).unwrap()])]).await;
+    let limiter = bench.patient_limiter(vec![settings("two", vec![Tier::concurrent(1, seconds(60)).unwrap()])]).await;
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let service = layer(limiter).layer(service_fn(move |request| {

@@ -168,7 +168,7 @@ async fn limits_are_shared_again_when_redis_is_back() {
     bench.server.start_again().await.unwrap();
     let back = Instant::now();
     while decide(&limiter).await.is_err() {
-        assert!(back.elapsed() < seconds(3));
+        assert!(back.elapsed() < seconds(60));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(passed(&limiter, 20).await <= 10);
@@ -187,13 +187,13 @@ async fn counts_go_on_for_two_syncs_and_then_as_the_policy_says() {
     assert!(decide(&limiter).await.unwrap(), "a replica counts alone");
     let since = Instant::now();
     while decide(&limiter).await.is_ok() {
-        assert!(since.elapsed() < seconds(3));
+        assert!(since.elapsed() < seconds(60));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     bench.server.start_again().await.unwrap();
     let back = Instant::now();
     while decide(&limiter).await.is_err() {
-        assert!(back.elapsed() < seconds(3));
+        assert!(back.elapsed() < seconds(60));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

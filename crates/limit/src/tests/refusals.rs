@@ -9,6 +9,9 @@ fn daily() -> Tier {
     Tier::fixed(1, seconds(24 * 3_600), Align::First).unwrap()
 }
 
+/// Far longer than the calls of a test take until it sleeps, and not too long to sleep.
+const OPENS_MS: u64 = 4_000;
+
 fn gate(ms: u64) -> Tier {
     Tier::gate(Duration::from_millis(ms)).unwrap()
 }
@@ -22,8 +25,7 @@ async fn wait(limiter: &Limiter, request: &Request<'_>) -> Wait {
 #[tokio::test]
 async fn a_refusal_is_remembered_until_it_is_over() {
     let bench = Bench::new().await;
-    let limiter =
-        bench.patient_limiter(vec![settings("a", vec![Tier::gate(Duration::from_millis(300)).unwrap()])]).await;
+    let limiter = bench.patient_limiter(vec![settings("a", vec![gate(OPENS_MS)])]).await;
     assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
     let first = limiter.decide(&call("acme")).await.unwrap();
     let before = bench.script_calls().await;
@@ -41,8 +43,7 @@ async fn a_refusal_is_remembered_until_it_is_over() {
 #[tokio::test]
 async fn who_waits_as_long_as_a_remembered_refusal_says_passes_also_when_redis_was_slow() {
     let bench = Bench::new().await;
-    let gate = Tier::gate(Duration::from_secs(1)).unwrap();
-    let limiter = bench.patient_limiter(vec![settings("a", vec![gate])]).await;
+    let limiter = bench.patient_limiter(vec![settings("a", vec![gate(OPENS_MS)])]).await;
     assert!(limiter.decide(&call("acme")).await.unwrap().allowed);
     let mut pause = redis::cmd("CLIENT");
     bench.store.command::<()>(pause.arg("PAUSE").arg(300)).await.unwrap();

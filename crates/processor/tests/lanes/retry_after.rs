@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Bucket, Refused};
 use dripfeed_job::{Start, Submission};
+use dripfeed_tests::stalls::Stalls;
 use tokio::time::sleep;
 
 use crate::harness::{Harness, Work, admitted, job, settings};
@@ -11,6 +12,23 @@ async fn fill(bucket: &Bucket) -> Refused {
     loop {
         if let Admission::Refused(refused) = bucket.admit(job("meat")).await.unwrap() {
             return refused;
+        }
+    }
+}
+
+/// In a turn, a bucket is full, and a caller waits as long as reported. What it asks for then is granted, unless nothing
+/// went on meanwhile: then it takes another turn.
+async fn turns_get_in(harness: &Harness, bucket: &Bucket, turns: usize, as_reported: fn(Duration) -> Duration) {
+    let stalls = Stalls::watch(harness.store.clone());
+    let mut turn = 0;
+    while turn < turns {
+        stalls.were_there();
+        let wait = fill(bucket).await.retry_after.unwrap();
+        assert!(!wait.is_zero() && wait < Duration::from_secs(5), "turn {turn}: {wait:?}");
+        sleep(as_reported(wait)).await;
+        match bucket.admit(job("meat")).await.unwrap() {
+            Admission::Admitted(_) => turn += 1,
+            Admission::Refused(_) => assert!(stalls.were_there(), "turn {turn}: {wait:?} was not enough"),
         }
     }
 }
@@ -35,15 +53,11 @@ async fn who_waits_as_long_as_told_and_is_alone_gets_in() {
         let bucket = harness.bucket(paced);
         let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
         begin_to_leak(&bucket).await;
-        for turn in 0..4 {
-            let refused = fill(&bucket).await;
-            let wait = refused.retry_after.unwrap();
-            assert!(!wait.is_zero() && wait < Duration::from_secs(5), "{rate}, turn {turn}: {wait:?}");
-            // As the header says it: whole seconds, rounded up.
-            sleep(Duration::from_secs(wait.as_millis().div_ceil(1000).try_into().unwrap())).await;
-            let admission = bucket.admit(job("meat")).await.unwrap();
-            assert!(matches!(admission, Admission::Admitted(_)), "{rate}, turn {turn}: {wait:?} was not enough");
-        }
+        // As the header says it: whole seconds, rounded up.
+        turns_get_in(&harness, &bucket, 4, |wait| {
+            Duration::from_secs(wait.as_millis().div_ceil(1000).try_into().unwrap())
+        })
+        .await;
         work.ended().await;
     }
 }
@@ -58,12 +72,7 @@ async fn the_milliseconds_told_are_enough() {
     let bucket = harness.bucket(paced);
     let work = Work::begin(vec![(bucket.clone(), upstream.clone())]);
     begin_to_leak(&bucket).await;
-    for turn in 0..8 {
-        let wait = fill(&bucket).await.retry_after.unwrap();
-        sleep(wait).await;
-        let admission = bucket.admit(job("meat")).await.unwrap();
-        assert!(matches!(admission, Admission::Admitted(_)), "turn {turn}: {wait:?} was not enough");
-    }
+    turns_get_in(&harness, &bucket, 8, |wait| wait).await;
     work.ended().await;
 }
 

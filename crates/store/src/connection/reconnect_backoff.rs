@@ -27,3 +27,17 @@ pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
         .with_jitter()
         .build()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pause_is_longer_than_a_second_and_there_is_always_another() {
+        for _ in 0..100 {
+            assert!(pauses().take(50).all(|pause| pause <= Duration::from_secs(1)));
+            assert_eq!(pauses().take(50).count(), 50);
+        }
+        assert!((0..50).all(|unsettled| rest(unsettled) <= LONGEST_REST));
+    }
+}

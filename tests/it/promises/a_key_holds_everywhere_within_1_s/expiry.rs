@@ -9,7 +9,7 @@ async fn in_seconds(service: &Service, seconds: i64) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_ends_at_its_time_everywhere() {
     let intakes = Intakes::start().await;
-    let end = in_seconds(&intakes.service, 4).await;
+    let end = in_seconds(&intakes.service, 10).await;
     let document = json!({ "scopes": ["submit", "read"], "buckets": ["mail"], "not_after": end });
     let answer = put(&intakes.platform(), "brief", &document).await;
     assert_eq!((answer.status, &answer.json()["expired"]), (201, &json!(false)), "{answer:?}");

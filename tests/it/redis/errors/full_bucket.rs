@@ -10,7 +10,7 @@ async fn a_full_bucket_refuses_whatever_redis_answers() {
     let service = Service::new("[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 1").await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
-    let intake = service.role("intake", &[&url, "redis.response_timeout=300ms"]).await;
+    let intake = service.role("intake", &[&url]).await;
     let client = intake.client();
     assert_eq!(client.submit("b", "x").await.expect("an answer").status, 202);
     for fault in faults() {

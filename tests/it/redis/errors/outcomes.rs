@@ -24,8 +24,7 @@ async fn each_outcome_is_handed_over_once_whatever_redis_answers() {
     let service = service(&upstream).await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
-    let fast = [&url, "redis.response_timeout=300ms", "processor.buckets=[\"work\"]"];
-    let processor = service.role("processor", &fast).await;
+    let processor = service.role("processor", &[&url, "processor.buckets=[\"work\"]"]).await;
     let work = buckets::open(&service.redis, buckets::settings("work")).await;
     let (begun, mut submitted) = (Instant::now(), 0);
     for name in ["handed_over", "next_outcomes", "admit"] {
@@ -55,7 +54,7 @@ async fn outcome_jobs_that_never_fit_are_counted_whatever_redis_answers() {
     events.apply_overrides(&buckets::changed("capacity_bytes", "64B")).await.expect("a change");
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
-    let processor = service.role("processor", &[&url, "redis.response_timeout=300ms"]).await;
+    let processor = service.role("processor", &[&url]).await;
     let work = buckets::open(&service.redis, buckets::settings("work")).await;
     let (begun, mut submitted) = (Instant::now(), 0);
     for fault in faults() {
@@ -87,7 +86,7 @@ async fn who_does_not_know_a_target_leaves_it_to_others_whatever_redis_answers()
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
     let begun = Instant::now();
-    let intake = service.role("intake", &[&url, "redis.response_timeout=300ms"]).await;
+    let intake = service.role("intake", &[&url]).await;
     for fault in faults() {
         proxy.plan("leave_outbox", fault, 1);
         proxy.done("leave_outbox").await;

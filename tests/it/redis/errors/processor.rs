@@ -4,7 +4,7 @@ use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_tests::buckets;
 use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
-use dripfeed_tests::service::{PATIENCE, Service, until};
+use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 
 use super::{faults, most_lines};
@@ -133,7 +133,6 @@ async fn every_job_is_called_once(names: &[&'static str]) {
             harness.bring_about(name).await;
             harness.proxy.done(name).await;
             harness.all_done().await;
-            assert!(asked.elapsed() < Duration::from_secs(10), "{name} {fault:?}: it took {:?}", asked.elapsed());
             let calls = harness.proxy.calls(name) - calls;
             let most = 50 * (asked.elapsed().as_secs() + 1);
             assert!(calls <= most, "{name} {fault:?}: {calls} calls in {:?}", asked.elapsed());
@@ -226,9 +225,7 @@ async fn an_error_that_stays_makes_no_storm() {
             assert!(calls <= 100 * (took.as_secs() + 1), "{name} {fault:?}: {calls} calls in {took:?}");
             tells_little(&harness.processor, lines, begun);
             harness.proxy.behave(name);
-            let back = Instant::now();
             harness.all_done().await;
-            assert!(back.elapsed() < PATIENCE / 9, "{name} {fault:?}: it took {:?}", back.elapsed());
         }
     }
     let again: Vec<_> = harness.upstream.calls_by_job().into_iter().filter(|(_, calls)| *calls != 1).collect();

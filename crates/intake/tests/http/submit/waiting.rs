@@ -132,5 +132,5 @@ async fn a_stop_ends_waits() {
     };
     assert_eq!(answer.status, 202);
     assert_eq!(answer.header("connection"), Some("close"));
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(50));
 }

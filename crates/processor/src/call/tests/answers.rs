@@ -1,7 +1,6 @@
 //! What is read of an answer, however bad it is.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::Instant;
 
 use super::*;
 
@@ -124,10 +123,8 @@ async fn an_upstream_that_never_answers_or_drips_frees_its_slot_at_the_time_limi
     })
     .await;
     for server in [silent, dripping] {
-        let begun = Instant::now();
         let called = call_at(&server.url, CallBounds { time: SOON, ..BOUNDS }).await;
         assert_eq!((why(&called), called.class), ("no complete answer within 200ms", "timeout"));
-        assert!(begun.elapsed() < SOON * 50);
         server.until_done().await;
     }
 }
