@@ -59,7 +59,7 @@ impl Limiter {
     ) -> Result<Self, LimitError> {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, patience));
-        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.dirty()));
+        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.earlier()));
         tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
         Ok(Self { state, heads_only: Arc::default() })
     }
@@ -170,13 +170,21 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// Reports Redis what was counted, for as long as the limiter is there.
-async fn keep_reporting(state: Weak<LimiterState>, unreported: Arc<Notify>) {
+/// Reports Redis what was counted, for as long as the limiter is there. Each policy has its own `sync`, so what is
+/// counted during a pause may be due before it ends.
+async fn keep_reporting(state: Weak<LimiterState>, earlier: Arc<Notify>) {
     loop {
-        unreported.notified().await;
-        let Some(soonest) = state.upgrade().map(|state| state.async_counter.soonest()) else { return };
-        let Some(pause) = soonest else { continue };
-        tokio::time::sleep(pause).await;
+        let Some(due) = state.upgrade().map(|state| state.async_counter.due()) else { return };
+        let due = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(due.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = earlier.notified() => continue,
+            () = due => {}
+        }
         let Some(state) = state.upgrade() else { return };
         state.async_counter.report(&state.store, &state.clock).await;
     }

@@ -21,6 +21,8 @@ mod limiter;
 mod oracle;
 /// Redis away.
 mod outage;
+/// Redis away, and what is left to each of several replicas.
+mod outage_shares;
 /// The loads and examples of published limiters.
 mod published;
 /// Refusals that are remembered.
@@ -29,6 +31,8 @@ mod refusals;
 mod registry;
 /// Each rule's arithmetic, by example.
 mod rules;
+/// Counts of policies that are reported at different times.
+mod syncs;
 /// What scopes take in Redis, and how long they are kept.
 mod upkeep;
 /// How long to wait, as it is reported.
