@@ -81,8 +81,9 @@ impl Limiter {
 
     /// From now on, policies that count by a field of the body are refused: anyone who asks sees heads alone.
     pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
-        self.heads_only.store(true, Ordering::Relaxed);
-        check(&self.state.policies(), true)
+        let before = self.heads_only.swap(true, Ordering::Relaxed);
+        // Refused here, nobody asks so.
+        check(&self.state.policies(), true).inspect_err(|_| self.heads_only.store(before, Ordering::Relaxed))
     }
 
     /// What became of requests so far, by policy.

@@ -25,6 +25,8 @@ mod outage;
 mod outage_shares;
 /// The loads and examples of published limiters.
 mod published;
+/// Charges that are returned.
+mod refunds;
 /// Refusals that are remembered.
 mod refusals;
 /// Rules of services, registered at run time.
