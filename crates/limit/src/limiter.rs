@@ -1,5 +1,6 @@
 //! The limiter of a service: policies, and the ways to decide by them.
 
+mod awaited_leases;
 mod decide;
 mod limiter_state;
 mod taking_ahead;
@@ -19,6 +20,7 @@ use crate::decide::minutes::VerdictHistory;
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::Refund;
 use crate::error::LimitError;
+use crate::limiter::awaited_leases::decide_with_leases;
 use crate::limiter::decide::PendingDecision;
 use crate::limiter::limiter_state::LimiterState;
 use crate::policy::policies::Policies;
@@ -125,6 +127,7 @@ impl Limiter {
         }
         let placed = match self.state.refusals.find(&plan) {
             Some(known) => known,
+            None if plan.has_leases() => decide_with_leases(Arc::clone(&self.state), plan).await?,
             None => PendingDecision::new(&self.state, &plan).run(plan).await?,
         };
         self.state.tally.decided(&placed.decision, self.state.minute());

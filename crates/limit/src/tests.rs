@@ -15,6 +15,8 @@ mod definition;
 mod differential;
 /// The tower layer.
 mod layer;
+/// Leases, and who returns them.
+mod leases;
 /// Decisions as a service makes them.
 mod limiter;
 /// The bucket against another implementation of it.

@@ -108,6 +108,21 @@ async fn wait_for_ok(call: &impl Fn() -> tokio::task::JoinHandle<Answer>) {
 }
 
 #[tokio::test]
+async fn a_path_that_another_rule_would_be_for_once_resolved_is_refused() {
+    let bench = Bench::new().await;
+    let service = layer(bench.patient_limiter(vec![settings("each", vec![Tier::gate(seconds(1)).unwrap()])]).await);
+    for path in ["/a/../b", "/a/%2e%2E/b", "/./b", "/a/.."] {
+        let request = Request::builder().uri(path).body("hello".to_owned()).unwrap();
+        let answer = service.layer(service_fn(echo)).oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{path}");
+        let problem: Json = serde_json::from_str(answer.body()).unwrap();
+        assert!(problem["detail"].as_str().unwrap().contains("segments `.` and `..`"), "{problem}");
+    }
+    let request = Request::builder().uri("/a/..b/...").body("hello".to_owned()).unwrap();
+    assert_eq!(service.layer(service_fn(echo)).oneshot(request).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn without_redis_a_closed_limit_answers_503() {
     let mut bench = Bench::new().await;
     let closed = PolicySettings {
