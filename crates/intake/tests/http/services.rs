@@ -372,6 +372,15 @@ async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
     assert!(metrics.contains(unchecked), "{metrics}");
 }
 
+#[tokio::test]
+async fn a_check_at_maxmemory_says_what_is_missing() {
+    let harness = Harness::start().await;
+    put(&harness, &limit(3)).await;
+    harness.store.command::<()>(redis::cmd("CONFIG").arg(&["SET", "maxmemory", "1"])).await.unwrap();
+    let problem = check(&harness, json!({})).await.refuses(507, "store_full");
+    assert_eq!(problem["outcome"], "not_stored", "{problem}");
+}
+
 /// A key whose secret is its id, for the service `shop`.
 fn key(id: &str) -> ApiKey {
     ApiKey {
