@@ -3,6 +3,7 @@
 //! An entry's key names the attribute: `method`, `path`, `caller`, `tenant`, or `remote_address` for the client's
 //! address. Any other key is a header of that name, which rules count by as `header:<name>`.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use dripfeed_job::rate::EXACT;
@@ -15,6 +16,9 @@ use crate::rate_limit_service::rate_limit_descriptor::Entry;
 
 /// The same as the limit of header fields of a request.
 pub(crate) const MOST_ENTRIES: usize = 128;
+
+/// One of two values would count, and the other be ignored.
+const TWICE: &str = "the key is given twice";
 
 /// A request as a descriptor describes it.
 #[derive(Debug, Default)]
@@ -47,8 +51,11 @@ impl<'d> DescribedRequest<'d> {
             return Err(bad(&format!("entries: give at most {MOST_ENTRIES}")));
         }
         let mut described = Self { cost, ..Self::default() };
+        let mut attributes = HashSet::new();
         for (at, entry) in descriptor.entries.iter().enumerate() {
-            described.add(entry).map_err(|reason| bad(&format!("entries[{at}]: {reason}")))?;
+            let added = described.add(entry);
+            let once = added.and_then(|()| if attributes.insert(&entry.key) { Ok(()) } else { Err(TWICE) });
+            once.map_err(|reason| bad(&format!("entries[{at}]: {reason}")))?;
         }
         Ok(described)
     }
@@ -66,7 +73,9 @@ impl<'d> DescribedRequest<'d> {
             name => {
                 let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the key is not a valid header name")?;
                 let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| "not a valid header value")?;
-                self.headers.append(name, value);
+                if self.headers.insert(name, value).is_some() {
+                    return Err(TWICE);
+                }
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use dripfeed_auth::KeyRegistryError;
 use dripfeed_bucket::BucketError;
 use dripfeed_http::LogThrottle;
 use dripfeed_limit::{LimitError, RegistryError};
-use dripfeed_store::ErrorKind;
+use dripfeed_store::{ErrorKind, StoreError};
 use tonic::Status;
 
 /// A message is sent as a header, in which a byte may take three. Clients take 8 KiB of these; of a longer one they
@@ -90,8 +90,16 @@ pub(crate) fn refusal(error: &RegistryError) -> Status {
             }
             Status::unavailable("Redis is unavailable; retry later")
         }
-        RegistryError::Limit(LimitError::Unavailable { .. }) => {
-            Status::unavailable("the limit can't be checked while Redis is unavailable; retry later")
+        RegistryError::Limit(LimitError::Unavailable { source, .. }) => {
+            if source.as_ref().is_some_and(|store| !store.is_transient()) {
+                log(error, "rate-limit check failed: Redis returned an error");
+            }
+            match source.as_ref().map(StoreError::kind) {
+                Some(ErrorKind::Full) => {
+                    Status::resource_exhausted("the limit can't be checked while Redis is out of memory; retry later")
+                }
+                _ => Status::unavailable("the limit can't be checked while Redis is unavailable; retry later"),
+            }
         }
         RegistryError::Limit(LimitError::ManyTiers { tiers, most }) => Status::invalid_argument(format!(
             "descriptors: they are checked against {tiers} tiers together: send fewer at once, at most {most} tiers"

@@ -3,6 +3,7 @@
 
 use std::error::Error;
 
+use dripfeed_limit::ratelimit_headers::seconds_up;
 use dripfeed_limit::{Limiter, Request, load};
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 
@@ -28,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let decision = limiter.decide(&request).await?;
         match decision.retry_after() {
             _ if decision.allowed => println!("{caller}: allowed"),
-            Some(wait) => println!("{caller}: {} in {} s", decision.message().unwrap_or_default(), wait.as_secs() + 1),
+            Some(wait) => println!("{caller}: {} in {} s", decision.message().unwrap_or_default(), seconds_up(wait)),
             None => println!("{caller}: never"),
         }
     }

@@ -19,6 +19,6 @@
 --     refill(tier)             µs from nothing left to all left
 --     fill(tier, now)          nothing is left
 --     shift(tier, by)          moves the times it holds
---     refund(tier, now, n, id)
+--     refund(tier, now, n, id, charged)
 -- needs: rules/arithmetic
 local limit_rules = { nil, nil, nil, nil, nil, nil, nil, nil }

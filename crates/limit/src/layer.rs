@@ -16,7 +16,7 @@ use tower::{Layer, Service};
 use crate::decide::decision::Decision;
 use crate::error::LimitError;
 use crate::limiter::Limiter;
-use crate::policy::request::Request;
+use crate::policy::request::{DotSegments, Request};
 
 /// Who sent a request, as the application knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ type Identify = Arc<dyn Fn(&Parts) -> Identity + Send + Sync>;
 
 /// Refuses requests that are over a limit before they reach the service: 429 with the policy's message and
 /// `Retry-After`, and 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls say what
-/// is left.
+/// is left. A path with the segments `.` or `..` gets 400: rules for the path that it is resolved to wouldn't see it.
 ///
 /// Leases of `concurrent` tiers are out until the service has answered.
 #[derive(Clone)]
@@ -100,6 +100,10 @@ where
         let layer = self.layer.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
+            // Whoever resolves it would be asked for another path than the rules saw.
+            if let Err(error) = Request::new("", head.uri.path()).check_path() {
+                return Ok(bad_path(&error));
+            }
             let decision = match layer.decide(&head).await {
                 Ok(decision) => decision,
                 Err(error) => return Ok(unavailable(&error)),
@@ -203,6 +207,19 @@ fn unavailable<R: From<String>>(error: &LimitError) -> Response<R> {
     );
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
+}
+
+fn bad_path<R: From<String>>(error: &DotSegments) -> Response<R> {
+    problem(
+        StatusCode::BAD_REQUEST,
+        &json!({
+            "type": "about:blank",
+            "title": "Invalid path",
+            "status": 400,
+            "code": "bad_path",
+            "detail": format!("path: {error}"),
+        }),
+    )
 }
 
 fn problem<R: From<String>>(status: StatusCode, problem: &Json) -> Response<R> {

@@ -1,5 +1,6 @@
 //! The limiter of a service: policies, and the ways to decide by them.
 
+mod awaited_leases;
 mod decide;
 mod limiter_state;
 mod taking_ahead;
@@ -19,6 +20,7 @@ use crate::decide::minutes::VerdictHistory;
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::Refund;
 use crate::error::LimitError;
+use crate::limiter::awaited_leases::decide_with_leases;
 use crate::limiter::decide::PendingDecision;
 use crate::limiter::limiter_state::LimiterState;
 use crate::policy::policies::Policies;
@@ -59,7 +61,7 @@ impl Limiter {
     pub fn with_timeout(store: Store, tag: &str, policies: Policies, timeout: Duration) -> Result<Self, LimitError> {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, timeout));
-        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.dirty()));
+        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.earlier()));
         tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
         Ok(Self { state, heads_only: Arc::default() })
     }
@@ -81,8 +83,9 @@ impl Limiter {
 
     /// From now on, policies that count by a field of the body are refused: anyone who asks sees heads alone.
     pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
-        self.heads_only.store(true, Ordering::Relaxed);
-        check(&self.state.policies(), true)
+        let before = self.heads_only.swap(true, Ordering::Relaxed);
+        // Refused here, nobody asks so.
+        check(&self.state.policies(), true).inspect_err(|_| self.heads_only.store(before, Ordering::Relaxed))
     }
 
     /// What became of requests so far, by policy.
@@ -124,6 +127,7 @@ impl Limiter {
         }
         let placed = match self.state.refusals.find(&plan) {
             Some(known) => known,
+            None if plan.has_leases() => decide_with_leases(Arc::clone(&self.state), plan).await?,
             None => PendingDecision::new(&self.state, &plan).run(plan).await?,
         };
         self.state.tally.decided(&placed.decision, self.state.minute());
@@ -170,13 +174,21 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// Reports Redis what was counted, for as long as the limiter is there.
-async fn keep_reporting(state: Weak<LimiterState>, unreported: Arc<Notify>) {
+/// Reports Redis what was counted, for as long as the limiter is there. Each policy has its own `sync`, so what is
+/// counted during a pause may be due before it ends.
+async fn keep_reporting(state: Weak<LimiterState>, earlier: Arc<Notify>) {
     loop {
-        unreported.notified().await;
-        let Some(soonest) = state.upgrade().map(|state| state.async_counter.soonest()) else { return };
-        let Some(pause) = soonest else { continue };
-        tokio::time::sleep(pause).await;
+        let Some(due) = state.upgrade().map(|state| state.async_counter.due()) else { return };
+        let due = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(due.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = earlier.notified() => continue,
+            () = due => {}
+        }
         let Some(state) = state.upgrade() else { return };
         state.async_counter.report(&state.store, &state.clock).await;
     }

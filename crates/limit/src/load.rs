@@ -6,7 +6,7 @@ mod policy;
 mod sla;
 
 pub use crate::kinds::FIXED_ALIGN;
-pub use crate::policy::calendar::CALENDAR_PERIODS;
+pub use crate::policy::calendar::{CALENDAR_PERIODS, CALENDAR_RATE};
 
 use std::collections::HashSet;
 use std::fmt;

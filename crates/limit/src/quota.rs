@@ -1,5 +1,7 @@
 //! `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers), serialized as RFC 9651 has it.
 
+use std::cmp::Reverse;
+
 use http::{HeaderName, HeaderValue};
 use sfv::{Integer, ListSerializer, StringRef, key_ref, string_ref};
 
@@ -31,9 +33,17 @@ pub enum Window {
 /// Of a field with one quota.
 const FIELD_BYTES: usize = 64;
 
+/// Of each of the two fields: many proxies refuse a response with more than 4 KiB of fields.
+const MOST_BYTES: usize = 2048;
+
+/// The most that a quota takes in a field besides its name.
+const PARAMETER_BYTES: usize = 48;
+
 /// Both fields; none without quotas. A number that no structured field holds is reported as the largest that one does.
+/// Of more quotas than fit into a response, those with the least left are reported.
 #[must_use]
 pub fn fields<'q>(quotas: impl IntoIterator<Item = Quota<'q>>) -> Vec<Field> {
+    let quotas = that_fit(quotas.into_iter().collect());
     let (mut policy, mut limit) = (String::with_capacity(FIELD_BYTES), String::with_capacity(FIELD_BYTES));
     let (mut policies, mut limits) =
         (ListSerializer::with_buffer(&mut policy), ListSerializer::with_buffer(&mut limit));
@@ -54,6 +64,25 @@ pub fn fields<'q>(quotas: impl IntoIterator<Item = Quota<'q>>) -> Vec<Field> {
     let (Some(_), Some(_)) = (policies.finish(), limits.finish()) else { return Vec::new() };
     let field = |name, list: String| Some((HeaderName::from_static(name), list.try_into().ok()?));
     [field("ratelimit-policy", policy), field("ratelimit", limit)].into_iter().flatten().collect()
+}
+
+fn that_fit(quotas: Vec<Quota<'_>>) -> Vec<Quota<'_>> {
+    let bytes = |quota: &Quota<'_>| quota.name.len() + PARAMETER_BYTES;
+    if quotas.iter().map(bytes).sum::<usize>() <= MOST_BYTES {
+        return quotas;
+    }
+    let mut places: Vec<(usize, Quota<'_>)> = quotas.into_iter().enumerate().collect();
+    places.sort_by_key(|(_, quota)| (quota.left, Reverse(quota.reset_s)));
+    let mut room = MOST_BYTES;
+    places.retain(|(_, quota)| match room.checked_sub(bytes(quota)) {
+        Some(rest) => {
+            room = rest;
+            true
+        }
+        None => false,
+    });
+    places.sort_by_key(|(place, _)| *place);
+    places.into_iter().map(|(_, quota)| quota).collect()
 }
 
 fn integer(number: u64) -> Integer {
@@ -80,5 +109,23 @@ mod tests {
             }
         }
         assert!(fields([]).is_empty());
+    }
+
+    #[test]
+    fn of_more_quotas_than_a_response_holds_those_with_the_least_left_are_reported() {
+        let names: Vec<String> = (0..1_600).map(|n| format!("{n}-{}", "x".repeat(n % 60))).collect();
+        let quota = |(n, name): (usize, &'static str)| {
+            let left = if n % 200 == 7 { 0 } else { 9 };
+            Quota { name, most: 10, window: Window::Seconds(u64::MAX), left, reset_s: Some(u64::MAX) }
+        };
+        let names = names.into_iter().map(|name| &*name.leak()).enumerate();
+        let fields = fields(names.map(quota));
+        assert_eq!(fields.len(), 2);
+        for (name, value) in fields {
+            assert!(name.as_str().len() + value.len() < 2_100, "{} bytes", value.len());
+            let list: List = Parser::new(value.as_bytes()).parse().unwrap();
+            let shown = format!("{list:?}");
+            assert!((0..8).all(|n| shown.contains(&format!("\"{}-x", 7 + 200 * n))), "{shown}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! syntax), `Retry-After`, and the older `x-ratelimit-*` for callers that know only those.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use http::header::RETRY_AFTER;
@@ -9,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::decide::decision::{Decision, PolicyVerdict, TierVerdict};
 use crate::decide::wait::Wait;
-use crate::policy::Mode;
+use crate::policy::{Mode, PolicyId};
 use crate::quota::{self, Field, Quota, Window};
 
 /// Whole seconds, rounded up: who waits a little less is refused again.
@@ -18,7 +19,7 @@ pub fn seconds_up(time: Duration) -> u64 {
 }
 
 impl Decision {
-    /// The fields for an answer: those of all enforced tiers; `Retry-After` when it was refused and waiting helps.
+    /// The fields for an answer: those of the enforced tiers, as far as they fit; `Retry-After` when it was refused and waiting helps.
     pub fn fields(&self) -> Vec<Field> {
         let named = self.named_tiers();
         let mut fields = quota::fields(named.iter().map(|(name, tier)| Quota {
@@ -55,16 +56,19 @@ impl Decision {
     /// scopes, each tier is there once: where least is left.
     fn named_tiers(&self) -> Vec<(String, &TierVerdict)> {
         let mut named: Vec<(String, &TierVerdict)> = Vec::new();
+        let mut places: HashMap<(&PolicyId, usize), usize> = HashMap::new();
         for PolicyVerdict { policy, tiers, .. } in &self.policies {
             if policy.settings().mode == Mode::Enforce {
                 let id = policy.id();
-                let name = |at| if tiers.len() > 1 { format!("{id}:{}", at + 1) } else { id.to_string() };
                 for (at, tier) in tiers.iter().enumerate() {
-                    let name = name(at);
-                    match named.iter_mut().find(|(known, _)| *known == name) {
+                    let place = *places.entry((id, at)).or_insert(named.len());
+                    match named.get_mut(place) {
                         Some((_, known)) if is_less_left(tier, known) => *known = tier,
                         Some(_) => {}
-                        None => named.push((name, tier)),
+                        None => {
+                            let name = if tiers.len() > 1 { format!("{id}:{}", at + 1) } else { id.to_string() };
+                            named.push((name, tier));
+                        }
                     }
                 }
             }

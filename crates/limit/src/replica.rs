@@ -4,5 +4,6 @@
 pub(crate) mod async_counter;
 mod counted_scope;
 pub(crate) mod leased;
+mod next_report;
 pub(crate) mod outage;
 pub(crate) mod refusal_cache;

@@ -165,6 +165,22 @@ async fn one_script_call_decides_any_number_of_tiers() {
 }
 
 #[tokio::test]
+async fn one_script_call_judges_a_bounded_number_of_tiers() {
+    let redis = TestRedis::start().await;
+    let store = redis.store().await;
+    let bucket = open(&redis, BucketSettings { capacity: 200, ..buckets::settings("b") }).await;
+    let policy = |n| json!({ "id": format!("p{n}"), "tiers": vec![json!({ "kind": "bucket", "rate": "1000/h" }); 10] });
+    bucket.limit_by(&policies((0..10).map(policy).collect()));
+    assert!(is_admitted(&judge(&bucket, of("alice")).await));
+    store.command::<()>(redis::cmd("CONFIG").arg("RESETSTAT")).await.unwrap();
+    let answers = bucket.admit_many((0..100).map(|_| of("alice")).collect()).await;
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(Admission::Admitted(_)))), "{answers:?}");
+    let stats: String = store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+    let calls = stats.split_once("cmdstat_evalsha:calls=").unwrap().1.split_once(',').unwrap().0;
+    assert!((6..20).contains(&calls.parse::<u32>().unwrap()), "{calls} calls for 10,000 tiers");
+}
+
+#[tokio::test]
 async fn a_limit_that_changes_keeps_what_was_consumed() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, buckets::settings("b")).await;

@@ -53,6 +53,14 @@ impl AdmissionRequest {
         self.submission.idempotency_key.is_some() || self.tick.is_some()
     }
 
+    /// By the limits of that moment.
+    pub(crate) fn tiers(&self) -> usize {
+        match &self.terms {
+            Terms::Limits { plan, .. } => plan.policies().map(|policy| policy.tiers().len()).sum(),
+            Terms::Accepted { .. } => 0,
+        }
+    }
+
     /// As admit.lua reads it.
     pub(crate) fn deadline(&self) -> String {
         match self.terms {

@@ -18,7 +18,7 @@ use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReaso
 use crate::error::BucketError;
 use crate::pace;
 use crate::script::batches::{Batches, Limits};
-use crate::script::constants::{BATCH_JOBS, SMALL_BYTES};
+use crate::script::constants::{BATCH_JOBS, BATCH_TIERS, SMALL_BYTES};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
@@ -72,9 +72,16 @@ fn weigh(request: &AdmissionRequest) -> usize {
     request.submission.body.len()
 }
 
+/// Few tiers cost no more than the rest of a job.
+fn weigh_with_tiers(request: &AdmissionRequest) -> usize {
+    let tiers = request.tiers();
+    let counted = if tiers > BATCH_TIERS / BATCH_JOBS { tiers } else { 0 };
+    weigh(request) + counted * (SMALL_BYTES / BATCH_TIERS)
+}
+
 /// After a call with more than `tiring` bytes Redis rests.
 fn start(redis_bucket: Arc<RedisBucket>, tiring: usize) -> Queue {
-    Batches::new(CALL, weigh, move |requests: Vec<AdmissionRequest>| {
+    Batches::new(CALL, weigh_with_tiers, move |requests: Vec<AdmissionRequest>| {
         let redis_bucket = redis_bucket.clone();
         async move {
             if let Some(refused) = redis_bucket.refuse_full(&requests).await {

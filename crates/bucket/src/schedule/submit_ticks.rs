@@ -12,7 +12,7 @@ use crate::admission::tick::{Tick, Ticked};
 use crate::admission::{Admission, RefusalReason};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
-use crate::script::constants::{BATCH_BYTES, BATCH_JOBS};
+use crate::script::constants::{BATCH_BYTES, BATCH_JOBS, BATCH_TIERS};
 
 /// The job of a tick.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Bucket {
         let mut ends = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter().peekable();
         while jobs.peek().is_some() {
-            let (mut batch, mut bytes) = (Vec::new(), 0);
+            let (mut batch, mut bytes, mut tiers) = (Vec::new(), 0, 0);
             while let Some(job) = jobs.next_if(|job| {
                 bytes += job.submission.body.len();
                 batch.is_empty() || batch.len() < BATCH_JOBS && bytes <= BATCH_BYTES
@@ -85,7 +85,11 @@ impl Bucket {
                 };
                 let mut request = self.redis_bucket.admission_request(Box::new(job.submission), Arc::default()).await?;
                 request.tick = Some(Box::new(tick));
+                tiers += request.tiers();
                 batch.push(request);
+                if tiers >= BATCH_TIERS {
+                    break;
+                }
             }
             ends.extend(self.redis_bucket.admit_for_ticks(batch).await?.into_iter().map(TickEnd::from));
         }

@@ -44,6 +44,9 @@ pub(crate) const SMALL_BYTES: usize = 64 * 1024;
 /// save little: what a script costs without any job is as much as about ten jobs.
 pub const BATCH_JOBS: usize = batch_jobs!();
 
+/// About the most tiers of limits that one script judges, each for a job: 1,600 cost 10 to 20 ms, and all others wait.
+pub(crate) const BATCH_TIERS: usize = 1600;
+
 /// The consumer that owns parked jobs.
 pub(crate) const PARKED_OWNER: &str = parked_owner!();
 

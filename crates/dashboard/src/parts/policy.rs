@@ -9,10 +9,26 @@ pub(crate) fn cells(policy: &Value) -> Markup {
     let list = |name: &str| policy[name].as_array().map(Vec::as_slice).unwrap_or_default();
     let keys: Vec<&str> = list("key").iter().filter_map(Value::as_str).collect();
     html! {
-        th scope="row" { (policy["id"].as_str().unwrap_or_default()) }
+        th scope="row" {
+            (policy["id"].as_str().unwrap_or_default())
+            @for note in notes(policy) { " " span.faint { (note) } }
+        }
         td { @if keys.is_empty() { "one for all" } @else { (keys.join(", ")) } }
         td { @for tier in list("tiers") { span.tier { (described(tier)) } } }
     }
+}
+
+/// That it isn't enforced, and for which requests it is.
+fn notes(policy: &Value) -> Vec<String> {
+    let mode = match (policy["enabled"].as_bool(), policy["mode"].as_str()) {
+        (Some(false), _) => Some("disabled"),
+        (_, Some(mode)) if mode != "enforce" => Some(mode),
+        _ => None,
+    };
+    let methods = policy["match"]["methods"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let matched: Vec<&str> = methods.chain(policy["match"]["path"].as_str()).collect();
+    let matched = (!matched.is_empty()).then(|| format!("of {}", matched.join(" ")));
+    mode.map(str::to_owned).into_iter().chain(matched).collect()
 }
 
 /// `bucket 10/s, burst 20`; whatever else it has, by name.
@@ -31,4 +47,29 @@ fn described(tier: &Value) -> String {
         }
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_that_is_not_enforced_or_not_for_all_requests_says_so() {
+        let tiers = json!([{ "kind": "gate", "period": "1s" }]);
+        for (policy, notes) in [
+            (json!({ "id": "a", "mode": "enforce", "tiers": tiers }), &[][..]),
+            (json!({ "id": "a", "mode": "shadow", "tiers": tiers }), &["shadow"]),
+            (json!({ "id": "a", "mode": "shadow", "enabled": false, "tiers": tiers }), &["disabled"]),
+            (
+                json!({ "id": "a", "mode": "off", "match": { "methods": ["GET", "PUT"], "path": "/v1/<b>" } }),
+                &["off", "of GET PUT /v1/&lt;b&gt;"],
+            ),
+        ] {
+            let shown = cells(&policy).into_string();
+            let expected: String = notes.iter().map(|note| format!(" <span class=\"faint\">{note}</span>")).collect();
+            assert!(shown.starts_with(&format!("<th scope=\"row\">a{expected}</th>")), "{shown}");
+        }
+    }
 }

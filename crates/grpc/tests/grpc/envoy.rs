@@ -120,6 +120,8 @@ async fn unsupported_fields_are_refused() {
         (vec![descriptor(&[("caller", "a"), ("a b", "c")])], "descriptors[0].entries[1]"),
         (vec![descriptor(&[("remote_address", "here")])], "descriptors[0].entries[0]"),
         (vec![descriptor(&[("a", "b"); 129])], "descriptors[0].entries"),
+        (vec![descriptor(&[("caller", "a"), ("caller", "b")])], "descriptors[0].entries[1]"),
+        (vec![descriptor(&[("plan", "a"), ("method", "GET"), ("Plan", "b")])], "descriptors[0].entries[2]"),
     ] {
         let detail = refused(client.should_rate_limit(request(&bad)).await, Code::InvalidArgument);
         assert!(detail.starts_with(&format!("{place}: ")), "{detail}");

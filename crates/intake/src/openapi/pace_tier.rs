@@ -1,6 +1,6 @@
 //! The schema of a pace tier. The limit crate parses it.
 
-use dripfeed_limit::load::{CALENDAR_PERIODS, FIXED_ALIGN};
+use dripfeed_limit::load::{CALENDAR_PERIODS, CALENDAR_RATE, FIXED_ALIGN};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, AnyOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
@@ -15,6 +15,8 @@ impl PartialSchema for PaceTier {
     fn schema() -> RefOr<Schema> {
         let of_calendar = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(CALENDAR_PERIODS));
         let fixed_period = AnyOfBuilder::new().item(formats::Duration::schema()).item(of_calendar);
+        let calendar_rate = ObjectBuilder::new().schema_type(Type::String).pattern(Some(CALENDAR_RATE));
+        let fixed_rate = AnyOfBuilder::new().item(formats::Rate::schema()).item(calendar_rate);
         let align = || or_null(Type::String).pattern(Some(FIXED_ALIGN));
         let burst = || or_null(Type::Integer).minimum(Some(1));
         let one = ObjectBuilder::new().schema_type(Type::Integer).enum_values(Some([1]));
@@ -24,7 +26,7 @@ impl PartialSchema for PaceTier {
             .item(period(of_kind("gate", "GateTier"), formats::Duration::schema()).property("limit", one))
             .item(rated(of_kind("gate", "GateRateTier")))
             .item(limited(of_kind("fixed", "FixedTier"), fixed_period).property("align", align()))
-            .item(rated(of_kind("fixed", "FixedRateTier")).property("align", align()))
+            .item(rate(of_kind("fixed", "FixedRateTier"), fixed_rate).property("align", align()))
             .into()
     }
 }
@@ -52,7 +54,11 @@ fn period(tier: ObjectBuilder, of: impl Into<RefOr<Schema>>) -> ObjectBuilder {
 
 /// Limit and period as one `rate`.
 fn rated(tier: ObjectBuilder) -> ObjectBuilder {
-    tier.property("rate", formats::Rate::schema()).required("rate")
+    rate(tier, formats::Rate::schema())
+}
+
+fn rate(tier: ObjectBuilder, of: impl Into<RefOr<Schema>>) -> ObjectBuilder {
+    tier.property("rate", of).required("rate")
 }
 
 fn or_null(of: Type) -> ObjectBuilder {

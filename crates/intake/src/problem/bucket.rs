@@ -68,7 +68,7 @@ impl Problem {
             (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
             (_, Certainty::Unknown) => (
                 Code::StoreUnavailable,
-                "it is unknown whether the request took effect; submit it again with the same idempotency key",
+                "it is unknown whether the request took effect; send it again, a submission with the same idempotency key",
             ),
         };
         let mut problem = Self::new(code, detail).retry_after(Some(Duration::from_secs(1)));
@@ -80,11 +80,11 @@ impl Problem {
     }
 }
 
-/// Logs an error. `logged`: the store has already logged that outage once.
-fn log(error: &BucketError, logged: bool) {
+/// Logs an error of Redis. `kind`: an outage was already logged by the store, once.
+pub(super) fn log(error: &(dyn Error + 'static), kind: Option<ErrorKind>) {
     static FAILURES: LogThrottle = LogThrottle::new();
 
-    let error = error as &dyn Error;
+    let logged = matches!(kind, Some(ErrorKind::Unreachable | ErrorKind::Timeout));
     if logged {
         tracing::debug!(error, "request failed: Redis is unavailable");
     } else if let Some(suppressed) = FAILURES.due(Instant::now()) {
@@ -96,11 +96,11 @@ impl From<BucketError> for Problem {
     fn from(error: BucketError) -> Self {
         match &error {
             BucketError::Store(store) => {
-                log(&error, matches!(store.kind(), ErrorKind::Unreachable | ErrorKind::Timeout));
+                log(&error, Some(store.kind()));
                 Self::store(store.kind(), store.certainty())
             }
             BucketError::Reply { .. } => {
-                log(&error, false);
+                log(&error, None);
                 Self::internal()
             }
             BucketError::Cursor(_) => Self::new(Code::BadQuery, format!("cursor: {error}")),
@@ -112,7 +112,7 @@ impl From<BucketError> for Problem {
                 Self::new(Code::Overloaded, error.to_string()).retry_after(Some(Duration::from_secs(1)))
             }
             BucketError::OtherKind { .. } | BucketError::ForeignType { .. } => {
-                log(&error, false);
+                log(&error, None);
                 let mut problem = Self::store(ErrorKind::WrongType, Certainty::NotStored);
                 problem.detail =
                     "the key of the bucket's jobs has another type in Redis; nothing was stored or changed; \

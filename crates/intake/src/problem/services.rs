@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use dripfeed_bucket::BucketError;
 use dripfeed_limit::{BadRules, LimitError, LoadError, RegistryError};
-use dripfeed_store::{Certainty, StoreError};
+use dripfeed_store::{Certainty, ErrorKind, StoreError};
 
+use super::bucket::log;
 use super::members::{FieldError, LONGEST_NAME, LONGEST_TEXT, shortened};
 use super::{Code, FaultPlace, Problem};
 
@@ -24,8 +25,8 @@ impl Problem {
         problem
     }
 
-    fn unchecked(detail: &'static str, certainty: Certainty) -> Self {
-        let mut problem = Self::new(Code::StoreUnavailable, detail).retry_after(Some(Duration::from_secs(1)));
+    fn unchecked(code: Code, detail: &'static str, certainty: Certainty) -> Self {
+        let mut problem = Self::new(code, detail).retry_after(Some(Duration::from_secs(1)));
         problem.more.outcome = Some(match certainty {
             Certainty::NotStored => "not_stored",
             Certainty::Unknown => "unknown",
@@ -47,17 +48,24 @@ impl From<RegistryError> for Problem {
     fn from(error: RegistryError) -> Self {
         match error {
             RegistryError::Unread => {
-                Self::unchecked("the rules are not loaded from Redis yet; retry later", Certainty::NotStored)
+                let detail = "the rules are not loaded from Redis yet; retry later";
+                Self::unchecked(Code::StoreUnavailable, detail, Certainty::NotStored)
             }
             RegistryError::Closed => Self::draining(),
             RegistryError::ManyServices(_) | RegistryError::ManyBytes(_) => {
                 Self::new(Code::ManyServices, format!("{error}: delete some first"))
             }
             RegistryError::Store(error) => BucketError::Store(error.into()).into(),
-            RegistryError::Limit(LimitError::Unavailable { source, .. }) => {
+            RegistryError::Limit(LimitError::Unavailable { ref source, .. }) => {
                 // Without a source the reply was lost: the charge may have been made.
                 let certainty = source.as_ref().map_or(Certainty::Unknown, StoreError::certainty);
-                Self::unchecked("the limit can't be checked while Redis is unavailable; retry later", certainty)
+                let kind = source.as_ref().map_or(ErrorKind::Timeout, StoreError::kind);
+                log(&error, Some(kind));
+                let (code, detail) = match kind {
+                    ErrorKind::Full => (Code::StoreFull, "the limit can't be checked while Redis is out of memory"),
+                    _ => (Code::StoreUnavailable, "the limit can't be checked while Redis is unavailable; retry later"),
+                };
+                Self::unchecked(code, detail, certainty)
             }
             RegistryError::Limit(error) => {
                 tracing::error!(error = &error as &dyn Error, "rate-limit check failed");

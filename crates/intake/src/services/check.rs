@@ -24,6 +24,7 @@ use crate::request::access::ServiceAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::json;
+use crate::request::pagination::{NoParams, Params};
 use crate::settings::IntakeSettings;
 
 /// Checks a request against the rate limits of a service, and charges it if it is allowed.
@@ -45,6 +46,7 @@ use crate::settings::IntakeSettings;
 pub(crate) async fn check(
     State(intake): State<Intake>,
     ServiceAccess { caller, service, .. }: ServiceAccess<Submit>,
+    _: Params<NoParams>,
     ClientIp(address): ClientIp,
     body: Body,
 ) -> Result<Response, Problem> {

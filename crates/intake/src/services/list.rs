@@ -13,7 +13,7 @@ use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::Problem;
 use crate::request::access::Allowed;
-use crate::request::pagination::List;
+use crate::request::pagination::{List, NoParams, Params};
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Service)]
@@ -43,6 +43,7 @@ struct Verdicts {
 pub(crate) async fn services(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<Read>,
+    _: Params<NoParams>,
 ) -> Result<Json<List<ListedService>>, Problem> {
     let tally = intake.services().tally().into_iter().filter(|(name, _)| caller.may_use_service(name.as_str()));
     let mut items: Vec<ListedService> = tally

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use dripfeed_auth::{Operate, Read};
 use dripfeed_limit::{Rules, ServiceName, load};
 use http::{HeaderMap, StatusCode, header};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::buckets::audit;
@@ -24,6 +25,8 @@ use crate::request::preconditions::{Preconditions, e_tag};
 
 /// How often a conditional change is tried again that meets another one.
 const TRIES: usize = 10;
+
+const NOT_JSON: &str = "a JSON object begins with `{`; send YAML with Content-Type: application/yaml";
 
 /// Registers a service, or replaces all of its rules. They apply at this intake at once, and at all others within a
 /// second. Policies with the same id keep their counters.
@@ -51,7 +54,7 @@ pub(crate) async fn put(
 ) -> Result<Response, Problem> {
     let preconditions = Preconditions::of(&headers)?;
     let (body, is_yaml) = (body::read(Sender { caller: &caller, address }, body, &intake).await?, is_yaml(&headers));
-    let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { json::read(body)? })?);
+    let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { of_json(body)? })?);
     let rules = body::parse(body, rules).await?;
     // Changes of rules are made one after the other.
     let _turn = intake.lookup_turn(&caller, address).await;
@@ -150,6 +153,13 @@ fn is_yaml(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(essence.as_str(), "application/yaml" | "application/x-yaml" | "text/yaml" | "text/x-yaml")
+}
+
+fn of_json(body: &[u8]) -> Result<Value, Problem> {
+    json::read(body).map_err(|problem| {
+        let is_json = body.trim_ascii_start().starts_with(b"{") || serde_json::from_slice::<IgnoredAny>(body).is_ok();
+        if is_json { problem } else { Problem::new(Code::BadJson, NOT_JSON) }
+    })
 }
 
 fn yaml(body: &[u8]) -> Result<Value, Problem> {

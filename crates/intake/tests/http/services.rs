@@ -192,6 +192,28 @@ async fn a_refused_check_is_not_charged() {
 }
 
 #[tokio::test]
+async fn rules_in_yaml_without_its_content_type_are_refused_with_it() {
+    let harness = Harness::start().await;
+    for media_type in ["application/x-www-form-urlencoded", "text/plain", "application/json"] {
+        let headers = [("content-type", media_type)];
+        let answer = harness.ask("PUT /v1/services/shop/rules", &headers, "policies: []").await;
+        let problem = answer.refuses(400, "bad_json");
+        assert!(problem["detail"].as_str().unwrap().contains("Content-Type: application/yaml"), "{problem}");
+    }
+    let cut = harness.ask("PUT /v1/services/shop/rules", &[], "{\"policies\": [").await.refuses(400, "bad_json");
+    assert_eq!(cut["column"], 14, "{cut}");
+}
+
+#[tokio::test]
+async fn query_parameters_that_a_service_does_not_have_are_refused() {
+    let harness = Harness::start().await;
+    put(&harness, &limit(2)).await;
+    harness.get("/v1/services?limit=1").await.refuses(422, "bad_query");
+    harness.ask("POST /v1/services/shop/check?cost=0", &[], "{}").await.refuses(422, "bad_query");
+    assert_eq!(remaining(&check(&harness, json!({})).await), 1, "nothing was charged before");
+}
+
+#[tokio::test]
 async fn an_invalid_check_is_refused_with_its_place() {
     let harness = Harness::start().await;
     put(&harness, &limit(2)).await;
@@ -341,6 +363,15 @@ async fn while_redis_is_unavailable_each_rule_follows_on_store_error() {
     let metrics = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
     let unchecked = r#"dripfeed_limit_decisions_total{service="shop",policy="PUT",verdict="unchecked"} 5"#;
     assert!(metrics.contains(unchecked), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_check_at_maxmemory_says_what_is_missing() {
+    let harness = Harness::start().await;
+    put(&harness, &limit(3)).await;
+    harness.store.command::<()>(redis::cmd("CONFIG").arg(&["SET", "maxmemory", "1"])).await.unwrap();
+    let problem = check(&harness, json!({})).await.refuses(507, "store_full");
+    assert_eq!(problem["outcome"], "not_stored", "{problem}");
 }
 
 /// A key whose secret is its id, for the service `shop`.

@@ -56,6 +56,8 @@ pub(crate) struct Charge {
     /// The id of its leases.
     pub(crate) lease: u64,
     pub(crate) place: ChargedIn,
+    /// µs of the Redis clock.
+    pub(crate) at_us: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

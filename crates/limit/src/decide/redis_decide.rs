@@ -129,30 +129,35 @@ pub(crate) async fn count(store: &Store, clock: &Clock, counts: &[Count]) -> Res
     Ok(states)
 }
 
-/// Refunds plans of one scope each, each only before a time of the Redis clock in µs (0: always).
+/// What is refunded of one scope. Times are µs of the Redis clock.
+#[derive(Debug)]
+pub(crate) struct Refunded {
+    pub(crate) plan: Plan,
+    /// Not later than this; 0: always.
+    pub(crate) before_us: u64,
+    /// When it was charged; 0: unknown.
+    pub(crate) charged_us: u64,
+}
+
+/// Refunds plans of one scope each.
 ///
 /// # Errors
 /// When Redis can't be reached: what comes after that is not returned.
-pub(crate) async fn refund(
-    store: &Store,
-    clock: &Clock,
-    plans: &[(Plan, u64)],
-    what: Refund,
-) -> Result<(), StoreError> {
+pub(crate) async fn refund(store: &Store, clock: &Clock, plans: &[Refunded], what: Refund) -> Result<(), StoreError> {
     for part in plans.chunks(PER_CALL) {
         refund_part(store, clock, part, what).await?;
     }
     Ok(())
 }
 
-async fn refund_part(store: &Store, clock: &Clock, plans: &[(Plan, u64)], what: Refund) -> Result<(), StoreError> {
+async fn refund_part(store: &Store, clock: &Clock, plans: &[Refunded], what: Refund) -> Result<(), StoreError> {
     let mut keys = KeyIndex::default();
     let now = clock.now_us();
-    let packed: Vec<(Vec<u8>, u64)> = plans.iter().map(|(plan, before)| (plan.pack(&mut keys, now), *before)).collect();
+    let packed: Vec<Vec<u8>> = plans.iter().map(|refunded| refunded.plan.pack(&mut keys, now)).collect();
     let mut call = REFUND.on(keys.keys());
     call.arg(u8::from(what == Refund::Leases));
-    for (plan, before) in &packed {
-        call.arg(&plan[..]).arg(*before);
+    for (plan, refunded) in packed.iter().zip(plans) {
+        call.arg(&plan[..]).arg(refunded.before_us).arg(refunded.charged_us);
     }
     store.run::<u64>(&call).await.map(drop)
 }

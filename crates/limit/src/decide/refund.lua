@@ -2,13 +2,15 @@
 --
 -- needs: now, rules/refund
 -- KEYS  the scopes (strings)
--- ARGV  1 '1': leases alone; then pairs: a plan, and the µs before which it may be returned (0: always)
+-- ARGV  1 '1': leases alone; then triples: a plan, the µs before which it may be returned (0: always), and the µs at
+--       which it was charged (0: unknown)
 -- Result  µs of the Redis clock
-for i = 2, #ARGV, 2 do
+for i = 2, #ARGV, 3 do
   if ARGV[1] == '1' then
     limit_release(ARGV[i])
   else
-    limit_refund(ARGV[i], tonumber(ARGV[i + 1]))
+    local charged = tonumber(ARGV[i + 2])
+    limit_refund(ARGV[i], tonumber(ARGV[i + 1]), charged > 0 and charged or nil)
   end
 end
 limit_flush()

@@ -57,8 +57,8 @@ if code == EPOCH or code == CALENDAR then
           tier.count = math.max(tier.count, tier.limit)
         end,
 
-        refund = function(tier, _, n)
-          tier.count = math.max(0, tier.count - n)
+        refund = function(tier, _, n, _, charged)
+          if not charged or charged >= tier.starts then tier.count = math.max(0, tier.count - n) end
         end,
       }
     end,
@@ -68,7 +68,7 @@ if code == EPOCH or code == CALENDAR then
   }
 
   local function count_of(tier, packed, from, last, starts)
-    tier.count = 0
+    tier.count, tier.starts = 0, starts
     if not packed then return from end
     if counts_from(last, starts) then tier.count = limit_unpack('<I5', packed, from + 7) end
     return from + 12
@@ -78,7 +78,7 @@ if code == EPOCH or code == CALENDAR then
     function rule.tier(text, at)
       local limit, period, offset
       limit, period, offset, at = limit_unpack('<I7I6I6', text, at)
-      return { rule = rule, limit = limit, period = period, offset = offset, count = 0, ends = 0, waits = 0 }, at
+      return { rule = rule, limit = limit, period = period, offset = offset, count = 0, starts = 0, ends = 0, waits = 0 }, at
     end
 
     function rule.load(tier, packed, from, last, now)
@@ -93,7 +93,7 @@ if code == EPOCH or code == CALENDAR then
       local limit, period, b1, b2, b3
       limit, period, b1, b2, b3, at = limit_unpack('<I7I6I7I7I7', text, at)
       return {
-        rule = rule, limit = limit, period = period, b1 = b1, b2 = b2, b3 = b3, count = 0, ends = 0, waits = 0,
+        rule = rule, limit = limit, period = period, b1 = b1, b2 = b2, b3 = b3, count = 0, starts = 0, ends = 0, waits = 0,
       }, at
     end
 

@@ -1,5 +1,7 @@
 //! `fixed`: parsing and packing. Its windows are in `window.rs`, `fixed.lua` and `fixed_first.lua`.
 
+use std::time::Duration;
+
 use super::raw::{Parsed, Raw, text_error, time};
 use super::rule::Rule;
 use super::window::{self, Window};
@@ -20,14 +22,21 @@ pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     }
     let zone = align.strip_prefix("calendar(").and_then(|zone| zone.strip_suffix(')'));
     match (align, zone) {
-        ("epoch", _) => text_error(Tier::fixed(limit, time(&period)?, Align::Epoch { spread })),
-        ("first", _) => text_error(Tier::fixed(limit, time(&period)?, Align::First)),
+        ("epoch", _) => text_error(Tier::fixed(limit, of_one_length(&period)?, Align::Epoch { spread })),
+        ("first", _) => text_error(Tier::fixed(limit, of_one_length(&period)?, Align::First)),
         (_, Some(zone)) => {
             let unit = text_error(Unit::parse(&period))?;
             text_error(Tier::calendar(limit, text_error(Calendar::new(unit, zone.trim()))?))
         }
         _ => Err(format!("`{align}` is not an alignment: use epoch, first, or calendar(<time zone>)")),
     }
+}
+
+fn of_one_length(period: &str) -> Parsed<Duration> {
+    time(period).map_err(|error| match Unit::parse(period) {
+        Ok(_) => format!("`{period}` is a unit of the calendar: add `align: calendar(<time zone>)`"),
+        Err(_) => error,
+    })
 }
 
 pub(super) fn pack(packed: &mut Packed, tier: &Tier, align: &Align, phase: Phase) {

@@ -82,8 +82,8 @@ if code == FIRST then
           tier.starts = math.max(0, tier.starts + by)
         end,
 
-        refund = function(tier, _, n)
-          tier.count = math.max(0, tier.count - n)
+        refund = function(tier, _, n, _, charged)
+          if not charged or charged >= tier.starts then tier.count = math.max(0, tier.count - n) end
         end,
       }
     end,

@@ -108,7 +108,8 @@ if code == LOG then
           tier.entries = table.concat(shifted)
         end,
 
-        refund = function(tier, _, n)
+        refund = function(tier, now, n, _, charged)
+          if charged and now - charged >= tier.period then return end
           while n > 0 and tier.entries ~= '' do
             local time, last = newest(tier)
             local stays = math.max(0, last - n)

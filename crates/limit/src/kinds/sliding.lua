@@ -80,8 +80,13 @@ if code == SLIDING then
           tier.cur = math.max(tier.cur, tier.limit)
         end,
 
-        refund = function(tier, _, n)
-          tier.cur = math.max(0, tier.cur - n)
+        refund = function(tier, now, n, _, charged)
+          local began = now - tier.into
+          if not charged or charged >= began then
+            tier.cur = math.max(0, tier.cur - n)
+          elseif charged >= began - tier.period then
+            tier.prev = math.max(0, tier.prev - n)
+          end
         end,
       }
     end,

@@ -31,6 +31,8 @@ struct JudgedScope {
     scope: Scope,
     verdict: ScopeVerdict,
     place: ChargedIn,
+    /// µs of the Redis clock at which it was judged.
+    at_us: u64,
 }
 
 /// A scope that Redis is asked for; with the account of what is taken ahead, which others wait for.
@@ -69,7 +71,7 @@ impl<'l> PendingDecision<'l> {
         async_counter.look_up(&unknown, store, clock, self.patience()).await;
         for (at, scope) in scopes {
             match async_counter.take(&scope, clock) {
-                Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Count }),
+                Some(verdict) => self.judge(at, scope, verdict, ChargedIn::Count),
                 None => self.without_redis(at, scope, None)?,
             }
         }
@@ -88,7 +90,7 @@ impl<'l> PendingDecision<'l> {
             }
             let mut account = self.state.leases.account(&scope).await;
             match account.spend(scope.cost) {
-                Some(verdict) => self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Lease }),
+                Some(verdict) => self.judge(at, scope, verdict, ChargedIn::Lease),
                 // Who only looks takes nothing ahead.
                 None => {
                     let scope = if scope.cost == 0 { scope } else { scope.taking_ahead(SHARE) };
@@ -125,10 +127,15 @@ impl<'l> PendingDecision<'l> {
         }
     }
 
+    /// Without Redis.
+    fn judge(&mut self, at: usize, scope: Scope, verdict: ScopeVerdict, place: ChargedIn) {
+        self.judged.push(JudgedScope { at, scope, verdict, place, at_us: self.state.clock.now_us() });
+    }
+
     fn learn(&mut self, asked: Vec<(usize, Scope)>, answer: DecideReply, sent: Instant) {
         self.asked = Some((sent, Instant::now()));
         for ((at, scope), verdict) in asked.into_iter().zip(answer.verdicts) {
-            self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Store });
+            self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Store, at_us: answer.now_us });
         }
     }
 
@@ -140,7 +147,7 @@ impl<'l> PendingDecision<'l> {
     ) -> Result<(), LimitError> {
         match self.state.outage.answer(&scope, self.lease, &self.state.clock) {
             OutageVerdict::Here(verdict) => {
-                self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Outage });
+                self.judge(at, scope, verdict, ChargedIn::Outage);
             }
             OutageVerdict::Unchecked => self.state.tally.unchecked(scope.policy.id(), self.state.minute()),
             OutageVerdict::Closed => {
@@ -167,7 +174,8 @@ impl<'l> PendingDecision<'l> {
         let places = self.judged.iter().map(|judged| judged.at).collect();
         if decision.allowed {
             let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
-            let charge = |JudgedScope { scope, place, .. }| Charge { scope, lease: self.lease, place };
+            let lease = self.lease;
+            let charge = |JudgedScope { scope, place, at_us, .. }| Charge { scope, lease, place, at_us };
             decision.charges = charged.map(charge).collect();
         }
         Ok(PlacedDecision { decision, places })

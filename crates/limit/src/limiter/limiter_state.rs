@@ -12,7 +12,7 @@ use crate::decide::counts::VerdictCounts;
 use crate::decide::decision::{Charge, ChargedIn, Decision};
 use crate::decide::minutes::{Minute, VerdictHistory};
 use crate::decide::plan::Plan;
-use crate::decide::redis_decide::{self, Refund};
+use crate::decide::redis_decide::{self, Refund, Refunded};
 use crate::decide::tally::VerdictTally;
 use crate::error::LimitError;
 use crate::policy::PolicyId;
@@ -92,10 +92,13 @@ impl LimiterState {
 
     pub(crate) async fn refund_decision(&self, decision: Decision, what: Refund) -> Result<(), LimitError> {
         let mut plans = Vec::new();
-        for Charge { scope, lease, place } in decision.charges {
+        for Charge { scope, lease, place, at_us } in decision.charges {
             self.refusals.forget(&scope);
             match (place, what) {
-                (ChargedIn::Store, _) => plans.push((Plan::with_id(lease, vec![scope]), 0)),
+                (ChargedIn::Store, _) => {
+                    let plan = Plan::with_id(lease, vec![scope]);
+                    plans.push(Refunded { plan, before_us: 0, charged_us: at_us });
+                }
                 (ChargedIn::Outage, _) => self.outage.refund(&scope, lease, what),
                 (ChargedIn::Lease, Refund::All) => self.leases.account(&scope).await.put_back(scope.cost),
                 (ChargedIn::Count, Refund::All) => self.async_counter.refund(&scope, &self.clock),
@@ -103,7 +106,7 @@ impl LimiterState {
             }
         }
         if what == Refund::Leases {
-            plans.retain(|(plan, _)| plan.has_leases());
+            plans.retain(|refunded| refunded.plan.has_leases());
         }
         self.refund_plans(&plans, what).await
     }
@@ -112,7 +115,7 @@ impl LimiterState {
         self.refund_plans(&self.leases.withdraw(what), Refund::All).await
     }
 
-    async fn refund_plans(&self, plans: &[(Plan, u64)], what: Refund) -> Result<(), LimitError> {
+    async fn refund_plans(&self, plans: &[Refunded], what: Refund) -> Result<(), LimitError> {
         if plans.is_empty() {
             return Ok(());
         }

@@ -33,8 +33,13 @@ pub enum BadCalendar {
 }
 
 /// What is read as a unit of the calendar.
-pub const CALENDAR_PERIODS: [&str; 14] =
-    ["day", "1d", "1 day", "24h", "week", "1w", "1 week", "7d", "month", "1mo", "1 month", "year", "1y", "1 year"];
+pub const CALENDAR_PERIODS: [&str; 18] = [
+    "day", "1d", "1day", "1 day", "24h", "week", "1w", "1week", "1 week", "7d", "month", "1mo", "1month", "1 month",
+    "year", "1y", "1year", "1 year",
+];
+
+/// The rates of a calendar that aren't rates otherwise, as a regular expression.
+pub const CALENDAR_RATE: &str = r"^\s*\+?0*[1-9][0-9]*\s*/\s*(1?(mo|month|y|year)|1 (month|year))\s*$";
 
 impl Unit {
     /// Reads `day`, `1d`, `month` ….
@@ -43,10 +48,10 @@ impl Unit {
     /// For another word.
     pub fn parse(text: &str) -> Result<Self, BadCalendar> {
         match text.trim() {
-            "day" | "1d" | "1 day" | "24h" => Ok(Self::Day),
-            "week" | "1w" | "1 week" | "7d" => Ok(Self::Week),
-            "month" | "1mo" | "1 month" => Ok(Self::Month),
-            "year" | "1y" | "1 year" => Ok(Self::Year),
+            "day" | "1d" | "1day" | "1 day" | "24h" => Ok(Self::Day),
+            "week" | "1w" | "1week" | "1 week" | "7d" => Ok(Self::Week),
+            "month" | "1mo" | "1month" | "1 month" => Ok(Self::Month),
+            "year" | "1y" | "1year" | "1 year" => Ok(Self::Year),
             other => Err(BadCalendar::Unit(other.chars().take(32).collect())),
         }
     }

@@ -38,10 +38,14 @@ impl Match {
 
     /// None: the policy isn't for this request.
     pub(crate) fn variables(&self, method: &str, path: &str) -> Option<Variables> {
-        if !self.methods.is_empty() && !self.methods.iter().any(|known| known.eq_ignore_ascii_case(method)) {
+        if !self.methods.is_empty() && !self.names_method(method) {
             return None;
         }
         self.path.as_ref().map_or_else(|| Some(Variables::default()), |template| template.variables(path))
+    }
+
+    pub(crate) fn names_method(&self, method: &str) -> bool {
+        self.methods.iter().any(|known| known.eq_ignore_ascii_case(method))
     }
 
     /// Literals before variables before `**`, from the left; then named methods before any.

@@ -20,6 +20,9 @@ const LONGEST_PLAIN: usize = 32;
 /// What stands in a key for a value that a request doesn't have.
 const MISSING: &str = "-";
 
+/// Of HTTP.
+const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"];
+
 /// What a request has for a part of a policy's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPartValue<'r> {
@@ -138,7 +141,12 @@ fn names_tenant(name: &str) -> bool {
 fn endpoint(request: &Request<'_>, matched: &Match) -> KeyPartValue<'static> {
     let method = request.method.to_ascii_uppercase();
     match matched.path() {
-        Some(template) if template.names_one_endpoint() => KeyPartValue::Named(format!("{method} {template}").into()),
+        Some(template) if template.names_one_endpoint() => {
+            let name = format!("{method} {template}").into();
+            // Of other methods, clients can make any number.
+            let is_known = method.is_empty() || METHODS.contains(&&*method) || matched.names_method(&method);
+            if is_known { KeyPartValue::Named(name) } else { KeyPartValue::Brought(name) }
+        }
         _ => KeyPartValue::Brought(format!("{method} {}", spelled(request.path)).into()),
     }
 }

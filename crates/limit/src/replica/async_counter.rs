@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dripfeed_store::Store;
 use moka::sync::Cache;
@@ -18,14 +18,14 @@ use crate::decide::redis_decide::{self, Count, PER_CALL};
 use crate::decide::verdict::ScopeVerdict;
 use crate::policy::consistency::Consistency;
 use crate::replica::counted_scope::{CountedScope, Unreported, signed};
+use crate::replica::next_report::NextReport;
 
 const MOST: u64 = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct AsyncCounter {
     scopes: Cache<String, Arc<Mutex<CountedScope>>>,
-    /// There is something to report.
-    dirty: Arc<Notify>,
+    next_report: NextReport,
     /// The last report to Redis failed.
     failing: AtomicBool,
 }
@@ -34,7 +34,7 @@ impl AsyncCounter {
     pub(crate) fn new() -> Self {
         Self {
             scopes: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
-            dirty: Arc::default(),
+            next_report: NextReport::default(),
             failing: AtomicBool::new(false),
         }
     }
@@ -74,14 +74,17 @@ impl AsyncCounter {
         let now = clock.now_us();
         let counted = self.counted(scope, now);
         let mut counted = counted.lock();
-        if counted.unreported.since.is_some_and(|since| since.elapsed() > out_of_touch(scope)) {
-            return None;
+        if let Some(since) = counted.unreported.since {
+            self.next_report.within(sync(scope));
+            if since.elapsed() > out_of_touch(scope) {
+                return None;
+            }
         }
         counted.state.advance(now, scope.phases(now));
         let verdict = counted.state.take(scope.cost, 0);
         if verdict.taken > 0 {
             counted.unreported.add(signed(verdict.taken), None);
-            self.dirty.notify_one();
+            self.next_report.within(sync(scope));
         }
         Some(verdict)
     }
@@ -94,21 +97,22 @@ impl AsyncCounter {
         let ends_us = counted.window_ends();
         counted.state.refund(scope.cost, 0);
         counted.unreported.add(-signed(scope.cost), ends_us);
-        self.dirty.notify_one();
+        self.next_report.within(sync(scope));
     }
 
-    /// Is notified when something was counted, and when this is dropped.
-    pub(crate) fn dirty(&self) -> Arc<Notify> {
-        self.dirty.clone()
+    /// Is notified when [`AsyncCounter::due`] is earlier than it was, and when this is dropped.
+    pub(crate) fn earlier(&self) -> Arc<Notify> {
+        self.next_report.earlier()
     }
 
-    /// The shortest time in which one of the scopes wants to be reported of; None: there is nothing to report.
-    pub(crate) fn soonest(&self) -> Option<Duration> {
-        self.unreported().iter().map(|counted| sync(&counted.lock().scope)).min()
+    /// When the next report is due; None: there is nothing to report.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.next_report.due()
     }
 
     /// Reports to Redis all that was counted, and learns what the others have.
     pub(crate) async fn report(&self, store: &Store, clock: &Clock) {
+        self.next_report.begin();
         for part in self.unreported().chunks(PER_CALL) {
             self.report_part(part, store, clock).await;
         }
@@ -126,9 +130,10 @@ impl AsyncCounter {
             }
             Err(error) => {
                 for (counted, unreported) in part.iter().zip(unreported) {
-                    counted.lock().unreported.put_back(unreported);
+                    let mut counted = counted.lock();
+                    counted.unreported.put_back(unreported);
+                    self.next_report.within(sync(&counted.scope));
                 }
-                self.dirty.notify_one();
                 if !self.failing.swap(true, Ordering::Relaxed) {
                     tracing::warn!(error = &error as &dyn Error, "could not send counts to Redis; retrying");
                 }
@@ -150,14 +155,12 @@ impl AsyncCounter {
             if !known.is_of(scope) {
                 known.begin(scope, &[], now);
             }
+            // Its `sync` may have changed.
+            if !Arc::ptr_eq(&known.scope.policy, &scope.policy) {
+                known.scope = scope.clone();
+            }
         }
         counted
-    }
-}
-
-impl Drop for AsyncCounter {
-    fn drop(&mut self) {
-        self.dirty.notify_one();
     }
 }
 

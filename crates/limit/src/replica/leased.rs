@@ -8,6 +8,7 @@ use moka::sync::Cache;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::decide::plan::{Plan, Scope};
+use crate::decide::redis_decide::Refunded;
 use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 
@@ -87,7 +88,7 @@ impl Leases {
 
     /// Takes from the accounts that nobody uses right now what is to be returned, each before a time of the Redis
     /// clock.
-    pub(crate) fn withdraw(&self, what: Withdraw) -> Vec<(Plan, u64)> {
+    pub(crate) fn withdraw(&self, what: Withdraw) -> Vec<Refunded> {
         let mut back = Vec::new();
         for (_, account) in &self.accounts {
             match account.try_lock_owned() {
@@ -153,7 +154,7 @@ impl LeaseAccount {
         }
     }
 
-    fn withdraw(&mut self, what: Withdraw) -> Vec<(Plan, u64)> {
+    fn withdraw(&mut self, what: Withdraw) -> Vec<Refunded> {
         let now = Instant::now();
         let stock = std::mem::take(&mut self.stock);
         let is_due = |stock: &Stock| what == Withdraw::All || now >= stock.until;
@@ -164,7 +165,8 @@ impl LeaseAccount {
         }
         let back = |stock: Stock| {
             let calls = stock.calls.saturating_sub(self.drained(stock.taken));
-            (calls > 0).then(|| (Plan::of(vec![self.scope.costing(calls)]), stock.before_us))
+            let plan = || Plan::of(vec![self.scope.costing(calls)]);
+            (calls > 0).then(|| Refunded { plan: plan(), before_us: stock.before_us, charged_us: 0 })
         };
         let due: VecDeque<Stock> = due;
         due.into_iter().filter_map(back).collect()

@@ -67,10 +67,14 @@ impl Outage {
         }
     }
 
-    /// None: there is less than one call for each replica.
+    /// None: there is less than one call for each replica, or less than this request costs. It may pass when Redis is
+    /// back.
     fn judge(&self, scope: &Scope, lease: u64, now_us: u64) -> Option<ScopeVerdict> {
         let replicas = self.replicas.load(Ordering::Relaxed);
         let shares = shares(scope, replicas, now_us)?;
+        if !costs_more(scope, scope.policy.tiers_in_store()) && costs_more(scope, shares.iter().map(|(tier, _)| tier)) {
+            return None;
+        }
         let local_share = self.local_share(scope, &shares, replicas);
         let mut local_share = local_share.lock();
         if local_share.replicas != replicas {
@@ -103,6 +107,10 @@ impl Outage {
         self.scopes.insert(scope.key.clone(), local_share.clone());
         local_share
     }
+}
+
+fn costs_more<'t>(scope: &Scope, tiers: impl IntoIterator<Item = &'t Tier>) -> bool {
+    tiers.into_iter().any(|tier| scope.cost > tier.most())
 }
 
 fn shares(scope: &Scope, replicas: u64, now_us: u64) -> Option<Vec<(Tier, Phase)>> {

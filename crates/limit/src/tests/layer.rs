@@ -108,6 +108,21 @@ async fn wait_for_ok(call: &impl Fn() -> tokio::task::JoinHandle<Answer>) {
 }
 
 #[tokio::test]
+async fn a_path_that_another_rule_would_be_for_once_resolved_is_refused() {
+    let bench = Bench::new().await;
+    let service = layer(bench.patient_limiter(vec![settings("each", vec![Tier::gate(seconds(1)).unwrap()])]).await);
+    for path in ["/a/../b", "/a/%2e%2E/b", "/./b", "/a/.."] {
+        let request = Request::builder().uri(path).body("hello".to_owned()).unwrap();
+        let answer = service.layer(service_fn(echo)).oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{path}");
+        let problem: Json = serde_json::from_str(answer.body()).unwrap();
+        assert!(problem["detail"].as_str().unwrap().contains("segments `.` and `..`"), "{problem}");
+    }
+    let request = Request::builder().uri("/a/..b/...").body("hello".to_owned()).unwrap();
+    assert_eq!(service.layer(service_fn(echo)).oneshot(request).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn without_redis_a_closed_limit_answers_503() {
     let mut bench = Bench::new().await;
     let closed = PolicySettings {
@@ -127,7 +142,8 @@ async fn a_policy_that_asks_for_the_body_is_refused_where_bodies_are_left_alone(
     let key = vec![KeyPart::Field("/shop".to_owned())];
     let by_field = PolicySettings { key, ..settings("by-field", vec![Tier::gate(seconds(1)).unwrap()]) };
     let limiter = bench.limiter(vec![by_field.clone()]).await;
-    assert!(LimitLayer::new(limiter).is_err());
+    assert!(LimitLayer::new(limiter.clone()).is_err());
+    limiter.replace(policies(vec![by_field.clone()])).unwrap();
     let limiter = bench.limiter(vec![]).await;
     let _layer = LimitLayer::new(limiter.clone()).unwrap();
     assert!(limiter.replace(policies(vec![by_field])).is_err());

@@ -47,7 +47,8 @@ async fn every_key_has_a_time_to_live() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
         assert!(ttl > 0 && ttl <= 52 * 3_600_000, "{}: {ttl}", scope.key);
     }
-    redis_decide::refund(&bench.store, &Clock::new(), &[(plan.clone(), 0)], redis_decide::Refund::All).await.unwrap();
+    let refunded = redis_decide::Refunded { plan: plan.clone(), before_us: 0, charged_us: 0 };
+    redis_decide::refund(&bench.store, &Clock::new(), &[refunded], redis_decide::Refund::All).await.unwrap();
     for scope in plan.scopes() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
         assert_ne!(ttl, -1, "{} stays for ever", scope.key);

@@ -64,3 +64,27 @@ fn unknown_zones_and_units_are_named() {
     assert_eq!(Calendar::new(Unit::Day, "Mars/Olympus"), Err(BadCalendar::Zone("Mars/Olympus".to_owned())));
     assert_eq!(Unit::parse("fortnight"), Err(BadCalendar::Unit("fortnight".to_owned())));
 }
+
+fn tier(members: &str) -> Result<crate::Tier, String> {
+    let text = format!("policies: [{{ id: a, tiers: [{{ kind: fixed, {members} }}] }}]");
+    let policies = crate::load::yaml(&text).map_err(|error| error.to_string())?;
+    policies.iter().next().map(|policy| policy.tiers()[0].clone()).ok_or_else(String::new)
+}
+
+#[test]
+fn a_rate_of_a_calendar_is_its_limit_and_period() {
+    for (rate, period) in [("10/day", "day"), ("10/1 week", "week"), ("10/month", "month"), (" 10 / year ", "year")] {
+        let of_rate = tier(&format!("rate: {rate}, align: calendar(UTC)"));
+        assert_eq!(of_rate, tier(&format!("limit: 10, period: {period}, align: calendar(UTC)")), "{rate}");
+        assert!(of_rate.is_ok(), "{of_rate:?}");
+    }
+}
+
+#[test]
+fn a_month_without_a_calendar_is_refused_with_what_to_write() {
+    for (members, align) in [("rate: 10/month", ""), ("limit: 10, period: year", ""), ("rate: 1/mo", ", align: first")]
+    {
+        let error = tier(&format!("{members}{align}")).unwrap_err();
+        assert!(error.contains("align: calendar(<time zone>)"), "{error}");
+    }
+}

@@ -85,6 +85,20 @@ fn an_endpoint_is_a_method_and_a_template_or_the_path_where_that_is_open() {
     );
 }
 
+/// A client can send any number of them.
+#[test]
+fn a_method_that_neither_http_nor_the_policy_names_is_brought() {
+    let any = Match::new::<&str>(&[], Some("/v1/{id}")).unwrap();
+    let webdav = Match::new(&["PROPFIND"], Some("/v1/{id}")).unwrap();
+    let of = |method, matched: &Match| name("endpoint", &Request::new(method, "/v1/a"), matched);
+    for method in ["GET", "head", "Patch", "QUERY", ""] {
+        assert_eq!(of(method, &any), format!("{} /v1/{{id}}", method.to_ascii_uppercase()));
+    }
+    assert_eq!(of("propfind", &webdav), "PROPFIND /v1/{id}");
+    assert_eq!(of("propfind", &any), "!PROPFIND /v1/{id}");
+    assert_eq!(of("X-17", &any), "!X-17 /v1/{id}");
+}
+
 #[test]
 fn another_spelling_of_a_path_is_the_same_endpoint() {
     for matched in [Match::default(), Match::new::<&str>(&[], Some("/v1/**")).unwrap()] {

@@ -1,0 +1,45 @@
+//! Decides on a request that takes leases. A caller that leaves while Redis decides would have them until they expire,
+//! and others would be refused meanwhile: they are returned.
+
+use std::sync::Arc;
+
+use crate::decide::combined::PlacedDecision;
+use crate::decide::plan::Plan;
+use crate::decide::redis_decide::Refund;
+use crate::error::LimitError;
+use crate::limiter::decide::PendingDecision;
+use crate::limiter::limiter_state::LimiterState;
+
+/// A decision on its way to its caller.
+struct Awaited {
+    state: Arc<LimiterState>,
+    placed: Option<PlacedDecision>,
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        if let Some(PlacedDecision { decision, .. }) = self.placed.take()
+            && decision.has_leases()
+        {
+            let state = Arc::clone(&self.state);
+            tokio::spawn(async move {
+                if let Err(error) = state.refund_decision(decision, Refund::Leases).await {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "could not return a lease; it expires after its maximum duration"
+                    );
+                }
+            });
+        }
+    }
+}
+
+pub(super) async fn decide_with_leases(state: Arc<LimiterState>, plan: Plan) -> Result<PlacedDecision, LimitError> {
+    // The task ends also where nobody awaits it, and then drops the decision.
+    let deciding = tokio::spawn(async move {
+        let placed = PendingDecision::new(&state, &plan).run(plan).await?;
+        Ok(Awaited { state, placed: Some(placed) })
+    });
+    let mut awaited = deciding.await.unwrap_or(Err(LimitError::Reply))?;
+    awaited.placed.take().ok_or(LimitError::Reply)
+}
