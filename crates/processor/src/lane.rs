@@ -162,7 +162,8 @@ impl Lane {
         if let Err(BucketError::Gone) = joined {
             tracing::info!(%bucket, %consumer, "this replica left, because the bucket was deleted or created again");
         } else {
-            tracing::warn!(%bucket, %consumer, "this replica was declared dead and its jobs requeued; rejoining");
+            let what = "this replica was declared dead and its jobs requeued, or Redis lost its data";
+            tracing::warn!(%bucket, %consumer, "{what}; rejoining");
         }
         match joined {
             Ok(Some(replica)) => {

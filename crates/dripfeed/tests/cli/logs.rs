@@ -72,3 +72,17 @@ async fn a_redis_that_stays_away_is_in_the_log_with_the_reason_also_soon_after_a
     assert!(line["error.sources"].to_string().contains("No such file or directory"), "{line}");
     assert_eq!(running.end(), Some(0));
 }
+
+#[tokio::test]
+async fn a_redis_that_has_lost_its_data_is_reported() {
+    let (folder, server) = program::redis(&[]).await;
+    let running = Running::start(&mut processor(&folder, &server.url(), None));
+    running.says(JOINED);
+    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
+    let store = Store::connect(&settings).await.unwrap();
+    store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let line: Json = serde_json::from_str(&running.says("Redis has lost its data")).unwrap();
+    assert_eq!((&line["level"], &line["prefix"]), (&"ERROR".into(), &"dripfeed".into()));
+    assert_eq!(running.end(), Some(0));
+    server.stop().await.unwrap();
+}
