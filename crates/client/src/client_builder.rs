@@ -9,7 +9,7 @@ use http::{HeaderValue, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
 
@@ -146,10 +146,19 @@ fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
 fn root_certificates(pem: &[u8]) -> Result<RootCertStore, BuildError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| BuildError::Certificates(error.to_string()))?;
+        let certificate = certificate.map_err(|error| BuildError::Certificates(fault(&error)))?;
         roots.add(certificate).map_err(|error| BuildError::Certificates(error.to_string()))?;
     }
     if roots.is_empty() { Err(BuildError::Certificates("no PEM block found".to_owned())) } else { Ok(roots) }
+}
+
+/// In words: the parser shows a part of the text as a list of numbers.
+fn fault(error: &pem::Error) -> String {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "a block has no end; is the file complete?".to_owned(),
+        pem::Error::IllegalSectionStart { .. } => "the first line of a block is malformed".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]

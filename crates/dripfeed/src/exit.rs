@@ -90,7 +90,7 @@ impl From<ConfigErrors> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match error.kind() {
-            ErrorKind::Denied => Exit::NotAllowed,
+            ErrorKind::Denied | ErrorKind::CertificateRefused => Exit::NotAllowed,
             _ if error.is_transient() => Exit::Unreachable,
             _ => Exit::Failure,
         };

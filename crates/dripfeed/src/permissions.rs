@@ -18,8 +18,10 @@ pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     let rules = rules.into_iter().collect::<Vec<_>>().join(" ");
     let what = denials.join("; ");
     match rules.is_empty() {
-        true => format!("the Redis ACL denies {what}: grant the Redis user the rules of {RULES}"),
-        false => format!("the Redis ACL denies {what}: add `{rules}` to the Redis user; {RULES} has all rules"),
+        true => format!("the Redis ACL denies access ({what}): grant the Redis user the rules of {RULES}"),
+        false => {
+            format!("the Redis ACL denies access ({what}): add `{rules}` to the Redis user; {RULES} has all rules")
+        }
     }
 }
 
@@ -75,7 +77,7 @@ mod tests {
             ("whatever else", "the rules of config/deploy/redis-acl.conf"),
         ] {
             let reported = report(&[denial.to_owned()], "d");
-            assert!(reported.contains(denial) && reported.contains(rule), "{reported}");
+            assert!(reported.contains(&format!("access ({denial}): ")) && reported.contains(rule), "{reported}");
         }
     }
 }

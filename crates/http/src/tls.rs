@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use dripfeed_store::PemFault;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
@@ -23,9 +24,9 @@ pub struct TlsIdentity {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("contains no certificate in PEM format: {0}")]
-    Certificate(#[source] pem::Error),
+    Certificate(#[source] PemFault),
     #[error("contains no private key in PEM format: {0}")]
-    Key(#[source] pem::Error),
+    Key(#[source] PemFault),
     #[error("doesn't match the certificate: {0}")]
     Pair(#[source] rustls::Error),
 }
@@ -38,11 +39,11 @@ impl TlsIdentity {
     pub fn from_pem(certificates: &str, key: &str) -> Result<Self, TlsError> {
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
             .collect::<Result<_, _>>()
-            .map_err(TlsError::Certificate)?;
+            .map_err(|error| TlsError::Certificate(PemFault(error)))?;
         if chain.is_empty() {
-            return Err(TlsError::Certificate(pem::Error::NoItemsFound));
+            return Err(TlsError::Certificate(PemFault(pem::Error::NoItemsFound)));
         }
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(TlsError::Key)?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| TlsError::Key(PemFault(error)))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|versions| versions.with_no_client_auth().with_single_cert(chain, key))

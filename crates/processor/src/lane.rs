@@ -157,7 +157,8 @@ impl Lane {
         self.rest(BETWEEN_LIVES).await;
         match self.was_deleted().await {
             Some(false) => {
-                tracing::warn!(%bucket, %consumer, "this replica was declared dead and its jobs requeued; rejoining");
+                let what = "this replica was declared dead and its jobs requeued, or Redis lost its data";
+                tracing::warn!(%bucket, %consumer, "{what}; rejoining");
             }
             Some(true) => {
                 tracing::info!(%bucket, %consumer, "this replica left, because the bucket was deleted or created again");

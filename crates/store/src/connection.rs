@@ -12,6 +12,7 @@ pub(crate) mod bell;
 pub(crate) mod connection_log;
 mod health;
 mod reconnect_backoff;
+mod reconnecting;
 pub(crate) mod redis_replicas;
 pub(crate) mod subscriptions;
 pub(crate) mod trouble;
@@ -35,7 +36,7 @@ use tokio::{
 use self::{
     connection_log::{ConnectionLog, Renewal},
     health::{Health, SETTLED},
-    reconnect_backoff::{pauses, rest},
+    reconnecting::{begin, keep_connecting},
 };
 use crate::connect::connector::Connector;
 use crate::connect::latest_master::NamedMaster;
@@ -337,46 +338,5 @@ async fn leave_replaced_masters(connection: Weak<Connection>, mut changes: watch
         if let (ConnectionState::Up(handle), Some(connection)) = (up, connection.upgrade()) {
             connection.leave(&handle, &latest);
         }
-    }
-}
-
-/// The first attempt, which nobody needs to hear of when it succeeds.
-async fn begin(weak: Weak<Connection>) {
-    let Some(connection) = weak.upgrade() else { return };
-    match connection.connect().await {
-        Ok(handle) => connection.publish(handle),
-        Err(error) => {
-            connection.settle(ConnectionState::Down(error));
-            drop(connection);
-            keep_connecting(weak, 0, true).await;
-        }
-    }
-}
-
-/// Connects until it succeeds, the connection is closed, or nobody holds it any more, after a rest when connections
-/// don't hold. `is_lost`: the loss was logged.
-async fn keep_connecting(connection: Weak<Connection>, unsettled: u32, mut is_lost: bool) {
-    tokio::time::sleep(rest(unsettled)).await;
-    for pause in pauses() {
-        let Some(connection) = connection.upgrade().filter(|connection| !connection.is_closed()) else { return };
-        let redis = connection.connector.address();
-        match connection.connect().await {
-            Ok(handle) => {
-                if is_lost {
-                    connection.log.reconnected(redis);
-                }
-                connection.publish(handle);
-                return;
-            }
-            Err(error) => {
-                if !is_lost {
-                    connection.log.renews(redis, Renewal::Lost(&error));
-                    is_lost = true;
-                }
-                connection.settle(ConnectionState::Down(error));
-            }
-        }
-        drop(connection);
-        tokio::time::sleep(pause).await;
     }
 }

@@ -14,7 +14,8 @@ pub(crate) use self::code::code_of;
 use self::code::{first_refused, refused};
 pub use self::kind::ErrorKind;
 use self::kind::{
-    has_most_clients, has_no_ids, is_cut, is_denied_within, is_untrusted, kind_of_code, kind_without_code,
+    has_most_clients, has_no_ids, is_certificate_refused, is_cut, is_denied_within, is_untrusted, kind_of_code,
+    kind_without_code,
 };
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
@@ -27,6 +28,8 @@ use crate::url::HostPort;
 pub struct StoreError {
     kind: ErrorKind,
     certainty: Certainty,
+    /// No connection could be made.
+    is_connecting: bool,
     during: String,
     code: Option<String>,
     #[source]
@@ -67,6 +70,7 @@ impl StoreError {
             | ErrorKind::Refused
             | ErrorKind::NotReplicated => true,
             ErrorKind::Untrusted
+            | ErrorKind::CertificateRefused
             | ErrorKind::Denied
             | ErrorKind::WrongType
             | ErrorKind::Script
@@ -77,20 +81,23 @@ impl StoreError {
         }
     }
 
-    /// Whether no answer came: the call may have been carried out whole, and can be asked about again.
+    /// Whether no answer to the call came: it may have been carried out whole, and can be asked about again. Nor is it
+    /// an answer that a connection is refused, such as one with a wrong password.
     pub fn is_unanswered(&self) -> bool {
-        match self.kind {
-            ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::NotReplicated | ErrorKind::Protocol => true,
-            ErrorKind::Full
-            | ErrorKind::Refused
-            | ErrorKind::Untrusted
-            | ErrorKind::Denied
-            | ErrorKind::WrongType
-            | ErrorKind::Script
-            | ErrorKind::Rejected
-            | ErrorKind::NoIds
-            | ErrorKind::NoCluster => false,
-        }
+        self.is_connecting
+            || match self.kind {
+                ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::NotReplicated | ErrorKind::Protocol => true,
+                ErrorKind::Full
+                | ErrorKind::Refused
+                | ErrorKind::Untrusted
+                | ErrorKind::CertificateRefused
+                | ErrorKind::Denied
+                | ErrorKind::WrongType
+                | ErrorKind::Script
+                | ErrorKind::Rejected
+                | ErrorKind::NoIds
+                | ErrorKind::NoCluster => false,
+            }
     }
 
     /// What to do about a request that the node of a Cluster at `asked` refused. None: it isn't to be repeated, because
@@ -142,6 +149,7 @@ impl StoreError {
         Self {
             kind: ErrorKind::Refused,
             certainty: Certainty::NotStored,
+            is_connecting: false,
             during: during.to_string(),
             code: Some(code.to_owned()),
             source: None,
@@ -156,6 +164,7 @@ impl StoreError {
             (Some(code), _) => kind_of_code(code).unwrap_or(ErrorKind::Rejected),
             (None, RedisErrorKind::AuthenticationFailed) => ErrorKind::Denied,
             (None, _) if is_untrusted(&source) => ErrorKind::Untrusted,
+            (None, _) if is_certificate_refused(&source) => ErrorKind::CertificateRefused,
             (None, RedisErrorKind::RESP3NotSupported | RedisErrorKind::Parse) if !is_cut(&source) => {
                 ErrorKind::Protocol
             }
@@ -164,6 +173,7 @@ impl StoreError {
         Self {
             kind,
             certainty: Certainty::NotStored,
+            is_connecting: true,
             during: format!("connecting to {place}"),
             code,
             source: Some(source),
@@ -175,6 +185,7 @@ impl StoreError {
         Self {
             kind: ErrorKind::Unreachable,
             certainty: Certainty::NotStored,
+            is_connecting: true,
             during: format!("connecting to {place}"),
             code: None,
             source: None,
@@ -185,18 +196,11 @@ impl StoreError {
     pub(crate) fn calling(during: Operation<'_>, source: RedisError) -> Self {
         let code = code_of(&source);
         if during.place_of_script().is_some_and(|script| first_refused(&source) > Some(script)) {
-            let kind = ErrorKind::NotReplicated;
-            return Self {
-                kind,
-                certainty: Certainty::Unknown,
-                during: during.to_string(),
-                code,
-                source: Some(source),
-            };
+            return Self::answered(ErrorKind::NotReplicated, Certainty::Unknown, during, code, source);
         }
         if during.is_script() && code.as_deref() == Some("ERR") && is_denied_within(&source) {
             let (kind, certainty) = (ErrorKind::Denied, Certainty::Unknown);
-            return Self { kind, certainty, during: during.to_string(), code, source: Some(source) };
+            return Self::answered(kind, certainty, during, code, source);
         }
         let kind = match &code {
             Some(_) if has_no_ids(&source) => ErrorKind::NoIds,
@@ -210,7 +214,17 @@ impl StoreError {
             Operation::Pipeline(pipeline) if refused(&source) < pipeline.len().max(1) => Certainty::Unknown,
             _ => certainty(kind, during),
         };
-        Self { kind, certainty, during: during.to_string(), code, source: Some(source) }
+        Self::answered(kind, certainty, during, code, source)
+    }
+
+    fn answered(
+        kind: ErrorKind,
+        certainty: Certainty,
+        during: Operation<'_>,
+        code: Option<String>,
+        source: RedisError,
+    ) -> Self {
+        Self { kind, certainty, is_connecting: false, during: during.to_string(), code, source: Some(source) }
     }
 
     /// The reply to a call stayed out.
@@ -224,7 +238,8 @@ impl StoreError {
     }
 
     fn without_source(kind: ErrorKind, during: Operation<'_>) -> Self {
-        Self { kind, certainty: Certainty::Unknown, during: during.to_string(), code: None, source: None }
+        let (certainty, during) = (Certainty::Unknown, during.to_string());
+        Self { kind, certainty, is_connecting: false, during, code: None, source: None }
     }
 }
 

@@ -108,18 +108,21 @@ fn parse(salt: &str) -> Option<[u8; 16]> {
 }
 
 /// Opens the installation with the prefix of `store`, or creates it, and sets [`Store::salt`]. Must be called
-/// periodically, so that an emptied Redis gets it again.
+/// periodically, so that an emptied Redis gets it again. Shows whether Redis is another one than before, or emptied: it
+/// had nothing of the installation that this process knew, or something of another one.
 ///
 /// # Errors
 /// When its layout is newer than [`LAYOUT`], and as for any script.
-pub async fn open_installation(store: &Store) -> Result<(), InstallationError> {
+pub async fn open_installation(store: &Store) -> Result<bool, InstallationError> {
     let keys = InstallationKeys::new(store.prefix());
     let mut call = SCRIPT.on(&[&keys.state]);
     call.arg(LAYOUT).arg(or_random(store.salt())?);
-    let (layout, salt): (String, String) = store.run(&call).await?;
+    let (layout, salt, is_new): (String, String, bool) = store.run(&call).await?;
     known(store.prefix(), layout)?;
-    store.salt().set(parse(&salt).ok_or(InstallationError::Salt(keys.state))?);
-    Ok(())
+    let salt = parse(&salt).ok_or(InstallationError::Salt(keys.state))?;
+    let before = store.salt().bytes();
+    store.salt().set(salt);
+    Ok(before != [0; 16] && (is_new || before != salt))
 }
 
 /// The layout of the installation with the prefix of `store`; None: it doesn't exist. Writes nothing.

@@ -16,6 +16,7 @@ mod error;
 mod installation;
 mod large_requests;
 mod node;
+mod pem_fault;
 mod registry;
 mod replicated;
 mod salt;
@@ -43,6 +44,7 @@ pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
 };
 pub use large_requests::LargeTurn;
+pub use pem_fault::PemFault;
 pub use registry::known_entries::{KnownEntries, News};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;

@@ -22,8 +22,9 @@ use crate::settings::Keep;
 /// It may cut the speed of the pace, and judges nothing by its plan.
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
-/// Of this process.
+/// Of this process: an outage concerns all buckets, and what is refused of one job, such as by the ACL, is of each.
 static OUTAGE: Trouble = Trouble::new();
+static REFUSED: Trouble = Trouble::new();
 
 /// One call at a time, so that its number shows whether it was carried out.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
@@ -107,8 +108,8 @@ impl RedisBucket {
             match self.store.run_durably::<String>(&call).await {
                 Ok(words) => return Ok(Settled::each_of(&words, batch)),
                 Err(error) => {
-                    // It concerns all buckets, and is reported of one.
-                    let is_known = error.is_unanswered() && !reported && OUTAGE.came().is_none();
+                    let trouble = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
+                    let is_known = !reported && trouble.came().is_none();
                     if is_known {
                         tracing::debug!(bucket = %self.settings().name, "could not record outcomes in Redis; retrying");
                     } else if !reported {

@@ -61,7 +61,7 @@ pub(crate) async fn to_redis(
     }
     loop {
         match open_installation(&store).await {
-            Ok(()) => break,
+            Ok(_) => break,
             Err(InstallationError::Store(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
                 tell(&error, &mut told);
             }

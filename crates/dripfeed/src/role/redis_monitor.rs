@@ -14,6 +14,10 @@ use super::redis_permissions::RedisPermissions;
 
 const EVERY: Duration = Duration::from_secs(5);
 
+/// One process reports it: the first that looks.
+const DATA_LOST: &str = "Redis has lost its data, or is another one than before: jobs and outcomes in it are gone; find \
+    out why, and restore a backup if there is one";
+
 /// What is wrong with a server, by its address.
 type ServerProblem = (String, ServerFinding);
 
@@ -39,7 +43,13 @@ pub(super) async fn keep(
                 newer = true;
                 tracing::error!("{error}");
             }
-            opened => newer = opened.is_err(),
+            Err(_) => newer = true,
+            Ok(is_emptied) => {
+                newer = false;
+                if is_emptied {
+                    tracing::error!(prefix = store.prefix(), "{DATA_LOST}");
+                }
+            }
         }
         permissions.look(&store).await;
         // That Redis is away is reported by those who need it.

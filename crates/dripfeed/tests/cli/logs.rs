@@ -1,7 +1,8 @@
+use dripfeed_store::{Durability, RedisSettings, Store};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::program::{Running, dripfeed, redis, write};
+use crate::program::{self, Running, dripfeed, write};
 use crate::terminal::Terminal;
 
 const BUCKET: &str = "[buckets.one]\nupstream = \"http://127.0.0.1:9/\"\n";
@@ -20,7 +21,7 @@ fn processor(folder: &TempDir, redis: &str, format: Option<&str>) -> std::proces
 
 #[tokio::test]
 async fn a_log_that_nobody_reads_in_a_terminal_is_json_with_ids_as_fields() {
-    let (folder, redis) = redis(&[]).await;
+    let (folder, redis) = program::redis(&[]).await;
     let running = Running::start(&mut processor(&folder, &redis.url(), None));
     let line = running.says(JOINED);
     let line: Json = serde_json::from_str(&line).unwrap();
@@ -32,7 +33,7 @@ async fn a_log_that_nobody_reads_in_a_terminal_is_json_with_ids_as_fields() {
 
 #[tokio::test]
 async fn a_log_in_a_terminal_is_for_people() {
-    let (folder, redis) = redis(&[]).await;
+    let (folder, redis) = program::redis(&[]).await;
     let terminal = Terminal::start(&mut processor(&folder, &redis.url(), None));
     terminal.shows("bucket=one");
     terminal.signal(nix::sys::signal::Signal::SIGTERM);
@@ -41,7 +42,7 @@ async fn a_log_in_a_terminal_is_for_people() {
 
 #[tokio::test]
 async fn a_format_that_is_set_holds_wherever_the_log_goes() {
-    let (folder, redis) = redis(&[]).await;
+    let (folder, redis) = program::redis(&[]).await;
     let running = Running::start(&mut processor(&folder, &redis.url(), Some("human")));
     assert!(running.says(JOINED).contains("bucket=one"));
     assert_eq!(running.end(), Some(0));
@@ -49,4 +50,39 @@ async fn a_format_that_is_set_holds_wherever_the_log_goes() {
     terminal.shows(r#""bucket":"one""#);
     terminal.signal(nix::sys::signal::Signal::SIGTERM);
     redis.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_redis_that_stays_away_is_in_the_log_with_the_reason_also_soon_after_another_loss() {
+    let (folder, server) = program::redis(&[]).await;
+    let running = Running::start(&mut processor(&folder, &server.url(), None));
+    running.says(JOINED);
+    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
+    let store = Store::connect(&settings).await.unwrap();
+    // A second loss within a minute is no news. That Redis stays away is.
+    store
+        .command::<i64>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").arg("SKIPME").arg("yes"))
+        .await
+        .unwrap();
+    running.says("Redis connection lost");
+    running.says("reconnected to Redis");
+    server.stop().await.unwrap();
+    let line: Json = serde_json::from_str(&running.says("can't connect to Redis")).unwrap();
+    assert_eq!(line["level"], "WARN");
+    assert!(line["error.sources"].to_string().contains("No such file or directory"), "{line}");
+    assert_eq!(running.end(), Some(0));
+}
+
+#[tokio::test]
+async fn a_redis_that_has_lost_its_data_is_reported() {
+    let (folder, server) = program::redis(&[]).await;
+    let running = Running::start(&mut processor(&folder, &server.url(), None));
+    running.says(JOINED);
+    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
+    let store = Store::connect(&settings).await.unwrap();
+    store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let line: Json = serde_json::from_str(&running.says("Redis has lost its data")).unwrap();
+    assert_eq!((&line["level"], &line["prefix"]), (&"ERROR".into(), &"dripfeed".into()));
+    assert_eq!(running.end(), Some(0));
+    server.stop().await.unwrap();
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 /// What is wrong with the configuration ends every role before it listens.
+mod certificates;
 mod configuration;
 /// The API's description, completions and man pages, which need no server.
 mod descriptions;

@@ -50,6 +50,32 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     redis.stop().await.unwrap();
 }
 
+#[tokio::test]
+async fn a_definition_that_the_configuration_overrides_is_in_the_log() {
+    let (folder, redis) = redis(&[]).await;
+    let define = "[define]\nupstreams = [\"http://127.0.0.1:1\"]\nallow_private = true\n";
+    let file = write(folder.path(), "dripfeed.toml", define);
+    let url = format!("redis.url={}", redis.url());
+    let intake = ["intake", "-c", &file, "--set", &url, "--set", "intake.listen=127.0.0.1:0"];
+    let intake = Running::start(&mut dripfeed(&intake));
+    let server = intake.address();
+    let put = run(&["bucket", "put", "one", "--upstream", "http://127.0.0.1:1/", "--server", &server]);
+    assert_eq!(put.code, Some(0), "{}", put.err);
+
+    fs::write(&file, format!("{define}{ONE}")).unwrap();
+    intake.signal(Signal::SIGHUP);
+    assert!(intake.says("isn't used").contains(r#""bucket":"one""#));
+    assert_eq!(run(&["bucket", "delete", "one", "--server", &server]).code, Some(1));
+
+    fs::write(&file, define).unwrap();
+    intake.signal(Signal::SIGHUP);
+    intake.says("settings reloaded");
+    intake.says("settings reloaded");
+    assert_eq!(run(&["bucket", "delete", "one", "--server", &server]).code, Some(0));
+    assert_eq!(intake.end(), Some(0));
+    redis.stop().await.unwrap();
+}
+
 /// Writes a certificate for this machine that trusts itself, and its key.
 fn certify(folder: &Path) -> String {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();

@@ -1,5 +1,6 @@
 //! What the connections to one server log together.
 
+use std::error::Error;
 use std::fmt;
 
 use super::trouble::{Trouble, TroubleReport};
@@ -18,6 +19,7 @@ pub(crate) enum Renewal<'r> {
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionLog {
     losses: Trouble,
+    failures: Trouble,
     refusals: Trouble,
 }
 
@@ -46,9 +48,22 @@ impl ConnectionLog {
         }
     }
 
+    /// None can be made.
+    pub(super) fn cannot_connect(&self, redis: &Address, error: &StoreError) {
+        let (report, error) = (self.failures.came(), error as &dyn Error);
+        match report {
+            Some(TroubleReport::Begun) => tracing::warn!(%redis, error, "can't connect to Redis; retrying"),
+            Some(TroubleReport::Lasts(times)) => {
+                tracing::warn!(%redis, error, times, "still can't connect to Redis; retrying");
+            }
+            None => tracing::debug!(%redis, error, "can't connect to Redis; retrying"),
+        }
+    }
+
     /// A connection was made in place of one that was lost.
     pub(super) fn reconnected(&self, redis: &Address) {
-        if self.losses.seems_over() {
+        let ends = [&self.losses, &self.failures].map(Trouble::seems_over);
+        if ends.contains(&true) {
             tracing::info!(%redis, "reconnected to Redis");
         } else {
             tracing::debug!(%redis, "reconnected to Redis");

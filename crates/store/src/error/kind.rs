@@ -3,6 +3,7 @@
 use std::{error::Error, fmt, io, sync::Arc};
 
 use redis::{ErrorKind as RedisErrorKind, RedisError};
+use rustls::AlertDescription;
 
 /// The kinds of failure that callers distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum ErrorKind {
     NotReplicated,
     /// The TLS certificate isn't for the host, or isn't signed by a trusted CA.
     Untrusted,
+    /// Redis wants a TLS certificate of its clients, and accepts none or not ours.
+    CertificateRefused,
     /// Wrong password, or the ACL forbids it.
     Denied,
     /// A key has an unexpected type.
@@ -46,6 +49,10 @@ impl fmt::Display for ErrorKind {
             Self::Untrusted => {
                 "the TLS certificate of Redis isn't trusted; add its CA as ?ca=/path/to/ca.pem to redis.url, and use a \
                     host name that the certificate contains"
+            }
+            Self::CertificateRefused => {
+                "Redis refuses the TLS certificate of this client; set one that its tls-ca-cert-file trusts and that \
+                    hasn't expired: ?cert=/path/to/cert.pem&key=/path/to/key.pem in redis.url"
             }
             Self::Denied => "Redis denied access; check the user and password in redis.url, and the ACL",
             Self::WrongType => "a key has an unexpected type; use another redis.prefix",
@@ -102,10 +109,28 @@ pub(super) fn kind_without_code(source: &RedisError) -> ErrorKind {
 
 /// TLS refused the certificate that the server showed.
 pub(super) fn is_untrusted(source: &RedisError) -> bool {
+    matches!(tls_error(source), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// The server refused ours, or that we show none.
+pub(super) fn is_certificate_refused(source: &RedisError) -> bool {
+    use AlertDescription as Alert;
+    let about_ours = [
+        Alert::BadCertificate,
+        Alert::UnsupportedCertificate,
+        Alert::CertificateRevoked,
+        Alert::CertificateExpired,
+        Alert::CertificateUnknown,
+        Alert::UnknownCA,
+        Alert::CertificateRequired,
+    ];
+    matches!(tls_error(source), Some(rustls::Error::AlertReceived(alert)) if about_ours.contains(alert))
+}
+
+fn tls_error(source: &RedisError) -> Option<&rustls::Error> {
     let shared = source.source().and_then(|cause| cause.downcast_ref::<Arc<dyn Error + Send + Sync>>());
     let io = shared.and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
-    let tls = io.and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+    io.and_then(|cause| cause.downcast_ref::<rustls::Error>())
 }
 
 /// The connection ended within a reply. The client has no other name for it than the words of its parser.

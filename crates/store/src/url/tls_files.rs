@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 use super::address::{Address, Tls};
+use crate::pem_fault::PemFault;
 
 impl Address {
     /// What is wrong with the files of `?ca=`, `?cert=` and `?key=` now, in a sentence each; empty: nothing. Each new
@@ -32,7 +33,7 @@ fn pair(certificate: &Path, key: &Path) -> Result<(), String> {
     let text = read(key).map_err(|fault| format!("&key=: {fault}"))?;
     // A parser's words show nothing of a key.
     let read = PrivateKeyDer::from_pem_slice(&text);
-    let no_key = |error| format!("&key=: {} contains no private key in PEM format: {error}", key.display());
+    let no_key = |error| format!("&key=: {} contains no private key in PEM format: {}", key.display(), PemFault(error));
     let read = read.map_err(no_key)?;
     let mismatch = |error| {
         let (key, certificate) = (key.display(), certificate.display());
@@ -46,7 +47,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let text = read(path)?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let read = read.and_then(|all| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) });
-    read.map_err(|error| format!("{} contains no certificate in PEM format: {error}", path.display()))
+    read.map_err(|error| format!("{} contains no certificate in PEM format: {}", path.display(), PemFault(error)))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

@@ -100,8 +100,23 @@ async fn who_we_are_is_shown_where_the_server_asks() {
     let (papers, port) = (Papers::of("127.0.0.1"), free_port());
     let bench = papers.server(port, "--tls-auth-clients yes").await;
     serves(&connected(&bench, &papers.url("rediss", port, "")).await.unwrap()).await;
-    let (kind, why) = refused(&bench, &format!("rediss://127.0.0.1:{port}?ca={}", papers.path("server.pem"))).await;
-    assert_eq!(kind, ErrorKind::Unreachable, "{why}");
+    let without = format!("rediss://127.0.0.1:{port}?ca={}", papers.path("server.pem"));
+    let (others, both) = (Papers::of("127.0.0.1"), papers.path("both.pem"));
+    let (cert, key) = (others.path("client.pem"), others.path("client.key"));
+    let with_another = format!("rediss://127.0.0.1:{port}?ca={both}&cert={cert}&key={key}");
+    for url in [without, with_another] {
+        // The alert is lost where the connection is reset before it is read.
+        let why = in_time(async {
+            loop {
+                let (kind, why) = refused(&bench, &url).await;
+                if kind != ErrorKind::Unreachable {
+                    return (kind, why);
+                }
+            }
+        });
+        let (kind, why) = why.await;
+        assert!(kind == ErrorKind::CertificateRefused && why.contains("&key="), "{why}");
+    }
 }
 
 #[tokio::test]

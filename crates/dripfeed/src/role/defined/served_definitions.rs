@@ -9,6 +9,10 @@ use dripfeed_job::BucketName;
 use super::defined_bucket::{AllDefined, DefinedBucket};
 use crate::settings::{DefinitionReader, Settings, UnreadDefinition};
 
+/// It can't be seen nor deleted over the API before.
+const OVERRIDDEN: &str = "the configuration has a bucket of this name, so the definition that was created over the API isn't \
+    used; without that section it is again";
+
 pub(super) struct ServedDefinitions {
     pub(super) reader: DefinitionReader,
     /// They win.
@@ -87,7 +91,11 @@ impl ServedDefinitions {
     fn read(&mut self, definition: &Arc<Definition>) -> Option<Arc<DefinedBucket>> {
         let bucket = &definition.bucket;
         self.all.sealed.remove(bucket);
-        if !self.is_on() || self.is_configured(bucket.as_str()) {
+        if !self.is_on() {
+            return None;
+        }
+        if self.is_configured(bucket.as_str()) {
+            tracing::warn!(%bucket, "{OVERRIDDEN}");
             return None;
         }
         match self.reader.read(bucket, &definition.definition, definition.sealed.as_deref()) {

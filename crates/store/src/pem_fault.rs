@@ -1,0 +1,19 @@
+use std::fmt;
+
+use rustls::pki_types::pem;
+
+/// Why a PEM text can't be read, in words. The parser shows a part of the text as a list of numbers.
+#[derive(Debug)]
+pub struct PemFault(pub pem::Error);
+
+impl fmt::Display for PemFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            pem::Error::MissingSectionEnd { .. } => f.write_str("a block has no end; is the file complete?"),
+            pem::Error::IllegalSectionStart { .. } => f.write_str("the first line of a block is malformed"),
+            other => other.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PemFault {}
