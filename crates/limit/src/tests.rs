@@ -15,28 +15,20 @@ mod definition;
 mod differential;
 /// The tower layer.
 mod layer;
-/// Leases, and who returns them.
-mod leases;
 /// Decisions as a service makes them.
 mod limiter;
 /// The bucket against another implementation of it.
 mod oracle;
 /// Redis away.
 mod outage;
-/// Redis away, and what is left to each of several replicas.
-mod outage_shares;
 /// The loads and examples of published limiters.
 mod published;
-/// Charges that are returned.
-mod refunds;
 /// Refusals that are remembered.
 mod refusals;
 /// Rules of services, registered at run time.
 mod registry;
 /// Each rule's arithmetic, by example.
 mod rules;
-/// Counts of policies that are reported at different times.
-mod syncs;
 /// What scopes take in Redis, and how long they are kept.
 mod upkeep;
 /// How long to wait, as it is reported.

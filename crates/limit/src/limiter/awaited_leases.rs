@@ -9,6 +9,7 @@ use crate::decide::redis_decide::Refund;
 use crate::error::LimitError;
 use crate::limiter::decide::PendingDecision;
 use crate::limiter::limiter_state::LimiterState;
+use crate::policy::Policy;
 
 /// A decision on its way to its caller.
 struct Awaited {
@@ -35,11 +36,19 @@ impl Drop for Awaited {
 }
 
 pub(super) async fn decide_with_leases(state: Arc<LimiterState>, plan: Plan) -> Result<PlacedDecision, LimitError> {
+    let policy = plan.policies().next().map(Policy::id).cloned();
     // The task ends also where nobody awaits it, and then drops the decision.
     let deciding = tokio::spawn(async move {
         let placed = PendingDecision::new(&state, &plan).run(plan).await?;
         Ok(Awaited { state, placed: Some(placed) })
     });
-    let mut awaited = deciding.await.unwrap_or(Err(LimitError::Reply))?;
-    awaited.placed.take().ok_or(LimitError::Reply)
+    let placed = match deciding.await {
+        Ok(awaited) => awaited?.placed.take(),
+        // The runtime ends.
+        Err(_) => None,
+    };
+    placed.ok_or_else(|| match policy {
+        Some(policy) => LimitError::Unavailable { policy, source: None },
+        None => LimitError::Reply,
+    })
 }

@@ -9,6 +9,9 @@ use crate::decide::redis_decide::PER_CALL;
 
 use super::bench::{Bench, call, policies, seconds, settings};
 
+/// Counts of policies that are reported at different times.
+mod syncs;
+
 const DAY: Align = Align::Epoch { spread: None };
 
 fn leased(tiers: Vec<Tier>) -> PolicySettings {

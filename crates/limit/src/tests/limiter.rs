@@ -5,6 +5,11 @@ use crate::{KeyPart, LimitError, Limiter, Mode, Policies, Policy, PolicySettings
 
 use super::bench::{Bench, call, policies, seconds, settings};
 
+/// Leases, and who returns them.
+mod leases;
+/// Charges that are returned.
+mod refunds;
+
 fn bucket(limit: u64) -> Tier {
     Tier::bucket(limit, seconds(3_600), limit).unwrap()
 }

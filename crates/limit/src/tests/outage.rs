@@ -4,6 +4,9 @@ use crate::{Align, Consistency, LimitError, Limiter, OnStoreError, PolicySetting
 
 use super::bench::{Bench, call, seconds, settings};
 
+/// What is left to each of several replicas.
+mod shares;
+
 fn on_error(on_store_error: OnStoreError, tier: Tier) -> PolicySettings {
     PolicySettings { on_store_error, ..settings("a", vec![tier]) }
 }

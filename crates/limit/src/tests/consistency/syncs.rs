@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use crate::policy::matching::Match;
 use crate::{Align, Consistency, Limiter, PolicySettings, Request, Tier};
 
-use super::bench::{Bench, call, policies, seconds, settings};
+use crate::tests::bench::{Bench, call, policies, seconds, settings};
 
 /// Of requests of one method.
 fn counted(method: &str, sync: Duration) -> PolicySettings {

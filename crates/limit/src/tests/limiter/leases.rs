@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Limiter, Tier};
 
-use super::bench::{Bench, call, seconds, settings};
+use crate::tests::bench::{Bench, call, seconds, settings};
 
 async fn passes(limiter: &Limiter) -> bool {
     limiter.decide(&call("acme")).await.unwrap().allowed

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Align, Decision, Limiter, Tier};
 
-use super::bench::{Bench, call, seconds, settings};
+use crate::tests::bench::{Bench, call, seconds, settings};
 
 const PERIOD: Duration = Duration::from_secs(1);
 

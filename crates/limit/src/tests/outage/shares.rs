@@ -1,7 +1,7 @@
 use crate::policy::tier::Tier;
 use crate::{LimitError, Limiter, OnStoreError, PolicySettings, Request};
 
-use super::bench::{Bench, call, seconds, settings};
+use crate::tests::bench::{Bench, call, seconds, settings};
 
 async fn decide(limiter: &Limiter, cost: u64) -> Result<bool, LimitError> {
     limiter.decide(&Request { cost: Some(cost), ..call("acme") }).await.map(|decision| decision.allowed)
