@@ -1,7 +1,9 @@
 //! A private Redis for one test: on a unix socket, in its own folder, gone with the test.
 
+use std::net::{TcpListener, UdpSocket};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::{Address, Durability, ErrorKind, PrivateServer, RedisSettings, ServerOptions, Store, StoreError};
@@ -33,13 +35,24 @@ impl RunningRedis for TestRedis {
 /// down for a while; even one to that very port, which then meets itself.
 const PORTS: Range<u16> = 10_000..30_000;
 
+/// Of the ports that this process has given to its tests: no other process of tests gives them to its own meanwhile. A
+/// server may need a while until it listens.
+static GIVEN: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
+
 /// A port of 127.0.0.1 that was free a moment ago.
 ///
 /// # Panics
 /// When none is found.
 pub fn free_port() -> u16 {
-    let mut tries = std::iter::repeat_with(|| fastrand::u16(PORTS)).take(1000);
-    tries.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
+    let is_free = |port: &u16| {
+        let Ok(given) = UdpSocket::bind(("127.0.0.1", *port)) else { return false };
+        let is_free = TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        if is_free {
+            GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(given);
+        }
+        is_free
+    };
+    std::iter::repeat_with(|| fastrand::u16(PORTS)).take(1000).find(is_free).expect("a free port")
 }
 
 pub struct TestRedis {

@@ -5,6 +5,7 @@ use dripfeed_job::JobId;
 use dripfeed_tests::client::{Client, ClientResponse};
 use dripfeed_tests::service::until;
 use dripfeed_tests::torture::breakpoint::{BreakpointAction, Step};
+use dripfeed_tests::torture::driver::answered;
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::{BESIDE, BUCKET};
 use dripfeed_tests::torture::report::Report;
@@ -182,9 +183,9 @@ async fn crash_cancelling(run: &Run, step: Step) -> JobId {
         })
         .await;
     assert!(may_be_dying(&cancelled) && hit.is_ok(), "the intake lived: {cancelled:?}");
-    let state = async || client.get(&job).await.expect("an answer").text("state");
+    let state = async || answered(|| client.get(&job)).await.text("state");
     if state().await != "cancelled" {
-        let again = client.call(client.request(Method::DELETE, &job), "").await.expect("an answer");
+        let again = answered(|| client.call(client.request(Method::DELETE, &job), "")).await;
         assert_eq!(again.status, 204, "{again:?}");
     }
     assert_eq!(state().await, "cancelled");
@@ -208,7 +209,7 @@ async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
     let asked = async { tokio::join!(ask(&doomed), timeout(COMES_WITHIN, hit)) };
     let (answer, hit) = run.event_log.fault(WHAT, Hit::Nobody, asked).await;
     assert!(may_be_dying(&answer) && hit.is_ok(), "{step:?}: the intake lived: {answer:?}");
-    let again = ask(&client).await.expect("an answer");
+    let again = answered(|| ask(&client)).await;
     assert!(operation.again.contains(&again.status), "{step:?}: {again:?}");
 }
 
@@ -216,8 +217,7 @@ async fn crash_operating(run: &Run, operation: &Operation, step: Step) {
 async fn dead_letter(run: &Run, client: &Client) -> String {
     let _: String = run.harness.ask(&["XADD", &format!("dripfeed:{{{BESIDE}}}:jobs"), "*", "nothing", "known"]).await;
     let path = format!("/v1/buckets/{BESIDE}/dead");
-    let first =
-        async || client.get(&path).await.expect("an answer").json()["items"][0]["id"].as_str().map(str::to_owned);
+    let first = async || answered(|| client.get(&path)).await.json()["items"][0]["id"].as_str().map(str::to_owned);
     until("the entry is buried", async || first().await.is_some()).await;
     first().await.expect("nobody else deletes it")
 }

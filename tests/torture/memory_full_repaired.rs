@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use dripfeed_tests::client::ClientResponse;
-use dripfeed_tests::torture::driver::all_ready;
+use dripfeed_tests::torture::driver::{all_ready, answered};
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::{BUCKET, Harness};
 use dripfeed_tests::torture::report::Report;
@@ -96,19 +96,18 @@ async fn members(harness: &Harness) -> usize {
 
 async fn operate(harness: &Harness, verb: &str) -> Option<String> {
     let client = harness.intakes[0].client().expect("nobody kills it");
-    told(verb, client.post(&format!("/v1/buckets/{BUCKET}/{verb}"), "").await)
+    let path = format!("/v1/buckets/{BUCKET}/{verb}");
+    told(verb, answered(|| client.post(&path, "")).await)
 }
 
 /// None: as configured.
 async fn lower(harness: &Harness, capacity: Option<u32>) -> Option<String> {
     let client = harness.intakes[0].client().expect("nobody kills it");
     let capacity = capacity.map_or("null".to_owned(), |capacity| capacity.to_string());
-    told("the change", client.patch(&format!("/v1/buckets/{BUCKET}"), &format!("{{\"capacity\":{capacity}}}")).await)
+    let (path, change) = (format!("/v1/buckets/{BUCKET}"), format!("{{\"capacity\":{capacity}}}"));
+    told("the change", answered(|| client.patch(&path, &change)).await)
 }
 
-fn told(what: &str, answer: Result<ClientResponse, String>) -> Option<String> {
-    match answer {
-        Ok(answer) if answer.status == 200 => None,
-        other => Some(format!("{what} at maxmemory: {other:?}")),
-    }
+fn told(what: &str, answer: ClientResponse) -> Option<String> {
+    if answer.status == 200 { None } else { Some(format!("{what} at maxmemory: {answer:?}")) }
 }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use dripfeed_tests::service::until;
 use dripfeed_tests::torture::breakpoint::{BreakpointAction, Step};
+use dripfeed_tests::torture::driver::answered;
 use dripfeed_tests::torture::event_log::Hit;
 use dripfeed_tests::torture::harness::{BUCKET, STEADY_LEASE};
 use dripfeed_tests::torture::report::Report;
@@ -52,6 +53,6 @@ async fn purge_is_killed(run: &Run, steps: Vec<(Step, BreakpointAction)>) {
     let asked = async { tokio::join!(doomed.post(&path, ""), timeout(COMES_WITHIN, hit)) };
     let (answer, hit) = run.event_log.fault(WHAT, Hit::Nobody, asked).await;
     assert!(may_be_dying(&answer) && hit.is_ok(), "the intake lived: {answer:?}");
-    let again = client.post(&path, "").await.expect("an answer");
+    let again = answered(|| client.post(&path, "")).await;
     assert_eq!(again.status, 200, "{again:?}");
 }

@@ -163,6 +163,8 @@ async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
     let intake = service.intake().await;
     let client = intake.client();
     let (old, replicas) = (service.redis.master().await, [1, 2]);
+    // However long the answers take, it isn't the master that refuses.
+    service.redis.server(old).ask::<()>("CONFIG SET min-replicas-max-lag 600").await;
     for replica in replicas {
         service.redis.server(replica).server.pause().expect("it runs");
     }
@@ -180,6 +182,12 @@ async fn what_no_replica_has_is_not_accepted_and_is_one_job_when_sent_again() {
     for replica in replicas {
         service.redis.server(replica).server.resume().expect("it runs");
     }
+    // A processor doesn't start over a Redis without a replica.
+    until("another master is followed", async || {
+        let master = service.redis.master().await;
+        master != old && service.redis.server(master).followers().await > 0
+    })
+    .await;
     let _processor = service.processor().await;
     let mut accepted = HashMap::new();
     for key in KEYS {

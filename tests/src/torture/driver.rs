@@ -16,6 +16,7 @@ use super::ledger::{Fate, Ledger};
 use super::process_slot::ProcessSlot;
 use super::upstream::NUMBER;
 use crate::client::{Client, ClientResponse};
+use crate::service::PATIENCE;
 
 const CALLERS: usize = 24;
 /// Before a caller who was refused, or got no answer, tries again.
@@ -188,6 +189,19 @@ impl SubmitResult {
             },
             _ => panic!("a good submission was answered {answer:?}"),
         }
+    }
+}
+
+/// The answer to what may be asked repeatedly, as soon as Redis has answered in time: while the machine stands still
+/// nothing does.
+pub async fn answered<F: Future<Output = Result<ClientResponse, String>>>(ask: impl Fn() -> F) -> ClientResponse {
+    let begun = Instant::now();
+    loop {
+        let answer = ask().await.expect("an answer");
+        if answer.status != 503 || begun.elapsed() > PATIENCE {
+            return answer;
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -11,7 +11,7 @@ use redis::{Cmd, FromRedisValue};
 use tokio::sync::Mutex;
 
 use super::breakpoint::{Breakpoints, Step};
-use super::driver::{Load, all_ready};
+use super::driver::{Load, all_ready, answered};
 use super::jobs::Jobs;
 use super::process_slot::{ProcessSlot, Role};
 use super::upstream::Target;
@@ -265,7 +265,8 @@ impl Harness {
     /// Pauses or resumes the bucket, by an intake that nobody kills meanwhile.
     pub async fn operate(&self, what: &str) {
         let client = self.intakes[0].client().expect("it is ready");
-        let answer = client.post(&format!("/v1/buckets/{BUCKET}/{what}"), "").await.expect("an answer");
+        let path = format!("/v1/buckets/{BUCKET}/{what}");
+        let answer = answered(|| client.post(&path, "")).await;
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 

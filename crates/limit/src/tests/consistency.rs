@@ -243,7 +243,7 @@ async fn async_counts_are_told_in_one_call_per_sync_for_all_scopes() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // One for each sync, and one more before and after.
-    let most = 3 * (started.elapsed().as_millis() as u64 / 200 + 2);
+    let most = 3 * (u64::try_from(started.elapsed().as_millis()).unwrap() / 200 + 2);
     let calls = bench.script_calls().await - before;
     assert!((3..=most).contains(&calls), "{calls} calls of {most}, of 3 replicas with 25 tenants");
 }

@@ -63,7 +63,7 @@ async fn a_redis_that_is_stuck_lets_calls_fail_in_time_and_is_used_again_when_it
 
 /// A call while Redis doesn't answer: however long that lasts, the call ends.
 async fn fails_in_time(store: &Store) -> StoreError {
-    tokio::time::timeout(PATIENCE, set(store, "during")).await.expect("a call ends").unwrap_err()
+    tokio::time::timeout(PATIENCE, set(store, "during")).await.unwrap().unwrap_err()
 }
 
 #[tokio::test]
