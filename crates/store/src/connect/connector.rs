@@ -4,7 +4,7 @@ use std::{any::Any, convert::Infallible, io, panic::AssertUnwindSafe, time::Dura
 
 use futures::FutureExt;
 use redis::{
-    Client, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisResult,
+    Client, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, RedisError, RedisResult,
     aio::MultiplexedConnection,
 };
 
@@ -81,8 +81,13 @@ impl Connector {
     ) -> Result<(MultiplexedConnection, Option<NamedMaster>), StoreError> {
         tokio::time::timeout(self.limit, caught(self.connect_unbounded(on_push)))
             .await
-            .map_err(|_| StoreError::unreachable(&self.address))?
+            .map_err(|_| StoreError::connecting(&self.address, self.timed_out()))?
             .map_err(|error| StoreError::connecting(&self.address, error))
+    }
+
+    fn timed_out(&self) -> RedisError {
+        let tls = if self.address.tls.is_some() { "; does this port of Redis speak TLS?" } else { "" };
+        io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {:?}{tls}", self.limit)).into()
     }
 
     async fn connect_unbounded(

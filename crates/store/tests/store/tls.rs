@@ -96,6 +96,14 @@ async fn a_certificate_of_another_name_is_refused() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_reported_as_such() {
+    let port = free_port();
+    let bench = Bench::with(arguments(&format!("--port {port}"))).await;
+    let (kind, why) = refused(&bench, &format!("rediss://127.0.0.1:{port}")).await;
+    assert!(kind == ErrorKind::Unreachable && why.contains("speak TLS?"), "{why}");
+}
+
+#[tokio::test]
 async fn who_we_are_is_shown_where_the_server_asks() {
     let (papers, port) = (Papers::of("127.0.0.1"), free_port());
     let bench = papers.server(port, "--tls-auth-clients yes").await;

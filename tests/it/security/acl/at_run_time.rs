@@ -88,7 +88,7 @@ async fn where_a_script_has_no_flags_calls_that_fail_find_what_is_missing() {
     for command in ["xadd", "hincrby", "set", "mset", "zunionstore"] {
         running.guarded.set_user([format!("-{command}").as_str()]).await;
         until_ready(&client, false).await;
-        running.says(&[&format!("denies the command '{command}': add `+{command}`")]).await;
+        running.says(&[&format!("denies access (the command '{command}'): add `+{command}`")]).await;
         running.guarded.set_user([format!("+{command}").as_str()]).await;
         until_ready(&client, true).await;
     }
