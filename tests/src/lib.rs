@@ -18,7 +18,6 @@ pub(crate) mod scripts;
 pub mod sentinels;
 pub mod service;
 pub mod sources;
-pub mod stalls;
 pub mod torture;
 pub mod upstream;
 pub mod wall_clock;

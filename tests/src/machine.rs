@@ -2,6 +2,8 @@
 //! run alone, or they would measure the others. A lock on a file says so also to tests in other processes, as under
 //! nextest.
 
+pub mod stalls;
+
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::sync::OnceLock;

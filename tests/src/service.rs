@@ -18,8 +18,8 @@ use crate::redis_server::{RunningRedis, TestRedis, patient};
 /// A test's time for what must happen at last: far more than the promise says, so that a slow machine changes nothing.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The settings that tests share; `{redis}` stands for the address of theirs. Calls of Redis and heartbeats have more time
-/// than a busy machine stands still for: what becomes of those that are late is for tests that say so.
+/// The settings that tests share; `{redis}` stands for the address of theirs. Calls of Redis and heartbeats have more
+/// time than a busy machine stands still for: what becomes of those that are late is for tests that say so.
 const BASIS: &str = r#"
 [redis]
 url = "{redis}"

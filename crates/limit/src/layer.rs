@@ -100,7 +100,7 @@ where
         let layer = self.layer.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            // Whoever resolves it would be asked for another path than the rules saw.
+            // A service that resolves it would answer for another path than the rules saw.
             if let Err(error) = Request::new("", head.uri.path()).check_path() {
                 return Ok(bad_path(&error));
             }

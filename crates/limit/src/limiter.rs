@@ -30,8 +30,8 @@ use crate::policy::tier::TierKind;
 use crate::policy::{Policy, PolicyId};
 use crate::replica::leased::{LOOK_AFTER, Withdraw};
 
-/// How long a decision waits for Redis, where nothing else is said. It is there within 50 ms: the rest is for what is then
-/// done without Redis, on a busy machine.
+/// How long a decision waits for Redis, where nothing else is said. It is there within 50 ms: the rest is for what is
+/// then done without Redis, on a busy machine.
 pub(crate) const DECISION_TIMEOUT: Duration = Duration::from_millis(35);
 
 /// Of requests that are decided together, in one script: as many as one request to a service may have.

@@ -19,7 +19,8 @@ pub fn seconds_up(time: Duration) -> u64 {
 }
 
 impl Decision {
-    /// The fields for an answer: those of the enforced tiers, as far as they fit; `Retry-After` when it was refused and waiting helps.
+    /// The fields for an answer: those of the enforced tiers, as far as they fit; `Retry-After` when it was refused and
+    /// waiting helps.
     pub fn fields(&self) -> Vec<Field> {
         let named = self.named_tiers();
         let mut fields = quota::fields(named.iter().map(|(name, tier)| Quota {

@@ -52,8 +52,7 @@ struct Shared {
     store: Store,
     keys: RegistryKeys,
     known_services: KnownServices,
-    /// A caller that has it talks to Redis about rules, so that what is learned comes in the order in which it was
-    /// reported. None: closed.
+    /// Locked while Redis is asked about rules, so that changes are learned in their order. None: closed.
     heartbeat: Mutex<Option<Heartbeat>>,
 }
 

@@ -161,7 +161,8 @@ impl Lane {
                 tracing::warn!(%bucket, %consumer, "{what}; rejoining");
             }
             Some(true) => {
-                tracing::info!(%bucket, %consumer, "this replica left, because the bucket was deleted or created again");
+                let why = "because the bucket was deleted or created again";
+                tracing::info!(%bucket, %consumer, "this replica left, {why}");
             }
             None => tracing::info!(%bucket, %consumer, "this replica has left the bucket"),
         }

@@ -12,7 +12,6 @@ pub(crate) mod bell;
 pub(crate) mod connection_log;
 mod health;
 mod reconnect_backoff;
-mod reconnecting;
 pub(crate) mod redis_replicas;
 pub(crate) mod subscriptions;
 pub(crate) mod trouble;
@@ -36,7 +35,7 @@ use tokio::{
 use self::{
     connection_log::{ConnectionLog, Renewal},
     health::{Health, SETTLED},
-    reconnecting::{begin, keep_connecting},
+    reconnect_backoff::{pauses, rest},
 };
 use crate::connect::connector::Connector;
 use crate::connect::latest_master::NamedMaster;
@@ -47,6 +46,10 @@ use crate::url::HostPort;
 /// How long a call waits for a renewal that is under way.
 const PATIENCE: Duration = Duration::from_millis(500);
 const CLOSED: Renewal<'_> = Renewal::Lost(&"the connection was closed");
+
+/// Who asks for a connection is shown why it can't be made. A command then ends, and a server that was restarted is
+/// back: only failures after this time are logged.
+const LOGGED_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) struct Connection {
     connector: Connector,
@@ -338,5 +341,47 @@ async fn leave_replaced_masters(connection: Weak<Connection>, mut changes: watch
         if let (ConnectionState::Up(handle), Some(connection)) = (up, connection.upgrade()) {
             connection.leave(&handle, &latest);
         }
+    }
+}
+
+/// The first attempt, which nobody needs to hear of when it succeeds.
+async fn begin(weak: Weak<Connection>) {
+    let Some(connection) = weak.upgrade() else { return };
+    match connection.connect().await {
+        Ok(handle) => connection.publish(handle),
+        Err(error) => {
+            connection.settle(ConnectionState::Down(error));
+            drop(connection);
+            keep_connecting(weak, 0, true).await;
+        }
+    }
+}
+
+/// Connects until it succeeds, the connection is closed, or nobody holds it any more, after a rest when connections
+/// don't hold. `is_lost`: the end of the loss is logged.
+async fn keep_connecting(connection: Weak<Connection>, unsettled: u32, mut is_lost: bool) {
+    tokio::time::sleep(rest(unsettled)).await;
+    let begun = Instant::now();
+    for pause in pauses() {
+        let Some(connection) = connection.upgrade().filter(|connection| !connection.is_closed()) else { return };
+        let redis = connection.connector.address();
+        match connection.connect().await {
+            Ok(handle) => {
+                if is_lost {
+                    connection.log.reconnected(redis);
+                }
+                connection.publish(handle);
+                return;
+            }
+            Err(error) => {
+                is_lost = true;
+                if begun.elapsed() >= LOGGED_AFTER {
+                    connection.log.cannot_connect(redis, &error);
+                }
+                connection.settle(ConnectionState::Down(error));
+            }
+        }
+        drop(connection);
+        tokio::time::sleep(pause).await;
     }
 }

@@ -4,6 +4,7 @@
 mod code;
 mod kind;
 mod operation;
+pub(crate) mod pem_fault;
 mod redirection;
 
 use std::fmt;

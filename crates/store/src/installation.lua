@@ -3,7 +3,7 @@
 --
 -- KEYS  1 state (hash)
 -- ARGV  1 the layout that the caller writes  2 a salt, for where none exists
--- Result  { layout, salt, is_new }; the salt is '' beside another layout that has none; is_new is 1 where Redis held
+-- Result  { layout, salt, is_new }; the salt is '' beside another layout that has none; is_new is 1 where Redis had
 -- nothing of it, else 0
 local function state()
   return unpack(redis.call('HMGET', KEYS[1], 'layout', 'salt'))

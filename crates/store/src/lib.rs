@@ -16,7 +16,6 @@ mod error;
 mod installation;
 mod large_requests;
 mod node;
-mod pem_fault;
 mod registry;
 mod replicated;
 mod salt;
@@ -39,12 +38,12 @@ pub use connection::subscriptions::{ChannelEvent, Subscription};
 pub use connection::trouble::{Trouble, TroubleReport};
 pub use durability::Durability;
 pub use durability::append_fsync::AppendFsync;
+pub use error::pem_fault::PemFault;
 pub use error::{Certainty, ErrorKind, StoreError};
 pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
 };
 pub use large_requests::LargeTurn;
-pub use pem_fault::PemFault;
 pub use registry::known_entries::{KnownEntries, News};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;

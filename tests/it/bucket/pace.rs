@@ -10,8 +10,8 @@ use dripfeed_tests::buckets::{
     self, DELIVERED, admitted, changed, job, join, open, settle, submit, take, take_one, takes_nothing,
 };
 use dripfeed_tests::machine;
+use dripfeed_tests::machine::stalls::Stalls;
 use dripfeed_tests::redis_server::TestRedis;
-use dripfeed_tests::stalls::Stalls;
 use serde_json::{Value as Json, json};
 use tokio::time::{sleep, timeout};
 

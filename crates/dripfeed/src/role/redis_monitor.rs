@@ -15,8 +15,8 @@ use super::redis_permissions::RedisPermissions;
 const EVERY: Duration = Duration::from_secs(5);
 
 /// One process reports it: the first that looks.
-const DATA_LOST: &str = "Redis has lost its data, or is another one than before: jobs and outcomes in it are gone; find \
-    out why, and restore a backup if there is one";
+const DATA_LOST: &str = "Redis has lost its data, or was replaced: jobs and outcomes in it are gone; find out why, and \
+    restore a backup if there is one";
 
 /// What is wrong with a server, by its address.
 type ServerProblem = (String, ServerFinding);

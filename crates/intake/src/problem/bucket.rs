@@ -68,7 +68,8 @@ impl Problem {
             (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
             (_, Certainty::Unknown) => (
                 Code::StoreUnavailable,
-                "it is unknown whether the request took effect; repeat it, with the same idempotency key if it submits jobs",
+                "it is unknown whether the request took effect; repeat it, with the same idempotency key if it submits \
+                 jobs",
             ),
         };
         let mut problem = Self::new(code, detail).retry_after(Some(Duration::from_secs(1)));

@@ -78,7 +78,9 @@ if code == EPOCH or code == CALENDAR then
     function rule.tier(text, at)
       local limit, period, offset
       limit, period, offset, at = limit_unpack('<I7I6I6', text, at)
-      return { rule = rule, limit = limit, period = period, offset = offset, count = 0, starts = 0, ends = 0, waits = 0 }, at
+      return {
+        rule = rule, limit = limit, period = period, offset = offset, count = 0, starts = 0, ends = 0, waits = 0,
+      }, at
     end
 
     function rule.load(tier, packed, from, last, now)
@@ -93,7 +95,8 @@ if code == EPOCH or code == CALENDAR then
       local limit, period, b1, b2, b3
       limit, period, b1, b2, b3, at = limit_unpack('<I7I6I7I7I7', text, at)
       return {
-        rule = rule, limit = limit, period = period, b1 = b1, b2 = b2, b3 = b3, count = 0, starts = 0, ends = 0, waits = 0,
+        rule = rule, limit = limit, period = period, b1 = b1, b2 = b2, b3 = b3,
+        count = 0, starts = 0, ends = 0, waits = 0,
       }, at
     end
 

@@ -12,8 +12,7 @@ use crate::decide::redis_decide::Refunded;
 use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 
-/// One of this many calls that are left is taken ahead: the less is left, the less a replica holds back from the
-/// others.
+/// One of this many calls that are left is taken ahead: where little is left, a replica keeps little from the others.
 pub(crate) const SHARE: u16 = 100;
 /// What isn't spent by then is returned, so that it isn't missing elsewhere to the end of a long window.
 const LONGEST: Duration = Duration::from_secs(5);

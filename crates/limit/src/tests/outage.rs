@@ -201,7 +201,7 @@ async fn counts_go_on_for_two_syncs_and_then_as_the_policy_says() {
     }
 }
 
-/// What a test needs on a machine that stands still now and then, and a program whose Redis is far away.
+/// What a test needs on a machine that sometimes stands still, and a program whose Redis is far away.
 #[tokio::test]
 async fn a_longer_timeout_waits_for_a_slow_redis() {
     let bench = Bench::new().await;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Bucket, Refused};
 use dripfeed_job::{Start, Submission};
-use dripfeed_tests::stalls::Stalls;
+use dripfeed_tests::machine::stalls::Stalls;
 use tokio::time::sleep;
 
 use crate::harness::{Harness, Work, admitted, job, settings};
@@ -16,8 +16,8 @@ async fn fill(bucket: &Bucket) -> Refused {
     }
 }
 
-/// In a turn, a bucket is full, and a caller waits as long as reported. What it asks for then is granted, unless nothing
-/// went on meanwhile: then it takes another turn.
+/// In a turn, a bucket is full, and a caller waits as long as reported. What it asks for then is granted, unless
+/// nothing went on meanwhile: then it takes another turn.
 async fn turns_get_in(harness: &Harness, bucket: &Bucket, turns: usize, as_reported: fn(Duration) -> Duration) {
     let stalls = Stalls::watch(harness.store.clone());
     let mut turn = 0;

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 use super::address::{Address, Tls};
-use crate::pem_fault::PemFault;
+use crate::error::pem_fault::PemFault;
 
 impl Address {
     /// What is wrong with the files of `?ca=`, `?cert=` and `?key=` now, in a sentence each; empty: nothing. Each new

@@ -9,9 +9,9 @@ use dripfeed_job::BucketName;
 use super::defined_bucket::{AllDefined, DefinedBucket};
 use crate::settings::{DefinitionReader, Settings, UnreadDefinition};
 
-/// It can't be seen nor deleted over the API before.
-const OVERRIDDEN: &str = "the configuration has a bucket of this name, so the definition that was created over the API isn't \
-    used; without that section it is again";
+/// Nor can it be seen or deleted over the API as long.
+const OVERRIDDEN: &str = "the configuration has a bucket of this name: the definition from the API isn't \
+    used until that section is removed";
 
 pub(super) struct ServedDefinitions {
     pub(super) reader: DefinitionReader,
