@@ -41,9 +41,13 @@ impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
 
-/// Without the words of the framework, which are about its own work.
+/// Without the words of the framework and of serde, which are about their own work.
 fn what_is_wrong(rejection: &QueryRejection) -> String {
-    rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string)
+    let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+    let why = ["unknown", "duplicate", "missing"]
+        .iter()
+        .fold(why, |why, word| why.replace(&format!("{word} field"), &format!("{word} parameter")));
+    why.replace(", there are no fields", "; this operation has no parameters")
 }
 
 /// An invalid parameter.
@@ -139,6 +143,14 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+
+    #[test]
+    fn an_unknown_parameter_is_named_as_one() {
+        let uri = "/v1/services?limit=1".parse().unwrap();
+        let rejection = Query::<NoParams>::try_from_uri(&uri).err().unwrap();
+        let expected = "limit: unknown parameter `limit`; this operation has no parameters";
+        assert_eq!(what_is_wrong(&rejection), expected);
+    }
 
     #[test]
     fn a_limit_is_within_bounds() {

@@ -108,7 +108,7 @@ async fn an_invalid_query_is_refused() {
     }
     let problem = harness.get("/v1/buckets/b/jobs?stat=waiting").await.refuses(422, "bad_query");
     assert!(
-        problem["detail"].as_str().unwrap().starts_with("stat: unknown field `stat`, expected one of"),
+        problem["detail"].as_str().unwrap().starts_with("stat: unknown parameter `stat`, expected one of"),
         "{problem}"
     );
 }
