@@ -97,7 +97,7 @@ async fn members(harness: &Harness) -> usize {
 async fn operate(harness: &Harness, verb: &str) -> Option<String> {
     let client = harness.intakes[0].client().expect("nobody kills it");
     let path = format!("/v1/buckets/{BUCKET}/{verb}");
-    told(verb, answered(|| client.post(&path, "")).await)
+    report_of(verb, answered(|| client.post(&path, "")).await)
 }
 
 /// None: as configured.
@@ -105,9 +105,9 @@ async fn lower(harness: &Harness, capacity: Option<u32>) -> Option<String> {
     let client = harness.intakes[0].client().expect("nobody kills it");
     let capacity = capacity.map_or("null".to_owned(), |capacity| capacity.to_string());
     let (path, change) = (format!("/v1/buckets/{BUCKET}"), format!("{{\"capacity\":{capacity}}}"));
-    told("the change", answered(|| client.patch(&path, &change)).await)
+    report_of("the change", answered(|| client.patch(&path, &change)).await)
 }
 
-fn told(what: &str, answer: ClientResponse) -> Option<String> {
+fn report_of(what: &str, answer: ClientResponse) -> Option<String> {
     if answer.status == 200 { None } else { Some(format!("{what} at maxmemory: {answer:?}")) }
 }

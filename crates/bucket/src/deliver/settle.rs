@@ -22,7 +22,7 @@ use crate::settings::Keep;
 /// It may cut the speed of the pace, and judges nothing by its plan.
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
-/// Of this process: an outage concerns all buckets, and what is refused of one job, such as by the ACL, is of each.
+/// Of this process: an outage concerns all buckets, and what Redis refuses of one job it refuses of all.
 static OUTAGE: Trouble = Trouble::new();
 static REFUSED: Trouble = Trouble::new();
 

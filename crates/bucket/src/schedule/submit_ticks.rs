@@ -72,7 +72,7 @@ impl Bucket {
             let (mut batch, mut bytes, mut tiers) = (Vec::new(), 0, 0);
             while let Some(job) = jobs.next_if(|job| {
                 bytes += job.submission.body.len();
-                batch.is_empty() || batch.len() < BATCH_JOBS && bytes <= BATCH_BYTES
+                batch.is_empty() || batch.len() < BATCH_JOBS && bytes <= BATCH_BYTES && tiers < BATCH_TIERS
             }) {
                 let tick = Tick {
                     id: job.id,
@@ -87,9 +87,6 @@ impl Bucket {
                 request.tick = Some(Box::new(tick));
                 tiers += request.tiers();
                 batch.push(request);
-                if tiers >= BATCH_TIERS {
-                    break;
-                }
             }
             ends.extend(self.redis_bucket.admit_for_ticks(batch).await?.into_iter().map(TickEnd::from));
         }

@@ -1,4 +1,4 @@
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, PrivateServer, RedisSettings, Store};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -52,13 +52,17 @@ async fn a_format_that_is_set_holds_wherever_the_log_goes() {
     redis.stop().await.unwrap();
 }
 
+async fn store(server: &PrivateServer) -> Store {
+    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
+    Store::connect(&settings).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_redis_that_stays_away_is_in_the_log_with_the_reason_also_soon_after_another_loss() {
     let (folder, server) = program::redis(&[]).await;
     let running = Running::start(&mut processor(&folder, &server.url(), None));
     running.says(JOINED);
-    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
-    let store = Store::connect(&settings).await.unwrap();
+    let store = store(&server).await;
     // A second loss within a minute is no news. That Redis stays away is.
     store
         .command::<i64>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").arg("SKIPME").arg("yes"))
@@ -78,8 +82,7 @@ async fn a_redis_that_has_lost_its_data_is_reported() {
     let (folder, server) = program::redis(&[]).await;
     let running = Running::start(&mut processor(&folder, &server.url(), None));
     running.says(JOINED);
-    let settings = RedisSettings::new(server.address(), "dripfeed", Durability::Process);
-    let store = Store::connect(&settings).await.unwrap();
+    let store = store(&server).await;
     store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
     let line: Json = serde_json::from_str(&running.says("Redis has lost its data")).unwrap();
     assert_eq!((&line["level"], &line["prefix"]), (&"ERROR".into(), &"dripfeed".into()));

@@ -9,7 +9,7 @@ use dripfeed_job::BucketName;
 use super::defined_bucket::{AllDefined, DefinedBucket};
 use crate::settings::{DefinitionReader, Settings, UnreadDefinition};
 
-/// Nor can it be seen or deleted over the API as long.
+/// Until then it can't be seen or deleted over the API either.
 const OVERRIDDEN: &str = "the configuration has a bucket of this name: the definition from the API isn't \
     used until that section is removed";
 
