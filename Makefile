@@ -88,7 +88,7 @@ test: redis curl check-compose $(SCHEMATHESIS) ## Run all tests, over a real Red
 	cargo build --locked --workspace
 	@mkdir -p $(TARGET)
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-16} cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
-	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 200
+	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 50
 
 # Apart from `make test`, which has no browser to start.
 .PHONY: page-test

@@ -1,6 +1,6 @@
 -- Burying a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
 -- room.
--- needs: now, keep, letters, count_bytes, record_each, kind/entry, kind/held, kind/put_back
+-- needs: now, keep, letters, record_each, kind/entry, kind/held, kind/put_back
 
 -- Reads all that burying takes and writes nothing, so that what fails here has changed nothing. `attempt`: the failed
 -- one, '' or nil where the job dies of none.

@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
 -- deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, settling, spend, hold_left, keep, count_bytes, notices, kind/take
+-- needs: at_maxmemory, now, budget, pace, settling, spend, hold_left, keep, notices, kind/take
 -- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)

@@ -1,5 +1,6 @@
 -- What is kept of ended work: the outcomes of jobs, dead letters, and idempotency keys. Each is bounded by time, the
 -- first two by number and bytes too, which the tally counts.
+-- needs: now
 
 -- The bounds, as settings.rs packs them in `keys.keep`: read where they are needed. Most scripts need none, or only
 -- those of outcomes (keep_outcomes.lua).
@@ -20,4 +21,18 @@ local function dead_is_full(keys)
   local keep = keep_of(keys)
   return (redis.call('XLEN', keys.dead) >= keep.most_dead
     or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)
+end
+
+-- Adds to a counter of bytes in the tally (bytes, of the jobs; outcomes_bytes; dead_bytes), or takes off. Never below
+-- 0: what an earlier version wrote, or Redis lost, isn't counted.
+local function count_bytes(keys, counter, bytes)
+  if bytes == 0 then return end
+  if redis.call('HINCRBY', keys.tally, counter, whole(bytes)) < 0 then redis.call('HSET', keys.tally, counter, 0) end
+end
+
+-- The bytes of the names and values of a letter, or an outcome job.
+local function letter_bytes(fields)
+  local bytes = 0
+  for _, text in ipairs(fields) do bytes = bytes + #text end
+  return bytes
 end

@@ -1,7 +1,7 @@
 -- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
 -- id → letter's id; zset sizes, "<letter's id> <bytes> <job id>" by ms of its death. By that the oldest ones are
 -- deleted without being read: handing 1 MiB to a script takes Redis a millisecond.
--- needs: constants, now, keep, count_bytes
+-- needs: constants, now, keep
 
 local function died_ms(letter)
   return tonumber(string.match(letter, '^%d+'))

@@ -2,7 +2,7 @@
 -- A bounded number at a time. And what somebody deleted by hand is counted no more, where nothing else is there; and
 -- the time of the idempotency keys of such jobs begins.
 --
--- needs: now, letters, count_bytes, keep_keys, keep_outcomes, kind/gone
+-- needs: now, letters, keep, keep_keys, keep_outcomes, kind/gone
 -- KEYS  1 tally (hash)  2 outcomes (hash)  3 ended (zset)  4 dead (stream)  5 letters (hash)  6 sizes (zset)
 --       7 key ends (zset)  8 keyed jobs (hash)  9 jobs  10 outbox (stream), then idempotency keys (string) that are to
 --       be forgotten where their time has come, then where a list's takers are counted (hash)

@@ -1,6 +1,6 @@
 -- Removes outcome jobs that their buckets have accepted.
 --
--- needs: at_maxmemory, count_bytes
+-- needs: at_maxmemory, keep
 -- KEYS  1 outbox (stream)  2 tally (hash)
 -- ARGV  ids of their entries
 -- Result  how many were there

@@ -2,7 +2,7 @@
 -- in the slot of this bucket, from the script that ends its job until the other bucket has accepted it (hand_over.rs).
 -- Fields: to, job, ended (ms), depth, outcome (the record, its texts cut). Bounded by number and bytes, which the tally
 -- counts: a take leaves room for all that is in flight.
--- needs: now, notices, count_bytes
+-- needs: now, notices, keep
 
 -- nil where no end goes anywhere. `text`: what is kept, and behind its first line what on_outcome.rs packs: the bounds,
 -- a line for each target, and one for each job of a batch that says something about it.

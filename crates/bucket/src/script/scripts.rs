@@ -36,8 +36,9 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
 
 /// To come before [`FRAGMENTS`].
 const NO_PACE: &Fragments = &[
-    Fragment::new("never_settling", include_str!("../pace/never_settling.lua")),
-    Fragment::new("settling", "-- needs: never_settling\n"),
+    Fragment::new("no_pace", include_str!("../pace/no_pace.lua")),
+    Fragment::new("settling", "-- needs: no_pace\n"),
+    Fragment::new("spend", "-- needs: no_pace\n"),
 ];
 
 const FRAGMENTS: &Fragments = &[
@@ -50,7 +51,6 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("closed", include_str!("../define/closed.lua")),
     Fragment::new("constants", CONSTANTS),
     Fragment::new("count_any_kind", include_str!("../define/count_any_kind.lua")),
-    Fragment::new("count_bytes", include_str!("../ended/keep/count_bytes.lua")),
     Fragment::new("count_in_flight", include_str!("../define/deletion/count_in_flight.lua")),
     Fragment::new("counts", include_str!("counts.lua")),
     Fragment::new("definition_text", include_str!("../define/definition_text.lua")),
@@ -125,8 +125,6 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/places", include_str!("../kind/stream/turns/places.lua")),
     Fragment::new("kind/placing", include_str!("../kind/stream/turns/placing.lua")),
     Fragment::new("kind/put_back", include_str!("../kind/stream/put_back.lua")),
-    Fragment::new("kind/read_due", include_str!("../kind/stream/take/read_due.lua")),
-    Fragment::new("kind/sole_caller", include_str!("../kind/stream/turns/sole_caller.lua")),
     Fragment::new("kind/sort_in", include_str!("../kind/stream/turns/sort_in.lua")),
     Fragment::new("kind/take", include_str!("../kind/stream/take.lua")),
     Fragment::new("kind/takes_places", include_str!("../kind/stream/turns/takes_places.lua")),

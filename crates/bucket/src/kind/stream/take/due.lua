@@ -1,5 +1,5 @@
 -- Stream kind: parked jobs that are due.
--- needs: budget, keep, bury, kind/entry, kind/held, kind/ends, kind/give, kind/read_due
+-- needs: budget, keep, bury, kind/entry, kind/held, kind/ends, kind/give
 
 -- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
 -- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.

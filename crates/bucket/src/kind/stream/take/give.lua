@@ -1,4 +1,4 @@
--- Stream kind: what a take has gathered so far, and what becomes of a job on the way.
+-- Stream kind: what a take has gathered so far, and what becomes of a job on the way; and which parked jobs are due.
 -- needs: constants, now, budget, kind/entry, kind/largest
 
 -- Jobs { id, fields, failed attempts unless there are none, when it became due where that is known }…; how many
@@ -50,4 +50,20 @@ end
 local function give(keys, id, entry, counted, due_ms)
   if not is_callable(keys, id, entry, counted, true) then return end
   taken[#taken + 1] = { id, entry, tonumber(counted or 0), due_ms }
+end
+
+local read_due, next_due
+do
+  local PARKED = KEYS[#KEYS - 2]
+
+  -- The first `most` of them.
+  function read_due(most)
+    return redis.call('ZRANGE', PARKED, '-inf', whole(now_ms), 'BYSCORE', 'LIMIT', 0, most)
+  end
+
+  -- µs until one is.
+  function next_due()
+    local first = redis.call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
+    return first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge
+  end
 end

@@ -1,7 +1,23 @@
--- Stream kind: whether jobs without a caller take places among those that wait (places.lua).
--- needs: kind/sole_caller
+-- Stream kind: whether all jobs are of one flow. Then nobody waits for others, so none takes a place: they are called
+-- in the order in which they came, and are sorted in, all at once, when somebody else comes.
+-- needs: kind/largest
 
--- `text`: the weights, '' where nobody takes turns. `bounds`: '' where nobody has a rate alone.
+-- The caller of all jobs in the bucket, '' for jobs without one; nil where they are of several flows, or may be.
+-- `level`: how many jobs there are; `is_mixed`: whether some may have a delay, a group or a priority.
+local function sole_caller(keys, holders, level, is_mixed)
+  -- Of what somebody else has added it isn't known whose it is.
+  if is_mixed or not largest_entry(keys, level) then return nil end
+  local fields = redis.call('HLEN', holders)
+  if fields == 0 then return '' end
+  -- A caller has two: its jobs, and its bytes behind a space.
+  if fields ~= 2 then return nil end
+  local held = redis.call('HGETALL', holders)
+  local at = string.find(held[1], ' ', 1, true) and 3 or 1
+  return tonumber(held[at + 1]) == level and held[at] or nil
+end
+
+-- Whether jobs without a caller take places among those that wait (places.lua). `text`: the weights, '' where nobody
+-- takes turns. `bounds`: '' where nobody has a rate alone.
 local function nobodys_take_places(keys, holders, text, level, pace, bounds)
   if text == '' then return false end
   if pace.flows or bounds ~= '' then return true end
