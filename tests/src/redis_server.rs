@@ -123,7 +123,7 @@ impl TestRedis {
 }
 
 /// For what a test itself asks: a slow machine, or a server that has just begun to follow another one, takes its time.
-pub(crate) fn patient(address: Address, durability: Durability) -> RedisSettings {
+pub fn patient(address: Address, durability: Durability) -> RedisSettings {
     let (connect_timeout, response_timeout) = (Duration::from_secs(10), Duration::from_secs(10));
     RedisSettings { connect_timeout, response_timeout, ..RedisSettings::new(address, "dripfeed", durability) }
 }

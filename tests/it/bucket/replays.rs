@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use dripfeed_bucket::*;
 use dripfeed_job::{JobId, LastStatus, Rate, Submission};
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
-use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::redis_server::{TestRedis, patient};
 use dripfeed_tests::service::until;
 
 fn settings(kind: Kind, capacity: u64) -> BucketSettings {
@@ -195,7 +195,7 @@ async fn letters_that_died_by_a_clock_that_was_ahead_are_replayed() {
 async fn letters_of_jobs_that_die_during_a_deletion_stay() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
-    let behind = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+    let behind = patient(proxy.url().parse().unwrap(), Durability::Everysec);
     for kind in [Kind::Stream, Kind::List] {
         let bucket = open(&redis, settings(kind, 1000)).await;
         let deleting = Bucket::new(Store::connect(&behind).await.unwrap(), settings(kind, 1000));

@@ -6,10 +6,10 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::Outcome;
 use dripfeed_job::{JobId, Start, Submission};
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, job, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
-use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::redis_server::{TestRedis, patient};
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
 /// So long, that a job is taken before its deadline on a machine that is busy with other things.
@@ -265,7 +265,7 @@ async fn after_a_lost_answer_less_is_asked_for() {
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let proxy = RedisFaultProxy::before(&redis).await;
-        let settings = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+        let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
         let bucket = Bucket::new(store, BucketSettings { kind, ..buckets::settings("b") });
         let replica = join(&bucket, "a").await;
@@ -291,7 +291,7 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
     for kind in KINDS {
         let redis = TestRedis::start().await;
         let proxy = RedisFaultProxy::before(&redis).await;
-        let settings = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+        let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
         let bucket = Bucket::new(store, BucketSettings { kind, ..buckets::settings("b") });
         let replica = join(&bucket, "a").await;

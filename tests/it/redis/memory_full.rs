@@ -6,13 +6,13 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::Submission;
 use dripfeed_job::idempotency::IdempotencyKey;
-use dripfeed_store::{Durability, ErrorKind, RedisSettings, Store};
+use dripfeed_store::{Durability, ErrorKind, Store};
 use dripfeed_tests::buckets::{
     self, DELIVERED, buried, changed, job, join, settle, submit, take, take_one, takes_nothing,
 };
 use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
-use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::redis_server::{TestRedis, patient};
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
 use http::Method;
@@ -164,7 +164,7 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
     for kind in [Kind::Stream, Kind::List] {
         let redis = TestRedis::start().await;
         let proxy = RedisFaultProxy::before(&redis).await;
-        let settings = RedisSettings::new(proxy.url().parse().unwrap(), "dripfeed", Durability::Everysec);
+        let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
         let bucket =
             Bucket::new(Store::connect(&settings).await.unwrap(), BucketSettings { kind, ..buckets::settings("b") });
         let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();

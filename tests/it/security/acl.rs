@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use dripfeed_bucket::*;
-use dripfeed_store::{Durability, RedisSettings, Store};
+use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{join, silence};
 use dripfeed_tests::lifecycles::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::{Process, command};
-use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::redis_server::{TestRedis, patient};
 use dripfeed_tests::service::until;
 use dripfeed_tests::sources::{from_the_root, of_the_product};
 use dripfeed_tests::upstream::Upstream;
@@ -70,9 +70,7 @@ impl Guarded {
     /// As our user.
     async fn store(&self) -> Store {
         let address = self.url().parse().expect("an address");
-        Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Everysec))
-            .await
-            .expect("our user may enter")
+        Store::connect(&patient(address, Durability::Everysec)).await.expect("our user may enter")
     }
 
     async fn bucket(&self, settings: BucketSettings) -> Bucket {
