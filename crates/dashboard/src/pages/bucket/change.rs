@@ -13,7 +13,6 @@ use super::wanted::{Change, Wanted, changes};
 use super::{current, patch};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
-use crate::model::setting::shown;
 use crate::parts::layout::{self, Page};
 use crate::parts::{action, listing};
 use crate::web::answer;
@@ -125,9 +124,9 @@ fn table(changes: &[Change<'_>]) -> Markup {
                 @let now = &change.setting.value;
                 tr {
                     th scope="row" { code { (change.setting.name) } }
-                    @if is_stale { td { (value(&shown(change.stale.as_ref().unwrap_or(now)))) } }
-                    td { (value(&shown(now))) }
-                    td { strong { (value(&shown(&change.to))) } }
+                    @if is_stale { td { (value(&change.setting.shown(change.stale.as_ref().unwrap_or(now)))) } }
+                    td { (value(&change.setting.shown(now))) }
+                    td { strong { (value(&change.setting.shown(&change.to))) } }
                 }
             } }
         } }
