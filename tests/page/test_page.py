@@ -800,6 +800,28 @@ class Keys(unittest.TestCase):
             page.wait_for_url(stage.address + "/sign-in")
             self.assertEqual(page.context.cookies(), [])
 
+    def test_the_longest_names_fit_a_phone(self):
+        bucket, caller = "b" * 64, "k" * 64
+        buckets = f'[buckets.{bucket}]\nupstream = "{{echo}}?status=404"\n'
+        key = section_of_key(caller, '["submit", "read", "inspect", "operate"]')
+        with Stage(key, buckets=buckets) as stage, Watched(stage, viewport={"width": 360, "height": 780}) as page:
+            stage.key = caller
+            (letter,) = stage.submit(bucket)
+            stage.until_state(bucket, lambda state: state["dead"] == 1)
+            page.goto(stage.address)
+            page.get_by_label("Key", exact=True).fill(caller)
+            page.get_by_role("button", name="Sign in").click()
+            live(page)
+            own = f"/buckets/{bucket}"
+            paths = ["/", own, f"{own}/jobs", f"{own}/jobs/{letter}", f"{own}/dead", f"{own}/dead/{letter}"]
+            wide = []
+            for path in [*paths, f"{own}/change?capacity=7", "/services", f"/redis?bucket={bucket}", "/audit"]:
+                page.goto(stage.address + path)
+                page.evaluate("for (const more of document.querySelectorAll('details')) more.open = true")
+                width = page.evaluate("document.documentElement.scrollWidth")
+                wide += [f"{path}: {width}"] if width > 360 else []
+            self.assertEqual(wide, [])
+
     def test_who_paused_a_bucket_is_shown(self):
         with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:
             page.goto(stage.address + "/buckets/demo")
