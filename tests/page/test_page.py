@@ -183,6 +183,20 @@ class Pages(unittest.TestCase):
             expect(time).to_have_text(re.compile(" UTC$"))
             expect(time).to_have_attribute("title", re.compile(" UTC$"))
 
+    def test_a_wrong_clock_of_the_browser_changes_no_time_ago(self):
+        for ahead_ms in (-600_000, 600_000):
+            with Watched(self.stage, timezone_id="Asia/Tokyo") as page:
+                page.add_init_script(
+                    f"""const Right = Date; globalThis.Date = class extends Right {{
+                    constructor(...at) {{ super(...(at.length ? at : [Date.now()])); }}
+                    static now() {{ return Right.now() + {ahead_ms}; }} }};"""
+                )
+                page.goto(f"{self.stage.address}/buckets/broken/dead/{self.letter}")
+                died = page.locator(".note time")
+                # Then the script has shown it.
+                expect(died).to_have_attribute("title", re.compile(" Asia/Tokyo$"))
+                expect(died).to_have_text(re.compile(r"^(now|\d+ s ago|[1-8] min ago)$"))
+
     def test_one_cursor_reads_all_strips(self):
         self.stage.submit("demo")
         address = "/buckets/demo/history?window=24h"

@@ -146,7 +146,7 @@ pub(crate) fn is_slow(bucket: &Row) -> bool {
     slower(bucket).is_some()
 }
 
-/// Why a bucket is slower than its rate. A failed call parks its job; so does a delay, which nothing here tells apart.
+/// Why a bucket is slower than its rate. A failed call parks its job; so does a delay, which looks the same here.
 const fn cause(row: &Row) -> &'static str {
     match (row.in_flight > 0, row.parked > 0) {
         (true, false) => "its calls take long",

@@ -31,8 +31,13 @@ fn exact(text: &str) -> String {
     text.parse::<Timestamp>().map_or_else(|_| text.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
+/// For the script: the browser's clock may be wrong.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
 fn now_ms() -> i64 {
-    Timestamp::now().as_millisecond()
+    now().as_millisecond()
 }
 
 fn relative(text: &str) -> String {
