@@ -671,6 +671,12 @@ class Live(unittest.TestCase):
                 page.keyboard.press("p")
                 expect(page.get_by_role("alert")).to_contain_text("didn't answer")
             page.unroute("**/pause")
+            # As a proxy before the intake does.
+            proxy = "<body><center><h1>502 Bad Gateway</h1></center></body>"
+            page.route("**/pause", lambda route: route.fulfill(status=502, content_type="text/html", body=proxy))
+            page.keyboard.press("p")
+            expect(page.get_by_role("alert")).to_contain_text("Status 502, without a reason. Check on this page")
+            page.unroute("**/pause")
             page.keyboard.press("p")
             expect(page.get_by_role("button", name="Resume")).to_be_visible()
             expect(page.get_by_role("alert")).to_have_count(0)

@@ -7,7 +7,8 @@ import { filter } from "./filter.js";
 import { strips } from "./history.js";
 import { session, signIn } from "./session.js";
 
-const UNANSWERED = "The intake didn't answer. Check on this page whether it was done, and try again.";
+const UNCLEAR = "Check on this page whether it was done, and try again.";
+const UNANSWERED = `The intake didn't answer. ${UNCLEAR}`;
 
 session();
 times();
@@ -51,7 +52,7 @@ document.addEventListener("submit", async (event) => {
   document.querySelector("main > .refusal")?.remove();
   if (!answer) return note(UNANSWERED);
   if (answer.status === 401) return location.assign(signIn());
-  if (answer.type !== "opaqueredirect") return note(reason(await answer.text()));
+  if (answer.type !== "opaqueredirect") return note(await reason(answer));
   if ("choice" in form.dataset) {
     for (const button of form.querySelectorAll("button")) button.ariaPressed = String(button === event.submitter);
   }
@@ -70,7 +71,7 @@ document.addEventListener("submit", async (event) => {
   if (answer?.status === 401) return location.assign(signIn());
   if (answer?.redirected) return location.assign(answer.url);
   form.querySelector(".refusal")?.remove();
-  form.append(refusal(answer ? reason(await answer.text()) : UNANSWERED));
+  form.append(refusal(answer ? await reason(answer) : UNANSWERED));
 });
 
 // With line breaks as a browser submits them.
@@ -79,9 +80,12 @@ function encoded(form, submitter) {
   return new URLSearchParams(fields.map(([name, value]) => [name, value.replace(/\r\n|\r|\n/g, "\r\n")]));
 }
 
-function reason(text) {
+// Of a page of the intake. A proxy before it has other ones, and nobody knows what was done.
+async function reason(answer) {
+  const text = await answer.text().catch(() => "");
   const said = new DOMParser().parseFromString(text, "text/html").querySelector("main");
-  return [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent).join(". ");
+  const parts = [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent);
+  return parts.join(". ") || `Status ${answer.status}, without a reason. ${UNCLEAR}`;
 }
 
 function note(text) {
