@@ -183,6 +183,17 @@ class Pages(unittest.TestCase):
             expect(time).to_have_text(re.compile(" UTC$"))
             expect(time).to_have_attribute("title", re.compile(" UTC$"))
 
+    def test_a_time_of_yesterday_has_its_date(self):
+        with Watched(self.stage, timezone_id="Europe/Berlin") as page:
+            page.goto(self.stage.address + "/buckets/empty/jobs")
+            shown = page.evaluate(
+                """() => import("/assets/times.js").then(({ clock, intakeSays }) => {
+                intakeSays("2026-11-22T23:10:00Z");
+                return ["22:59:59", "23:00:00"].map((time) => clock(new Date(`2026-11-22T${time}Z`))); })"""
+            )
+            shown = [text.replace("\u202f", " ") for text in shown]
+            self.assertEqual(shown, ["Nov 22, 2026, 11:59:59 PM", "12:00:00 AM"])
+
     def test_a_wrong_clock_of_the_browser_changes_no_time_ago(self):
         for ahead_ms in (-600_000, 600_000):
             with Watched(self.stage, timezone_id="Asia/Tokyo") as page:

@@ -1,7 +1,6 @@
 // Keeps times going: how long ago, and the exact time on hover, local or UTC.
 import { remember, remembered } from "./session.js";
 
-const DAY_MS = 86400000;
 // Less is the way of a page or frame to the browser.
 const SAME_CLOCK_MS = 2000;
 let utc = remembered("zone") === "utc";
@@ -47,9 +46,10 @@ export function all() {
   }
 }
 
-// The time of day. Its zone is said where it isn't the one of the clock beside the page.
+// The time of day, and of another day than today its date. Its zone is said where it isn't the one of the clock beside the page.
 export function clock(at) {
-  const date = Math.abs(at.getTime() - now()) < DAY_MS ? {} : { dateStyle: "medium" };
+  const day = (time) => exact(time, { dateStyle: "short" });
+  const date = day(at) === day(new Date(now())) ? {} : { dateStyle: "medium" };
   return exact(at, { ...date, timeStyle: "medium" }) + (utc ? " UTC" : "");
 }
 
