@@ -281,6 +281,23 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Purge").click()
             expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
 
+    def test_a_preview_is_reloaded_and_gone_back_to(self):
+        with Stage() as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/demo")
+            page.get_by_label("leak.rate").fill("7/s")
+            page.get_by_role("button", name="Preview").click()
+            new = page.locator("tbody strong")
+            expect(new).to_have_text("7/s")
+            expect(page).to_have_url(re.compile(r"/change\?leak\.rate=7%2Fs&shown%3Aleak\.rate=%225%2Fs%22$"))
+            page.reload()
+            expect(new).to_have_text("7/s")
+            page.get_by_role("link", name="Cancel").click()
+            expect(page).to_have_url(stage.address + "/buckets/demo")
+            page.go_back()
+            expect(new).to_have_text("7/s")
+            page.get_by_role("button", name="Apply").click()
+            expect(page.locator(".done")).to_contain_text("Changed")
+
     def test_a_preview_refuses_what_a_change_would(self):
         with Watched(self.stage) as page:
             page.goto(self.stage.address + "/buckets/orders")

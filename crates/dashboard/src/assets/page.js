@@ -24,6 +24,10 @@ if (address.searchParams.has("done")) {
   history.replaceState(history.state, "", address);
 }
 
+// The answer to a form, which a link asks for as well: a reload, or the way back, is none of the form.
+const link = document.querySelector("a[data-address]");
+if (link) history.replaceState(history.state, "", link.href);
+
 for (const button of document.querySelectorAll("[data-back]")) {
   button.hidden = history.length < 2;
   button.addEventListener("click", () => history.back());

@@ -9,7 +9,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::settings::{self, value};
-use super::wanted::{Change, Wanted, changes};
+use super::wanted::{Change, Wanted, changes, query};
 use super::{current, patch};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
@@ -23,6 +23,8 @@ use crate::web::identity::Visitor;
 
 /// How often a change is tried again that meets another one.
 const TRIES: usize = 10;
+/// Proxies refuse longer ones.
+const LONGEST_LINK: usize = 2000;
 
 /// By a link.
 pub(crate) async fn linked(
@@ -52,12 +54,15 @@ async fn previewed(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wan
 async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<Markup, Failure> {
     let bucket = page.bucket(visitor, name).await?;
     let settings = current::read(page, visitor, name).await?;
+    let link = format!("/buckets/{name}/change?{}", query(wanted));
     let mut changes = changes(&settings, wanted)?;
     changes.retain(|change| change.to != change.setting.value);
     let path = format!("/buckets/{name}/change");
     let refusal = if visitor.may("operate") { patch::try_out(page, visitor, name, &changes).await.err() } else { None };
     Ok(html! {
         (listing::heading(name, &html! { "Change settings" }, "/change"))
+        // For a script: a browser can neither reload the answer to a form nor go back to it.
+        @if link.len() <= LONGEST_LINK { a hidden data-address href=(link) {} }
         @if changes.is_empty() {
             p { "Nothing would change: fill in a setting of " a href={ "/buckets/" (name) } { "the bucket" } "." }
         } @else {
