@@ -183,6 +183,31 @@ class Pages(unittest.TestCase):
             expect(time).to_have_text(re.compile(" UTC$"))
             expect(time).to_have_attribute("title", re.compile(" UTC$"))
 
+    def test_a_time_of_yesterday_has_its_date(self):
+        with Watched(self.stage, timezone_id="Europe/Berlin") as page:
+            page.goto(self.stage.address + "/buckets/empty/jobs")
+            shown = page.evaluate(
+                """() => import("/assets/times.js").then(({ clock, intakeSays }) => {
+                intakeSays("2026-11-22T23:10:00Z");
+                return ["22:59:59", "23:00:00"].map((time) => clock(new Date(`2026-11-22T${time}Z`))); })"""
+            )
+            shown = [text.replace("\u202f", " ") for text in shown]
+            self.assertEqual(shown, ["Nov 22, 2026, 11:59:59 PM", "12:00:00 AM"])
+
+    def test_a_wrong_clock_of_the_browser_changes_no_time_ago(self):
+        for ahead_ms in (-600_000, 600_000):
+            with Watched(self.stage, timezone_id="Asia/Tokyo") as page:
+                page.add_init_script(
+                    f"""const Right = Date; globalThis.Date = class extends Right {{
+                    constructor(...at) {{ super(...(at.length ? at : [Date.now()])); }}
+                    static now() {{ return Right.now() + {ahead_ms}; }} }};"""
+                )
+                page.goto(f"{self.stage.address}/buckets/broken/dead/{self.letter}")
+                died = page.locator(".note time")
+                # Then the script has shown it.
+                expect(died).to_have_attribute("title", re.compile(" Asia/Tokyo$"))
+                expect(died).to_have_text(re.compile(r"^(now|\d+ s ago|[1-8] min ago)$"))
+
     def test_one_cursor_reads_all_strips(self):
         self.stage.submit("demo")
         address = "/buckets/demo/history?window=24h"
@@ -195,11 +220,11 @@ class Pages(unittest.TestCase):
             page.keyboard.press("Home")
             expect(readouts.filter(has_text="no activity")).to_have_count(7)
             slider = page.get_by_label("Moment that is shown")
-            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: no activity$"))
+            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"\d.*: no activity$"))
             page.keyboard.press("End")
             # As the strip, and the count of the slot.
             expect(readouts.nth(1)).to_contain_text(re.compile(r"accepted [\d.]+/s \([\d,]+\), refused"))
-            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^\d.*: .*accepted \d"))
+            expect(slider).to_have_attribute("aria-valuetext", re.compile(r"\d.*: .*accepted \d"))
             expect(page.locator('.strip .cursor[d^="M"]')).to_have_count(7)
             page.locator(".strip svg").nth(3).hover(position={"x": 2, "y": 2})
             expect(readouts.filter(has_text="no activity")).to_have_count(7)
@@ -255,6 +280,23 @@ class Actions(unittest.TestCase):
             page.get_by_label("Type orders to confirm").fill("orders")
             page.get_by_role("button", name="Purge").click()
             expect(page.get_by_role("status").filter(has_text="Cancelled 5 jobs")).to_be_visible()
+
+    def test_a_preview_is_reloaded_and_gone_back_to(self):
+        with Stage() as stage, Watched(stage) as page:
+            page.goto(stage.address + "/buckets/demo")
+            page.get_by_label("leak.rate").fill("7/s")
+            page.get_by_role("button", name="Preview").click()
+            new = page.locator("tbody strong")
+            expect(new).to_have_text("7/s")
+            expect(page).to_have_url(re.compile(r"/change\?leak\.rate=7%2Fs&shown%3Aleak\.rate=%225%2Fs%22$"))
+            page.reload()
+            expect(new).to_have_text("7/s")
+            page.get_by_role("link", name="Cancel").click()
+            expect(page).to_have_url(stage.address + "/buckets/demo")
+            page.go_back()
+            expect(new).to_have_text("7/s")
+            page.get_by_role("button", name="Apply").click()
+            expect(page.locator(".done")).to_contain_text("Changed")
 
     def test_a_preview_refuses_what_a_change_would(self):
         with Watched(self.stage) as page:
@@ -657,6 +699,12 @@ class Live(unittest.TestCase):
                 page.keyboard.press("p")
                 expect(page.get_by_role("alert")).to_contain_text("didn't answer")
             page.unroute("**/pause")
+            # As a proxy before the intake does.
+            proxy = "<body><center><h1>502 Bad Gateway</h1></center></body>"
+            page.route("**/pause", lambda route: route.fulfill(status=502, content_type="text/html", body=proxy))
+            page.keyboard.press("p")
+            expect(page.get_by_role("alert")).to_contain_text("Status 502, without a reason. Check on this page")
+            page.unroute("**/pause")
             page.keyboard.press("p")
             expect(page.get_by_role("button", name="Resume")).to_be_visible()
             expect(page.get_by_role("alert")).to_have_count(0)
@@ -799,6 +847,28 @@ class Keys(unittest.TestCase):
             page.get_by_role("button", name="Sign out").click()
             page.wait_for_url(stage.address + "/sign-in")
             self.assertEqual(page.context.cookies(), [])
+
+    def test_the_longest_names_fit_a_phone(self):
+        bucket, caller = "b" * 64, "k" * 64
+        buckets = f'[buckets.{bucket}]\nupstream = "{{echo}}?status=404"\n'
+        key = section_of_key(caller, '["submit", "read", "inspect", "operate"]')
+        with Stage(key, buckets=buckets) as stage, Watched(stage, viewport={"width": 360, "height": 780}) as page:
+            stage.key = caller
+            (letter,) = stage.submit(bucket)
+            stage.until_state(bucket, lambda state: state["dead"] == 1)
+            page.goto(stage.address)
+            page.get_by_label("Key", exact=True).fill(caller)
+            page.get_by_role("button", name="Sign in").click()
+            live(page)
+            own = f"/buckets/{bucket}"
+            paths = ["/", own, f"{own}/jobs", f"{own}/jobs/{letter}", f"{own}/dead", f"{own}/dead/{letter}"]
+            wide = []
+            for path in [*paths, f"{own}/change?capacity=7", "/services", f"/redis?bucket={bucket}", "/audit"]:
+                page.goto(stage.address + path)
+                page.evaluate("for (const more of document.querySelectorAll('details')) more.open = true")
+                width = page.evaluate("document.documentElement.scrollWidth")
+                wide += [f"{path}: {width}"] if width > 360 else []
+            self.assertEqual(wide, [])
 
     def test_who_paused_a_bucket_is_shown(self):
         with Stage(section_of_key("ops", '["read", "operate"]')) as stage, Watched(stage) as page:

@@ -29,6 +29,10 @@ async fn a_group_of_dead_letters_is_deleted_and_no_other_letter() {
         serde_json::from_str(&out).expect("JSON")
     };
 
+    for verb in ["replay", "delete"] {
+        let (code, said) = dead(&[verb]).await;
+        assert!(code == Some(2) && said.contains("<ID|--all>"), "{code:?} {said}");
+    }
     // Nobody confirms, as standard input is no terminal.
     let (code, said) = dead(&["delete", "--all", "--reason", "gone"]).await;
     assert!(code == Some(2) && said.contains("--yes"), "{code:?} {said}");

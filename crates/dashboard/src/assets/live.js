@@ -1,7 +1,7 @@
 // Keeps the page as the intake draws it: once a second, and not while nobody looks.
 import { inUse, morph } from "./morph.js";
 import { signIn, whenSignedOut } from "./session.js";
-import { clock } from "./times.js";
+import { clock, intakeSays } from "./times.js";
 
 const STALE_AFTER_MS = 5000;
 const WORDS = {
@@ -43,6 +43,7 @@ export function live() {
       const { at, parts } = JSON.parse(event.data);
       say("live");
       wait();
+      intakeSays(at);
       status.title = `numbers of ${clock(new Date(at))}`;
       for (const [id, markup] of parts) later.set(id, markup);
       for (const [id, markup] of later) if (replace(id, markup)) later.delete(id);

@@ -7,7 +7,8 @@ import { filter } from "./filter.js";
 import { strips } from "./history.js";
 import { session, signIn } from "./session.js";
 
-const UNANSWERED = "The intake didn't answer. Check on this page whether it was done, and try again.";
+const UNCLEAR = "Check on this page whether it was done, and try again.";
+const UNANSWERED = `The intake didn't answer. ${UNCLEAR}`;
 
 session();
 times();
@@ -22,6 +23,10 @@ if (address.searchParams.has("done")) {
   for (const name of ["done", "count"]) address.searchParams.delete(name);
   history.replaceState(history.state, "", address);
 }
+
+// The answer to a form, which a link asks for as well: a reload, or the way back, is none of the form.
+const link = document.querySelector("a[data-address]");
+if (link) history.replaceState(history.state, "", link.href);
 
 for (const button of document.querySelectorAll("[data-back]")) {
   button.hidden = history.length < 2;
@@ -51,7 +56,7 @@ document.addEventListener("submit", async (event) => {
   document.querySelector("main > .refusal")?.remove();
   if (!answer) return note(UNANSWERED);
   if (answer.status === 401) return location.assign(signIn());
-  if (answer.type !== "opaqueredirect") return note(reason(await answer.text()));
+  if (answer.type !== "opaqueredirect") return note(await reason(answer));
   if ("choice" in form.dataset) {
     for (const button of form.querySelectorAll("button")) button.ariaPressed = String(button === event.submitter);
   }
@@ -70,7 +75,7 @@ document.addEventListener("submit", async (event) => {
   if (answer?.status === 401) return location.assign(signIn());
   if (answer?.redirected) return location.assign(answer.url);
   form.querySelector(".refusal")?.remove();
-  form.append(refusal(answer ? reason(await answer.text()) : UNANSWERED));
+  form.append(refusal(answer ? await reason(answer) : UNANSWERED));
 });
 
 // With line breaks as a browser submits them.
@@ -79,9 +84,12 @@ function encoded(form, submitter) {
   return new URLSearchParams(fields.map(([name, value]) => [name, value.replace(/\r\n|\r|\n/g, "\r\n")]));
 }
 
-function reason(text) {
+// Of a page of the intake. A proxy before it has other ones, and nobody knows what was done.
+async function reason(answer) {
+  const text = await answer.text().catch(() => "");
   const said = new DOMParser().parseFromString(text, "text/html").querySelector("main");
-  return [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent).join(". ");
+  const parts = [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent);
+  return parts.join(". ") || `Status ${answer.status}, without a reason. ${UNCLEAR}`;
 }
 
 function note(text) {

@@ -1,8 +1,11 @@
 // Keeps times going: how long ago, and the exact time on hover, local or UTC.
 import { remember, remembered } from "./session.js";
 
-const DAY_MS = 86400000;
+// Less is the way of a page or frame to the browser.
+const SAME_CLOCK_MS = 2000;
 let utc = remembered("zone") === "utc";
+// How far the intake's clock is ahead of the browser's, which may be wrong.
+let ahead = 0;
 
 export function times() {
   const button = document.querySelector("[data-zone]");
@@ -16,9 +19,19 @@ export function times() {
     remember("zone", utc ? "utc" : "local");
     show();
   });
+  intakeSays(document.body.dataset.now);
   show();
   setInterval(all, 1000);
   document.addEventListener("frame", all);
+}
+
+export function intakeSays(time) {
+  const difference = new Date(time).getTime() - Date.now();
+  ahead = Math.abs(difference) < SAME_CLOCK_MS ? 0 : difference;
+}
+
+function now() {
+  return Date.now() + ahead;
 }
 
 export function all() {
@@ -33,9 +46,10 @@ export function all() {
   }
 }
 
-// The time of day. Its zone is said where it isn't the one of the clock beside the page.
+// The time of day, and of another day than today its date. Its zone is said where it isn't the one of the clock beside the page.
 export function clock(at) {
-  const date = Math.abs(at.getTime() - Date.now()) < DAY_MS ? {} : { dateStyle: "medium" };
+  const day = (time) => exact(time, { dateStyle: "short" });
+  const date = day(at) === day(new Date(now())) ? {} : { dateStyle: "medium" };
   return exact(at, { ...date, timeStyle: "medium" }) + (utc ? " UTC" : "");
 }
 
@@ -48,7 +62,7 @@ function zone() {
 }
 
 function relative(at) {
-  const past = Date.now() - at.getTime();
+  const past = now() - at.getTime();
   if (past < 0) return `in ${duration(Math.ceil(-past / 1000))}`;
   return past < 1000 ? "now" : `${duration(Math.floor(past / 1000))} ago`;
 }

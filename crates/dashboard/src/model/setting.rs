@@ -1,5 +1,6 @@
 //! The settings of a bucket that can be changed at run time.
 
+use dripfeed_job::size;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +27,12 @@ impl Setting {
         matches!(self.example.as_str(), "true" | "false")
     }
 
+    /// A value of it, as a person writes it.
+    pub(crate) fn shown(&self, value: &Value) -> String {
+        let bytes = value.as_u64().filter(|_| size::parse(&self.example).is_ok());
+        bytes.map_or_else(|| shown(value), size::show)
+    }
+
     /// What somebody typed as PATCH takes it, or why it isn't JSON.
     pub(crate) fn parsed(&self, text: &str) -> Result<Value, String> {
         let invalid = |error| format!("{}: not JSON: {error}", self.name);
@@ -37,8 +44,7 @@ impl Setting {
     }
 }
 
-/// As a person writes it.
-pub(crate) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
         Value::Null => "no limit".to_owned(),
         Value::String(text) => text.clone(),
@@ -46,5 +52,24 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::Object(members) if members.is_empty() => "none".to_owned(),
         Value::Array(_) | Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bytes_have_a_unit_and_other_numbers_none() {
+        let shown = |example: &str, value: Value| {
+            let setting = json!({"name": "a", "description": "", "example": example, "value": value, "configured": 1,
+                "changed": true});
+            serde_json::from_value::<Setting>(setting).map(|setting| setting.shown(&setting.value)).ok()
+        };
+        assert_eq!(shown("32MiB", json!(64 << 20)).as_deref(), Some("64MiB"));
+        assert_eq!(shown("32MiB", json!("1kB")).as_deref(), Some("1kB"));
+        assert_eq!(shown("50", json!(1024)).as_deref(), Some("1024"));
     }
 }

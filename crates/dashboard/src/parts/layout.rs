@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
 
-use crate::parts::action;
+use crate::parts::{action, when};
 use crate::web::answer;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -65,7 +65,7 @@ pub(crate) fn document(visitor: Option<&Visitor>, page: &Page<'_>) -> Markup {
                 link rel="stylesheet" href="/assets/page.css";
                 script type="module" src="/assets/page.js" {}
             }
-            body data-live=[page.live] {
+            body data-live=[page.live] data-now=(when::now()) {
                 a.skip href="#main" { "Skip to the content" }
                 (top(visitor, page))
                 main #main { (page.body) }

@@ -97,9 +97,7 @@ impl Why {
             _ if row.replicas == 0 => why("No processor", format!(" serves it.{}", its_rate())),
             _ => match (slower(row), target) {
                 (Some(rate), _) => {
-                    let cause =
-                        if row.in_flight > 0 { "its calls take long" } else { "its callers may be at their limits" };
-                    let after = format!(", slower than its rate of {}: {cause}.", target.unwrap_or(&effective));
+                    let after = format!(", slower than its rate of {}: {}.", target.unwrap_or(&effective), cause(row));
                     Self { before: "Leaks at ", ..why(&numbers::measured(rate), after) }
                 }
                 (None, Some(target)) => {
@@ -146,6 +144,16 @@ fn unlimited(bucket: &Row) -> Option<f64> {
 /// Whether its calls, and not its rate, limit what leaves it.
 pub(crate) fn is_slow(bucket: &Row) -> bool {
     slower(bucket).is_some()
+}
+
+/// Why a bucket is slower than its rate. A failed call parks its job; so does a delay, which looks the same here.
+const fn cause(row: &Row) -> &'static str {
+    match (row.in_flight > 0, row.parked > 0) {
+        (true, false) => "its calls take long",
+        (true, true) => "its calls take long, or fail and are retried",
+        (false, true) => "its calls may fail and be retried, or its callers be at their limits",
+        (false, false) => "its callers may be at their limits",
+    }
 }
 
 /// What leaves the bucket, where that is less than its rate allows though jobs wait: its calls take too long. None: the

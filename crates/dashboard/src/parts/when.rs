@@ -1,11 +1,10 @@
 //! Times: relative, with the exact time beside it. A script of the page updates them.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use crate::parts::numbers;
-
-const DAY_MS: u64 = 86_400_000;
 
 /// An RFC 3339 time as `3 min ago`.
 pub(crate) fn ago(text: &str) -> Markup {
@@ -21,8 +20,8 @@ pub(crate) fn clock_in(ms: u64) -> Markup {
 /// The time of day, to the second: `14:03:20 UTC`. Of another day with its date.
 pub(crate) fn clock(at: Timestamp) -> Markup {
     let text = format!("{at:.0}");
-    let is_of_another_day = at.as_millisecond().abs_diff(now_ms()) >= DAY_MS;
-    let shown = if is_of_another_day { exact(&text) } else { at.strftime("%H:%M:%S UTC").to_string() };
+    let day = |at: Timestamp| at.to_zoned(TimeZone::UTC).date();
+    let shown = if day(at) != day(now()) { exact(&text) } else { at.strftime("%H:%M:%S UTC").to_string() };
     html! { time datetime=(text) title=(exact(&text)) data-clock { (shown) } }
 }
 
@@ -31,8 +30,13 @@ fn exact(text: &str) -> String {
     text.parse::<Timestamp>().map_or_else(|_| text.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
+/// For the script: the browser's clock may be wrong.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
 fn now_ms() -> i64 {
-    Timestamp::now().as_millisecond()
+    now().as_millisecond()
 }
 
 fn relative(text: &str) -> String {

@@ -64,6 +64,16 @@ fn a_bucket_that_is_slower_than_its_rate_does_not_empty_at_that_rate() {
     // When the page is opened, by what the API has measured, and later by what was seen since.
     shown(&delivering(&delivered[..1], &slow), &why);
     shown(&delivering(&delivered, &slow), &why);
+    // Of an upstream that answers each call with an error, nothing takes long.
+    for (in_flight, parked, cause) in [
+        (2, 40, "its calls take long, or fail and are retried."),
+        (0, 40, "its calls may fail and be retried, or its callers be at their limits."),
+        (0, 0, "its callers may be at their limits."),
+    ] {
+        let mut failing = slow.clone();
+        (failing["in_flight"], failing["parked"]) = (json!(in_flight), json!(parked));
+        shown(&delivering(&delivered, &failing), &[cause]);
+    }
     // What was paused a moment ago isn't slow.
     let mut resumed = delivering(&delivered[..8], &slow);
     for frame in &mut resumed[..6] {

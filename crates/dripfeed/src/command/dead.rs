@@ -4,7 +4,7 @@ mod delete;
 mod filter;
 mod replays;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use dripfeed_client::Client;
 use dripfeed_job::{BucketName, JobId, Rate};
 use http::Method;
@@ -48,9 +48,10 @@ enum DeadCommand {
         filter: FilterArgs,
     },
     /// Replay a dead letter, or all that match, as new jobs
+    #[command(group = ArgGroup::new("which").args(["id", "all"]).required(true))]
     Replay {
         /// Id of the dead letter
-        #[arg(required_unless_present = "all", conflicts_with_all = ["all", "FilterArgs"])]
+        #[arg(conflicts_with = "FilterArgs")]
         id: Option<JobId>,
         /// Replay all that match the filter
         #[arg(long)]

@@ -68,8 +68,8 @@ impl Timetable {
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let fields = "minutes 0-59, hours 0-23, days 1-31, months 1-12, days of the week 0-7 or SUN-SAT";
-        let unreadable =
-            |error| bad(format!("not a cron expression ({error}): {fields}; with *, lists, ranges and steps"));
+        // The parser's own words name no field.
+        let unreadable = |_| bad(format!("not a cron expression: {fields}; with *, lists, ranges and steps"));
         let cron = parser.parse(expression).map_err(unreadable)?;
         let unknown = |_| BadTimetable {
             member: "zone",

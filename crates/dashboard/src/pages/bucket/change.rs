@@ -9,11 +9,10 @@ use http::StatusCode;
 use maud::{Markup, html};
 
 use super::settings::{self, value};
-use super::wanted::{Change, Wanted, changes};
+use super::wanted::{Change, Wanted, changes, query};
 use super::{current, patch};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Bucket;
-use crate::model::setting::shown;
 use crate::parts::layout::{self, Page};
 use crate::parts::{action, listing};
 use crate::web::answer;
@@ -24,6 +23,8 @@ use crate::web::identity::Visitor;
 
 /// How often a change is tried again that meets another one.
 const TRIES: usize = 10;
+/// Proxies refuse longer ones.
+const LONGEST_LINK: usize = 2000;
 
 /// By a link.
 pub(crate) async fn linked(
@@ -53,12 +54,15 @@ async fn previewed(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wan
 async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<Markup, Failure> {
     let bucket = page.bucket(visitor, name).await?;
     let settings = current::read(page, visitor, name).await?;
+    let link = format!("/buckets/{name}/change?{}", query(wanted));
     let mut changes = changes(&settings, wanted)?;
     changes.retain(|change| change.to != change.setting.value);
     let path = format!("/buckets/{name}/change");
     let refusal = if visitor.may("operate") { patch::try_out(page, visitor, name, &changes).await.err() } else { None };
     Ok(html! {
         (listing::heading(name, &html! { "Change settings" }, "/change"))
+        // For a script: a browser can neither reload the answer to a form nor go back to it.
+        @if link.len() <= LONGEST_LINK { a hidden data-address href=(link) {} }
         @if changes.is_empty() {
             p { "Nothing would change: fill in a setting of " a href={ "/buckets/" (name) } { "the bucket" } "." }
         } @else {
@@ -125,9 +129,9 @@ fn table(changes: &[Change<'_>]) -> Markup {
                 @let now = &change.setting.value;
                 tr {
                     th scope="row" { code { (change.setting.name) } }
-                    @if is_stale { td { (value(&shown(change.stale.as_ref().unwrap_or(now)))) } }
-                    td { (value(&shown(now))) }
-                    td { strong { (value(&shown(&change.to))) } }
+                    @if is_stale { td { (value(&change.setting.shown(change.stale.as_ref().unwrap_or(now)))) } }
+                    td { (value(&change.setting.shown(now))) }
+                    td { strong { (value(&change.setting.shown(&change.to))) } }
                 }
             } }
         } }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::current;
 use super::wanted::{RESTORE, showing};
 use crate::dashboard::Dashboard;
-use crate::model::setting::{Setting, shown};
+use crate::model::setting::Setting;
 use crate::parts::{action, listing};
 use crate::web::identity::Visitor;
 
@@ -73,7 +73,7 @@ pub(super) fn fields<'s>(
                     span.faint { (description(setting)) }
                     @if setting.is_switch() {
                         select name=(setting.name) {
-                            option value="" { (shown(&setting.value)) " (now)" }
+                            option value="" { (setting.shown(&setting.value)) " (now)" }
                             @for word in ["true", "false"] { option selected[word == typed] { (word) } }
                         }
                     } @else {
@@ -88,7 +88,11 @@ pub(super) fn fields<'s>(
 }
 
 fn placeholder(setting: &Setting) -> String {
-    if setting.value.is_null() { format!("no limit; such as {}", setting.example) } else { shown(&setting.value) }
+    if setting.value.is_null() {
+        format!("no limit; such as {}", setting.example)
+    } else {
+        setting.shown(&setting.value)
+    }
 }
 
 fn text(setting: &Setting) -> String {
@@ -125,8 +129,8 @@ fn changed(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
                 (listing::head(&["setting", "now", "configured", "action"]))
                 tbody { @for setting in changed { tr {
                     th scope="row" { code { (setting.name) } }
-                    td { (value(&shown(&setting.value))) }
-                    td { (value(&shown(&setting.configured))) }
+                    td { (value(&setting.shown(&setting.value))) }
+                    td { (value(&setting.shown(&setting.configured))) }
                     td {
                         form.inline method="post" action={ "/buckets/" (bucket) "/change" } {
                             (action::token(visitor))
@@ -147,8 +151,8 @@ fn table(settings: &[Setting]) -> Markup {
             (listing::head(&["setting", "now", "configured"]))
             tbody { @for setting in settings { tr {
                 th scope="row" { code { (setting.name) } }
-                td { (value(&shown(&setting.value))) }
-                td { @if setting.changed { (value(&shown(&setting.configured))) } @else { "as now" } }
+                td { (value(&setting.shown(&setting.value))) }
+                td { @if setting.changed { (value(&setting.shown(&setting.configured))) } @else { "as now" } }
             } } }
         } }
     }

@@ -7,6 +7,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::model::setting::Setting;
+use crate::parts::action::TOKEN;
+use crate::web::api::escaped;
 use crate::web::failure::Failure;
 
 pub(super) type Wanted = BTreeMap<String, String>;
@@ -54,6 +56,17 @@ fn field<'w>(wanted: &'w Wanted, name: &str) -> Option<&'w str> {
 /// None: of a link, or of a program.
 fn shown_value(wanted: &Wanted, setting: &Setting) -> Option<Value> {
     serde_json::from_str(field(wanted, &format!("{SHOWN}{}", setting.name))?).ok()
+}
+
+/// What asks for the same, with the values that were shown of these settings alone.
+pub(super) fn query(wanted: &Wanted) -> String {
+    let is_asked = |name: &str| match name.strip_prefix(SHOWN) {
+        Some(of) => field(wanted, of).is_some() || field(wanted, RESTORE) == Some(of),
+        None => name != TOKEN && field(wanted, name).is_some(),
+    };
+    let fields = wanted.iter().filter(|(name, _)| is_asked(name));
+    let fields: Vec<String> = fields.map(|(name, value)| format!("{}={}", escaped(name), escaped(value))).collect();
+    fields.join("&")
 }
 
 fn refused(why: &str) -> Failure {

@@ -1,7 +1,7 @@
 //! `dripfeed dead BUCKET delete`
 
 use bytes::Bytes;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use dripfeed_client::Client;
 use dripfeed_job::{BucketName, JobId};
 use http::{HeaderMap, Method};
@@ -14,9 +14,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::Format;
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("which").args(["id", "all"]).required(true))]
 pub(super) struct DeleteArgs {
     /// Id of the dead letter
-    #[arg(required_unless_present = "all", conflicts_with_all = ["all", "FilterArgs"])]
+    #[arg(conflicts_with = "FilterArgs")]
     id: Option<JobId>,
     /// Delete all that match the filter
     #[arg(long)]

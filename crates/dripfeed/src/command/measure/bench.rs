@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::Args;
 use dripfeed_job::{BucketName, Rate, duration};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value as Json;
 
 use self::arrivals::Load;
 use self::tally::Tally;
@@ -57,7 +58,7 @@ const LINES: [Column; 14] = [
     ("Latency p99 ms", |found| shown(found, "/latency_ms/p99")),
     ("Latency p99.9 ms", |found| shown(found, "/latency_ms/p99_9")),
     ("Latency max ms", |found| shown(found, "/latency_ms/max")),
-    ("Refused by code", |found| shown(found, "/refused_by_code")),
+    ("Refused by code", by_code),
     ("Interrupted", |found| shown(found, "/interrupted")),
 ];
 
@@ -92,6 +93,12 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Failure, "interrupted before all submissions were due and answered")
 }
 
+fn by_code(found: &Json) -> String {
+    let codes = found["refused_by_code"].as_object().into_iter().flatten();
+    let texts: Vec<String> = codes.map(|(code, number)| format!("{code} {number}")).collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(", ") }
+}
+
 fn print(tally: &Tally, format: Format) -> std::io::Result<()> {
     let found = tally.document();
     match format {
@@ -112,4 +119,18 @@ fn bar(submissions: u64) -> ProgressBar {
 fn time(text: &str) -> Result<Duration, String> {
     let time = duration::parse(text).map_err(|error| error.to_string())?;
     if time.is_zero() { Err("must be above zero".to_owned()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn codes_of_refusals_are_a_text() {
+        let text = |codes: Json| by_code(&json!({ "refused_by_code": codes }));
+        assert_eq!(text(json!({ "bucket_full": 82, "caller_limit": 1 })), "bucket_full 82, caller_limit 1");
+        assert_eq!(text(json!({})), "-");
+    }
 }

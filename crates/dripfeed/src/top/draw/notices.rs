@@ -61,7 +61,8 @@ fn listed(mut notices: Vec<Notice>, all: u64, place: Place) -> Vec<Line<'static>
         lines.extend(more);
         left = left.saturating_sub(1);
     }
-    if left > 0 {
+    // Where none is listed, the line above says how many there are.
+    if left > 0 && left < all {
         lines.push(Line::styled(format!("  and {left} more"), theme.faint()));
     }
     lines

@@ -115,6 +115,13 @@ fn what_needs_a_person_in_buckets_that_are_not_shown_is_counted() {
 }
 
 #[test]
+fn notices_that_have_no_room_are_counted_once() {
+    let (app, now) = looking_at(&installation());
+    let drawn = drawn(&app, now, 80, 8);
+    assert!(drawn.contains("■ 2 problems, 3 warnings") && !drawn.contains("more"), "{drawn}");
+}
+
+#[test]
 fn numbers_without_a_new_frame_are_stale() {
     let (app, now) = looking_at(&[bucket("mail", &json!({}))]);
     assert!(drawn(&app, now + Duration::from_millis(4900), 80, 10).contains("● live"));
