@@ -73,6 +73,20 @@ async fn every_letter_that_matches_becomes_a_job_and_is_counted() {
 }
 
 #[tokio::test]
+async fn a_replay_of_a_dead_process_goes_on_though_the_clock_of_redis_was_set_back() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings(Kind::Stream, 1000)).await;
+    die(&bucket, 3, "shop").await;
+    let id = bucket.start_replay(NO_FILTER, None, None).await.unwrap().expect("few are running");
+    let (seconds, _): (u64, u64) = redis.ask("TIME").await;
+    let in_an_hour = seconds * 1000 + 3_600_000;
+    let lease = redis::Cmd::hset("dripfeed:{stream}:dead:replays", format!("{id}:lease"), format!("dead {in_an_hour}"));
+    redis.store().await.command::<u64>(&lease).await.unwrap();
+    bucket.go_on_with_replays().await.unwrap();
+    assert_eq!(ended(&bucket, id).await.done, 3);
+}
+
+#[tokio::test]
 async fn letters_that_got_no_answer_are_replayed_without_those_that_got_one() {
     let redis = TestRedis::start().await;
     for kind in [Kind::Stream, Kind::List] {

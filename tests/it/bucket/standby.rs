@@ -95,6 +95,17 @@ async fn of_processes_that_serve_the_same_buckets_one_sweeps() {
 }
 
 #[tokio::test]
+async fn a_turn_to_sweep_ends_though_the_clock_of_redis_is_set_back() {
+    let redis = TestRedis::start().await;
+    let served = [buckets::open(&redis, settings("b", Kind::Stream)).await];
+    assert_eq!(Sweeper::new(Consumer::new("dead")).next_sweep(&served).await, Sweep::ForAll);
+    let sweeper: Vec<String> = redis.ask("KEYS *sweeper*").await;
+    // As that clock shows it then.
+    redis.ask::<u64>(&format!("PEXPIRE {} 3600000", sweeper[0])).await;
+    assert_eq!(Sweeper::new(Consumer::new("alive")).next_sweep(&served).await, Sweep::ForAll);
+}
+
+#[tokio::test]
 async fn what_a_sweep_finds_is_announced() {
     let redis = TestRedis::start().await;
     let bucket = buckets::open(&redis, settings("b", Kind::Stream)).await;

@@ -21,8 +21,8 @@ use redis::InfoDict;
 
 const PASSWORD: &str = "opensesame";
 
-/// What no test here needs: Cluster, Sentinel, another database, and confirmation by replicas.
-const ELSEWHERE: [&str; 6] = ["asking", "cluster|info", "cluster|slots", "role", "select", "wait"];
+/// What no test here needs: Cluster, Sentinel, another database, confirmation by replicas, and another's lease.
+const ELSEWHERE: [&str; 7] = ["asking", "cluster|info", "cluster|slots", "pttl", "role", "select", "wait"];
 
 /// The rules of the one user in the file, as ACL SETUSER takes them.
 fn rules() -> Vec<String> {

@@ -9,6 +9,9 @@ use crate::inspect::served::{level_at, outcome_jobs_at};
 use crate::script::keys::Keys;
 use crate::settings::Kind;
 
+/// As in closed.lua.
+const CLOSED: &str = "1";
+
 /// What would be lost with a bucket that was configured once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
@@ -22,14 +25,17 @@ pub enum LeftBehind {
 }
 
 /// What is left of a bucket of this name that was configured once, but for outcomes. None: nothing, or the bucket was
-/// created over the API and deleted.
+/// created over the API.
 ///
 /// # Errors
 /// When Redis can't be reached, refuses, or doesn't answer in time.
 pub async fn place_is_taken(store: &Store, bucket: &BucketName) -> Result<Option<LeftBehind>, BucketError> {
     let keys = Keys::new(store.prefix(), bucket, None, Kind::Stream);
-    let incarnation: Option<String> = store.command(redis::cmd("HGET").arg(keys.control()).arg("incarnation")).await?;
-    if incarnation.is_some() {
+    let mut created = redis::cmd("HMGET");
+    created.arg(keys.control()).arg("incarnation").arg("closed");
+    let (incarnation, closed): (Option<String>, Option<String>) = store.command(&created).await?;
+    // What a deleted one had is gone by then: what is there came later, with the configuration.
+    if incarnation.is_some() && closed.as_deref() != Some(CLOSED) {
         return Ok(None);
     }
     let place = |kind| BucketPlace { bucket: bucket.clone(), kind, key: None };

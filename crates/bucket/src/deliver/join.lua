@@ -31,6 +31,9 @@ if not is_first_life and stood_by == '' and is_alone then
   redis.call('HSETNX', PACE, 'flows', 'lost')
 end
 redis.call('HSET', REPLICAS, consumer, 0)
+-- Of a deleted bucket of this name they end after a day, and all members of this one would be fenced.
+redis.call('PERSIST', REPLICAS)
+redis.call('PERSIST', MEMBERS)
 -- Those that left or died since the last one joined are shown nowhere.
 for _, member in ipairs(redis.call('HKEYS', MEMBERS)) do
   if redis.call('HEXISTS', REPLICAS, member) == 0 then redis.call('HDEL', MEMBERS, member) end

@@ -18,5 +18,9 @@ for i = 4, #ARGV, 2 do
   end
 end
 rates.flush(METER)
+-- What was kept of a bucket of this name that was deleted ends after a day, and would take this with it.
+if incarnation == '' and redis.call('PERSIST', CONTROL) == 1 then
+  redis.call('HDEL', CONTROL, 'incarnation', 'closed')
+end
 if #ARGV > 3 then redis.call('HSET', CONTROL, 'version', VERSION) end
 return 'changed'

@@ -38,6 +38,7 @@ impl Bucket {
         let keys = &self.redis_bucket.keys;
         let mut call = RECORD.on(&[keys.tally(), keys.audit()]);
         call.arg(MOST_ENTRIES).arg(key.unwrap_or_default()).arg(action).arg(shortened(detail));
+        call.arg(self.redis_bucket.incarnation_word());
         self.redis_bucket.store.run::<String>(&call).await?;
         Ok(())
     }

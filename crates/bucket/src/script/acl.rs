@@ -14,7 +14,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
-const OF_BOTH: [&str; 42] = [
+const OF_BOTH: [&str; 43] = [
     "PING",
     "INFO",
     "TIME",
@@ -41,6 +41,7 @@ const OF_BOTH: [&str; 42] = [
     "MGET KEY",
     "MSET KEY value",
     "PEXPIRE KEY 1",
+    "PTTL KEY",
     "PUBLISH NOTICES message",
     "SUBSCRIBE NOTICES",
     "ZADD KEY 1 member",

@@ -1,4 +1,4 @@
-//! A name with something left of a bucket that was configured once.
+//! A name that was configured once and is created over the API now, or the other way round.
 
 use super::*;
 
@@ -46,4 +46,44 @@ async fn what_a_configured_bucket_has_left_is_not_erased_by_another_of_its_name(
     assert_eq!(service.redis::<u64>("HLEN dripfeed:{b}:outcomes").await, 0);
     let again = client.submit_once("b", "k", "x").await.expect("an answer");
     assert_eq!((again.status, again.text("id") == once.text("id")), (202, false));
+}
+
+/// Of a key of `b`, in ms; -1: it stays.
+async fn ttl(service: &Service, key: &str) -> i64 {
+    service.redis(&format!("PTTL dripfeed:{{b}}:{key}")).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configured_bucket_keeps_what_is_known_of_it_where_one_of_its_name_was_deleted() {
+    let upstream = Upstream::willing().await;
+    let service = Service::new(&settings(&upstream)).await;
+    let mut intake = service.intake().await;
+    let client = intake.client();
+    assert_eq!(put(&client, "b", &calling(&upstream)).await.status, 201);
+    // A replica that died then.
+    service.redis::<u64>("HSET dripfeed:{b}:replicas dead 1").await;
+    service.redis::<u64>("HSET dripfeed:{b}:members dead 1").await;
+    assert_eq!(delete(&client, "b").await.status, 204);
+    assert!(ttl(&service, "control").await > 0, "for those who don't know of the deletion");
+    intake.terminate();
+    intake.ended().await;
+
+    service.configure(&format!("{}[buckets.b]\nupstream = \"{}\"\n", settings(&upstream), upstream.url()));
+    let (mut intake, mut processor) = tokio::join!(service.intake(), service.processor());
+    let client = intake.client();
+    assert_eq!(submit(&client, "b").await.status, 202);
+    service.drained("b").await;
+    assert_eq!(client.post("/v1/buckets/b/pause", "").await.expect("an answer").status, 200);
+    for key in ["control", "audit", "replicas", "members"] {
+        assert_eq!(ttl(&service, key).await, -1, "{key} would be lost, a day after that deletion");
+    }
+    assert_eq!(submit(&client, "b").await.status, 202);
+    for process in [&mut intake, &mut processor] {
+        process.terminate();
+        process.ended().await;
+    }
+
+    service.configure(&settings(&upstream));
+    let intake = service.intake().await;
+    refuses(&intake.client(), &upstream, "jobs").await;
 }

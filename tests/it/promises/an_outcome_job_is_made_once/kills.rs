@@ -51,6 +51,17 @@ async fn what_earlier_settings_have_left_is_handed_over() {
     assert_eq!(service.counts("events").await.accepted, JOBS as u64);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_process_goes_on_though_the_clock_of_redis_was_set_back() {
+    let buckets = ["work", "events"].map(|name| format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:1/\"\n"));
+    let service = Service::new(&buckets.concat()).await;
+    leave_outcomes(&service).await;
+    // The lease of a process that was killed, as that clock shows it then.
+    let () = service.redis("SET dripfeed:{work}:outbox:lease dead PX 3600000").await;
+    let _intake = service.intake().await;
+    until("all are handed over", async || outbox(&service.redis, "work").await == 0).await;
+}
+
 /// As in a rolling replacement: a process with the earlier settings goes on, beside those with the new ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_earlier_settings_leave_later_is_shown_and_handed_over() {

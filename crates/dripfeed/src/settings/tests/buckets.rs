@@ -127,7 +127,8 @@ fn the_targets_of_outcomes_are_other_buckets_with_room() {
         reported(&format!(
             "[buckets.a]\nupstream = \"http://127.0.0.1:1/\"\non_outcome = {on_outcome}\n{more}\n\
              [buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n[buckets.small]\nupstream = \"http://127.0.0.1:1/\"\n\
-             capacity_bytes = \"5KiB\"\n"
+             capacity_bytes = \"5KiB\"\n[buckets.brief]\nupstream = \"http://127.0.0.1:1/\"\n\
+             keep.idempotency_keys = \"59s\"\n"
         ))
     };
     let to = |bucket: &str| format!("{{ bucket = \"{bucket}\", outcomes = [\"dead\"] }}");
@@ -154,6 +155,7 @@ fn the_targets_of_outcomes_are_other_buckets_with_room() {
             "keep.failed_answer = \"2KiB\"",
             "`small` is too small for an outcome job: raise its capacity_bytes",
         ),
+        (to("brief"), "", "`brief` might get an outcome job twice: raise its keep.idempotency_keys to at least 1m"),
         (to("b"), "keep.outbox_bytes = \"4KiB\"", "are too small for the outcome jobs of one job of `a`"),
         (to("b"), "kind = \"list\"", "a list has no outbox for outcome jobs"),
     ] {

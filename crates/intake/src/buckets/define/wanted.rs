@@ -43,7 +43,10 @@ impl Wanted<'_> {
                 // A later definition keeps it from being deleted, or comes after that.
                 Opened::Suspended => stored = Some((before, version)),
                 // Who deleted it was stopped before the end: that comes first.
-                Opened::Closed => drop(after.delete(intake.redis().store()).await?),
+                Opened::Closed => {
+                    bucket.close().await?;
+                    after.delete(intake.redis().store()).await?;
+                }
                 // Another one was created meanwhile.
                 Opened::Gone => {}
             }
