@@ -15,9 +15,9 @@ if not found[1] then return 'absent' end
 if found[1] ~= 'running' then return 'ended' end
 if owner ~= '' then
   local holder, until_ms = string.match(found[2] or '', '^(%S+) (%d+)$')
-  local left = holder and holder ~= owner and until_ms - now_ms or 0
+  local lasts = holder and holder ~= owner and until_ms - now_ms or 0
   -- One that lasts longer was taken before the clock of Redis was set back: who had it may be dead.
-  if left > 0 and left <= lease_ms then return 'taken' end
+  if lasts > 0 and lasts <= lease_ms then return 'taken' end
   redis.call('HSET', REPLAYS, id .. ':lease', owner .. ' ' .. whole(now_ms + lease_ms))
 end
 if position ~= '' then redis.call('HSET', REPLAYS, id .. ':position', position, id .. ':left', left) end
