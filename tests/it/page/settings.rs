@@ -1,4 +1,5 @@
 use dripfeed_bucket::RUN_TIME_SETTINGS;
+use dripfeed_job::size;
 use dripfeed_tests::service::{Service, until};
 use serde_json::{Value, json};
 
@@ -34,6 +35,7 @@ async fn each_run_time_setting_is_previewed_from_what_to_what_applied_and_restor
             Value::Null => "nolimit".to_owned(),
             Value::String(text) => text.clone(),
             empty if *empty == json!([]) || *empty == json!({}) => "none".to_owned(),
+            bytes if size::parse(setting.example).is_ok() => size::show(bytes.as_u64().expect("bytes")),
             other => other.to_string(),
         };
         assert!(shown(&preview).contains(&format!("{name}</code></th><td>{now}</td><td><strong>")), "{preview}");
