@@ -1,5 +1,5 @@
--- In place of spend.lua and settling.lua, where no pace is set: as many calls may be made as there are jobs, and there is
--- no state that could have been rolled back.
+-- In place of spend.lua and settling.lua, where no pace is set: as many calls may be made as there are jobs, and there
+-- is no state that could have been rolled back.
 local pace_settling
 
 local function pace_room()
