@@ -100,3 +100,19 @@ async fn the_wait_is_the_same_as_of_the_first_refusal() {
     bucket.apply_overrides(&changed("capacity", 3)).await.unwrap();
     assert_eq!(submit(&bucket, job("x")).await.level, 3);
 }
+
+/// Jobs that a throttle parked are due when it ends.
+#[tokio::test]
+async fn a_throttled_bucket_asks_to_wait_for_its_throttle_once() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream, 1).await;
+    let replica = join(&bucket, "one").await;
+    submit(&bucket, job("1")).await;
+    let hour = Duration::from_hours(1);
+    settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(hour) }).await;
+    // The first refusal is of the script that admits, those after it are by the sizes of the jobs alone.
+    for _ in 0..3 {
+        let wait = refused(bucket.admit(job("2")).await).retry_after.expect("it ends");
+        assert!(wait > hour / 2 && wait < hour * 3 / 2, "{wait:?} while it is throttled for {hour:?}");
+    }
+}

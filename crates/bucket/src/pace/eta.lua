@@ -25,22 +25,27 @@ end
 -- Nothing leaves a paused bucket, and nobody knows for how long: so who waits looks again after this, at the soonest.
 local PAUSED = 1000000
 
+-- µs until the bucket is no longer throttled. Tokens gather meanwhile, but nothing leaks.
+local function wait_for_throttle(pace)
+  return math.max(0, pace.hold * 1000 - now_us)
+end
+
 -- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither,
 -- the time that the bucket has leaked nothing is the best guess for how long it goes on so; unless all are parked.
+-- Jobs that a throttle has parked are due at its end: that time is waited for once.
 local function wait_for_room(meter, pace, look, level, jobs)
   local due, is_parked = wait_until_due(level, jobs)
-  local wait, m = math.max(wait_for_calls(look, jobs), due), not is_parked and rates.read(meter, 'leak')
+  local wait, m = wait_for_calls(look, jobs), not is_parked and rates.read(meter, 'leak')
   if m then
     local passed = math.max(1, now_us - m.t0)
     local left = m.c - m.c0
     local measured = left > 0 and jobs * passed / left or passed
     if measured > wait then wait = measured end
   end
+  wait = math.max(wait + wait_for_throttle(pace), due)
   -- What leaks next has still to be called and settled.
   if rates.texts.call == nil then rates.look(meter, 'call') end
   wait = wait + (tonumber(rates.texts.call or 0))
-  local held = pace.hold * 1000 - now_us
-  if held > 0 then wait = wait + held end
   return pace.is_paused and math.max(wait, PAUSED) or wait
 end
 
@@ -58,7 +63,5 @@ local function wait_for_turn(meter, pace, look, ahead)
     local measured = ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)
     if measured > wait then wait = measured end
   end
-  local held = pace.hold * 1000 - now_us
-  if held > 0 then wait = wait + held end
-  return wait
+  return wait + wait_for_throttle(pace)
 end
