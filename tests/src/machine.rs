@@ -1,18 +1,23 @@
 //! Which tests have the machine. Whole services share it, a few at a time: most of their time they wait. Tests of time
-//! run alone, or they would measure the others. A lock on a file says so also to tests in other processes, as under
-//! nextest.
+//! run without these, or they would measure them: alone, or with each other where they themselves load the machine little.
+//! A lock on a file says so also to tests in other processes, as under nextest.
 
 pub mod stalls;
 
 use std::fs::File;
 use std::net::Ipv4Addr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 /// Services at once in this process.
 const PLACES: u32 = 8;
 static FREE: Semaphore = Semaphore::const_new(PLACES as usize);
+/// Quiet services at once: they call an upstream some hundred times a second.
+const QUIET: u32 = 3;
+static FREE_QUIET: Semaphore = Semaphore::const_new(QUIET as usize);
+/// What those that run have together.
+static TOGETHER: Mutex<Weak<Machine>> = Mutex::const_new(Weak::new());
 /// Open as long as this process runs.
 static SHARED: OnceLock<File> = OnceLock::new();
 
@@ -28,6 +33,7 @@ pub struct Machine {
     /// None: this process shares the machine, whichever of its tests runs.
     _file: Option<File>,
     _places: SemaphorePermit<'static>,
+    _together: Option<Arc<Machine>>,
 }
 
 /// One of the places.
@@ -43,7 +49,19 @@ pub async fn alone() -> Machine {
 async fn take(places: u32, lock: fn(&File) -> std::io::Result<()>) -> Machine {
     let places = FREE.acquire_many(places).await.expect("it is never closed");
     let file = if SHARED.get().is_some() { None } else { Some(locked(lock).await) };
-    Machine { _file: file, _places: places }
+    Machine { _file: file, _places: places, _together: None }
+}
+
+/// Nobody else but others that are quiet.
+pub async fn quiet() -> Machine {
+    let places = FREE_QUIET.acquire().await.expect("it is never closed");
+    let mut together = TOGETHER.lock().await;
+    let machine = match together.upgrade() {
+        Some(machine) => machine,
+        None => Arc::new(alone().await),
+    };
+    *together = Arc::downgrade(&machine);
+    Machine { _file: None, _places: places, _together: Some(machine) }
 }
 
 /// From now on this process runs beside others that share the machine, and beside none that has it alone.

@@ -78,6 +78,11 @@ impl<R: RunningRedis> Service<R> {
         Self::on(Some(machine::alone().await), redis, durability, buckets).await
     }
 
+    /// Beside others of this kind alone: for what is measured by time, and loads the machine little.
+    pub async fn quiet(redis: R, durability: Durability, buckets: &str) -> Self {
+        Self::on(Some(machine::quiet().await), redis, durability, buckets).await
+    }
+
     async fn on(machine: Option<Machine>, redis: R, durability: Durability, buckets: &str) -> Self {
         let address = redis.url().parse().expect("an address");
         let store = Store::connect(&patient(address, Durability::Everysec)).await.expect("Redis answers");

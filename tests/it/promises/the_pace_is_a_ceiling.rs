@@ -42,7 +42,7 @@ async fn backlog_over<R: RunningRedis>(
         "[buckets.b]\nupstream = \"{}\"\ncapacity = 10000\n[buckets.b.leak]\n{leak}\nconcurrency = 50",
         upstream.url()
     );
-    let service = Service::alone(redis, durability, &settings).await;
+    let service = Service::quiet(redis, durability, &settings).await;
     let intake = service.intake().await;
     operate(&intake, "pause").await;
     let jobs: Vec<_> = (0..1000).map(|n| format!("{{\"body\":{n}}}")).collect();

@@ -23,7 +23,7 @@ async fn backlog(redis: TestRedis, upstream: &Upstream, tiers: &str) -> (Service
          flows = {{ free = {{ rate = \"100000/s\", burst = 100000, tiers = [] }} }}",
         upstream.url()
     );
-    let service = Service::alone(redis, Durability::Everysec, &settings).await;
+    let service = Service::quiet(redis, Durability::Everysec, &settings).await;
     let intake = service.intake().await;
     for group in ["a", "b", "free"] {
         let jobs: Vec<_> =
