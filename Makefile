@@ -7,6 +7,11 @@ SHELL := bash
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
+# Features beyond the default, for `make lint` and `make test`: FEATURES='$(TRACES)' checks what is delivered.
+TRACES := dripfeed/otlp,dripfeed-tests/otlp
+FEATURES ?=
+WITH_FEATURES := $(addprefix --features ,$(FEATURES))
+
 CHECK_JSONSCHEMA_VERSION := 0.39.0
 CHECK_JSONSCHEMA := $(TARGET)/check-jsonschema-$(CHECK_JSONSCHEMA_VERSION)/bin/check-jsonschema
 
@@ -84,10 +89,11 @@ dev: redis ## Run everything on this machine; ARGS="…" goes to `dripfeed dev`
 # because then its dependencies would be built a second time with other features. More tests at once than two cores have
 # room for: most of them wait most of the time (machine.rs says how many run whole services, and which run alone).
 .PHONY: test
-test: redis curl check-compose $(SCHEMATHESIS) ## Run all tests, over a real Redis and real processes
-	cargo build --locked --workspace
+test: redis curl check-compose $(SCHEMATHESIS) $(if $(FEATURES),$(COLLECTOR)) ## Run all tests, over a real Redis and real processes
+	cargo build --locked --workspace $(WITH_FEATURES)
 	@mkdir -p $(TARGET)
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-16} cargo test --locked --workspace --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
+	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) RUST_TEST_THREADS=$${RUST_TEST_THREADS:-16} \
+		cargo test --locked --workspace $(WITH_FEATURES) --no-fail-fast 2>&1 | tee $(TARGET)/test.log || { python3 tests/checks/failures.py $(TARGET)/test.log; exit 1; }
 	SEED=1 tests/schemathesis/run $(SCHEMATHESIS) $(TARGET)/debug/dripfeed 50
 
 # Apart from `make test`, which has no browser to start.
@@ -101,13 +107,14 @@ screenshots: redis chromium $(PAGE_PYTHON) ## Picture each page and state in tar
 	cargo build --locked --workspace
 	DRIPFEED=$(abspath $(TARGET))/debug/dripfeed SCREENSHOTS=$(TARGET)/screenshots $(PAGE_PYTHON) tests/page/screenshots.py $(ARGS)
 
-# Apart from `make test` and `make lint`, whose builds have no exporter. Traces that are off cost no more than in these.
+# Apart from `make test` and `make lint`, whose builds have no exporter unless asked for. Traces that are off cost no more
+# than in these.
 .PHONY: trace-test
 trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a collector of OpenTelemetry, and lint that build
-	cargo clippy --locked --workspace --all-targets --features dripfeed/otlp,dripfeed-tests/otlp -- --deny warnings
-	cargo build --locked --workspace --features dripfeed/otlp
-	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test it -- traces::
-	cargo test --locked --workspace --features dripfeed/otlp,dripfeed-tests/otlp --test cost
+	cargo clippy --locked --workspace --all-targets --features $(TRACES) -- --deny warnings
+	cargo build --locked --workspace --features $(TRACES)
+	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features $(TRACES) --test it -- traces::
+	cargo test --locked --workspace --features $(TRACES) --test cost
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
@@ -186,8 +193,8 @@ script-time: redis ## Measure how long each script keeps Redis busy; fails if on
 .PHONY: lint
 lint: $(TYPOS) ## Check format, lints, docs, words, spelling, widths, folders, circles, and dependencies
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps
+	cargo clippy --locked --workspace --all-targets $(WITH_FEATURES) -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps $(WITH_FEATURES)
 	$(TYPOS)
 	python3 tests/checks/circles.py
 	python3 tests/checks/folders.py
@@ -213,7 +220,7 @@ check-compose: $(CHECK_JSONSCHEMA) ## Check docker-compose.yml against the compo
 # With traces, as the image is built: a build without them refuses the settings that the chart is checked with.
 .PHONY: deploy-check
 deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_PYTHON) $(DEPLOY_MODELS) $(METRICS_PYTHON) ## Check image, alerts, dashboard, metrics, chart, KEDA, units
-	cargo build --locked --workspace --features dripfeed/otlp
+	cargo build --locked --workspace --features $(TRACES)
 	$(HADOLINT) Dockerfile
 	tests/deploy/image $(TARGET)/debug/dripfeed $(TARGET)/deploy/image
 	promtool check rules config/alerts/dripfeed.yml
@@ -228,12 +235,14 @@ deploy-check: check-compose $(HADOLINT) redis promtool systemd openssl $(DEPLOY_
 	tests/deploy/units $(TARGET)/debug/dripfeed $(TARGET)/deploy
 
 # Each crate as the registry would get it. Not compiled from there: what a crate needs is in its folder, or packing it fails.
-# The crates that others use are compiled one by one: in the workspace, other crates turn on features that they lack.
+# The crates that others use are compiled one by one: in the workspace, other crates turn on features that they lack. The
+# executable too, without traces.
 .PHONY: publish-check
-publish-check: ## Pack every crate as for the registry, and compile each library crate without the others
+publish-check: ## Pack every crate as for the registry, and compile those that others use without the rest
 	cargo publish --locked --workspace --dry-run --no-verify --allow-dirty --quiet
 	cargo check --locked --package dripfeed-client
 	cargo check --locked --package dripfeed-limit
+	cargo check --locked --package dripfeed
 
 # In a copy of the sources, because the tool writes beside every manifest of the workspace.
 .PHONY: sbom
