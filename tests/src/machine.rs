@@ -1,6 +1,6 @@
 //! Which tests have the machine. Whole services share it, a few at a time: most of their time they wait. Tests of time
-//! run without these, or they would measure them: alone, or with each other where they themselves load the machine little.
-//! A lock on a file says so also to tests in other processes, as under nextest.
+//! run without these, or they would measure them: alone, or with each other where they load the machine little. A lock
+//! on a file says so also to tests in other processes, as under nextest.
 
 pub mod stalls;
 
