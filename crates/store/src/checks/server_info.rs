@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use futures::try_join;
 use redis::cmd;
 
 use crate::durability::Durability;
@@ -50,17 +51,12 @@ impl ServerInfo {
     /// # Errors
     /// When it doesn't answer, or INFO is denied to us.
     pub async fn gather(store: &Store, durability: Durability) -> Result<Self, StoreError> {
-        let info: String = store.command(&cmd("INFO")).await?;
-        let mut facts = Self::from_info(&info);
-        // INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too.
-        // Each denial is a line in the ACL LOG of Redis, so all classes but `fsync`, which can't do without, ask until
-        // the first.
-        if durability == Durability::Fsync || durability != Durability::Process && !store.is_config_denied() {
-            facts.append_fsync = append_fsync(store).await?;
-        }
-        facts.is_reached_as_cluster = store.is_cluster();
-        facts.refuses_writes = store.refusal_of_writes().await?;
-        Ok(facts)
+        let info = cmd("INFO");
+        // At once, in one round trip.
+        let (info, append_fsync, refuses_writes): (String, _, _) =
+            try_join!(store.command(&info), append_fsync(store, durability), store.refusal_of_writes())?;
+        let is_reached_as_cluster = store.is_cluster();
+        Ok(Self { append_fsync, refuses_writes, is_reached_as_cluster, ..Self::from_info(&info) })
     }
 
     fn from_info(info: &str) -> Self {
@@ -98,7 +94,12 @@ impl ServerInfo {
     }
 }
 
-async fn append_fsync(store: &Store) -> Result<Option<AppendFsync>, StoreError> {
+/// INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too. Each denial is a line in the ACL LOG
+/// of Redis, so all classes but `fsync`, which can't do without, ask until the first.
+async fn append_fsync(store: &Store, durability: Durability) -> Result<Option<AppendFsync>, StoreError> {
+    if durability != Durability::Fsync && (durability == Durability::Process || store.is_config_denied()) {
+        return Ok(None);
+    }
     let mut ask = cmd("CONFIG");
     ask.arg("GET").arg("appendfsync");
     match store.command::<Vec<(String, String)>>(&ask).await {
