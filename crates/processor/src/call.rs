@@ -172,6 +172,10 @@ enum NoAnswer {
     Unmade(LocalShortage),
     #[error("the answer was cut off: {0}")]
     Cut(String),
+    #[error(
+        "the upstream closed the connection, or sent something, before the request was sent; is it an HTTP/1.1 server?"
+    )]
+    Unsent,
     #[error("malformed HTTP response: {0}")]
     Garbled(String),
 }
@@ -181,7 +185,7 @@ impl NoAnswer {
         match self {
             Self::Late(_) => "timeout",
             Self::Unconnected | Self::Unreached(_) | Self::Unmade(_) => "connect",
-            Self::Cut(_) => "cut",
+            Self::Cut(_) | Self::Unsent => "cut",
             Self::Garbled(_) => "garbled",
         }
     }
@@ -198,12 +202,10 @@ impl From<RequestError> for NoAnswer {
             RequestError::Unconnected(_) if causes(&error).any(is_timeout) => Self::Unconnected,
             RequestError::Unconnected(_) => match LocalShortage::behind(&error) {
                 Some(shortage) => Self::Unmade(shortage),
-                None => Self::Unreached(match root_certs::remedy(&error) {
-                    Some(remedy) => format!("{why}; {remedy}"),
-                    None => why,
-                }),
+                None => Self::Unreached(root_certs::explained(&error, why)),
             },
             RequestError::Unanswered(error) if error.is_parse() => Self::Garbled(error.to_string()),
+            RequestError::Unanswered(error) if error.is_canceled() => Self::Unsent,
             RequestError::Unanswered(_) => Self::Cut(why),
         }
     }

@@ -1,5 +1,6 @@
 //! Retries with backoff while Redis, or this machine, refuses; logged once at the beginning and once at the end. Where
-//! Redis doesn't answer, that is so in all loops of all buckets: one of them reports it.
+//! Redis doesn't answer, that is so in all loops of all buckets: one of them reports it, also soon after another time
+//! if it lasts.
 
 use std::error::Error;
 use std::time::Duration;
@@ -53,6 +54,11 @@ impl LoggedRetry {
             };
             Failing { since: Instant::now(), waits: waits(), is_reported }
         });
+        if !failing.is_reported && OUTAGE.goes_on(failing.since.elapsed()).is_some() {
+            let (bucket, doing) = (&self.bucket, self.doing);
+            tracing::warn!(%bucket, error, "this replica still can't {doing}; retrying");
+            failing.is_reported = true;
+        }
         failing.waits.next().unwrap_or(LONGEST_WAIT)
     }
 
@@ -61,6 +67,7 @@ impl LoggedRetry {
         if let Some(Failing { since, is_reported, .. }) = self.failing.take() {
             let (bucket, doing, seconds) = (&self.bucket, self.doing, since.elapsed().as_secs_f64());
             if is_reported {
+                OUTAGE.seems_over();
                 tracing::info!(%bucket, seconds, "this replica can {doing} again");
             } else {
                 tracing::debug!(%bucket, seconds, "this replica can {doing} again");

@@ -375,8 +375,9 @@ async fn keep_connecting(connection: Weak<Connection>, unsettled: u32, mut is_lo
             }
             Err(error) => {
                 is_lost = true;
-                if begun.elapsed() >= LOGGED_AFTER {
-                    connection.log.cannot_connect(redis, &error);
+                let lasted = begun.elapsed();
+                if lasted >= LOGGED_AFTER {
+                    connection.log.cannot_connect(redis, &error, lasted);
                 }
                 connection.settle(ConnectionState::Down(error));
             }

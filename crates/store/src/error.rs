@@ -15,8 +15,8 @@ pub(crate) use self::code::code_of;
 use self::code::{first_refused, refused};
 pub use self::kind::ErrorKind;
 use self::kind::{
-    has_most_clients, has_no_ids, is_certificate_refused, is_cut, is_denied_within, is_untrusted, kind_of_code,
-    kind_without_code,
+    has_most_clients, has_no_ids, is_certificate_refused, is_cut, is_denied_within, is_hung_up, is_untrusted,
+    kind_of_code, kind_without_code,
 };
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
@@ -171,11 +171,13 @@ impl StoreError {
             }
             _ => ErrorKind::Unreachable,
         };
+        // What Redis says before it closes is lost when a command is on its way.
+        let why = if is_hung_up(&source) { ", which closes new connections; is its maxclients reached?" } else { "" };
         Self {
             kind,
             certainty: Certainty::NotStored,
             is_connecting: true,
-            during: format!("connecting to {place}"),
+            during: format!("connecting to {place}{why}"),
             code,
             source: Some(source),
         }

@@ -107,22 +107,36 @@ fn parse(salt: &str) -> Option<[u8; 16]> {
     u128::from_str_radix(salt, 16).ok().filter(|_| salt.len() == 32).map(u128::to_be_bytes)
 }
 
+/// An installation as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenedInstallation {
+    /// Whether Redis is another one than before, or emptied: it had nothing of the installation that this process knew,
+    /// or something of another one.
+    pub is_emptied: bool,
+    /// When it was last opened by any process, in ms of the Redis clock.
+    pub seen_ms: u64,
+    /// Redis has lost its writes since about then, in ms of its clock.
+    pub rolled_back_to_ms: Option<u64>,
+}
+
 /// Opens the installation with the prefix of `store`, or creates it, and sets [`Store::salt`]. Must be called
-/// periodically, so that an emptied Redis gets it again. Shows whether Redis is another one than before, or emptied: it
-/// had nothing of the installation that this process knew, or something of another one.
+/// periodically, so that an emptied Redis gets it again. `seen_ms`: what this process was shown before, or 0. Of the
+/// processes that a rolled back Redis is used by, one is shown that.
 ///
 /// # Errors
 /// When its layout is newer than [`LAYOUT`], and as for any script.
-pub async fn open_installation(store: &Store) -> Result<bool, InstallationError> {
+pub async fn open_installation(store: &Store, seen_ms: u64) -> Result<OpenedInstallation, InstallationError> {
     let keys = InstallationKeys::new(store.prefix());
     let mut call = SCRIPT.on(&[&keys.state]);
-    call.arg(LAYOUT).arg(or_random(store.salt())?);
-    let (layout, salt, is_new): (String, String, bool) = store.run(&call).await?;
+    call.arg(LAYOUT).arg(or_random(store.salt())?).arg(seen_ms);
+    let (layout, salt, is_new, seen_ms, back_to): (String, String, bool, u64, i64) = store.run(&call).await?;
     known(store.prefix(), layout)?;
     let salt = parse(&salt).ok_or(InstallationError::Salt(keys.state))?;
     let before = store.salt().bytes();
     store.salt().set(salt);
-    Ok(before != [0; 16] && (is_new || before != salt))
+    let is_emptied = before != [0; 16] && (is_new || before != salt);
+    let rolled_back_to_ms = u64::try_from(back_to).ok().filter(|_| !is_emptied);
+    Ok(OpenedInstallation { is_emptied, seen_ms, rolled_back_to_ms })
 }
 
 /// The layout of the installation with the prefix of `store`; None: it doesn't exist. Writes nothing.

@@ -41,7 +41,7 @@ pub use durability::append_fsync::AppendFsync;
 pub use error::pem_fault::PemFault;
 pub use error::{Certainty, ErrorKind, StoreError};
 pub use installation::{
-    InstallationError, InstallationKeys, LAYOUT, UnknownLayout, installed_layout, open_installation,
+    InstallationError, InstallationKeys, LAYOUT, OpenedInstallation, UnknownLayout, installed_layout, open_installation,
 };
 pub use large_requests::LargeTurn;
 pub use registry::known_entries::{KnownEntries, News};

@@ -60,7 +60,7 @@ pub(crate) async fn to_redis(
         return Err(Failure::new(Exit::NotAllowed, denials));
     }
     loop {
-        match open_installation(&store).await {
+        match open_installation(&store, 0).await {
             Ok(_) => break,
             Err(InstallationError::Store(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
                 tell(&error, &mut told);

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use dripfeed_store::{
-    Durability, InstallationError, ServerFinding, ServerInfo, Severity, Store, StoreError, findings, given,
-    open_installation,
+    Durability, InstallationError, OpenedInstallation, ServerFinding, ServerInfo, Severity, Store, StoreError,
+    findings, given, open_installation,
 };
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::redis_memory::RedisMemory;
@@ -17,6 +18,10 @@ const EVERY: Duration = Duration::from_secs(5);
 /// One process reports it: the first that looks.
 const DATA_LOST: &str = "Redis has lost its data, or was replaced: jobs and outcomes in it are gone; find out why, and \
     restore a backup if there is one";
+
+/// As above.
+const WRITES_LOST: &str = "Redis has lost its latest writes, as after a failover or a restart with an older snapshot: \
+    jobs accepted since then may be gone, and jobs that ended since then may be called again";
 
 /// What is wrong with a server, by its address.
 type ServerProblem = (String, ServerFinding);
@@ -30,25 +35,24 @@ pub(super) async fn keep(
     mut permissions: RedisPermissions,
     stop: CancellationToken,
 ) {
-    let mut newer = false;
+    let (mut newer, mut seen_ms) = (false, 0);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
         // An emptied Redis gets back what it had of the installation.
-        match open_installation(&store).await {
+        match open_installation(&store, seen_ms).await {
             Err(InstallationError::Store(_)) => {}
             Err(error) if !newer => {
                 newer = true;
                 tracing::error!("{error}");
             }
             Err(_) => newer = true,
-            Ok(is_emptied) => {
+            Ok(opened) => {
                 newer = false;
-                if is_emptied {
-                    tracing::error!(prefix = store.prefix(), "{DATA_LOST}");
-                }
+                report(opened, seen_ms, &store);
+                seen_ms = opened.seen_ms;
             }
         }
         permissions.look(&store).await;
@@ -69,6 +73,22 @@ pub(super) async fn keep(
         }
         known = wrong;
     }
+}
+
+fn report(opened: OpenedInstallation, seen_ms: u64, store: &Store) {
+    let prefix = store.prefix();
+    if opened.is_emptied {
+        tracing::error!(prefix, "{DATA_LOST}");
+        return;
+    }
+    let Some(ms) = opened.rolled_back_to_ms else { return };
+    // Replicas confirm jobs, and not the time of a look at Redis: that alone may be missing after a failover.
+    let may_be_the_look = store.durability() == Durability::Replicated;
+    if may_be_the_look && Duration::from_millis(seen_ms.saturating_sub(ms)) < 2 * EVERY {
+        return;
+    }
+    let since = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    tracing::error!(prefix, since = since.map(tracing::field::display), "{WRITES_LOST}");
 }
 
 /// Each server that takes writes, as it is now.

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, Store};
 use serde_json::Value as Json;
 use tempfile::TempDir;
@@ -86,6 +88,26 @@ async fn a_redis_that_has_lost_its_data_is_reported() {
     store.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
     let line: Json = serde_json::from_str(&running.says("Redis has lost its data")).unwrap();
     assert_eq!((&line["level"], &line["prefix"]), (&"ERROR".into(), &"dripfeed".into()));
+    assert_eq!(running.end(), Some(0));
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_redis_that_was_rolled_back_is_reported_with_the_time_that_it_is_of() {
+    const STATE: &str = "dripfeed:{@installation}:state";
+    let (folder, server) = program::redis(&[]).await;
+    let running = Running::start(&mut processor(&folder, &server.url(), None));
+    running.says(JOINED);
+    let store = store(&server).await;
+    let seen = async || store.command::<u64>(redis::cmd("HGET").arg(STATE).arg("seen")).await.unwrap();
+    let at_start = seen().await;
+    while seen().await == at_start {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // It has looked again. Redis goes back.
+    store.command::<i64>(redis::cmd("HSET").arg(STATE).arg("seen").arg(1_577_836_800_000_u64)).await.unwrap();
+    let line: Json = serde_json::from_str(&running.says("Redis has lost its latest writes")).unwrap();
+    assert_eq!((&line["level"], &line["since"]), (&"ERROR".into(), &"2020-01-01T00:00:00Z".into()));
     assert_eq!(running.end(), Some(0));
     server.stop().await.unwrap();
 }

@@ -4,8 +4,9 @@ use std::error::Error;
 use std::fmt;
 
 use dripfeed_store::PemFault;
-use rustls::pki_types::CertificateDer;
+use jiff::Timestamp;
 use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{CertificateError, RootCertStore};
 
 /// Certificate authorities: the public ones, or only these.
@@ -55,10 +56,30 @@ impl fmt::Debug for RootCerts {
     }
 }
 
-/// What to do about a certificate that isn't believed; None: it isn't about one.
-pub(crate) fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let rustls::Error::InvalidCertificate(why) = tls_error(error)? else { return None };
-    Some(match why {
+/// `why` no connection could be made, and what to do where that is a certificate that isn't believed. Without the time
+/// at which that was found: dead letters are grouped by these words.
+pub(crate) fn explained(error: &(dyn Error + 'static), why: String) -> String {
+    let Some(rustls::Error::InvalidCertificate(doubt)) = tls_error(error) else { return why };
+    let remedy = remedy(doubt);
+    match doubt {
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("invalid peer certificate: it expired at {}; {remedy}", utc(*not_after))
+        }
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            format!("invalid peer certificate: it isn't valid before {}; {remedy}", utc(*not_before))
+        }
+        _ => format!("{why}; {remedy}"),
+    }
+}
+
+fn utc(time: UnixTime) -> String {
+    let seconds = time.as_secs();
+    let known = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    known.map_or_else(|| seconds.to_string(), |time| time.to_string())
+}
+
+fn remedy(doubt: &CertificateError) -> &'static str {
+    match doubt {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "set `upstream_ca_file` to the certificate of the CA that signed it"
         }
@@ -72,7 +93,7 @@ pub(crate) fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
             "check the clock of this machine"
         }
         _ => "the upstream's certificate must be replaced",
-    })
+    }
 }
 
 /// Of TLS, below the errors that carry it: what an `io::Error` carries is no source of it.

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 use super::trouble::{Trouble, TroubleReport};
 use crate::error::StoreError;
@@ -48,9 +49,9 @@ impl ConnectionLog {
         }
     }
 
-    /// None can be made.
-    pub(super) fn cannot_connect(&self, redis: &Address, error: &StoreError) {
-        let (report, error) = (self.failures.came(), error as &dyn Error);
+    /// None can be made, for that long.
+    pub(super) fn cannot_connect(&self, redis: &Address, error: &StoreError, lasted: Duration) {
+        let (report, error) = (self.failures.goes_on(lasted), error as &dyn Error);
         match report {
             Some(TroubleReport::Begun) => tracing::warn!(%redis, error, "can't connect to Redis; retrying"),
             Some(TroubleReport::Lasts(times)) => {

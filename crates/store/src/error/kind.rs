@@ -85,6 +85,14 @@ pub(super) fn has_most_clients(source: &RedisError) -> bool {
     source.to_string().contains("max number of clients")
 }
 
+/// The server took the connection, and closed it before it had answered.
+pub(super) fn is_hung_up(source: &RedisError) -> bool {
+    use io::ErrorKind as Io;
+    let is_closed =
+        |error: &io::Error| matches!(error.kind(), Io::BrokenPipe | Io::ConnectionReset | Io::UnexpectedEof);
+    is_cut(source) || io_error(source).is_some_and(is_closed)
+}
+
 /// What the ACL denies within a script has no code (`NOPERM`), whatever was written before it.
 pub(super) fn is_denied_within(source: &RedisError) -> bool {
     let words = source.to_string();
@@ -128,9 +136,12 @@ pub(super) fn is_certificate_refused(source: &RedisError) -> bool {
 }
 
 fn tls_error(source: &RedisError) -> Option<&rustls::Error> {
+    io_error(source).and_then(io::Error::get_ref).and_then(|cause| cause.downcast_ref::<rustls::Error>())
+}
+
+fn io_error(source: &RedisError) -> Option<&io::Error> {
     let shared = source.source().and_then(|cause| cause.downcast_ref::<Arc<dyn Error + Send + Sync>>());
-    let io = shared.and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
-    io.and_then(|cause| cause.downcast_ref::<rustls::Error>())
+    shared.and_then(|cause| cause.downcast_ref())
 }
 
 /// The connection ended within a reply. The client has no other name for it than the words of its parser.

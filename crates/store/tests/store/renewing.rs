@@ -1,3 +1,4 @@
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -187,6 +188,8 @@ async fn a_redis_with_as_many_clients_as_it_takes_is_waited_for() {
         let error = Store::connect(&settings).await.err().unwrap();
         assert!(error.is_transient(), "{error:?}");
         assert_eq!(error.certainty(), Certainty::NotStored);
+        let why = format!("{error} {:?}", error.source().map(ToString::to_string));
+        assert!(why.contains("maxclients") || why.contains("max number of clients"), "{why}");
     }
     bench.store.command::<()>(limit.arg(1000)).await.unwrap();
     Store::connect(&settings).await.unwrap();

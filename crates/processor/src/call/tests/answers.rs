@@ -1,5 +1,8 @@
 //! What is read of an answer, however bad it is.
 
+use dripfeed_outbound::Dial;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -56,6 +59,25 @@ async fn a_reset_after_the_request_is_one_attempt() {
 async fn what_is_not_http_is_said_so() {
     let called = call_at(&Server::saying("SSH-2.0-OpenSSH_9.9\r\n").await.url, BOUNDS).await;
     assert_eq!(called.class, "garbled", "{called:?}");
+}
+
+#[tokio::test]
+async fn one_that_speaks_first_is_said_to_be_no_http_server() {
+    let server = Server::start(|mut stream| async move {
+        stream.write_all(b"220 mail.example ESMTP\r\n").await.unwrap();
+        // Reads until the caller has hung up.
+        while stream.read(&mut [0; 64]).await.is_ok_and(|bytes| bytes > 0) {}
+    })
+    .await;
+    let greeted = tower::service_fn(|url: http::Uri| async move {
+        let stream = TcpStream::connect(url.authority().unwrap().as_str()).await?;
+        stream.readable().await?;
+        Ok::<_, tower::BoxError>(MaybeHttpsStream::Http(TokioIo::new(stream)))
+    });
+    let client = HttpClient::new(Arc::new(Dial::new(greeted)), server.url.parse().unwrap());
+    let called = call_with(&client, &server.url, BOUNDS).await;
+    assert_eq!(called.class, "cut", "{called:?}");
+    assert!(why(&called).ends_with("is it an HTTP/1.1 server?"), "{called:?}");
 }
 
 #[tokio::test]

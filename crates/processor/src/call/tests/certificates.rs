@@ -84,7 +84,7 @@ async fn only_an_upstream_with_a_trusted_certificate_of_its_name_gets_the_reques
         (&["elsewhere.example"][..], YET, "use a host name that the upstream's certificate contains"),
         // As the servers of large hosters have.
         (&["elsewhere.example"; 500], YET, "use a host name that the upstream's certificate contains"),
-        (&["localhost"], PAST, "must be renewed"),
+        (&["localhost"], PAST, "it expired at 2020-01-01T00:00:00Z; the upstream's certificate must be renewed"),
     ] {
         let (server, requests) = ours.certified(names, until).await;
         let called = ours.calls(&server, ours.root_certs()).await;
