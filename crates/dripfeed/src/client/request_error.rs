@@ -96,7 +96,9 @@ impl From<BadOption> for Failure {
 /// `certificates`: the file that they are in.
 pub(super) fn unusable(error: &BuildError, certificates: &str) -> Failure {
     match error {
-        BuildError::Server(_) | BuildError::Login => Failure::new(Exit::Usage, error.to_string()),
+        BuildError::Server(_) | BuildError::Login => {
+            Failure::new(Exit::Usage, format!("{error} (--server, DRIPFEED_SERVER)"))
+        }
         BuildError::Key => Failure::new(Exit::Configuration, format!("{error}: check --key-file or DRIPFEED_KEY")),
         BuildError::Certificates(_) => {
             Failure::new(Exit::Configuration, format!("no certificates in {certificates}: {error}"))
