@@ -4,7 +4,7 @@ use std::env::VarError;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use dripfeed_client::{Client, Retries};
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -29,6 +29,7 @@ pub(crate) struct ConnectionArgs {
     key_file: Option<PathBuf>,
     /// PEM file with the certificate authorities to trust instead of the public ones
     #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
+    #[arg(value_hint = ValueHint::FilePath)]
     ca: Option<OsString>,
     /// Output format [default: table]
     #[arg(short, long, global = true, value_enum)]

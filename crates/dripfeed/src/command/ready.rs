@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clap::Args;
+use clap::{Args, ValueHint};
 use dripfeed_client::{BuildError, Client, ClientError};
 use http::{HeaderMap, Method};
 
@@ -21,6 +21,7 @@ pub(crate) struct Arguments {
     server: String,
     /// PEM file with the certificate authorities to trust, not the public ones
     #[arg(long, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
+    #[arg(value_hint = ValueHint::FilePath)]
     ca: Option<OsString>,
 }
 
