@@ -1,5 +1,5 @@
 //! An upstream that takes calls of dripfeed alone: it verifies their signature with the library of Standard Webhooks.
-//! `SECRET=whsec_… cargo run -p dripfeed-client --example receive`, with the secret of the bucket's `signing`.
+//! `SECRET=whsec_… cargo run -p dripfeed-client --example receive`, with the bucket's `signing_secret`.
 #![expect(clippy::print_stdout, reason = "it shows what it receives")]
 
 use std::error::Error;

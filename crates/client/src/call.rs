@@ -1,5 +1,6 @@
 //! Calls of the API by path, without retries.
 
+use std::error::Error as StdError;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::client::Client;
-use crate::client_error::ClientError;
+use crate::client_error::{ClientError, tls_error};
 use crate::problem::Problem;
 use crate::retries::ANSWER_TIME;
 
@@ -106,12 +107,20 @@ impl Client {
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, UsedConnection), ClientError> {
         self.http.request(request).await.map_err(|error| match error {
-            RequestError::Unconnected(source) => ClientError::Unreachable { server: self.server().to_owned(), source },
+            RequestError::Unconnected(source) => self.unconnected(source),
             RequestError::Unanswered(source) if source.is_parse() && !source.is_parse_too_large() => {
                 ClientError::NotHttp(Box::new(source))
             }
             RequestError::Unanswered(source) => ClientError::Cut(Box::new(source)),
         })
+    }
+
+    fn unconnected(&self, source: Box<dyn StdError + Send + Sync>) -> ClientError {
+        let server = self.server().to_owned();
+        match tls_error(&*source) {
+            Some(error) => ClientError::Tls { server, source: Box::new(error.clone()) },
+            None => ClientError::Unreachable { server, source },
+        }
     }
 
     pub(crate) fn request(

@@ -1,5 +1,7 @@
 //! Options of the connection to an intake.
 
+mod trust;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +10,9 @@ use dripfeed_outbound::{Dial, HttpClient};
 use http::{HeaderValue, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
 
+use self::trust::tls_config;
 use crate::client::Client;
 use crate::retries::Retries;
 
@@ -95,14 +95,9 @@ impl ClientBuilder {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIME));
-        let tls = HttpsConnectorBuilder::new();
-        let tls = match self.certificates.as_deref().map(root_certificates).transpose()? {
-            None => tls.with_webpki_roots(),
-            Some(roots) => {
-                tls.with_tls_config(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
-            }
-        };
-        let https = tls.https_or_http().enable_http1().wrap_connector(tcp);
+        let tls = tls_config(self.certificates.as_deref()).map_err(BuildError::Certificates)?;
+        let https =
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
         let url = server(&self.server)?;
         Ok(Client {
             server: url.to_string().trim_end_matches('/').into(),
@@ -141,24 +136,6 @@ fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
     let mut bearer = bearer.map_err(|_| BuildError::Key)?;
     bearer.set_sensitive(true);
     Ok(bearer)
-}
-
-fn root_certificates(pem: &[u8]) -> Result<RootCertStore, BuildError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| BuildError::Certificates(fault(&error)))?;
-        roots.add(certificate).map_err(|error| BuildError::Certificates(error.to_string()))?;
-    }
-    if roots.is_empty() { Err(BuildError::Certificates("no PEM block found".to_owned())) } else { Ok(roots) }
-}
-
-/// In words: the parser shows a part of the text as a list of numbers.
-fn fault(error: &pem::Error) -> String {
-    match error {
-        pem::Error::MissingSectionEnd { .. } => "a block has no end; is the file complete?".to_owned(),
-        pem::Error::IllegalSectionStart { .. } => "the first line of a block is malformed".to_owned(),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Errors of a call, and whether a retry can help.
 
+mod tls;
+
 use std::error::Error as StdError;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use dripfeed_job::duration;
 use http::StatusCode;
 use thiserror::Error;
 
+use self::tls::remedy;
+pub(crate) use self::tls::tls_error;
 use crate::bad_option::BadOption;
 use crate::problem::Problem;
 
@@ -17,6 +21,9 @@ use crate::problem::Problem;
 pub enum ClientError {
     #[error("can't connect to {server}: is the intake running?")]
     Unreachable { server: String, source: Box<dyn StdError + Send + Sync> },
+    /// The certificate isn't trusted, or the server doesn't use TLS. A retry doesn't help.
+    #[error("no TLS with {server}: {}", remedy(.source))]
+    Tls { server: String, source: Box<rustls::Error> },
     /// The connection ended before a whole HTTP response came.
     #[error("no complete response")]
     Cut(#[source] Box<dyn StdError + Send + Sync>),
@@ -75,7 +82,9 @@ impl ClientError {
     #[must_use]
     pub fn is_undone(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Path(_) | Self::Option(_) | Self::Redirected { .. } => true,
+            Self::Unreachable { .. } | Self::Tls { .. } | Self::Path(_) | Self::Option(_) | Self::Redirected { .. } => {
+                true
+            }
             Self::Refused(problem) => problem.is_undone(),
             _ => false,
         }

@@ -36,7 +36,7 @@ impl Problem {
     /// Whether the same request may succeed a little later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self.status.as_u16(), 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
+        matches!(self.status.as_u16(), 408 | 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
     }
 
     /// Whether the call was certainly not carried out: a proxy that lost the answer (502, 504) can't know, and an
@@ -73,6 +73,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_passes_is_tried_again() {
+        let retried = |status: StatusCode, document| Problem::of_document(status, document).is_retryable();
+        // A network that stood still within a body.
+        assert!(retried(StatusCode::REQUEST_TIMEOUT, json!({"code": "body_timeout"})));
+        assert!(retried(StatusCode::TOO_MANY_REQUESTS, json!({})));
+        assert!(!retried(StatusCode::TOO_MANY_REQUESTS, json!({"retryable": false})));
+        assert!(!retried(StatusCode::UNPROCESSABLE_ENTITY, json!({})));
+    }
 
     #[test]
     fn a_problem_names_the_member_that_is_wrong() {

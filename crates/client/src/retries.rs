@@ -13,10 +13,13 @@ pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
 /// How many tries a server that never answers gets.
 const SILENT_TRIES: u32 = 3;
 
-/// Limits the retries of one call: no try begins, and none is awaited, after `within`. If the next try would be later,
-/// or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the last error is returned at once.
-/// One try of several waits for its answer at most a third of the time and 90 seconds. The time that the server is
-/// asked to wait for an outcome comes on top of all this.
+/// What is left for a try, unless that is more than a twentieth of the time.
+const LEAST_TRY: Duration = Duration::from_millis(500);
+
+/// Limits the retries of one call: no try is awaited after `within`, or begins in its last half second (or twentieth).
+/// If the next try would be later, or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the
+/// last error is returned at once. One try of several waits for its answer at most a third of the time and 90 seconds.
+/// The time that the server is asked to wait for an outcome comes on top of all this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,
@@ -63,7 +66,10 @@ impl Retries {
     /// Whether there may be another try, after `failures` and that wait, of which the server asked for `asked`.
     pub(crate) fn allow(self, failures: u32, begun: Instant, wait: Duration, asked: Option<Duration>) -> bool {
         let is_bearable = asked.is_none_or(|asked| asked <= self.longest_wait);
-        is_bearable && failures < self.tries && begun.elapsed().saturating_add(wait) < self.within
+        // One that ends before it can be answered makes a refusal, after which nothing is stored, a fate unknown.
+        let least = (self.within / 20).min(LEAST_TRY);
+        let until_answered = begun.elapsed().saturating_add(wait).saturating_add(least);
+        is_bearable && failures < self.tries && until_answered < self.within
     }
 
     /// How long a try that begins now waits for its answer. `repeats`: another one may follow if no answer comes.
@@ -155,6 +161,15 @@ mod tests {
             tries(endless.longest_wait(Duration::ZERO), |_| true, || ClientError::Silent(Duration::ZERO)).await,
             3
         );
+    }
+
+    #[test]
+    fn no_try_begins_that_is_over_before_it_can_be_answered() {
+        let (ten, begun) = (Retries::within(Duration::from_secs(10)), Instant::now());
+        let allows = |retries: Retries, ms| retries.allow(1, begun, Duration::from_millis(ms), None);
+        assert!(allows(ten, 1000) && !allows(ten, 9501));
+        assert!(!allows(Retries::within(Duration::from_millis(100)), 95));
+        assert!(allows(Retries::within(Duration::MAX), u64::MAX));
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod playground;
 mod processors;
 mod redis;
 mod settings_file;
+mod shell_word;
 mod welcome;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -32,6 +32,9 @@ type Identify = Arc<dyn Fn(&Parts) -> Identity + Send + Sync>;
 /// `Retry-After`, and 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls say what
 /// is left. A path with the segments `.` or `..` gets 400: rules for the path that it is resolved to wouldn't see it.
 ///
+/// Rules see the path that the layer gets. In a router that is nested in another one under `/api`, axum has removed
+/// that prefix: put the layer around the outer router, or write the rules without it.
+///
 /// Leases of `concurrent` tiers are out until the service has answered.
 #[derive(Clone)]
 pub struct LimitLayer {

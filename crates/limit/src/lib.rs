@@ -3,11 +3,13 @@
 //!
 //! ```no_run
 //! use dripfeed_limit::{Identity, LimitLayer, Limiter, load};
-//! use dripfeed_store::Store;
+//! use dripfeed_store::{Durability, RedisSettings, Store};
 //! use http::{Request, Response};
 //! use tower::{Layer, service_fn};
 //!
-//! # async fn example(store: Store) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let redis = RedisSettings::new("redis://127.0.0.1:6379".parse()?, "shop", Durability::Process);
+//! let store = Store::connect(&redis).await?;
 //! let policies = load::yaml(
 //!     "
 //! policies:

@@ -50,6 +50,9 @@ impl Limiter {
     ///
     /// # Errors
     /// When a policy has a tier of the kind `backlog`: a service has no queue here.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     pub fn new(store: Store, tag: &str, policies: Policies) -> Result<Self, LimitError> {
         Self::with_timeout(store, tag, policies, DECISION_TIMEOUT)
     }
@@ -57,6 +60,9 @@ impl Limiter {
     /// Its decisions wait this long for Redis. Later ones are made without it, though Redis may have charged them.
     ///
     /// # Errors
+    /// As [`Limiter::new`].
+    ///
+    /// # Panics
     /// As [`Limiter::new`].
     pub fn with_timeout(store: Store, tag: &str, policies: Policies, timeout: Duration) -> Result<Self, LimitError> {
         check(&policies, false)?;

@@ -1,5 +1,36 @@
 //! Parses policies from files and requests: `policies`, or the published `slas`. All faults are reported together, each
 //! with its place; then nothing is loaded.
+//!
+//! ```
+//! let policies = dripfeed_limit::load::yaml(
+//!     "
+//! policies:
+//!   - id: write                     # names the counters: the same id keeps them when policies are replaced
+//!     match: { methods: [PUT, POST], path: '/v1/{org}/**' }   # of those with the same key, the most specific applies
+//!     key: [caller, 'path:org']     # a counter for each; also tenant, ip, endpoint, header:<name>, path:<variable>
+//!     cost: { header: x-cost }      # of a request; or a number; 1 by default
+//!     tiers:                        # each must allow the request; if one refuses, none is charged
+//!       - { kind: bucket, rate: 10/s, burst: 20 }
+//!       - { kind: gate, period: 20ms }                        # at most one in each period
+//!       - { kind: fixed, limit: 10000, period: day, align: calendar(Europe/Berlin) }
+//!       - { kind: sliding, limit: 400, period: 1m }
+//!       - { kind: log, limit: 30, period: 1s, min_gap: 5ms, count_denied: false }
+//!       - { kind: concurrent, limit: 4, lease: 1m }           # returned by `Limiter::release`, or after the lease
+//!     mode: enforce                 # or shadow: counts and refuses nothing; off
+//!     on_store_error: local         # without Redis: closed (503, the default), open, or this replica's share
+//!     message: slow down
+//!     max_scopes: 262144            # counters for values that requests choose; beyond that, values share counters
+//!   - id: read
+//!     match: { methods: [GET] }
+//!     key: [caller]
+//!     consistency: async            # strict, the default; leased; or async: counted here, reported every `sync`
+//!     sync: 1s
+//!     tiers: [{ kind: fixed, limit: 1000, period: 1m }]
+//! ",
+//! )?;
+//! # assert_eq!(policies.iter().count(), 2);
+//! # Ok::<(), dripfeed_limit::LoadError>(())
+//! ```
 
 mod pace;
 mod policy;

@@ -1,10 +1,10 @@
 //! Connection and output options of the operator's commands.
 
 use std::env::VarError;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use dripfeed_client::{Client, Retries};
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -29,7 +29,8 @@ pub(crate) struct ConnectionArgs {
     key_file: Option<PathBuf>,
     /// PEM file with the certificate authorities to trust instead of the public ones
     #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
-    ca: Option<PathBuf>,
+    #[arg(value_hint = ValueHint::FilePath)]
+    ca: Option<OsString>,
     /// Output format [default: table]
     #[arg(short, long, global = true, value_enum)]
     output: Option<Format>,
@@ -57,10 +58,11 @@ impl ConnectionArgs {
         if let Some(key) = self.key()? {
             client = client.key(key.expose_secret());
         }
-        if let Some(file) = &self.ca {
+        let ca = self.ca.as_deref().and_then(ca_file);
+        if let Some(file) = ca {
             client = client.certificates(read_certificates(file)?);
         }
-        let file = self.ca.as_deref().unwrap_or(Path::new("")).display().to_string();
+        let file = ca.unwrap_or(Path::new("")).display().to_string();
         client.build().map_err(|error| unusable(&error, &file))
     }
 
@@ -76,6 +78,11 @@ impl ConnectionArgs {
             },
         }
     }
+}
+
+/// The file that `--ca` or DRIPFEED_CA names. A variable that is empty names none, as one that isn't set.
+pub(crate) fn ca_file(ca: &OsStr) -> Option<&Path> {
+    Some(Path::new(ca)).filter(|_| !ca.is_empty())
 }
 
 /// # Errors

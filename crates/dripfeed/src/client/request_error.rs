@@ -21,6 +21,7 @@ impl fmt::Display for RequestError {
             Self::Failed(
                 error @ (ClientError::Unreachable { .. } | ClientError::Redirected { .. } | ClientError::NotHttp(_)),
             ) => write!(f, "{error} (--server, DRIPFEED_SERVER)"),
+            Self::Failed(error @ ClientError::Tls { .. }) => write!(f, "{error} (--server, --ca)"),
             Self::Failed(ClientError::Unexpected(_)) => {
                 f.write_str("unexpected response; does --server point to a dripfeed intake?")
             }
@@ -59,6 +60,7 @@ impl From<RequestError> for Failure {
             RequestError::Failed(ClientError::Path(_) | ClientError::Option(_)) => Exit::Usage,
             RequestError::Failed(
                 ClientError::Unreachable { .. }
+                | ClientError::Tls { .. }
                 | ClientError::NotHttp(_)
                 | ClientError::Cut(_)
                 | ClientError::Silent(_),
@@ -94,7 +96,9 @@ impl From<BadOption> for Failure {
 /// `certificates`: the file that they are in.
 pub(super) fn unusable(error: &BuildError, certificates: &str) -> Failure {
     match error {
-        BuildError::Server(_) | BuildError::Login => Failure::new(Exit::Usage, error.to_string()),
+        BuildError::Server(_) | BuildError::Login => {
+            Failure::new(Exit::Usage, format!("{error} (--server, DRIPFEED_SERVER)"))
+        }
         BuildError::Key => Failure::new(Exit::Configuration, format!("{error}: check --key-file or DRIPFEED_KEY")),
         BuildError::Certificates(_) => {
             Failure::new(Exit::Configuration, format!("no certificates in {certificates}: {error}"))

@@ -53,7 +53,7 @@ struct BodySource {
     /// Body of the job
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
-    /// File with the body; - for standard input
+    /// File with the body; - for standard input, which is the default
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// File with one job per line: {"body": …, "options": {…}}; - for standard input

@@ -1,14 +1,14 @@
 //! `dripfeed ready [URL]`, the health check of a container without a shell.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clap::Args;
+use clap::{Args, ValueHint};
 use dripfeed_client::{BuildError, Client, ClientError};
 use http::{HeaderMap, Method};
 
-use crate::client::read_certificates;
+use crate::client::{ca_file, read_certificates};
 use crate::exit::{Exit, Failure};
 
 /// A process that answers later is of no use to callers either.
@@ -21,13 +21,14 @@ pub(crate) struct Arguments {
     server: String,
     /// PEM file with the certificate authorities to trust, not the public ones
     #[arg(long, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
-    ca: Option<PathBuf>,
+    #[arg(value_hint = ValueHint::FilePath)]
+    ca: Option<OsString>,
 }
 
 /// Whatever is wrong with the process, the code is 1: of a health check, runtimes of containers know no other.
 pub(super) async fn run(Arguments { server, ca }: &Arguments) -> Result<(), Failure> {
     let mut client = Client::builder(server);
-    if let Some(file) = ca {
+    if let Some(file) = ca.as_deref().and_then(ca_file) {
         client = client.certificates(read_certificates(file)?);
     }
     let client = client.build().map_err(unusable)?;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::browser;
+use super::shell_word::shell_word;
 use crate::output;
 use crate::settings::Settings;
 
@@ -29,7 +30,7 @@ impl Welcome<'_> {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
         // As it was called: a newcomer has built it, and not put it on a path.
-        let program = std::env::args().next().unwrap_or_else(|| "dripfeed".to_owned());
+        let program = shell_word(&std::env::args().next().unwrap_or_else(|| "dripfeed".to_owned()));
         let bucket = names.first().copied().unwrap_or("NAME");
         output::say(format_args!(
             "\n{page}  intake    {intake}          /docs to try the API\n  \
@@ -63,8 +64,12 @@ impl Welcome<'_> {
     fn redis_cli(&self) -> String {
         let url = self.settings.redis.url.to_string();
         match url.strip_prefix("unix://") {
-            Some(socket) => format!("redis-cli -s {}", socket.split('?').next().unwrap_or(socket)),
-            None => format!("redis-cli -u {url}"),
+            Some(socket) => {
+                let (socket, db) = socket.rsplit_once("?db=").unwrap_or((socket, "0"));
+                let db = if db == "0" { String::new() } else { format!(" -n {db}") };
+                format!("redis-cli -s {}{db}", shell_word(socket))
+            }
+            None => format!("redis-cli -u {}", shell_word(&url)),
         }
     }
 }

@@ -23,6 +23,14 @@ fn the_help_of_a_command_begins_with_the_options_that_it_reads() {
     assert_eq!(run(&["completions", "bash", "-c", "dripfeed.toml"]).code, Some(0), "before and after any command");
 }
 
+#[test]
+fn a_shell_completes_files_where_one_is_named() {
+    let zsh = run(&["completions", "zsh"]).out;
+    let named: Vec<&str> = zsh.lines().filter(|line| line.contains("]:FILE:") || line.contains("]:DIR:")).collect();
+    assert!(named.iter().any(|line| line.contains("--ca=")), "{named:?}");
+    assert!(named.iter().all(|line| line.contains(":_files")), "{named:#?}");
+}
+
 /// As where the disk is full.
 #[test]
 fn what_cannot_be_printed_is_an_error_that_says_so() {

@@ -1,4 +1,5 @@
 use std::net::TcpListener;
+use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -8,7 +9,7 @@ use crate::program::{Running, dripfeed, run, write};
 
 /// `dripfeed dev` on free ports, its data in its own folder.
 fn dev(folder: &TempDir, more: &[&str]) -> Running {
-    let data = folder.path().join("data").display().to_string();
+    let data = folder.path().join("my data").display().to_string();
     let arguments = ["dev", "--port", "0", "--echo-port", "0", "--data", &data];
     Running::start(&mut dripfeed(&[&arguments, more].concat()))
 }
@@ -24,6 +25,10 @@ fn everything_runs_with_nothing_to_configure() {
     let folder = TempDir::new().unwrap();
     let dev = dev(&folder, &[]);
     let server = dev.address();
+    let line = dev.says("redis-cli");
+    let (_, redis_cli) = line.split_once("Redis").unwrap();
+    let pinged = Command::new("sh").args(["-c", &format!("{redis_cli} PING")]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&pinged.stdout), "PONG\n", "{redis_cli}: {pinged:?}");
     assert_eq!(run(&["push", "demo", "--body", "hello", "--server", &server]).code, Some(0));
     let line = dev.prints("hello");
     assert!(line.contains("demo POST /echo?delay=1s attempt 1 → 200"), "{line}");
@@ -33,7 +38,7 @@ fn everything_runs_with_nothing_to_configure() {
     );
     dev.prints("→ 404");
     // Its file of settings says where its Redis is.
-    let file = folder.path().join("data/dev.toml").display().to_string();
+    let file = folder.path().join("my data/dev.toml").display().to_string();
     let doctor = run(&["-c", &file, "doctor"]);
     assert_eq!(doctor.code, Some(0), "{}", doctor.err);
     let (code, log) = dev.end_with_log();
@@ -47,7 +52,7 @@ fn a_port_that_is_in_use_is_all_that_is_reported() {
     let folder = TempDir::new().unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port().to_string();
-    let data = folder.path().join("data").display().to_string();
+    let data = folder.path().join("my data").display().to_string();
     let ended = run(&["dev", "--port", &port, "--echo-port", "0", "--data", &data]);
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     assert!(ended.err.contains(&format!("can't listen on 127.0.0.1:{port} (intake.listen)")), "{}", ended.err);
@@ -83,7 +88,7 @@ fn a_killed_dev_leaves_no_processor_behind_and_the_next_takes_its_redis_over() {
     assert_eq!(run(&["push", "demo", "--body", "x", "--delay", "1h", "--server", &server]).code, Some(0));
     let processor = process(&dev.says("processor 1 is process"));
     dev.says("this replica has joined the bucket");
-    let file = folder.path().join("data/redis.pid");
+    let file = folder.path().join("my data/redis.pid");
     let of_redis = || Pid::from_raw(std::fs::read_to_string(&file).unwrap().trim().parse().unwrap());
     let redis = of_redis();
     dev.signal(Signal::SIGKILL);
@@ -107,7 +112,7 @@ fn a_second_dev_in_the_folder_leaves_the_settings_of_the_first() {
     let folder = TempDir::new().unwrap();
     let first = dev(&folder, &[]);
     first.address();
-    let data = folder.path().join("data");
+    let data = folder.path().join("my data");
     let file = data.join("dev.toml");
     let (read, files) = (|| std::fs::read_to_string(&file).unwrap(), || std::fs::read_dir(&data).unwrap().count());
     let (before, files_before) = (read(), files());
@@ -130,7 +135,7 @@ fn a_second_dev_in_the_folder_leaves_the_settings_of_the_first() {
 #[test]
 fn without_redis_it_says_how_to_get_one() {
     let folder = TempDir::new().unwrap();
-    let data = folder.path().join("data").display().to_string();
+    let data = folder.path().join("my data").display().to_string();
     let mut command = dripfeed(&["dev", "--port", "0", "--echo-port", "0", "--data", &data]);
     let output = command.env("PATH", folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(69));

@@ -1,7 +1,7 @@
 use dripfeed_bucket::{Overrides, RUN_TIME_SETTINGS};
 
 use crate::intake::{BUCKET, Intake};
-use crate::program::{redis, run, run_with_input, write};
+use crate::program::{dripfeed, ended, redis, run, run_with_input, write};
 
 #[test]
 fn no_server_is_unreachable_for_every_command() {
@@ -39,6 +39,18 @@ fn no_server_is_unreachable_for_every_command() {
     }
     let ended = run_with_input(&[["push", "mail", "--ndjson", "-"].as_slice(), &nobody].concat(), "{\"body\":1}\n");
     assert_eq!(ended.code, Some(69), "{}", ended.err);
+}
+
+#[test]
+fn an_empty_variable_names_no_certificates() {
+    for (command, code) in
+        [(["buckets", "--server", "http://127.0.0.1:1"].as_slice(), 69), (&["ready", "http://127.0.0.1:1"], 1)]
+    {
+        let ended = ended(dripfeed(command).env("DRIPFEED_CA", "").output().unwrap());
+        assert!(ended.code == Some(code) && ended.err.contains("can't connect"), "{}", ended.err);
+    }
+    let ended = ended(dripfeed(&["buckets"]).env("DRIPFEED_SERVER", "").output().unwrap());
+    assert!(ended.code == Some(2) && ended.err.contains("DRIPFEED_SERVER"), "{}", ended.err);
 }
 
 /// Runtimes of containers know no other codes of a health check.
