@@ -101,13 +101,15 @@ pub fn yaml(text: &str) -> Result<Policies, LoadError> {
     document(parse_yaml(text)?)
 }
 
-/// Parses a YAML document without checking that it contains policies.
+/// Parses a YAML document without checking that it contains policies. Of YAML 1.2: `off` is a mode, and `no` a country,
+/// not false.
 ///
 /// # Errors
 /// When it isn't YAML.
 pub fn parse_yaml(text: &str) -> Result<Json, LoadError> {
+    let options = serde_saphyr::options! { strict_booleans: true };
     let said = |error: serde_saphyr::Error| error.render_with_formatter(&UserMessageFormatter);
-    serde_saphyr::from_str(text).map_err(|error| whole(&in_a_line(&said(error))))
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| whole(&in_a_line(&said(error))))
 }
 
 /// The reader's message without the lines of the document, which may have secrets.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
-use dripfeed_tests::buckets::{self, DELIVERED, admitted, changed, job, join, refused, settle, submit, take_one};
+use dripfeed_tests::buckets::{
+    self, DELIVERED, admitted, changed, job, join, refused, settle, submit, take_one, takes_nothing,
+};
 use dripfeed_tests::redis_server::TestRedis;
 
 const LARGE: usize = 1 << 20;
@@ -114,5 +116,33 @@ async fn a_throttled_bucket_asks_to_wait_for_its_throttle_once() {
     for _ in 0..3 {
         let wait = refused(bucket.admit(job("2")).await).retry_after.expect("it ends");
         assert!(wait > hour / 2 && wait < hour * 3 / 2, "{wait:?} while it is throttled for {hour:?}");
+    }
+}
+
+/// Nobody else waits, so nothing leaks before this caller may be called again.
+#[tokio::test]
+async fn a_bucket_full_of_a_throttled_caller_asks_to_wait_for_its_next_call() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, Kind::Stream, 2).await;
+    bucket.apply_overrides(&changed("fair.rate", "1/h")).await.unwrap();
+    let replica = join(&bucket, "one").await;
+    submit(&bucket, job("1")).await;
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
+    submit(&bucket, job("2")).await;
+    submit(&bucket, job("3")).await;
+    assert!(takes_nothing(&replica).await);
+    let hour = Duration::from_hours(1);
+    // The first refusal is of the script that admits, those after it are by the sizes of the jobs alone.
+    for _ in 0..3 {
+        let wait = refused(bucket.admit(job("4")).await).retry_after.expect("it ends");
+        assert!(wait > hour / 2 && wait < hour * 3 / 2, "{wait:?}");
+    }
+    // A call that is under way may end at any time.
+    bucket.apply_overrides(&changed("fair.rate", "2/h")).await.unwrap();
+    bucket.apply_overrides(&changed("fair.burst", 2)).await.unwrap();
+    let _under_way = take_one(&replica).await;
+    for _ in 0..3 {
+        let wait = refused(bucket.admit(job("4")).await).retry_after.expect("it ends");
+        assert!(wait < hour / 4, "{wait:?}");
     }
 }

@@ -42,6 +42,7 @@ local function wait_for_room(meter, pace, look, level, jobs)
     local measured = left > 0 and jobs * passed / left or passed
     if measured > wait then wait = measured end
   end
+  if pace.flows then wait = math.max(wait, wait_for_flows(jobs)) end
   wait = math.max(wait + wait_for_throttle(pace), due)
   -- What leaks next has still to be called and settled.
   if rates.texts.call == nil then rates.look(meter, 'call') end

@@ -103,13 +103,31 @@ pub(crate) struct Count {
     plan: Plan,
     /// It is taken back, before this time of the Redis clock in µs (0: always); None: it is charged.
     taken_back: Option<u64>,
+    /// When the last of it was let pass.
+    passed: Instant,
 }
 
 impl Count {
-    /// `calls` below 0 are taken back before `ends_us`; 0 only asks for the state.
-    pub(crate) fn of(scope: &Scope, calls: i64, ends_us: Option<u64>) -> Self {
-        let plan = Plan::of(vec![scope.costing(calls.unsigned_abs())]);
-        Self { plan, taken_back: (calls < 0).then_some(ends_us.unwrap_or(0)) }
+    /// Charges `calls`.
+    pub(crate) fn charging(scope: &Scope, calls: u64, passed: Instant) -> Self {
+        Self { plan: Plan::of(vec![scope.costing(calls)]), taken_back: None, passed }
+    }
+
+    /// Takes `calls` back before `ends_us`.
+    pub(crate) fn taking_back(scope: &Scope, calls: u64, ends_us: Option<u64>) -> Self {
+        Self { taken_back: Some(ends_us.unwrap_or(0)), ..Self::charging(scope, calls, Instant::now()) }
+    }
+
+    /// Only asks for the state.
+    pub(crate) fn looking(scope: &Scope) -> Self {
+        Self::charging(scope, 0, Instant::now())
+    }
+
+    /// What the script does with the plan: a time in µs before which it is taken back, or below 0 how many µs ago it
+    /// was let pass.
+    fn word(&self) -> String {
+        let ago = || format!("-{}", micros(self.passed.elapsed()));
+        self.taken_back.map_or_else(ago, |before| before.to_string())
     }
 }
 
@@ -120,8 +138,8 @@ pub(crate) async fn count(store: &Store, clock: &Clock, counts: &[Count]) -> Res
     let now = clock.now_us();
     let packed: Vec<Vec<u8>> = counts.iter().map(|count| count.plan.pack(&mut keys, now)).collect();
     let mut call = COUNT.on(keys.keys());
-    for (plan, Count { taken_back, .. }) in packed.iter().zip(counts) {
-        call.arg(&plan[..]).arg(taken_back.map_or_else(String::new, |before| before.to_string()));
+    for (plan, count) in packed.iter().zip(counts) {
+        call.arg(&plan[..]).arg(count.word());
     }
     let sent = Instant::now();
     let (now_us, states): (u64, Vec<Vec<u8>>) = store.run(&call).await?;

@@ -123,6 +123,24 @@ slas:
 }
 
 #[test]
+fn off_and_no_are_texts_in_yaml() {
+    let policies = yaml(
+        "
+policies:
+  - id: no
+    mode: off
+    enabled: true
+    message: yes
+    tiers: [{ kind: gate, period: 1s }]
+",
+    )
+    .unwrap();
+    let settings = policies.iter().next().unwrap().settings();
+    assert_eq!((settings.id.as_str(), settings.message.as_deref()), ("no", Some("yes")));
+    assert_eq!(settings.mode, Mode::Off);
+}
+
+#[test]
 fn a_published_pattern_that_leaves_the_rest_open_is_one_endpoint() {
     for pattern in ["/v1/.*", "^/v1/.+$"] {
         let slas =

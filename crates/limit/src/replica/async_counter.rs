@@ -47,7 +47,7 @@ impl AsyncCounter {
         if unknown.is_empty() {
             return;
         }
-        let nothing: Vec<Count> = unknown.iter().map(|scope| Count::of(scope, 0, None)).collect();
+        let nothing: Vec<Count> = unknown.iter().map(|scope| Count::looking(scope)).collect();
         let states = timeout(patience, redis_decide::count(store, clock, &nothing)).await;
         let states = states.ok().and_then(Result::ok).unwrap_or_default();
         for (at, scope) in unknown.into_iter().enumerate() {
@@ -125,7 +125,7 @@ impl AsyncCounter {
             Ok(states) => {
                 self.failing.store(false, Ordering::Relaxed);
                 for (counted, state) in part.iter().zip(states) {
-                    counted.lock().learn(&state);
+                    counted.lock().learn(&state, clock.now_us());
                 }
             }
             Err(error) => {

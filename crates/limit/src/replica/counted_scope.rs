@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::decide::clock::micros;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Count;
 use crate::local::LocalScope;
@@ -22,6 +23,8 @@ pub(super) struct Unreported {
     pub(super) calls: i64,
     /// None: there is nothing to report.
     pub(super) since: Option<Instant>,
+    /// When the last of it was let pass; None: nothing was, since it was last reported.
+    last: Option<Instant>,
     /// µs of the Redis clock from which on nothing is taken back: it would be of another window.
     ends_us: Option<u64>,
 }
@@ -42,25 +45,35 @@ impl CountedScope {
     pub(super) fn begin(&mut self, scope: &Scope, packed: &[u8], now: u64) {
         *self = Self { unreported: self.unreported, ..Self::new(scope, now) };
         self.state.read(packed, scope.policy.fingerprint());
+        self.count_unreported(now);
         self.state.advance(now, scope.phases(now));
-        self.count_unreported();
     }
 
     pub(super) fn take_unreported(&mut self) -> (Count, Unreported) {
         let unreported = std::mem::take(&mut self.unreported);
-        (Count::of(&self.scope, unreported.calls, unreported.ends_us), unreported)
+        let calls = unreported.calls.unsigned_abs();
+        let count = match unreported.calls {
+            0.. => Count::charging(&self.scope, calls, unreported.last.unwrap_or_else(Instant::now)),
+            _ => Count::taking_back(&self.scope, calls, unreported.ends_us),
+        };
+        (count, unreported)
     }
 
-    pub(super) fn learn(&mut self, packed: &[u8]) {
+    /// `now`: µs of the Redis clock.
+    pub(super) fn learn(&mut self, packed: &[u8], now: u64) {
         // Of other tiers: a replica that has another version of the policy has written it last. The next time, then.
         if self.state.read(packed, self.scope.policy.fingerprint()).is_some() {
-            self.count_unreported();
+            self.count_unreported(now);
         }
     }
 
-    fn count_unreported(&mut self) {
-        let calls = self.unreported.calls;
+    /// The state may be of a time before it was let pass.
+    fn count_unreported(&mut self, now: u64) {
+        let Unreported { calls, last, .. } = self.unreported;
         if calls > 0 {
+            let ago = last.map_or(0, |last| micros(last.elapsed()));
+            let passed = now.saturating_sub(ago).max(self.state.last());
+            self.state.advance(passed, self.scope.phases(passed));
             self.state.charge(calls.unsigned_abs(), 0);
         } else if calls < 0 {
             self.state.refund(calls.unsigned_abs(), 0);
@@ -79,6 +92,9 @@ impl Unreported {
     pub(super) fn add(&mut self, calls: i64, ends_us: Option<u64>) {
         self.calls = self.calls.saturating_add(calls);
         self.since = if self.calls == 0 { None } else { self.since.or_else(|| Some(Instant::now())) };
+        if calls > 0 {
+            self.last = Some(Instant::now());
+        }
         let ends_us = self.ends_us.into_iter().chain(ends_us).min();
         self.ends_us = ends_us.filter(|_| self.calls < 0);
     }
@@ -86,8 +102,10 @@ impl Unreported {
     /// Takes again what may have been reported. Twice counted is better than not at all: nothing is taken back again.
     pub(super) fn put_back(&mut self, lost: Self) {
         if lost.calls > 0 {
+            let last = self.last.or(lost.last);
             self.since = lost.since;
             self.add(lost.calls, None);
+            self.last = last;
         }
     }
 }

@@ -49,6 +49,7 @@ end
 --            that was written without it
 --   begins   what has no state was never there, so none was lost
 --   speed    thousandths of their rate, for those that go at a speed
+--   counted  what the Redis clock was, in µs, when the calls were let pass that are counted now
 local function limit_plan(text, how)
   local plan, at, i, id, key, n, share, size = limit_current, 1, 0
   while at <= #text do

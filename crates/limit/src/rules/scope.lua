@@ -39,7 +39,7 @@ local function limit_load(tiers, key, how)
   if packed == nil then
     -- A batch of requests has many scopes: the next keys are read with this one. No other key of a script is a string
     -- that grows.
-    local to = how == limit_nothing and math.min(#KEYS, key + 63) or key
+    local to = (how == limit_nothing or how.counted) and math.min(#KEYS, key + 63) or key
     for i, found in ipairs(redis.call('MGET', unpack(KEYS, key, to))) do
       if limit_packed[key + i - 1] == nil then limit_packed[key + i - 1] = found end
     end
@@ -50,6 +50,8 @@ local function limit_load(tiers, key, how)
   end
   limit_by[key], tiers.key = tiers, key
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
+  -- Charged as of then, unless others have charged since.
+  if how.counted then now = math.min(now_us, math.max(how.counted, packed and last or 0)) end
   -- The most that can have passed since the last write, by a clock that nobody sets (nil: unknown).
   local elapsed = how.elapsed
   if elapsed and how.asked then elapsed = last < how.asked and 0 or math.max(0, elapsed - last + how.asked) end

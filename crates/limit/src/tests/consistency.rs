@@ -9,6 +9,8 @@ use crate::decide::redis_decide::PER_CALL;
 
 use super::bench::{Bench, call, policies, seconds, settings};
 
+/// Calls are charged when they were let pass, not when they are reported.
+mod late_reports;
 /// Counts of policies that are reported at different times.
 mod syncs;
 

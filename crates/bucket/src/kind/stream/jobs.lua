@@ -32,3 +32,16 @@ local function wait_until_due(level, jobs)
   local last = redis.call('ZRANGE', PARKED, of_parked - 1, of_parked - 1, 'WITHSCORES')
   return last[2] and math.max(0, tonumber(last[2]) * 1000 - now_us) or 0, parked >= level
 end
+
+-- Callers, or groups, with a rate of their own that may not be called now are in `throttled` (flow_state.lua). µs until
+-- the first of them may be, where the last take found nobody else, and fewer than `jobs` are in flight; otherwise 0.
+local function wait_for_flows(jobs)
+  local THROTTLED, FLOW_STATE, PARKED = KEYS[#KEYS - 4], KEYS[#KEYS - 3], KEYS[#KEYS - 2]
+  local noted = redis.call('HMGET', FLOW_STATE, 'clock', 'there', 'came')
+  local clock, wall = string.match(noted[1] or '', '^(%d+) (%d+)')
+  if not clock or noted[2] ~= '01' or noted[3] then return 0 end
+  local _, pending = count_jobs(KEYS[1])
+  if pending - redis.call('ZCARD', PARKED) >= jobs then return 0 end
+  local first = redis.call('ZRANGE', THROTTLED, 0, 0, 'WITHSCORES')[2]
+  return first and math.max(0, first - clock - math.max(0, now_us - wall)) or 0
+end

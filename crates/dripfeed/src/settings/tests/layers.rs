@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketLimits, Kind, Overrides, RUN_TIME_SETTINGS};
+use dripfeed_bucket::{BucketLimits, FairBy, Kind, Overrides, RUN_TIME_SETTINGS};
 use dripfeed_job::Rate;
 use serde_json::{Value as Json, json};
 
 use super::{Folder, Layers, Settings, bucket, layers, load, tls};
+use crate::settings::intake::DashboardPlace;
 
 #[test]
 fn the_defaults_alone_are_sound() {
@@ -24,6 +25,16 @@ fn a_file_without_a_setting_is_sound() {
     let folder = Folder::new();
     let text = "# buckets:\n#   mail: ...\n";
     assert!(load(&layers([folder.file("empty.yaml", text), folder.file("empty.toml", text)])).buckets.is_empty());
+}
+
+#[test]
+fn off_needs_no_quotes_in_yaml() {
+    let folder = Folder::new();
+    let text =
+        "{intake: {dashboard: off}, defaults: {fair: {by: off}}, buckets: {no: {upstream: 'http://127.0.0.1:1/'}}}";
+    let settings = load(&layers([folder.file("off.yaml", text)]));
+    assert!(matches!(settings.intake.dashboard, DashboardPlace::Off));
+    assert_eq!(bucket(&settings, "no").fair.by, FairBy::Off);
 }
 
 #[test]
