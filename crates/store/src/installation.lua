@@ -25,6 +25,7 @@ local before, known = tonumber(redis.call('HGET', KEYS[1], 'seen')) or 0, tonumb
 local time = redis.call('TIME')
 -- A clock that was set back shows no loss.
 local seen = math.max(before, known, time[1] * 1000 + math.floor(time[2] / 1000))
+-- As above: also at maxmemory.
 redis.pcall('HDEL', KEYS[1], '')
 -- A server that refuses writes may be a replica that is behind, and not the one that is used next.
 if type(redis.pcall('HSET', KEYS[1], 'seen', string.format('%.0f', seen))) ~= 'number' then
