@@ -94,8 +94,8 @@ impl ServerInfo {
     }
 }
 
-/// INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too. Each denial is a line in the ACL LOG
-/// of Redis, so all classes but `fsync`, which can't do without, ask until the first.
+/// INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too. Each denial is a line in the ACL
+/// LOG of Redis, so all classes but `fsync`, which can't do without, ask until the first.
 async fn append_fsync(store: &Store, durability: Durability) -> Result<Option<AppendFsync>, StoreError> {
     if durability != Durability::Fsync && (durability == Durability::Process || store.is_config_denied()) {
         return Ok(None);
