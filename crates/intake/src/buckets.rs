@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod patch;
 pub(crate) mod pause;
 pub(crate) mod purge;
+pub(crate) mod recent;
 pub(crate) mod scale;
 pub(crate) mod settings;
 pub(crate) mod state;

@@ -11,6 +11,7 @@ use dripfeed_trace::Tracer;
 use tokio::sync::Mutex;
 
 use crate::buckets::define::definitions::Definitions;
+use crate::buckets::recent::RecentStates;
 use crate::installation::redis_servers::RedisServers;
 use crate::metrics::IntakeMetrics;
 use crate::metrics::MetricsExporter;
@@ -36,6 +37,7 @@ struct IntakeState {
     waits: WaitLimit,
     streams: WaitLimit,
     readings: Readings,
+    recent_states: RecentStates,
     redis: RedisServers,
     /// Not set: no buckets can be created over the API.
     definitions: OnceLock<Arc<dyn Definitions>>,
@@ -72,6 +74,7 @@ impl Intake {
             waits,
             streams,
             readings,
+            recent_states: RecentStates::default(),
             redis,
             definitions: OnceLock::new(),
             examining: Mutex::default(),
@@ -160,6 +163,10 @@ impl Intake {
 
     pub(crate) fn readings(&self) -> &Readings {
         &self.0.readings
+    }
+
+    pub(crate) fn recent_states(&self) -> &RecentStates {
+        &self.0.recent_states
     }
 
     pub(crate) fn redis(&self) -> &RedisServers {

@@ -1,11 +1,14 @@
 //! The public API, called in this process.
 
+use std::time::{Duration, Instant};
+
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,11 +25,19 @@ pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }
 
-pub(crate) struct Api(Router);
+/// How old what a list shows may be, and the API's word for it.
+const RECENT: Duration = Duration::from_secs(1);
+const MAX_AGE: HeaderValue = HeaderValue::from_static("max-age=1");
+
+pub(crate) struct Api {
+    routes: Router,
+    /// When somebody last changed something on a page: who looks then, sees it.
+    changed: Mutex<Option<Instant>>,
+}
 
 impl Api {
     pub(crate) fn new(routes: Router) -> Self {
-        Self(routes)
+        Self { routes, changed: Mutex::default() }
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Failure> {
@@ -41,19 +52,22 @@ impl Api {
         path: &str,
     ) -> Result<(T, Option<HeaderValue>), Failure> {
         let request = request(Method::GET, path, None, Body::empty())?;
-        let (parts, body) = received(self.made(visitor, request).await).await?;
-        if !parts.status.is_success() {
-            return Err(Failure::of(parts.status, &body));
-        }
+        let (parts, body) = succeeded(self.made(visitor, request).await).await?;
         let read = serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))?;
         Ok((read, parts.headers.get(header::ETAG).cloned()))
     }
 
-    /// The items of all pages of a list, whose path has no query.
+    /// The items of all pages of a list, whose path has no query; they may be a second old.
     pub(crate) async fn list<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<Vec<T>, Failure> {
         let (mut all, mut from) = (Vec::new(), String::new());
         loop {
-            let page: List<T> = self.get(visitor, &format!("{path}{from}")).await?;
+            let path = format!("{path}{from}");
+            let mut request = request(Method::GET, &path, None, Body::empty())?;
+            if self.changed.lock().is_none_or(|changed| changed.elapsed() > RECENT) {
+                request.headers_mut().insert(header::CACHE_CONTROL, MAX_AGE);
+            }
+            let body = succeeded(self.made(visitor, request).await).await?.1;
+            let page: List<T> = serde_json::from_slice(&body).map_err(|error| unreadable(&path, &error))?;
             all.extend(page.items);
             let Some(next) = page.next else { return Ok(all) };
             from = format!("?cursor={}", escaped(&next));
@@ -99,8 +113,7 @@ impl Api {
         body: String,
     ) -> Result<Bytes, Failure> {
         let request = request(Method::POST, path, content_type, body.into())?;
-        let (parts, body) = received(self.made(visitor, request).await).await?;
-        if parts.status.is_success() { Ok(body) } else { Err(Failure::of(parts.status, &body)) }
+        Ok(succeeded(self.made(visitor, request).await).await?.1)
     }
 
     /// The whole answer, however it is.
@@ -130,16 +143,27 @@ impl Api {
 
     async fn made(&self, visitor: &Visitor, mut request: Request<Body>) -> Response<Body> {
         visitor.sign(&mut request);
-        match self.0.clone().oneshot(request).await {
+        let changes = request.method() != Method::GET;
+        let answer = match self.routes.clone().oneshot(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
+        };
+        if changes {
+            *self.changed.lock() = Some(Instant::now());
         }
+        answer
     }
 }
 
 async fn received(answer: Response<Body>) -> Result<(Parts, Bytes), Failure> {
     let (parts, body) = answer.into_parts();
     Ok((parts, body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes()))
+}
+
+/// Of an answer that isn't one of success, what it says.
+async fn succeeded(answer: Response<Body>) -> Result<(Parts, Bytes), Failure> {
+    let (parts, body) = received(answer).await?;
+    if parts.status.is_success() { Ok((parts, body)) } else { Err(Failure::of(parts.status, &body)) }
 }
 
 fn unreadable(path: &str, error: &serde_json::Error) -> Failure {

@@ -1,5 +1,7 @@
 //! `GET /v1/buckets`.
 
+use std::time::Instant;
+
 use axum::Json;
 use axum::extract::{OriginalUri, State};
 use axum::response::{IntoResponse as _, Response};
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::buckets::recent::{self, RecentStates};
 use crate::buckets::state::{BucketState, READ_AT_ONCE};
 use crate::intake::Intake;
 use crate::openapi::responses;
@@ -37,7 +40,8 @@ pub(crate) struct BucketsQuery {
 /// Lists the buckets that the caller may access, ordered by name. A bucket whose state can't be read is listed with an
 /// error.
 ///
-/// A page has fewer buckets than `limit` when their states are large.
+/// A page has fewer buckets than `limit` when their states are large. With `Cache-Control: max-age=1` or more, states
+/// may be up to a second old.
 #[utoipa::path(
     get, path = "/v1/buckets", tag = "buckets", params(BucketsQuery),
     operation_id = "list_buckets",
@@ -53,13 +57,15 @@ pub(crate) async fn buckets(
     ClientIp(address): ClientIp,
     Params(query): Params<BucketsQuery>,
     OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let limit = query.limit.as_deref().map_or(Ok(pagination::MOST_ITEMS), |text| pagination::limit(Some(text)))?;
     let after = pagination::parsed::<BucketName>("cursor", query.cursor.as_deref())?;
     let _turn = intake.lookup_turn(&caller, address).await;
     let is_behind = |name: &str| after.as_ref().is_none_or(|after| name > after.as_str());
     let theirs = intake.buckets().among(|name| is_behind(name) && caller.may_use(name));
-    let page = BucketPage::read(&theirs, limit).await?;
+    let recent = recent::are_wanted(&headers).then(|| intake.recent_states());
+    let page = BucketPage::read(&theirs, limit, recent).await?;
     let next = theirs.get(page.items.len()).and(page.items.len().checked_sub(1).map(|last| theirs[last].name()));
     // Where no state can be read, the cause isn't a single bucket; but a small page may have only some that can't.
     if let Some(problem) = page.none_is_read
@@ -80,22 +86,54 @@ struct BucketPage {
 }
 
 impl BucketPage {
-    /// Of the first of `buckets`.
-    async fn read(buckets: &[Bucket], limit: usize) -> Result<Self, Problem> {
-        let mut states = stream::iter(buckets.iter().take(limit).cloned()).map(ListedBucket::of).buffered(READ_AT_ONCE);
-        let (mut items, mut bytes, mut is_any_read, mut first) = (Vec::new(), 0, false, None);
+    /// Of the first of `buckets`. `recent`: states that will do.
+    async fn read(buckets: &[Bucket], limit: usize, recent: Option<&RecentStates>) -> Result<Self, Problem> {
+        let first = buckets.iter().take(limit).cloned();
+        let mut items = stream::iter(first).map(|bucket| Item::of(bucket, recent)).buffered(READ_AT_ONCE);
+        let mut page = Self { items: Vec::new(), none_is_read: None };
+        let (mut bytes, mut is_any_read) = (0, false);
         while bytes < PAGE_BYTES
-            && let Some(state) = states.next().await
+            && let Some(item) = items.next().await
         {
-            let json = serde_json::value::to_raw_value(&state).map_err(|_| Problem::internal())?;
+            let Item { json, unread } = item?;
             bytes += json.get().len();
-            items.push(json);
-            match state {
-                ListedBucket::State(_) => is_any_read = true,
-                ListedBucket::Unavailable(bucket) => first = first.or(Some(bucket.error)),
-            }
+            page.items.push(json);
+            is_any_read |= unread.is_none();
+            page.none_is_read = page.none_is_read.or(unread);
         }
-        Ok(Self { items, none_is_read: first.filter(|_| !is_any_read) })
+        if is_any_read {
+            page.none_is_read = None;
+        }
+        if let Some(recent) = recent {
+            recent.sweep();
+        }
+        Ok(page)
+    }
+}
+
+struct Item {
+    json: Box<RawValue>,
+    /// Why its state can't be read.
+    unread: Option<Problem>,
+}
+
+impl Item {
+    async fn of(bucket: Bucket, recent: Option<&RecentStates>) -> Result<Self, Problem> {
+        if let Some(json) = recent.and_then(|recent| recent.of(bucket.name())) {
+            return Ok(Self { json, unread: None });
+        }
+        let (name, begun) = (bucket.name().clone(), Instant::now());
+        let state = ListedBucket::of(bucket).await;
+        let json = serde_json::value::to_raw_value(&state).map_err(|_| Problem::internal())?;
+        match state {
+            ListedBucket::State(_) => {
+                if let Some(recent) = recent {
+                    recent.keep(&name, &json, begun);
+                }
+                Ok(Self { json, unread: None })
+            }
+            ListedBucket::Unavailable(bucket) => Ok(Self { json, unread: Some(bucket.error) }),
+        }
     }
 }
 
