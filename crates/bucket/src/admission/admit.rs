@@ -165,6 +165,13 @@ impl RedisBucket {
                 batch_plans.push(self.plan_all(requests, &effective.limits).await?);
             }
             let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
+            // A process that stood still since the last try may be past the time for which Redis remembers the token:
+            // another try would append the jobs again.
+            if started.elapsed() >= PATIENCE
+                && let Some(error) = unknown
+            {
+                return Err(error.into());
+            }
             match self.store.run_durably::<Value>(&call).await {
                 Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
                     Some(reply) => return read(reply, &batch_plans, effective.settings.capacity, read_one),
@@ -180,14 +187,8 @@ impl RedisBucket {
                         made_way = true;
                         continue;
                     }
-                    Some(_) if started.elapsed() < PATIENCE => {}
-                    Some(first) => return Err(first.into()),
+                    Some(_) => {}
                 },
-            }
-            if started.elapsed() >= PATIENCE
-                && let Some(error) = unknown
-            {
-                return Err(error.into());
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
         }
