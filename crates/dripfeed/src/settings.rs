@@ -96,9 +96,7 @@ impl Settings {
     /// And the tree, which takes more memory than all else of a bucket's settings.
     fn read(layers: &Layers) -> Result<(Self, Tree, TypedValues), ConfigErrors> {
         let mut errors = ConfigErrors::default();
-        let tree = layers.gather(&mut errors);
-        // A layer that can't be read would show as settings missing elsewhere.
-        errors.clone().into_result()?;
+        let Some(tree) = layers.gather(&mut errors) else { return Err(errors) };
         let settings = Self::of(&tree, layers.insecure_no_auth, &mut errors);
         errors.clone().into_result()?;
         let (mut settings, typed) = settings.ok_or(errors)?;

@@ -101,6 +101,22 @@ fn all_that_is_wrong_with_an_upstream_and_its_limits_is_reported_at_once() {
 }
 
 #[test]
+fn an_argument_that_cannot_be_read_hides_no_error_of_other_layers() {
+    let folder = Folder::new();
+    let file = folder.file("dripfeed.toml", "[processor]\nlease = \"soon\"\n");
+    for argument in ["redis.url", "redis url=x"] {
+        let reported = folder.reported(&Layers {
+            environment: Some(HashMap::from([("DRIPFEED__INTAKE__DRAIN".to_owned(), "soon".to_owned())])),
+            arguments: vec![argument.to_owned(), "log.level=loud".to_owned()],
+            ..layers([file.clone()])
+        });
+        for wrong in ["processor.lease", "DRIPFEED__INTAKE__DRAIN", "log.level", "use section.key"] {
+            assert!(reported.contains(wrong), "{wrong} is missing in {reported}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_told_before_anything_else() {
     let folder = Folder::new();
     let files = [
