@@ -318,6 +318,7 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// Without the answer that Redis remembers for a while, the job would be a new one.
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the thread is to stand still, and all tasks with it")]
 async fn a_process_that_stood_still_does_not_submit_again_what_may_be_stored() {
     let redis = TestRedis::start().await;
     let proxy = RedisFaultProxy::before(&redis).await;
