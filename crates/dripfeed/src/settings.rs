@@ -4,6 +4,7 @@
 //! after an error, so that all errors are reported together; one file per section validates it.
 
 mod bucket;
+mod certificate;
 mod config_error;
 mod define;
 mod deserialize;
@@ -24,6 +25,7 @@ mod tree;
 mod upstream;
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use dripfeed_auth::ApiKey;
 use dripfeed_job::BucketName;
@@ -144,6 +146,11 @@ impl Settings {
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
         };
         Some((settings, typed))
+    }
+
+    /// That the intake's own certificate has expired, or will soon.
+    pub(crate) fn expiring_certificate(&self) -> Option<String> {
+        certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.

@@ -23,7 +23,8 @@ pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> R
     let settings = Settings::load(layers)?;
     let (buckets, keys) = (counted(settings.buckets.len(), "bucket"), counted(settings.keys.len(), "key"));
     output::line(format!("configuration is valid: {buckets}, {keys}"))?;
-    for warning in settings.warnings.iter().chain(&settings.misnamed_variables) {
+    for warning in settings.warnings.iter().chain(&settings.misnamed_variables).chain(&settings.expiring_certificate())
+    {
         output::line(format!("warning: {warning}"))?;
     }
     if *connect { look_at_redis(&settings).await } else { Ok(()) }

@@ -37,6 +37,9 @@ const COLUMNS: [Column; 5] = [
 
 pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
+    if let Some(warning) = settings.expiring_certificate() {
+        output::say(format_args!("warning: {warning}"));
+    }
     let store = Store::connect(&settings.redis).await?;
     if let Some(layout) = installed_layout(&store).await? {
         output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
