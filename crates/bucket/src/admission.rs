@@ -65,6 +65,8 @@ pub struct Admitted {
     pub capacity: u64,
     /// Estimated time until delivery, at the measured rate.
     pub eta: Duration,
+    /// Where it filled the bucket: the estimated time until there is room again.
+    pub room_in: Option<Duration>,
     /// The idempotency key exists: this is its job, and none was added.
     pub repeated: bool,
 }

@@ -1,10 +1,13 @@
 //! Command-line arguments.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::command::{Command, Role};
+use crate::exit::Failure;
+use crate::output;
 use crate::settings::Layers;
 
 /// Self-hosted HTTP job queue with a hard size limit and a global rate limit, on Redis Streams. No worker code.
@@ -42,14 +45,14 @@ const EXIT_CODES: &str = "Exit codes: 0 success · 1 failure · 2 usage error ·
                           refused, retry later · 77 permission denied · 78 invalid configuration";
 
 impl Arguments {
-    /// Those of this process, which ends when they are wrong, or ask for help or the version.
-    pub(crate) fn read() -> Self {
-        RoleArguments::read().unwrap_or_else(Self::read_any)
+    /// Those of this process. Err: they are wrong, or ask for help or the version, which is shown.
+    pub(crate) fn read() -> Result<Self, ExitCode> {
+        RoleArguments::read().map_or_else(Self::read_any, Ok)
     }
 
-    fn read_any() -> Self {
-        let given = Self::program().get_matches();
-        Self::of_all_commands(&given).unwrap_or_else(|error| error.format(&mut Self::program()).exit())
+    fn read_any() -> Result<Self, ExitCode> {
+        let given = Self::program().try_get_matches().map_err(|error| show(&error))?;
+        Self::of_all_commands(&given).map_err(|error| show(&error.format(&mut Self::program())))
     }
 
     /// The whole command line. The options of `Configuration` may stand before and after each command. They aren't
@@ -62,6 +65,15 @@ impl Arguments {
         let mut arguments = Self::from_arg_matches(given)?;
         arguments.configuration.add_all_below(given)?;
         Ok(arguments)
+    }
+}
+
+/// What clap says instead of arguments, and the code to end with.
+fn show(error: &clap::Error) -> ExitCode {
+    let shown = output::flushed(error.print());
+    match shown.map_err(Failure::from) {
+        Err(failure) if !error.use_stderr() => failure.report(),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX)),
     }
 }
 

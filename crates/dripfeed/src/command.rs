@@ -14,6 +14,7 @@ mod jobs;
 mod key;
 mod listing;
 mod measure;
+mod partial;
 mod pause;
 mod purge;
 mod push;

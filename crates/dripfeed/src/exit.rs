@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use dripfeed_bucket::BucketError;
 use dripfeed_store::{ErrorKind, InstallationError, ServerError, StoreError};
 
+use crate::output;
 use crate::settings::ConfigErrors;
 
 /// Why it ends otherwise than well. The numbers are those of `sysexits.h`, where it has one.
@@ -38,7 +39,9 @@ impl Failure {
         Self { exit, error: error.into() }
     }
 
-    pub(crate) fn code(&self) -> ExitCode {
+    /// Says it on standard error. The code to end with.
+    pub(crate) fn report(&self) -> ExitCode {
+        output::say(format_args!("error: {self}"));
         ExitCode::from(self.exit as u8)
     }
 }

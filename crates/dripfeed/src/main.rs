@@ -34,11 +34,8 @@ use crate::exit::Failure;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let ended = run(Arguments::read());
-    if let Err(failure) = &ended {
-        output::say(format_args!("error: {failure}"));
-    }
-    ended.map_or_else(|failure| failure.code(), |()| ExitCode::SUCCESS)
+    let ended = Arguments::read().and_then(|arguments| run(arguments).map_err(|failure| failure.report()));
+    ended.map_or_else(|code| code, |()| ExitCode::SUCCESS)
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {

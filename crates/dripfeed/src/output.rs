@@ -40,8 +40,15 @@ pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
 }
 
 fn write(bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
+    flushed(io::stdout().lock().write_all(bytes.as_ref()))
+}
+
+/// After something was written to standard output by other means.
+///
+/// # Errors
+/// When it couldn't be written.
+pub(crate) fn flushed(written: io::Result<()>) -> io::Result<()> {
+    match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| unwritten(&error)),
     }

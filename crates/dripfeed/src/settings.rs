@@ -4,6 +4,7 @@
 //! after an error, so that all errors are reported together; one file per section validates it.
 
 mod bucket;
+mod certificate;
 mod config_error;
 mod define;
 mod deserialize;
@@ -24,6 +25,7 @@ mod tree;
 mod upstream;
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use dripfeed_auth::ApiKey;
 use dripfeed_job::BucketName;
@@ -96,9 +98,7 @@ impl Settings {
     /// And the tree, which takes more memory than all else of a bucket's settings.
     fn read(layers: &Layers) -> Result<(Self, Tree, TypedValues), ConfigErrors> {
         let mut errors = ConfigErrors::default();
-        let tree = layers.gather(&mut errors);
-        // A layer that can't be read would show as settings missing elsewhere.
-        errors.clone().into_result()?;
+        let Some(tree) = layers.gather(&mut errors) else { return Err(errors) };
         let settings = Self::of(&tree, layers.insecure_no_auth, &mut errors);
         errors.clone().into_result()?;
         let (mut settings, typed) = settings.ok_or(errors)?;
@@ -146,6 +146,11 @@ impl Settings {
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
         };
         Some((settings, typed))
+    }
+
+    /// That the intake's own certificate has expired, or will soon.
+    pub(crate) fn expiring_certificate(&self) -> Option<String> {
+        certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.

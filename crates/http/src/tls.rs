@@ -1,7 +1,10 @@
 //! TLS 1.2 and 1.3 by rustls and `ring`. ALPN offers the one HTTP version of the port.
 
+mod not_after;
+
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 use dripfeed_store::PemFault;
@@ -18,6 +21,7 @@ use crate::protocol::HttpVersion;
 pub struct TlsIdentity {
     http1: Arc<ServerConfig>,
     http2: Arc<ServerConfig>,
+    expires: Option<SystemTime>,
 }
 
 /// Why PEM texts are no usable identity. The texts are never shown.
@@ -43,6 +47,7 @@ impl TlsIdentity {
         if chain.is_empty() {
             return Err(TlsError::Certificate(PemFault(pem::Error::NoItemsFound)));
         }
+        let expires = chain.iter().filter_map(|certificate| not_after::not_after(certificate)).min();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| TlsError::Key(PemFault(error)))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -51,7 +56,13 @@ impl TlsIdentity {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let http1 = Arc::new(config.clone());
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Self { http1, http2: Arc::new(config) })
+        Ok(Self { http1, http2: Arc::new(config), expires })
+    }
+
+    /// When the first certificate of the chain expires. None: it can't be read.
+    #[must_use]
+    pub const fn expires(&self) -> Option<SystemTime> {
+        self.expires
     }
 }
 

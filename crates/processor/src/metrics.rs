@@ -106,7 +106,11 @@ impl Metrics {
         };
         registry.register("jobs_settled", "Jobs ended by this processor, by outcome", metrics.settled.clone());
         registry.register("attempts", "Calls to the upstream, by result", metrics.attempts.clone());
-        registry.register("jobs_recovered", "Jobs recovered from dead replicas", metrics.recovered.clone());
+        registry.register(
+            "jobs_recovered",
+            "Jobs that this processor recovered from dead replicas",
+            metrics.recovered.clone(),
+        );
         for (name, help, histograms) in [
             ("job_wait", "Time from accepting a job to each claim of it, delays and retries included", &metrics.waited),
             ("attempt_duration", "Duration of a call to the upstream, including the response", &metrics.attempt_took),

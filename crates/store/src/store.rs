@@ -87,6 +87,34 @@ impl Store {
     /// # Errors
     /// When Redis can't be reached, or denies access.
     pub async fn open(settings: &RedisSettings) -> Result<Self, StoreError> {
+        let store = Self::begin(settings).await?;
+        for node in store.nodes() {
+            node.attempted().await?;
+        }
+        Ok(store)
+    }
+
+    /// As [`Store::connect`], also while some masters of a Cluster can't be reached: with why not, for each of them.
+    ///
+    /// # Errors
+    /// When none can be reached, or one denies access.
+    pub async fn connect_to_reachable(settings: &RedisSettings) -> Result<(Self, Vec<StoreError>), StoreError> {
+        let store = Self::begin(settings).await?;
+        let (nodes, ping) = (store.nodes(), redis::cmd("PING"));
+        let answers = futures::future::join_all(nodes.iter().map(|node| async {
+            node.attempted().await?;
+            node.ask(Request::Command(&ping)).await
+        }));
+        let away: Vec<StoreError> = answers.await.into_iter().filter_map(Result::err).collect();
+        match away.iter().find(|error| away.len() == nodes.len() || !error.is_transient()) {
+            Some(error) => Err(error.clone()),
+            None if nodes.is_empty() => Err(StoreError::nobody_serves(Request::Command(&ping).during())),
+            None => Ok((store, away)),
+        }
+    }
+
+    /// Begins to connect.
+    async fn begin(settings: &RedisSettings) -> Result<Self, StoreError> {
         let backend = match &settings.url.deployment {
             Deployment::Server(route) => Backend::Server(Node::open(settings, route.clone())),
             Deployment::Cluster(seeds) => Backend::Cluster(Cluster::open(settings, seeds).await?),
@@ -104,11 +132,7 @@ impl Store {
             backend,
             salt,
         };
-        let store = Self { inner: Arc::new(inner), destination: Destination::Anywhere };
-        for node in store.nodes() {
-            node.attempted().await?;
-        }
-        Ok(store)
+        Ok(Self { inner: Arc::new(inner), destination: Destination::Anywhere })
     }
 
     /// The same client, which in a Cluster sends commands without a key (TIME, PING) to the node that has `key`,

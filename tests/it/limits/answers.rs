@@ -61,6 +61,8 @@ async fn the_older_fields_show_one_limit_the_one_with_the_least_left() {
             let values = answer.headers.get_all(format!("x-ratelimit-{name}")).iter();
             values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" and ")
         });
+        let reset = answer.headers["x-ratelimit-reset"].to_str().unwrap();
+        assert!(older[1] != "0" || reset != "0", "when there is room again isn't shown: {answer:?}");
         (answer.status, older.join(", "))
     };
     for (tenant, status, older) in [

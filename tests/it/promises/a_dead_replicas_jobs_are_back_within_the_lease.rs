@@ -52,7 +52,7 @@ async fn after_kill_9_another_replica_calls_them_within_the_lease() {
     upstream.has_got(JOBS).await;
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let url = format!("redis.url={}", proxy.url());
-    let _heir = service.role("processor", &["processor.name=heir", &lease, &url]).await;
+    let heir = service.role("processor", &["processor.name=heir", &lease, &url]).await;
     until("both are members", async || consumers(&service).await.len() == 2).await;
     let beats = async || service.redis::<Vec<(String, u64)>>("HGETALL dripfeed:{b}:replicas").await;
     let beats_of_victim = async || {
@@ -73,6 +73,9 @@ async fn after_kill_9_another_replica_calls_them_within_the_lease() {
     assert!(looks <= MOST_LOOKS, "the last of its jobs was called again after {looks} looks");
 
     service.drained("b").await;
+    let metrics = heir.client().get("/metrics").await.expect("an answer").body;
+    let recovered = format!("dripfeed_jobs_recovered_total{{bucket=\"b\"}} {JOBS}\n");
+    assert!(String::from_utf8_lossy(&metrics).contains(&recovered), "{metrics:?}");
     let left = consumers(&service).await;
     assert!(!left.iter().any(|name| name.starts_with("victim")), "{left:?}");
     assert_eq!(beats().await.len(), 1);

@@ -9,6 +9,7 @@ use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
 use dripfeed_store::{Durability, RedisSettings, ServerOptions, Store};
 use dripfeed_tests::buckets::{self, admitted};
+use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
@@ -310,4 +311,32 @@ async fn a_key_of_an_earlier_version_is_known_until_its_time_is_over() {
     passed(&redis, 10).await;
     assert!(!buckets::submit(&bucket, order(1)).await.repeated);
     assert_eq!(held(&redis).await, (1, 1, 0));
+}
+
+/// For how long Redis remembers the answer to a submission.
+const REMEMBERED: Duration = Duration::from_secs(10);
+
+/// Without the answer that Redis remembers for a while, the job would be a new one.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the thread is to stand still, and all tasks with it")]
+async fn a_process_that_stood_still_does_not_submit_again_what_may_be_stored() {
+    let redis = TestRedis::start().await;
+    let proxy = RedisFaultProxy::before(&redis).await;
+    let address = proxy.url().parse().expect("an address");
+    let store = Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Everysec)).await.unwrap();
+    let bucket = Bucket::new(store.clone(), buckets::settings("b"));
+    buckets::submit(&bucket, buckets::job("Redis knows the script from now on")).await;
+    let connections = proxy.calls("HELLO");
+
+    proxy.plan("admit", ProxyFault::Close, 1);
+    let submitting = tokio::spawn(async move { bucket.admit(buckets::job("x")).await });
+    proxy.done("admit").await;
+    while proxy.calls("HELLO") == connections {
+        tokio::task::yield_now().await;
+    }
+    store.connected().await;
+    // All of this process runs in this thread.
+    std::thread::sleep(REMEMBERED);
+    let submitted = submitting.await.unwrap();
+    assert_eq!(redis.ask::<u64>("XLEN dripfeed:{b}:jobs").await, 2, "{submitted:?}");
 }

@@ -188,3 +188,34 @@ async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
     assert!(gone.iter().all(|change| matches!(change, DefinitionChange::Deleted(_))), "{gone:?}");
     assert_eq!((gone.len(), known.iter().count()), (names.len(), 0));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_a_node_down_the_others_are_still_checked() {
+    let mut cluster = TestCluster::start(3, 0, "--cluster-require-full-coverage no").await;
+    let names = one_on_each(&cluster).await;
+    let mut settings = format!("redis.url = \"{}\"\n", cluster.url());
+    for name in names.values() {
+        settings += &format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:9/\"\n");
+    }
+    let file = cluster.folder().join("dripfeed.toml");
+    fs::write(&file, settings).expect("a file of settings");
+    cluster.node_mut(1).redis.server.kill().await.unwrap();
+    let told = async |arguments: &[&str]| {
+        let mut command = command(["-c"]);
+        let output = command.arg(&file).args(arguments).output().await.expect("the executable");
+        let told = [output.stdout, output.stderr].map(|told| String::from_utf8_lossy(&told).into_owned()).concat();
+        assert_eq!(output.status.code(), Some(69), "{told}");
+        assert!(told.contains("nodes of Redis that can't be reached: 1"), "{told}");
+        told
+    };
+    let (checked, examined) = (told(&["check", "--connect"]).await, told(&["doctor"]).await);
+    assert_eq!(checked.matches(" at redis://").count(), 2, "{checked}");
+    for (node, name) in &names {
+        let is_away = *node == 1;
+        let level = format!("bucket {name}: 0 of 1000 jobs");
+        assert_eq!(checked.contains(&level), !is_away, "{name}: {checked}");
+        assert_eq!(checked.contains(&format!("error: bucket {name}: ")), is_away, "{name}: {checked}");
+        assert_eq!(examined.contains(&format!("{name}: not checked: ")), is_away, "{name}: {examined}");
+    }
+    assert!(examined.contains("all checked invariants hold"), "{examined}");
+}

@@ -30,8 +30,8 @@
 --         @plan         that of its limits
 --         caller        of a list's: @caller
 --         `due` and `expires` are written here; `element` comes without its first brace
--- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, answer… } packed by cmsgpack, the
---         answer to each job one of
+-- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, ms until there is room again where
+--         these jobs filled the bucket (-1: they didn't), answer… } packed by cmsgpack, the answer to each job one of
 --         id, level, eta in ms: three members, of one that was admitted and has neither limits nor a share;
 --         where it has limits that are counts, their states are the fourth
 --         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits,
@@ -356,7 +356,7 @@ end
 
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
-local answers, count, first, has_more = { 'judged', planning, now_us }, 3, PLACES + 2, ARGV[PLACES + 1] == '1'
+local answers, count, first, has_more = { 'judged', planning, now_us, -1 }, 4, PLACES + 2, ARGV[PLACES + 1] == '1'
 for _ = 1, tonumber(ARGV[13]) do
   local besides, judged, eta, states = 0, nil, nil, nil
   if has_more then
@@ -389,6 +389,7 @@ for _ = 1, tonumber(ARGV[13]) do
     count = count + (states and 3 or 2)
   end
 end
+if accepted > 0 and level >= capacity then answers[4] = math.ceil(room_in(0) / 1000) end
 
 if write then write() end
 if places then places.close() end

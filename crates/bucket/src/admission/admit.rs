@@ -165,6 +165,13 @@ impl RedisBucket {
                 batch_plans.push(self.plan_all(requests, &effective.limits).await?);
             }
             let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
+            // A process that stood still since the last try may be past the time for which Redis remembers the token:
+            // another try would append the jobs again.
+            if started.elapsed() >= PATIENCE
+                && let Some(error) = unknown
+            {
+                return Err(error.into());
+            }
             match self.store.run_durably::<Value>(&call).await {
                 Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
                     Some(reply) => return read(reply, &batch_plans, effective.settings.capacity, read_one),
@@ -180,14 +187,8 @@ impl RedisBucket {
                         made_way = true;
                         continue;
                     }
-                    Some(_) if started.elapsed() < PATIENCE => {}
-                    Some(first) => return Err(first.into()),
+                    Some(_) => {}
                 },
-            }
-            if started.elapsed() >= PATIENCE
-                && let Some(error) = unknown
-            {
-                return Err(error.into());
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
         }
@@ -259,6 +260,8 @@ struct Answers {
     capacity: u64,
     /// µs of the Redis clock.
     now_us: u64,
+    /// Where the batch filled the bucket.
+    room_in: Option<Duration>,
 }
 
 fn read<T>(
@@ -271,7 +274,9 @@ fn read<T>(
     let number = reply.text()?;
     let batch_plan = number.parse().ok().and_then(|number: usize| batch_plans.get(number.checked_sub(1)?));
     let Some(batch_plan) = batch_plan else { return reply.unknown(&number) };
-    let answers = Answers { capacity, now_us: reply.count()? };
+    let now_us = reply.count()?;
+    let room_in = u64::try_from(reply.number()?).ok().map(Duration::from_millis);
+    let answers = Answers { capacity, now_us, room_in };
     let mut read_next = |plan: &Arc<Plan>| {
         if reply.begins_with_array() {
             return read_one(&mut reply.array()?, plan, &answers);
@@ -293,11 +298,11 @@ fn read_one(answer: &mut Reply, plan: &Plan, of: &Answers) -> Result<Judgement, 
     let word = answer.bytes()?;
     // The short answer: an id instead of a word, and behind the eta at most what its limits say.
     if word.first().is_some_and(u8::is_ascii_digit) {
-        let admission = Admission::Admitted(read_admitted(&word, false, answer, of.capacity)?);
+        let admission = Admission::Admitted(read_admitted(&word, false, answer, of)?);
         let limits = if plan.is_empty() { None } else { Some(read_limits(answer, plan, of)?) };
         return Ok(Judgement { admission, limits, caller_share: None });
     }
-    let admission = read_admission(&word, answer, of.capacity)?;
+    let admission = read_admission(&word, answer, of)?;
     let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
     let limits = if answer.is_empty() { None } else { Some(read_limits(answer, plan, of)?) };
     Ok(Judgement { admission, limits, caller_share })
@@ -323,22 +328,23 @@ fn read_caller_share(answer: &mut Reply) -> Result<Option<CallerShare>, BucketEr
     Ok(u64::try_from(jobs).ok().zip(u64::try_from(most).ok()).map(|(jobs, most)| CallerShare { jobs, most }))
 }
 
-fn read_admission(word: &Bytes, answer: &mut Reply, capacity: u64) -> Result<Admission, BucketError> {
+fn read_admission(word: &Bytes, answer: &mut Reply, of: &Answers) -> Result<Admission, BucketError> {
     if word == "admitted" || word == "repeated" {
         let id = answer.bytes()?;
-        return Ok(Admission::Admitted(read_admitted(&id, word == "repeated", answer, capacity)?));
+        return Ok(Admission::Admitted(read_admitted(&id, word == "repeated", answer, of)?));
     }
     let Some(reason) = RefusalReason::ALL.into_iter().find(|reason| word == reason.word()) else {
         return answer.unknown(&String::from_utf8_lossy(word));
     };
     // -1: waiting doesn't help.
     let retry_after = u64::try_from(answer.number()?).ok().map(Duration::from_millis);
-    Ok(Admission::Refused(Refused { reason, retry_after, level: answer.count()?, capacity }))
+    Ok(Admission::Refused(Refused { reason, retry_after, level: answer.count()?, capacity: of.capacity }))
 }
 
 /// What comes behind the id.
-fn read_admitted(id: &Bytes, repeated: bool, answer: &mut Reply, capacity: u64) -> Result<Admitted, BucketError> {
+fn read_admitted(id: &Bytes, repeated: bool, answer: &mut Reply, of: &Answers) -> Result<Admitted, BucketError> {
     let parsed = str::from_utf8(id).ok().and_then(|id| id.parse::<JobId>().ok());
     let Some(id) = parsed else { return answer.unknown(&String::from_utf8_lossy(id)) };
-    Ok(Admitted { id, level: answer.count()?, capacity, eta: Duration::from_millis(answer.count()?), repeated })
+    let (level, capacity, eta) = (answer.count()?, of.capacity, Duration::from_millis(answer.count()?));
+    Ok(Admitted { id, level, capacity, eta, room_in: of.room_in.filter(|_| level >= capacity), repeated })
 }

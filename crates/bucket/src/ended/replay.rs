@@ -148,7 +148,7 @@ impl RedisBucket {
             "absent" => Replayed::Unknown,
             "admitted" => {
                 let (id, level, eta) = (reply.parse()?, reply.count()?, Duration::from_millis(reply.count()?));
-                Replayed::As(Admitted { id, level, capacity, eta, repeated: false })
+                Replayed::As(Admitted { id, level, capacity, eta, room_in: None, repeated: false })
             }
             word => {
                 let known = [RefusalReason::BucketFull, RefusalReason::ShareUsedUp, RefusalReason::NeverFits]

@@ -109,7 +109,7 @@ pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<Judgement>> {
     let ms = u64::try_from(now.as_millis()).unwrap_or_default();
     let admitted = |_| {
         let id = JobId::new(ms, fastrand::u64(1 << 32..1 << 48));
-        let admitted = Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false };
+        let admitted = Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, room_in: None, repeated: false };
         Judgement { admission: Admission::Admitted(admitted), limits: None, caller_share: None }
     };
     Some((0..jobs).map(admitted).collect())

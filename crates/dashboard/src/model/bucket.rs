@@ -168,6 +168,9 @@ pub struct Row {
     pub held_for_ms: Option<u64>,
     /// An earlier version sends none.
     #[serde(default)]
+    pub used_up_for_ms: Option<u64>,
+    /// An earlier version sends none.
+    #[serde(default)]
     pub outbox_oversized: u64,
     pub paused: bool,
     pub replicas: u64,
@@ -261,6 +264,7 @@ impl Bucket {
             effective_per_s: self.pace.effective_per_s,
             reason: self.pace.reason.clone(),
             held_for_ms: self.pace.held_for_ms,
+            used_up_for_ms: self.pace.used_up_for_ms,
             outbox_oversized: self.outbox_oversized,
             paused: self.paused,
             replicas: self.alive() as u64,

@@ -61,16 +61,16 @@ impl Why {
     #[must_use]
     pub fn of(bucket: &Bucket) -> Self {
         let target = bucket.pace.target.as_deref().unwrap_or("no rate limit");
-        Self::with(&bucket.row(), Some(target), bucket.pace.used_up_for_ms)
+        Self::with(&bucket.row(), Some(target))
     }
 
     /// Of a row of many, which has no target.
     #[must_use]
     pub fn of_row(row: &Row) -> Self {
-        Self::with(row, None, None)
+        Self::with(row, None)
     }
 
-    fn with(row: &Row, target: Option<&str>, used_up_for_ms: Option<u64>) -> Self {
+    fn with(row: &Row, target: Option<&str>) -> Self {
         let effective = row.effective_per_s.map_or_else(|| "less".to_owned(), numbers::per_second);
         let of_target = |before: &str, after: &str| target.map(|rate| format!("{before}{rate}{after}"));
         let its_rate = || of_target(" Its rate is ", ".").unwrap_or_default();
@@ -85,9 +85,9 @@ impl Why {
                 Self { for_ms: row.held_for_ms, ..why }
             }
             "used_up" => {
-                let now = if used_up_for_ms.is_none() { " for now" } else { "" };
+                let now = if row.used_up_for_ms.is_none() { " for now" } else { "" };
                 let why = why("quota is used up", format!("{now}{}.", of_target(": ", "").unwrap_or_default()));
-                Self { before: "The ", for_ms: used_up_for_ms, ..why }
+                Self { before: "The ", for_ms: row.used_up_for_ms, ..why }
             }
             "refusals" => cut("the upstream refuses calls"),
             "timeouts" => cut("calls time out"),
@@ -127,13 +127,22 @@ pub(crate) fn why(bucket: &Bucket) -> Markup {
     }
 }
 
-/// When it will be empty, if nothing else comes. None: it is, or nothing leaves it.
+/// When it will be empty, if nothing else comes. None: it is, or nothing leaves it. What isn't called before a known
+/// time takes longer than until then.
 #[must_use]
 pub fn empties(bucket: &Row) -> Option<String> {
-    let rate = slower(bucket).or_else(|| unlimited(bucket)).or(bucket.effective_per_s).filter(|rate| *rate > 0.0)?;
     // Parked jobs leave when they are due, and not before.
-    let ready = bucket.waiting + bucket.in_flight;
-    (ready > 0 && bucket.replicas > 0).then(|| numbers::time(ms_for(ready, rate)))
+    let ready = Some(bucket.waiting + bucket.in_flight).filter(|ready| *ready > 0 && bucket.replicas > 0)?;
+    let stops_for = match bucket.reason.as_str() {
+        "held" => bucket.held_for_ms,
+        "used_up" => bucket.used_up_for_ms,
+        _ => None,
+    };
+    if let Some(ms) = stops_for {
+        return Some(format!("over {}", numbers::time(ms)));
+    }
+    let rate = slower(bucket).or_else(|| unlimited(bucket)).or(bucket.effective_per_s).filter(|rate| *rate > 0.0)?;
+    Some(numbers::time(ms_for(ready, rate)))
 }
 
 /// What leaves a bucket whose calls have no rate limit, as it is shown.

@@ -6,6 +6,7 @@ use clap::Args;
 use dripfeed_bucket::{Bucket, BucketError};
 use dripfeed_store::{Durability, ErrorKind, ServerInfo, Severity, Store, findings, given, installed_layout};
 
+use crate::command::partial::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::memory;
 use crate::output;
@@ -23,20 +24,30 @@ pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> R
     let settings = Settings::load(layers)?;
     let (buckets, keys) = (counted(settings.buckets.len(), "bucket"), counted(settings.keys.len(), "key"));
     output::line(format!("configuration is valid: {buckets}, {keys}"))?;
-    for warning in settings.warnings.iter().chain(&settings.misnamed_variables) {
+    for warning in settings.warnings.iter().chain(&settings.misnamed_variables).chain(&settings.expiring_certificate())
+    {
         output::line(format!("warning: {warning}"))?;
     }
     if *connect { look_at_redis(&settings).await } else { Ok(()) }
 }
 
 async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
-    let store = Store::connect(&settings.redis).await?;
+    let partial = PartialStore::connect(&settings.redis).await?;
+    for why in &partial.away {
+        output::line(format!("error: {why}"))?;
+    }
+    let store = &partial.store;
     let configured = settings.redis.durability;
     // As a role that the ACL stops, and one that is configured wrong.
     let (mut denials, mut errors, mut refusing) = (0, 0, 0);
     let (mut durability, mut max_memory) = (configured, Some(Vec::new()));
     for master in store.masters() {
-        match unless_denied(look_at_server(&master, configured).await)? {
+        let looked = unless_denied(look_at_server(&master, configured).await);
+        let Ok(looked) = partial.unless_away(looked)? else {
+            max_memory = None;
+            continue;
+        };
+        match looked {
             Ok(looked) => {
                 (errors, refusing) = (errors + looked.errors, refusing + usize::from(looked.refuses_writes));
                 durability = durability.min(looked.durability);
@@ -48,22 +59,40 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
             }
         }
     }
-    match unless_denied(installed_layout(&store).await.map_err(Failure::from))? {
-        Ok(Some(layout)) => output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?,
-        Ok(None) => output::line(format!("no intake or processor has run with the prefix `{}` yet", store.prefix()))?,
-        Err(denied) => denials += report(&denied)?,
+    match partial.unless_away(unless_denied(installed_layout(store).await.map_err(Failure::from)))? {
+        Ok(Ok(Some(layout))) => {
+            output::line(format!("keys with the prefix `{}` have layout {layout}", store.prefix()))?;
+        }
+        Ok(Ok(None)) => {
+            output::line(format!("no intake or processor has run with the prefix `{}` yet", store.prefix()))?;
+        }
+        Ok(Err(denied)) => denials += report(&denied)?,
+        Err(why) => output::line(format!("error: layout of the keys: {why}"))?,
     }
     let mut can_be_asked = true;
     for (name, bucket) in &settings.buckets {
         let bucket = Bucket::new(store.clone(), bucket.settings(configured));
-        let mut denied = bucket.denied().await?;
+        let mut denied = match partial.unless_away(bucket.denied().await)? {
+            Ok(denied) => denied,
+            Err(why) => {
+                output::line(format!("error: bucket {name}: {why}"))?;
+                continue;
+            }
+        };
         can_be_asked &= denied.is_some();
         if let Some(dispensable) = denied.take_if(|denied| permissions::are_dispensable(denied)) {
             let report = permissions::report(&dispensable, store.prefix());
             output::line(format!("warning: bucket {name}: {}{report}", permissions::NOTICED_LATER))?;
             denied = Some(Vec::new());
         }
-        match level(&bucket, denied, store.prefix()).await? {
+        let level = match partial.unless_away(level(&bucket, denied, store.prefix()).await)? {
+            Ok(level) => level,
+            Err(why) => {
+                output::line(format!("error: bucket {name}: {why}"))?;
+                continue;
+            }
+        };
+        match level {
             Ok(level) => output::line(format!("bucket {name}: {level}"))?,
             Err(Unusable::Denied(why)) => denials += report(&format!("bucket {name}: {why}"))?,
             Err(Unusable::OtherKind(why)) => errors += report(&format!("bucket {name}: {why}"))?,
@@ -74,6 +103,9 @@ async fn look_at_redis(settings: &Settings) -> Result<(), Failure> {
     }
     if let Some(shortfall) = max_memory.and_then(|servers| memory::shortfall(settings, &servers)) {
         output::line(format!("warning: {shortfall}"))?;
+    }
+    if (errors, denials) == (0, 0) {
+        partial.verdict()?;
     }
     let exit = match (errors, denials) {
         (0, 0) if refusing > 0 => {

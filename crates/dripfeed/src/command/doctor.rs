@@ -10,6 +10,7 @@ use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
 
 use self::all_buckets::{AllBuckets, all_buckets};
+use crate::command::partial::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 use crate::role::served;
@@ -37,16 +38,27 @@ const COLUMNS: [Column; 5] = [
 
 pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
-    let store = Store::connect(&settings.redis).await?;
-    if let Some(layout) = installed_layout(&store).await? {
-        output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
+    if let Some(warning) = settings.expiring_certificate() {
+        output::say(format_args!("warning: {warning}"));
     }
-    let AllBuckets { buckets, mut unread, sealed } = all_buckets(&store, &settings).await?;
+    let partial = PartialStore::connect(&settings.redis).await?;
+    let store = &partial.store;
+    for why in &partial.away {
+        output::say(format_args!("not checked: {why}"));
+    }
+    match partial.unless_away(installed_layout(store).await)? {
+        Ok(Some(layout)) => {
+            output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
+        }
+        Ok(None) => {}
+        Err(why) => output::say(format_args!("not checked: layout of the keys: {why}")),
+    }
+    let AllBuckets { buckets, mut unread, sealed } = all_buckets(&partial, &settings).await?;
     unread.retain(|(bucket, _)| arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket));
     for (bucket, why) in &unread {
         output::say(format_args!("{bucket}: not checked: its definition can't be used here: {why}"));
     }
-    let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty());
+    let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty() && partial.away.is_empty());
     for bucket in &buckets {
         if arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket.name()) {
             let examined = match bucket.examine(arguments.repair).await {
@@ -59,7 +71,13 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
                     findings.push(of_foreign_type(bucket, &key));
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => match partial.unless_away(Err(error))? {
+                    Ok(examined) => examined,
+                    Err(why) => {
+                        output::say(format_args!("{}: not checked: {why}", bucket.name()));
+                        continue;
+                    }
+                },
             };
             findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
             if arguments.repair {
@@ -71,7 +89,10 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
             }
         }
     }
-    findings.extend(stranded(&store, &buckets, sealed, arguments.bucket.as_ref()).await?);
+    match partial.unless_away(stranded(store, &buckets, sealed, arguments.bucket.as_ref()).await)? {
+        Ok(stranded) => findings.extend(stranded),
+        Err(why) => output::say(format_args!("not checked: jobs that no process serves: {why}")),
+    }
     let unknown = arguments.bucket.as_ref().filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
     if let Some(wanted) = unknown.filter(|_| findings.is_empty() && unread.is_empty()) {
         return Err(Failure::new(Exit::Configuration, format!("unknown bucket `{wanted}`: add [buckets.{wanted}]")));
@@ -84,7 +105,7 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     }
     verdict(&findings, arguments.repair)?;
     match unread.len() {
-        0 => Ok(()),
+        0 => partial.verdict(),
         unread => Err(Failure::new(Exit::Configuration, format!("buckets that were not checked: {unread}"))),
     }
 }

@@ -43,6 +43,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let settings = Settings::load(&layers)?;
     let log = Log::start(&settings.log);
     let stop = arguments.stop()?;
+    settings.expiring_certificate().iter().for_each(|warning| tracing::warn!("{warning}"));
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     service_manager::ready(stop.clone());
@@ -313,6 +314,7 @@ impl IntakeRole {
         self.keys.replace(settings.keys.iter().cloned());
         if let (Some(tls), Some(identity)) = (&self.tls, &settings.intake.tls) {
             tls.replace(identity.clone());
+            settings.expiring_certificate().iter().for_each(|warning| tracing::warn!("{warning}"));
         }
         self.connected.report_denials(buckets::places(settings, |_| true));
         Ok(())

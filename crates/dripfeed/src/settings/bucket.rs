@@ -102,10 +102,12 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let own = reader.tree.json(&path);
     let fallback = for_kind(defaults.clone(), &own);
     let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
-    check_retry(reader, &place, &section.retry);
     check_keep(reader, &place, &section.keep);
-    if let ConfiguredKind::List = section.kind {
+    let is_list = matches!(section.kind, ConfiguredKind::List);
+    if is_list {
         refuse_for_list(reader, &path, &section);
+    } else {
+        check_retry(reader, &place, &section.retry);
     }
     check_key(reader, &place, &section.key);
     let on_outcome = section.on_outcome();
@@ -129,7 +131,9 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let Section { capacity, capacity_bytes, max_share, fair, key, retry, deliveries, keep, limits, .. } = section;
     let forward_client_address = section.forward_client_address;
     let fair = fair.settings();
-    check_fair(reader, &place, &fair);
+    if !is_list {
+        check_fair(reader, &place, &fair);
+    }
     let limits = limits::read(reader, &place, limits);
     // Only now: all that is wrong has been reported.
     let (leak, upstream, limits) = (leak?, upstream?, limits?);

@@ -30,14 +30,22 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    pub(super) fn gather(&self, errors: &mut ConfigErrors) -> Tree {
+    /// None: a whole layer can't be read, and would show as settings missing elsewhere. Of an argument or a variable it
+    /// is one setting, which hides nothing of the others.
+    pub(super) fn gather(&self, errors: &mut ConfigErrors) -> Option<Tree> {
         let defaults = Layer::read(DEFAULT, FileFormat::Toml, &without_comments(DEFAULTS));
         let files = self.files.iter().map(|path| file(path));
-        let arguments = self.arguments.iter().map(|text| argument(text).map_err(|error| vec![error]));
+        let (variables, unread) = self.environment.clone().map_or_else(of_process, |given| (given, Vec::new()));
         let layers = std::iter::once(defaults.map_err(|error| vec![error])).chain(files);
-        let layers = layers.chain([self.environment()]).chain(arguments);
         let mut report = |found: Vec<ConfigError>| found.into_iter().for_each(|error| errors.push(error));
-        let mut layers = layers.filter_map(|layer| layer.map_err(&mut report).ok());
+        let layers = layers.chain([environment(variables)]).map(|layer| layer.map_err(&mut report).ok());
+        // Each reports what is wrong with it.
+        let layers: Vec<Option<Layer>> = layers.collect();
+        report(unread);
+        let arguments =
+            self.arguments.iter().filter_map(|text| argument(text).map_err(|error| report(vec![error])).ok());
+        let arguments: Vec<Layer> = arguments.collect();
+        let mut layers = layers.into_iter().collect::<Option<Vec<Layer>>>()?.into_iter().chain(arguments);
         let Layer(defaults) = layers.next().unwrap_or_default();
         let mut merged = Value::from(defaults.clone());
         let mut empty_tables = BTreeMap::new();
@@ -46,7 +54,7 @@ impl Layers {
             // A layer's values are in memory: merging them can't fail.
             let _ = layer.collect_to(&mut merged);
         }
-        Tree { merged, defaults: defaults.into(), empty_tables }
+        Some(Tree { merged, defaults: defaults.into(), empty_tables })
     }
 
     /// What is in the environment and sets nothing, though its name is nearly that of a setting.
@@ -55,21 +63,20 @@ impl Layers {
         let names = self.environment.as_ref().map_or_else(of_process, |given| given.keys().cloned().collect());
         misnamed::warnings(names, defaults)
     }
-
-    fn environment(&self) -> Result<Layer, Vec<ConfigError>> {
-        let variables = self.environment.clone().map_or_else(of_process, Ok)?;
-        Environment::with_prefix(ENVIRONMENT_PREFIX)
-            .prefix_separator("__")
-            .separator("__")
-            .source(Some(variables))
-            .collect()
-            .map(|values| Layer(values.into_iter().map(|(key, value)| (key, table_or(value))).collect()))
-            .map_err(|error| vec![ConfigError { origin: None, key: None, message: error.to_string() }])
-    }
 }
 
-/// The variables that are settings. The value of one that can't be read may be a secret.
-fn of_process() -> Result<HashMap<String, String>, Vec<ConfigError>> {
+fn environment(variables: HashMap<String, String>) -> Result<Layer, Vec<ConfigError>> {
+    Environment::with_prefix(ENVIRONMENT_PREFIX)
+        .prefix_separator("__")
+        .separator("__")
+        .source(Some(variables))
+        .collect()
+        .map(|values| Layer(values.into_iter().map(|(key, value)| (key, table_or(value))).collect()))
+        .map_err(|error| vec![ConfigError { origin: None, key: None, message: error.to_string() }])
+}
+
+/// The variables that are settings, and those that can't be read: the value of one may be a secret.
+fn of_process() -> (HashMap<String, String>, Vec<ConfigError>) {
     let prefix = format!("{ENVIRONMENT_PREFIX}__");
     let is_setting = |name: &OsString| name.to_string_lossy().to_uppercase().starts_with(&prefix);
     let (mut read, mut errors) = (HashMap::new(), Vec::new());
@@ -85,7 +92,7 @@ fn of_process() -> Result<HashMap<String, String>, Vec<ConfigError>> {
             }
         }
     }
-    if errors.is_empty() { Ok(read) } else { Err(errors) }
+    (read, errors)
 }
 
 /// Without the lines that are comments, two thirds of the defaults: every start would check each of their letters. No

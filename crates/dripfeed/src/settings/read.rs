@@ -55,6 +55,14 @@ impl<'a> Reader<'a> {
         self.typed
     }
 
+    /// Whether something is wrong with this value, or in it.
+    pub(super) fn has_errors_in(&self, path: &[Step]) -> bool {
+        let above = tree::shown(path);
+        let is_in =
+            |key: &str| key.strip_prefix(&above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        self.errors.iter().any(|error| error.key.as_deref().is_some_and(is_in))
+    }
+
     /// How many errors there are by now.
     pub(super) fn count(&self) -> usize {
         self.errors.len()

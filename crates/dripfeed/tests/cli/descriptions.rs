@@ -59,3 +59,17 @@ fn each_command_has_a_man_page() {
     assert_eq!(refused.code, Some(1));
     assert!(refused.err.contains(&file), "{}", refused.err);
 }
+
+#[test]
+fn help_that_cannot_be_written_is_an_error_and_nobody_reading_it_is_none() {
+    for arguments in [&["--help"][..], &["--version"], &["push", "--help"], &["intake", "-h"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = crate::program::ended(dripfeed(arguments).stdout(full).output().unwrap());
+        assert_eq!(ended.code, Some(1), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains("can't write to standard output"), "{arguments:?}: {}", ended.err);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = crate::program::ended(dripfeed(arguments).stdout(writer).output().unwrap());
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}

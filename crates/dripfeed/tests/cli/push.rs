@@ -9,6 +9,8 @@ use std::net::TcpListener;
 
 use nix::sys::signal::Signal;
 
+use tempfile::TempDir;
+
 use crate::intake::{BUCKET, Intake};
 use crate::program::{Running, dripfeed, run, write};
 
@@ -75,6 +77,19 @@ async fn a_push_that_cannot_print_says_how_many_were_accepted() {
     assert_eq!(pushed.status.code(), Some(1), "{said}");
     assert!(said.contains("3 jobs accepted, 0 lines failed") && said.contains("--run-id "), "{said}");
     intake.end().await;
+}
+
+/// There is nothing that a second run could submit twice.
+#[test]
+fn a_push_that_sent_nothing_has_nothing_to_resume() {
+    let folder = TempDir::new().unwrap();
+    let file = write(folder.path(), "jobs.ndjson", "{\"body\":1}\n");
+    let broken = write(folder.path(), "broken.ndjson", "no json\n");
+    for (file, code) in [(&file, 69), (&broken, 1)] {
+        let pushed = run(&["push", "mail", "--ndjson", file, "--server", "http://127.0.0.1:1"]);
+        assert_eq!(pushed.code, Some(code), "{}", pushed.err);
+        assert!(pushed.err.contains("0 jobs accepted") && !pushed.err.contains("--run-id"), "{}", pushed.err);
+    }
 }
 
 #[tokio::test]

@@ -41,6 +41,9 @@ fn a_variable_that_is_not_utf_8_is_an_error() {
         assert!(ended.err.contains(name) && ended.err.contains("UTF-8"), "{name}: {}", ended.err);
         shows_nothing(name, &ended);
     }
+    let mut others = dripfeed(&["--set", "log.level=loud", "check"]);
+    let others = ended(others.env("DRIPFEED__REDIS__URL", OsStr::from_bytes(b"\xff")).output().unwrap());
+    assert!(others.err.contains("UTF-8") && others.err.contains("log.level"), "{}", others.err);
     let name = OsStr::from_bytes(b"DRIPFEED__BUCKETS__caf\xe9__CAPACITY");
     let ended = ended(dripfeed(&["check"]).env(name, "5").output().unwrap());
     assert_eq!(ended.code, Some(78), "{}", ended.err);

@@ -17,15 +17,21 @@ pub(super) fn of(name: &str, from: &Value, to: &Value) -> String {
     format!("{name}: {} → {}", shortened(&from, start), shortened(&to, start))
 }
 
-/// Each setting of a change to a bucket that was in this state.
+/// Each setting of a change to a bucket that was in this state, without those that stay as they were.
 pub(super) fn all(bucket: &Bucket, before: &Census, wanted: &Overrides) -> Vec<String> {
-    let change = wanted.iter().map(|(setting, value)| {
+    let (settings, limits) = wanted.over(&before.settings, &before.limits);
+    let changes = wanted.iter().filter_map(|(setting, value)| {
         let from = setting.value(&before.settings, &before.limits);
-        let configured = || setting.value(&bucket.settings(), &bucket.limits());
+        let to = match value {
+            Some(_) => setting.value(&settings, &limits),
+            None => setting.value(&bucket.settings(), &bucket.limits()),
+        };
+        // From now on the configured value counts, or counts no more.
+        let is_kept = before.overrides.has(setting.name) == value.is_some();
         let restored = if value.is_none() { " (as configured)" } else { "" };
-        of(setting.name, &from, &value.cloned().unwrap_or_else(configured)) + restored
+        (from != to || !is_kept).then(|| of(setting.name, &from, &to) + restored)
     });
-    change.collect()
+    changes.collect()
 }
 
 /// As few texts as have room for all of them.

@@ -25,7 +25,7 @@ pub(crate) struct FreeCapacity {
 impl From<&Admitted> for FreeCapacity {
     fn from(admitted: &Admitted) -> Self {
         let left = admitted.capacity.saturating_sub(admitted.level);
-        Self { capacity: admitted.capacity, left, wait: None }
+        Self { capacity: admitted.capacity, left, wait: admitted.room_in }
     }
 }
 
@@ -163,7 +163,15 @@ mod tests {
 
     fn admitted(level: u64, capacity: u64) -> FreeCapacity {
         let id = JobId::new(1, 0);
-        (&Admitted { id, level, capacity, eta: Duration::ZERO, repeated: false }).into()
+        (&Admitted {
+            id,
+            level,
+            capacity,
+            eta: Duration::ZERO,
+            room_in: Some(Duration::from_millis(1500)),
+            repeated: false,
+        })
+            .into()
     }
 
     fn refused(retry_after_ms: u64) -> FreeCapacity {
@@ -191,6 +199,10 @@ mod tests {
         assert_eq!(
             older(admitted(3, 10)),
             ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 7", "x-ratelimit-reset: 0"]
+        );
+        assert_eq!(
+            older(admitted(10, 10)),
+            ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]
         );
         assert_eq!(older(refused(1001)), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
     }

@@ -270,6 +270,16 @@ async fn the_audit_log_has_what_each_setting_was_and_is() {
     assert_eq!(latest().await, change);
     harness.ask(PATCH, &[], r#"{"capacity": null, "leak": {"rate": "5/s"}}"#).await;
     assert_eq!(latest().await, "capacity: 7 → 10 (as configured), leak.rate: 10/s → 5/s");
+
+    // What stays as it was is no change.
+    let entries = async || harness.get("/v1/buckets/b/audit").await.json()["items"].as_array().unwrap().len();
+    let before = entries().await;
+    for same in [r#"{"leak": {"rate": "5/s"}}"#, r#"{"capacity": null}"#, "{}"] {
+        assert_eq!(harness.ask(PATCH, &[], same).await.status, 200, "{same}");
+        assert_eq!(entries().await, before, "{same}: {}", latest().await);
+    }
+    harness.ask(PATCH, &[], r#"{"capacity": 8, "leak": {"rate": "5/s"}}"#).await;
+    assert_eq!(latest().await, "capacity: 10 → 8");
 }
 
 #[tokio::test]

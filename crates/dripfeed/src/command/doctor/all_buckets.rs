@@ -2,9 +2,10 @@
 
 use dripfeed_bucket::{Bucket, BucketPlace, KnownDefinitions};
 use dripfeed_job::BucketName;
-use dripfeed_store::Store;
 
+use crate::command::partial::PartialStore;
 use crate::exit::Failure;
+use crate::output;
 use crate::settings::{Settings, UnreadDefinition};
 
 pub(super) struct AllBuckets {
@@ -16,12 +17,15 @@ pub(super) struct AllBuckets {
 }
 
 /// The configured ones, and those created over the API: also where this configuration allows none.
-pub(super) async fn all_buckets(store: &Store, settings: &Settings) -> Result<AllBuckets, Failure> {
+pub(super) async fn all_buckets(partial: &PartialStore, settings: &Settings) -> Result<AllBuckets, Failure> {
+    let store = &partial.store;
     let durability = settings.redis.durability;
     let configured = settings.buckets.values().map(|bucket| Bucket::new(store.clone(), bucket.settings(durability)));
     let (mut buckets, mut unread, mut sealed): (Vec<Bucket>, _, _) = (configured.collect(), Vec::new(), Vec::new());
     let mut known = KnownDefinitions::default();
-    known.follow(store).await?;
+    if let Err(why) = partial.unless_away(known.follow(store).await)? {
+        output::say(format_args!("not checked: buckets created over the API: {why}"));
+    }
     for definition in known.iter().filter(|definition| !settings.buckets.contains_key(&definition.bucket)) {
         match settings.definitions.read(&definition.bucket, &definition.definition, definition.sealed.as_deref()) {
             Ok(bucket) => {

@@ -55,7 +55,8 @@ pub(super) async fn push(
     if !is_whole {
         output::say("jobs under way may be accepted, too");
     }
-    if failed.is_some() || progress.failures() > 0 {
+    let has_failed = failed.is_some() || progress.failures() > 0;
+    if has_failed && (!is_whole || progress.has_sent()) {
         output::say(format_args!("to resume without duplicates, run the same command with --run-id {run_id}"));
     }
     match (failed, progress.failures()) {
@@ -109,6 +110,9 @@ impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
     }
 
     fn report(&self, lines: Vec<u64>, batch: SentBatch) -> Result<(), Failure> {
+        if !matches!(batch.error, Some(ClientError::Unreachable { .. } | ClientError::Tls { .. })) {
+            self.progress.sent();
+        }
         // Counted before they are printed, which may fail.
         let accepted = batch.items.iter().filter(|result| matches!(result, ItemResult::Accepted(_)));
         accepted.for_each(|_| self.progress.accepted());

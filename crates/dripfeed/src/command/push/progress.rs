@@ -18,6 +18,7 @@ pub(super) struct Progress {
     accepted: Cell<u64>,
     failed: Cell<u64>,
     waits: Cell<u64>,
+    is_sent: Cell<bool>,
     /// When the longest wait that was said is over.
     said_until: Cell<Option<Instant>>,
 }
@@ -35,7 +36,8 @@ impl Progress {
             bar.set_style(style);
         }
         let (accepted, failed, waits) = (Cell::default(), Cell::default(), Cell::default());
-        Self { bar, begun: Instant::now(), accepted, failed, waits, said_until: Cell::default() }
+        let (is_sent, said_until) = (Cell::default(), Cell::default());
+        Self { bar, begun: Instant::now(), accepted, failed, waits, is_sent, said_until }
     }
 
     /// Says something without tearing the bar.
@@ -72,6 +74,16 @@ impl Progress {
             self.said_until.set(Some(end));
         }
         is_news
+    }
+
+    /// A batch reached a server.
+    pub(super) fn sent(&self) {
+        self.is_sent.set(true);
+    }
+
+    /// Whether there is something to resume. Only a server that has answered is waited for.
+    pub(super) fn has_sent(&self) -> bool {
+        self.is_sent.get() || self.waits.get() > 0
     }
 
     pub(super) fn failures(&self) -> u64 {

@@ -17,6 +17,8 @@ pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<&BucketName, Opt
     for (name, settings) in buckets {
         let Some(settings) = settings.filter(|settings| !settings.on_outcome.is_empty()) else { continue };
         let path = ["buckets".into(), name.as_str().into(), "on_outcome".into()];
+        // Such as an unknown outcome, without which none may be left.
+        let is_reported = reader.has_errors_in(&path);
         let answer_bytes = settings.keep.failed_answer_bytes;
         if let Some(fault) = settings.on_outcome.fault(name, answer_bytes) {
             reader.error(&path, fault);
@@ -25,6 +27,7 @@ pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<&BucketName, Opt
         for OutcomeTarget { bucket: target, outcomes } in &settings.on_outcome.targets {
             let message = match buckets.get(target).copied() {
                 _ if target == *name => "a bucket can't be its own target".to_owned(),
+                _ if outcomes.is_empty() && is_reported => continue,
                 _ if outcomes.is_empty() => format!("the target `{target}` has no outcomes: list some, or remove it"),
                 None => format!("unknown bucket `{target}`: add it, or use another one"),
                 Some(Some(into)) if into.capacity_bytes < largest => {

@@ -101,6 +101,40 @@ fn all_that_is_wrong_with_an_upstream_and_its_limits_is_reported_at_once() {
 }
 
 #[test]
+fn an_argument_that_cannot_be_read_hides_no_error_of_other_layers() {
+    let folder = Folder::new();
+    let file = folder.file("dripfeed.toml", "[processor]\nlease = \"soon\"\n");
+    for argument in ["redis.url", "redis url=x"] {
+        let reported = folder.reported(&Layers {
+            environment: Some(HashMap::from([("DRIPFEED__INTAKE__DRAIN".to_owned(), "soon".to_owned())])),
+            arguments: vec![argument.to_owned(), "log.level=loud".to_owned()],
+            ..layers([file.clone()])
+        });
+        for wrong in ["processor.lease", "DRIPFEED__INTAKE__DRAIN", "log.level", "use section.key"] {
+            assert!(reported.contains(wrong), "{wrong} is missing in {reported}");
+        }
+    }
+}
+
+/// The only error of each.
+#[test]
+fn a_refused_value_has_no_second_error_that_comes_of_it() {
+    let folder = Folder::new();
+    for (bucket, wrong) in [
+        ("kind = \"list\"\nfair = { rate = \"1/s\" }", "buckets.b.fair.rate: a list has no fair queuing"),
+        ("kind = \"list\"\nretry = { first = \"1d\" }", "buckets.b.retry.first: a list has no retries"),
+        ("on_outcome = { bucket = \"c\", outcomes = [\"lost\"] }", "`lost` is not a valid value"),
+        ("on_outcome = [{ bucket = \"c\", outcomes = [\"lost\"] }]", "`lost` is not a valid value"),
+    ] {
+        let upstream = "upstream = \"http://127.0.0.1:9/\"";
+        let file =
+            folder.file("dripfeed.toml", format!("[buckets.c]\n{upstream}\n[buckets.b]\n{upstream}\n{bucket}\n"));
+        let reported = folder.reported(&layers([file]));
+        assert!(reported.contains("1 error:") && reported.contains(wrong), "{bucket}: {reported}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_told_before_anything_else() {
     let folder = Folder::new();
     let files = [

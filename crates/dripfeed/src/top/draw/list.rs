@@ -91,6 +91,8 @@ fn why_line(bucket: &ShownBucket, columns: &Columns) -> String {
 /// What has no column in a narrow terminal.
 fn times(row: &Row) -> String {
     let oldest = row.oldest_age_ms.map(|ms| format!(" Oldest {}.", numbers::time(ms)));
-    let empties = empties(row).map(|time| format!(" Empties in {time}."));
+    // The sentence before says until when no call is made.
+    let leaks = row.effective_per_s.is_none_or(|rate| rate > 0.0);
+    let empties = empties(row).filter(|_| leaks).map(|time| format!(" Empties in {time}."));
     oldest.unwrap_or_default() + &empties.unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use super::BucketState;
 use super::needs::Indices;
 
 /// The names of the members of a row, in their order.
-pub(crate) const COLUMNS: [&str; 19] = [
+pub(crate) const COLUMNS: [&str; 20] = [
     "name",
     "level",
     "capacity",
@@ -22,6 +22,7 @@ pub(crate) const COLUMNS: [&str; 19] = [
     "effective_per_s",
     "reason",
     "held_for_ms",
+    "used_up_for_ms",
     "outbox_oversized",
     "paused",
     "replicas",
@@ -50,6 +51,7 @@ impl Serialize for Row<'_> {
         row.serialize_element(&of.pace.effective_per_s.map(rounded))?;
         row.serialize_element(&of.pace.reason)?;
         row.serialize_element(&of.pace.held_for_ms)?;
+        row.serialize_element(&of.pace.used_up_for_ms)?;
         row.serialize_element(&of.outbox_oversized)?;
         row.serialize_element(&of.paused)?;
         row.serialize_element(&of.alive())?;

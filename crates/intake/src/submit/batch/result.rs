@@ -126,7 +126,14 @@ mod tests {
 
     fn admitted() -> BatchItemResult {
         let id = JobId::new(1, 0);
-        BatchItemResult::from(Ok(Admitted { id, level: 1, capacity: 1, eta: Duration::ZERO, repeated: false }))
+        BatchItemResult::from(Ok(Admitted {
+            id,
+            level: 1,
+            capacity: 1,
+            eta: Duration::ZERO,
+            room_in: None,
+            repeated: false,
+        }))
     }
 
     fn full(retry_after_ms: u64) -> BatchItemResult {
