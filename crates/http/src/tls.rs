@@ -1,10 +1,8 @@
 //! TLS 1.2 and 1.3 by rustls and `ring`. ALPN offers the one HTTP version of the port.
 
-mod not_after;
-
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use dripfeed_store::PemFault;
@@ -13,6 +11,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+use x509_parser::parse_x509_certificate;
 
 use crate::protocol::HttpVersion;
 
@@ -47,7 +46,7 @@ impl TlsIdentity {
         if chain.is_empty() {
             return Err(TlsError::Certificate(PemFault(pem::Error::NoItemsFound)));
         }
-        let expires = chain.iter().filter_map(|certificate| not_after::not_after(certificate)).min();
+        let expires = chain.iter().filter_map(expiry).min();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| TlsError::Key(PemFault(error)))?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -64,6 +63,13 @@ impl TlsIdentity {
     pub const fn expires(&self) -> Option<SystemTime> {
         self.expires
     }
+}
+
+/// None: it can't be read, or is later than any clock says.
+fn expiry(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
+    let (_, certificate) = parse_x509_certificate(certificate).ok()?;
+    let seconds = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
 /// Never shows the key.
