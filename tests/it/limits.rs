@@ -3,3 +3,4 @@
 mod answers;
 mod judging;
 mod three_intakes;
+mod waits;

@@ -77,6 +77,38 @@ async fn the_older_fields_show_one_limit_the_one_with_the_least_left() {
     }
 }
 
+/// A receipt, a result of several, a refusal of several, and a job that is known by its key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_to_a_submission_says_what_is_left_also_in_the_older_fields() {
+    let service = Service::new("[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\ncapacity = 5\n").await;
+    let intake = service.role("intake", &["intake.x_ratelimit_headers=true"]).await;
+    let client = intake.client();
+    let (jobs, batch, proxied) = ("/v1/buckets/b/jobs", "/v1/buckets/b/jobs/batch", "/v1/buckets/b/proxy/a?b=c");
+    for (method, path, key, body, status, left) in [
+        (Method::POST, jobs, "one", "1", 202, "4"),
+        (Method::POST, jobs, "one", "1", 202, "4"),
+        (Method::PUT, proxied, "two", "2", 202, "3"),
+        (Method::POST, batch, "", "{\"body\":3}\n{\"body\":4}", 202, "1"),
+        (Method::POST, batch, "", "{\"body\":5}\n{\"body\":6}", 207, "0"),
+        (Method::POST, batch, "", "{\"body\":7}", 429, "0"),
+        (Method::POST, jobs, "three", "8", 429, "0"),
+        (Method::DELETE, proxied, "four", "", 429, "0"),
+        (Method::POST, jobs, "one", "1", 202, "0"),
+        (Method::POST, jobs, "one", "another body", 409, "0"),
+    ] {
+        let request = client.request(method, path);
+        let request = if key.is_empty() { request } else { request.header("idempotency-key", key) };
+        let answer = client.call(request, body).await.expect("an answer");
+        let shown = |name: &str| answer.headers.get(name).map_or("", |value| value.to_str().unwrap());
+        assert_eq!((answer.status, shown("x-ratelimit-remaining")), (status, left), "{path}: {answer:?}");
+        assert_eq!(shown("x-ratelimit-limit"), "5", "{path}: {answer:?}");
+        assert!(shown("ratelimit").starts_with(&format!("\"bucket\";r={left}")), "{path}: {answer:?}");
+        if status == 429 {
+            assert_eq!(shown("x-ratelimit-reset"), shown("retry-after"), "{path}: {answer:?}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn limits_set_at_run_time_hold_at_once_on_all_intakes_and_keep_what_was_consumed() {
     let service = Service::new(

@@ -51,6 +51,28 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
 }
 
 #[tokio::test]
+async fn another_log_level_takes_no_restart_and_one_that_is_none_changes_nothing() {
+    let (folder, redis) = redis(&[]).await;
+    let file = write(folder.path(), "dripfeed.toml", ONE);
+    let url = format!("redis.url={}", redis.url());
+    let processor = ["processor", "-c", &file, "--set", &url, "--set", "processor.listen=127.0.0.1:0"];
+    let processor = Running::start(&mut dripfeed(&processor));
+    processor.says(r#""bucket":"one""#);
+    let reload = |settings: &str, says: &str| {
+        fs::write(&file, settings).unwrap();
+        processor.signal(Signal::SIGHUP);
+        processor.says(says)
+    };
+    let quiet = format!("{ONE}[log]\nlevel = \"warn\"\n");
+    reload(&format!("{quiet}[processor]\nlease = \"20s\"\n"), "[processor] changed; restart to apply");
+    reload(&quiet.replace("warn", "loud"), "log.level: `loud` is not a log level");
+    let first = reload(&format!("{ONE}{TWO}"), "settings reloaded");
+    assert!(first.contains(r#""buckets":2"#), "what was read at the level `warn` is in the log: {first}");
+    assert_eq!(processor.end(), Some(0));
+    redis.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_definition_that_the_configuration_overrides_is_in_the_log() {
     let (folder, redis) = redis(&[]).await;
     let define = "[define]\nupstreams = [\"http://127.0.0.1:1\"]\nallow_private = true\n";

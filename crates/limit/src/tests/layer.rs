@@ -47,6 +47,9 @@ async fn a_refused_request_never_reaches_the_service_and_is_told_when_to_come_ag
     let refused = service.ready().await.unwrap().call(request("a")).await.unwrap();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(header(&refused, "content-type"), "application/problem+json");
+    for (field, shown) in [("limit", "1"), ("remaining", "0"), ("reset", header(&refused, "retry-after"))] {
+        assert_eq!(header(&refused, &format!("x-ratelimit-{field}")), shown);
+    }
     let problem: Json = serde_json::from_str(refused.body()).unwrap();
     assert_eq!(problem["detail"], "one at a time");
     assert_eq!(problem["violated_policies"][0], "gate");

@@ -3,6 +3,7 @@ use dripfeed_tests::processes::Process;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::wall_clock::WallClock;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::intakes::{move_to, put};
@@ -85,4 +86,59 @@ async fn a_schedule_that_a_clock_ahead_has_moved_on_begins_again_when_it_is_put_
     let next = hourly().await;
     assert!(next <= first + HOUR_MS && next > now_ms(&service.redis).await, "{next}");
     assert_eq!(hourly().await, next);
+}
+
+/// Sets a clock to this time.
+fn set(clock: &WallClock, time: &str) {
+    let time: Timestamp = time.parse().expect("a time");
+    clock.set_ahead(time.as_second() - Timestamp::now().as_second());
+}
+
+/// Of all ticks that a schedule ever had a job for.
+async fn ticks(service: &Service, name: &str) -> Vec<String> {
+    let once = format!("dripfeed:{{b}}:once:schedule/{name}/");
+    let keys: Vec<String> = service.redis(&format!("KEYS {once}*")).await;
+    let ms = keys.iter().map(|key| key[once.len()..].parse().expect("milliseconds"));
+    let mut ticks: Vec<_> = ms.map(|ms| Timestamp::from_millisecond(ms).expect("a time").to_string()).collect();
+    ticks.sort_unstable();
+    ticks
+}
+
+/// In Berlin: a daily tick in the hour that is skipped comes right after it, and one in the hour that is repeated in
+/// the first of the two; one of each hour comes in both of those that repeat.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daily_tick_comes_once_though_the_clock_of_redis_passes_a_change_of_daylight_saving() {
+    let spring = [
+        ("2027-03-28T00:45:00Z", "hourly", "2027-03-28T00:30:00Z"),
+        ("2027-03-28T01:15:00Z", "daily", "2027-03-28T01:00:00Z"),
+        ("2027-03-28T01:45:00Z", "hourly", "2027-03-28T01:30:00Z"),
+        ("2027-03-28T02:45:00Z", "hourly", "2027-03-28T02:30:00Z"),
+        ("2027-03-29T00:45:00Z", "daily", "2027-03-29T00:30:00Z"),
+    ];
+    let autumn = [
+        ("2027-10-30T23:45:00Z", "hourly", "2027-10-30T23:30:00Z"),
+        ("2027-10-31T00:45:00Z", "daily", "2027-10-31T00:30:00Z"),
+        ("2027-10-31T00:45:00Z", "hourly", "2027-10-31T00:30:00Z"),
+        ("2027-10-31T01:45:00Z", "hourly", "2027-10-31T01:30:00Z"),
+        ("2027-11-01T01:45:00Z", "daily", "2027-11-01T01:30:00Z"),
+    ];
+    for (before, steps) in [("2027-03-28T00:15:00Z", spring), ("2027-10-30T23:15:00Z", autumn)] {
+        let of_redis = WallClock::new();
+        set(&of_redis, before);
+        let options = ServerOptions { environment: of_redis.environment(), ..ServerOptions::default() };
+        let service = Service::over(TestRedis::with(options).await, Durability::Everysec, BUCKETS).await;
+        let intake = service.intake().await;
+        for (name, cron) in [("daily", "30 2 * * *"), ("hourly", "30 * * * *")] {
+            let body = json!({"cron": cron, "zone": "Europe/Berlin", "job": {"body": name}});
+            let defined = put(&intake.client(), &format!("/v1/buckets/b/schedules/{name}"), &body).await;
+            assert_eq!(defined.status, 200, "{defined:?}");
+        }
+        for (time, name, tick) in steps {
+            set(&of_redis, time);
+            until(&format!("{name} at {tick}"), async || ticks(&service, name).await.iter().any(|known| known == tick))
+                .await;
+        }
+        let of_days: Vec<_> = steps.iter().filter(|(_, name, _)| *name == "daily").map(|(_, _, tick)| *tick).collect();
+        assert_eq!(ticks(&service, "daily").await, of_days, "one a day");
+    }
 }
