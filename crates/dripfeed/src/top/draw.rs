@@ -50,7 +50,7 @@ fn whole(app: &App, theme: Theme, now: Instant, width: usize, height: usize) -> 
     // What may be old steps back.
     let faded = !is_live && !app.shows_help;
     lines.extend(body.into_iter().map(|line| if faded { line.patch_style(theme.faint()) } else { line }));
-    lines.push(frame::footer(app, theme));
+    lines.push(frame::footer(app, theme, width));
     lines
 }
 

@@ -76,7 +76,7 @@ pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> 
 }
 
 /// What one is asked, what became of an action, or the keys.
-pub(super) fn footer(app: &App, theme: Theme) -> Line<'static> {
+pub(super) fn footer(app: &App, theme: Theme, width: usize) -> Line<'static> {
     match (&app.prompt, &app.note) {
         (Prompt::Filter, _) => Line::from(vec![Span::styled("/", theme.strong()), Span::raw(app.filter.clone() + "_")]),
         (Prompt::Confirm { bucket, pause: true }, _) => {
@@ -89,11 +89,22 @@ pub(super) fn footer(app: &App, theme: Theme) -> Line<'static> {
             let style = if note.is_error { theme.mood("bad") } else { Style::new() };
             Line::styled(note.text.clone(), style)
         }
-        (Prompt::Nothing, None) => Line::styled(keys(app), theme.faint()),
+        (Prompt::Nothing, None) => Line::styled(keys(app, width), theme.faint()),
     }
 }
 
-fn keys(app: &App) -> String {
+/// Where not all have room, those that the help explains are left out.
+fn keys(app: &App, width: usize) -> String {
+    const BETWEEN: &str = "   ";
+    let all = all_keys(app);
+    let mut shown: Vec<&str> = all.split(BETWEEN).collect();
+    while shown.len() > 1 && shown.join(BETWEEN).chars().count() > width {
+        shown.remove(0);
+    }
+    shown.join(BETWEEN)
+}
+
+fn all_keys(app: &App) -> String {
     let look = match &app.opened {
         _ if app.shows_help => return "any key: back   q quit".to_owned(),
         Some(_) => "↑↓ scroll   Esc back",

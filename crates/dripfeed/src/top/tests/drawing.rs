@@ -67,6 +67,23 @@ fn a_wide_terminal_has_more_columns() {
 }
 
 #[test]
+fn a_narrow_terminal_has_fewer_columns_and_no_number_is_cut() {
+    let (app, now) = looking_at(&installation());
+    insta::assert_snapshot!(drawn(&app, now, 50, 24));
+    for width in 20..80 {
+        let drawn = drawn(&app, now, width, 40).to_string();
+        let lines: Vec<&str> = drawn.lines().collect();
+        let head = lines.iter().position(|line| line.contains("state")).expect("a head");
+        for column in ["jobs", "in/s", "out/s", "429/s", "dead"] {
+            let shown = lines[head].split([' ', '"']).any(|word| word == column);
+            let is_cut = !shown && lines[head].contains(&column[..2]) && column != "dead";
+            assert!(!is_cut, "{width}: {}", lines[head]);
+        }
+        assert!(drawn.contains("q quit"), "{width}: {drawn}");
+    }
+}
+
+#[test]
 fn no_bucket_is_explained() {
     let (app, now) = looking_at(&[]);
     insta::assert_snapshot!(drawn(&app, now, 80, 5));

@@ -11,7 +11,7 @@ use crate::top::shown_bucket::ShownBucket;
 
 /// From this width on all columns have room.
 const WIDE: usize = 140;
-/// Of the narrowest terminal that has room for the others.
+/// Of the narrowest terminal that has room for the others; below it the bar has none, then one column after the other.
 const NARROW: usize = 80;
 const MARK: usize = 2;
 const STATE: usize = 15;
@@ -41,21 +41,47 @@ static TIMES: [Column; 2] = [
     ("empties in", 12, |row| or_dash(empties(row))),
 ];
 
+/// Of `RATES`, what is shown first where not all have room.
+const BY_WEIGHT: [usize; RATES.len()] = [1, 3, 0, 2];
+
 pub(super) struct Columns {
     wide: bool,
     name: usize,
-    /// Inside its brackets.
-    bar: usize,
+    /// Inside its brackets; None: there is no room for it.
+    bar: Option<usize>,
+    has_level: bool,
+    /// Which of `RATES` are shown.
+    rates: [bool; RATES.len()],
 }
 
 impl Columns {
     pub(super) fn of(width: usize) -> Self {
+        if width < NARROW {
+            return Self::narrow(width);
+        }
         let wide = width >= WIDE;
         let more: usize = if wide { JOBS.iter().chain(&TIMES).map(|(_, width, _)| width).sum() } else { 0 };
         let spare = width.saturating_sub(NARROW + more);
         let name = (SHORTEST_NAME + spare).min(LONGEST_NAME);
         let bar = (SHORTEST_BAR + spare - (name - SHORTEST_NAME)).min(LONGEST_BAR);
-        Self { wide, name, bar }
+        Self { wide, name, bar: Some(bar), has_level: true, rates: [true; RATES.len()] }
+    }
+
+    fn narrow(width: usize) -> Self {
+        let width = width.saturating_sub(MARK + 1 + STATE);
+        let mut room = width.saturating_sub(SHORTEST_NAME);
+        let mut takes = |width: usize| {
+            let fits = width <= room;
+            room -= if fits { width } else { 0 };
+            fits
+        };
+        let has_level = takes(LEVEL + 1);
+        let mut rates = [false; RATES.len()];
+        for column in BY_WEIGHT {
+            rates[column] = has_level && takes(RATES[column].1);
+        }
+        let name = width.min(SHORTEST_NAME + room).min(LONGEST_NAME);
+        Self { wide: false, name, bar: None, has_level, rates }
     }
 
     pub(super) fn have_times(&self) -> bool {
@@ -65,13 +91,19 @@ impl Columns {
     fn numbers(&self) -> impl Iterator<Item = &'static Column> {
         let jobs = if self.wide { JOBS.as_slice() } else { &[] };
         let times = if self.wide { TIMES.as_slice() } else { &[] };
-        jobs.iter().chain(&RATES).chain(times)
+        let rates = RATES.iter().zip(self.rates).filter_map(|(column, is_shown)| is_shown.then_some(column));
+        jobs.iter().chain(rates).chain(times)
     }
 
     pub(super) fn head(&self, theme: Theme) -> Line<'static> {
-        let Self { name, bar, .. } = *self;
-        let bar = bar + BRACKETS;
-        let mut text = format!("{:MARK$}{:name$} {:STATE$} {:bar$} {:>LEVEL$}", "", "bucket", "state", "level", "jobs");
+        let name = self.name;
+        let mut text = format!("{:MARK$}{} {:STATE$}", "", cell::left("bucket", name), "state");
+        if let Some(bar) = self.bar {
+            text += &format!(" {:1$}", "level", bar + BRACKETS);
+        }
+        if self.has_level {
+            text += &cell::right("jobs", LEVEL + 1);
+        }
         for (head, width, _) in self.numbers() {
             text += &cell::right(head, *width);
         }
@@ -84,12 +116,16 @@ impl Columns {
             Span::raw(if selected { "> " } else { "  " }),
             Span::raw(cell::left(&bucket.name, self.name) + " "),
             Span::styled(cell::left(&format!("{} {}", badge.shape, badge.word), STATE), theme.mood(badge.mood)),
-            Span::raw(" "),
         ];
         if let Some(row) = &bucket.row {
-            spans.extend(level_bar::spans(row, self.bar, theme));
-            let level = format!("{}/{}", short(row.level), short(row.capacity));
-            spans.push(Span::raw(cell::right(&level, LEVEL + 1)));
+            if let Some(bar) = self.bar {
+                spans.push(Span::raw(" "));
+                spans.extend(level_bar::spans(row, bar, theme));
+            }
+            if self.has_level {
+                let level = format!("{}/{}", short(row.level), short(row.capacity));
+                spans.push(Span::raw(cell::right(&level, LEVEL + 1)));
+            }
             spans.extend(self.numbers().map(|(_, width, text)| Span::raw(cell::right(&text(row), *width))));
         }
         let line = Line::from(spans);
