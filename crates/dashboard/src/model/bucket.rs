@@ -166,7 +166,7 @@ pub struct Row {
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
-    /// An earlier version sends none.
+    /// Of a whole state alone: a frame's rows are to stay small.
     #[serde(default)]
     pub used_up_for_ms: Option<u64>,
     /// An earlier version sends none.

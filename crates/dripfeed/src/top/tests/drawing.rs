@@ -77,7 +77,7 @@ fn a_narrow_terminal_has_fewer_columns_and_no_number_is_cut() {
         for column in ["jobs", "in/s", "out/s", "429/s", "dead"] {
             let shown = head.split([' ', '"']).any(|word| word == column);
             let is_cut = !shown && head.contains(&column[..2]) && column != "dead";
-            assert!(!is_cut, "{width}: {}", head);
+            assert!(!is_cut, "{width}: {head}");
         }
         assert!(drawn.contains("q quit"), "{width}: {drawn}");
     }

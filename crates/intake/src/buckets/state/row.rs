@@ -7,7 +7,7 @@ use super::BucketState;
 use super::needs::Indices;
 
 /// The names of the members of a row, in their order.
-pub(crate) const COLUMNS: [&str; 20] = [
+pub(crate) const COLUMNS: [&str; 19] = [
     "name",
     "level",
     "capacity",
@@ -22,7 +22,6 @@ pub(crate) const COLUMNS: [&str; 20] = [
     "effective_per_s",
     "reason",
     "held_for_ms",
-    "used_up_for_ms",
     "outbox_oversized",
     "paused",
     "replicas",
@@ -51,7 +50,6 @@ impl Serialize for Row<'_> {
         row.serialize_element(&of.pace.effective_per_s.map(rounded))?;
         row.serialize_element(&of.pace.reason)?;
         row.serialize_element(&of.pace.held_for_ms)?;
-        row.serialize_element(&of.pace.used_up_for_ms)?;
         row.serialize_element(&of.outbox_oversized)?;
         row.serialize_element(&of.paused)?;
         row.serialize_element(&of.alive())?;
