@@ -2,6 +2,8 @@
 
 /// What others wrote.
 mod escaping;
+/// How old what is shown may be.
+mod freshness;
 /// What limits the calls of a bucket, and what helps.
 mod limits;
 /// Lists and jobs that somebody looks at.

@@ -14,7 +14,6 @@ mod jobs;
 mod key;
 mod listing;
 mod measure;
-mod partial;
 mod pause;
 mod purge;
 mod push;

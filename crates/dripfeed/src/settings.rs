@@ -4,7 +4,6 @@
 //! after an error, so that all errors are reported together; one file per section validates it.
 
 mod bucket;
-mod certificate;
 mod config_error;
 mod define;
 mod deserialize;
@@ -150,7 +149,7 @@ impl Settings {
 
     /// That the intake's own certificate has expired, or will soon.
     pub(crate) fn expiring_certificate(&self) -> Option<String> {
-        certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
+        intake::certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
     }
 
     /// The sections that `other` sets otherwise and that take a restart to change.

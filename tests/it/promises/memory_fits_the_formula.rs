@@ -14,8 +14,8 @@ use dripfeed_tests::redis_server::TestRedis;
 use futures::future::join_all;
 use serde_json::json;
 
-/// Without the buffers of connections: after one was lost on a slow machine there are two for a while, and those of large
-/// batches are larger than what is measured.
+/// Without the buffers of connections: after one was lost on a slow machine there are two for a while, and those of
+/// large batches are larger than what is measured.
 async fn used_memory(redis: &TestRedis) -> u64 {
     let info: redis::InfoDict = redis.store().await.command(redis::cmd("INFO").arg("memory")).await.unwrap();
     let of = |name: &str| info.get::<u64>(name).unwrap();

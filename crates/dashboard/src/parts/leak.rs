@@ -127,8 +127,7 @@ pub(crate) fn why(bucket: &Bucket) -> Markup {
     }
 }
 
-/// When it will be empty, if nothing else comes. None: it is, or nothing leaves it. What isn't called before a known
-/// time takes longer than until then.
+/// When it will be empty if nothing else comes, or until when surely not. None: it is, or nothing leaves it.
 #[must_use]
 pub fn empties(bucket: &Row) -> Option<String> {
     // Parked jobs leave when they are due, and not before.

@@ -1,12 +1,12 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{api, asked, bucket, frame, over, text};
 use crate::model::bucket::Bucket;
 use crate::parts::attention;
-use crate::parts::leak::Why;
+use crate::parts::leak::{Why, empties};
 
 /// Frames of a bucket, one a second, with what it has delivered by then.
-fn delivering(delivered: &[u64], differs: &serde_json::Value) -> Vec<serde_json::Value> {
+fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
     let of = |(second, delivered): (usize, &u64)| {
         let mut bucket = bucket("b", 500);
         for (member, value) in differs.as_object().unwrap() {
@@ -22,7 +22,7 @@ fn delivering(delivered: &[u64], differs: &serde_json::Value) -> Vec<serde_json:
 }
 
 /// What the page shows of the bucket after each frame.
-fn cards(frames: &[serde_json::Value]) -> Vec<String> {
+fn cards(frames: &[Value]) -> Vec<String> {
     let events = text(asked(&over(api(frames)), "/live/buckets?names=b"));
     let mut shown = "";
     let card = |event| {
@@ -54,7 +54,7 @@ fn a_bucket_that_is_slower_than_its_rate_does_not_empty_at_that_rate() {
         "replicas": replicas,
     });
     let delivered: Vec<u64> = (0..31).map(|second| second / 5 * 2).collect();
-    let shown = |frames: &[serde_json::Value], parts: &[&str]| {
+    let shown = |frames: &[Value], parts: &[&str]| {
         let cards = cards(frames);
         for part in parts {
             assert!(cards[frames.len() - 1].contains(part), "{part}: {}", cards[frames.len() - 1]);
@@ -132,4 +132,20 @@ fn a_row_without_a_target_says_what_limits_its_calls() {
     assert_eq!(why("used_up", 0.0), "The quota is used up for now.");
     assert_eq!(why("refusals", 2.0), "Cut to 2/s: the upstream refuses calls.");
     assert_eq!(why("target", 8.0), "Leaks at up to 8/s.");
+}
+
+#[test]
+fn a_bucket_that_makes_no_call_before_a_known_time_empties_after_it() {
+    let mut state = bucket("b", 9);
+    (state["level"], state["waiting"]) = (1.into(), 1.into());
+    state["replicas"] = json!([{ "consumer": "a", "in_flight": 0, "paused": 0, "silent": false }]);
+    let shown = |state: &Value| empties(&serde_json::from_value::<Bucket>(state.clone()).unwrap().row());
+    state["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "used_up", "held_for_ms": null });
+    assert_eq!(shown(&state), None, "an intake of an earlier version doesn't say until when");
+    state["pace"]["used_up_for_ms"] = 7_500_000.into();
+    assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
+    state["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "held", "held_for_ms": 7_500_000 });
+    assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
+    state["pace"]["reason"] = "paused".into();
+    assert_eq!(shown(&state), None, "nobody knows for how long");
 }

@@ -2,13 +2,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
-use axum::routing::{get, post};
-use http::header::CACHE_CONTROL;
-use http::{HeaderMap, StatusCode, Uri};
-use parking_lot::Mutex;
+use axum::routing::get;
+use http::{StatusCode, Uri};
 use serde_json::{Value, json};
 
-use super::{api, asked, bucket, frame, over, submitted, text};
+use super::{api, asked, bucket, frame, over, text};
 
 /// Of a second, with a bucket of this level.
 fn frame_of(second: u64, level: u64) -> Value {
@@ -26,7 +24,7 @@ fn job(state: &str, attempts: u64, outcome: &Value) -> Value {
     })
 }
 
-fn page_of(items: &[Value]) -> String {
+pub(super) fn page_of(items: &[Value]) -> String {
     json!({ "items": items, "next": null }).to_string()
 }
 
@@ -177,21 +175,4 @@ fn a_bucket_that_can_not_be_read_shows_no_numbers_of_before() {
     let (before, after) = events.split_once("14:03:01").unwrap();
     assert!(before.contains("of 100") && !before.contains("unavailable"), "{before}");
     assert!(after.contains("overview") && after.contains("unavailable") && !after.contains("of 100"), "{after}");
-}
-
-#[test]
-fn what_was_changed_on_a_page_is_read_anew() {
-    let ages = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&ages);
-    let list = get(async move |headers: HeaderMap| {
-        noted.lock().push(headers.contains_key(CACHE_CONTROL));
-        page_of(&[bucket("b", 100)])
-    });
-    let pause = post(async || "{}");
-    let routes = Router::new().route("/v1/buckets", list).route("/v1/buckets/b/pause", pause);
-    let page = over(api(&[]).merge(routes));
-    text(asked(&page, "/"));
-    assert_eq!(submitted(&page, "/buckets/b/pause", "").status(), StatusCode::SEE_OTHER);
-    text(asked(&page, "/"));
-    assert_eq!(*ages.lock(), [true, false]);
 }

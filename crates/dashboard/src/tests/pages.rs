@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{api, asked, bucket, over, submitted, text};
 use crate::model::bucket::Bucket;
-use crate::parts::leak::{Why, empties};
+use crate::parts::leak::Why;
 use crate::parts::{attention, when};
 use crate::{ApiPlace, Dashboard, SessionSecret};
 
@@ -91,22 +91,6 @@ fn a_quota_that_is_used_up_says_until_when() {
     assert_eq!(why(&used_up), "The quota is used up for now: 2/h.");
     used_up["pace"]["used_up_for_ms"] = 7_500_000.into();
     assert_eq!(why(&used_up), "The quota is used up for another 2 h 5 min: 2/h.");
-}
-
-#[test]
-fn a_bucket_that_makes_no_call_before_a_known_time_empties_after_it() {
-    let mut state = bucket("b", 9);
-    (state["level"], state["waiting"]) = (1.into(), 1.into());
-    state["replicas"] = json!([{ "consumer": "a", "in_flight": 0, "paused": 0, "silent": false }]);
-    let shown = |state: &Value| empties(&serde_json::from_value::<Bucket>(state.clone()).unwrap().row());
-    state["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "used_up", "held_for_ms": null });
-    assert_eq!(shown(&state), None, "an intake of an earlier version doesn't say until when");
-    state["pace"]["used_up_for_ms"] = 7_500_000.into();
-    assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
-    state["pace"] = json!({ "target": "2/h", "effective_per_s": 0.0, "reason": "held", "held_for_ms": 7_500_000 });
-    assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
-    state["pace"]["reason"] = "paused".into();
-    assert_eq!(shown(&state), None, "nobody knows for how long");
 }
 
 #[test]

@@ -25,9 +25,8 @@ pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }
 
-/// How old what a list shows may be, and the API's word for it.
-const RECENT: Duration = Duration::from_secs(1);
-const MAX_AGE: HeaderValue = HeaderValue::from_static("max-age=1");
+/// How old what a list shows may be: a second.
+const RECENT: (Duration, HeaderValue) = (Duration::from_secs(1), HeaderValue::from_static("max-age=1"));
 
 pub(crate) struct Api {
     routes: Router,
@@ -51,8 +50,8 @@ impl Api {
         visitor: &Visitor,
         path: &str,
     ) -> Result<(T, Option<HeaderValue>), Failure> {
-        let request = request(Method::GET, path, None, Body::empty())?;
-        let (parts, body) = succeeded(self.made(visitor, request).await).await?;
+        let (parts, body) =
+            succeeded(self.made(visitor, request(Method::GET, path, None, Body::empty())?).await).await?;
         let read = serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))?;
         Ok((read, parts.headers.get(header::ETAG).cloned()))
     }
@@ -63,8 +62,8 @@ impl Api {
         loop {
             let path = format!("{path}{from}");
             let mut request = request(Method::GET, &path, None, Body::empty())?;
-            if self.changed.lock().is_none_or(|changed| changed.elapsed() > RECENT) {
-                request.headers_mut().insert(header::CACHE_CONTROL, MAX_AGE);
+            if self.changed.lock().is_none_or(|changed| changed.elapsed() > RECENT.0) {
+                request.headers_mut().insert(header::CACHE_CONTROL, RECENT.1);
             }
             let body = succeeded(self.made(visitor, request).await).await?.1;
             let page: List<T> = serde_json::from_slice(&body).map_err(|error| unreadable(&path, &error))?;
@@ -112,8 +111,7 @@ impl Api {
         content_type: Option<&str>,
         body: String,
     ) -> Result<Bytes, Failure> {
-        let request = request(Method::POST, path, content_type, body.into())?;
-        Ok(succeeded(self.made(visitor, request).await).await?.1)
+        Ok(succeeded(self.made(visitor, request(Method::POST, path, content_type, body.into())?).await).await?.1)
     }
 
     /// The whole answer, however it is.

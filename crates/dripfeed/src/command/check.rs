@@ -6,7 +6,7 @@ use clap::Args;
 use dripfeed_bucket::{Bucket, BucketError};
 use dripfeed_store::{Durability, ErrorKind, ServerInfo, Severity, Store, findings, given, installed_layout};
 
-use crate::command::partial::PartialStore;
+use crate::command::doctor::partial::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::memory;
 use crate::output;

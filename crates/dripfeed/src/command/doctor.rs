@@ -2,6 +2,7 @@
 //! the command may be stopped at any time.
 
 mod all_buckets;
+pub(super) mod partial;
 
 use clap::Args;
 use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Examination, Finding, FindingKind, stranded_jobs};
@@ -10,7 +11,7 @@ use dripfeed_store::{Store, installed_layout};
 use serde_json::{Value as Json, json};
 
 use self::all_buckets::{AllBuckets, all_buckets};
-use crate::command::partial::PartialStore;
+use crate::command::doctor::partial::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
 use crate::role::served;

@@ -1,5 +1,7 @@
 //! `[intake]`
 
+pub(super) mod certificate;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

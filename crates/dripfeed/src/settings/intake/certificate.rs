@@ -7,7 +7,7 @@ use jiff::Timestamp;
 /// Time enough to renew it.
 const SOON: Duration = Duration::from_hours(14 * 24);
 
-pub(super) fn warning(expires: SystemTime, now: SystemTime) -> Option<String> {
+pub(in crate::settings) fn warning(expires: SystemTime, now: SystemTime) -> Option<String> {
     let left = expires.duration_since(now).unwrap_or_default();
     if left > SOON {
         return None;

@@ -5,22 +5,25 @@ use dripfeed_store::{RedisSettings, Store};
 use crate::exit::{Exit, Failure};
 
 /// Connects, also to a Cluster in part, and says why not to the rest.
-pub(super) struct PartialStore {
-    pub(super) store: Store,
-    pub(super) away: Vec<String>,
+pub(in crate::command) struct PartialStore {
+    pub(in crate::command) store: Store,
+    pub(in crate::command) away: Vec<String>,
 }
 
 impl PartialStore {
     /// # Errors
     /// When no node can be reached, or one denies access.
-    pub(super) async fn connect(settings: &RedisSettings) -> Result<Self, Failure> {
+    pub(in crate::command) async fn connect(settings: &RedisSettings) -> Result<Self, Failure> {
         let (store, away) = Store::connect_to_reachable(settings).await?;
         let away = away.into_iter().map(|error| Failure::from(error).to_string()).collect();
         Ok(Self { store, away })
     }
 
     /// What can't be had while a node is away is left out, with the reason.
-    pub(super) fn unless_away<T>(&self, answer: Result<T, impl Into<Failure>>) -> Result<Result<T, String>, Failure> {
+    pub(in crate::command) fn unless_away<T>(
+        &self,
+        answer: Result<T, impl Into<Failure>>,
+    ) -> Result<Result<T, String>, Failure> {
         match answer.map_err(Into::into) {
             Err(failure) if failure.exit == Exit::Unreachable && !self.away.is_empty() => Ok(Err(failure.to_string())),
             answer => answer.map(Ok),
@@ -28,7 +31,7 @@ impl PartialStore {
     }
 
     /// At the end: whether all was looked at.
-    pub(super) fn verdict(&self) -> Result<(), Failure> {
+    pub(in crate::command) fn verdict(&self) -> Result<(), Failure> {
         match self.away.len() {
             0 => Ok(()),
             away => Err(Failure::new(Exit::Unreachable, format!("nodes of Redis that can't be reached: {away}"))),
