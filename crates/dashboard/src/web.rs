@@ -7,6 +7,7 @@ pub(crate) mod assets;
 pub(crate) mod error_pages;
 pub(crate) mod failure;
 pub(crate) mod form;
+mod freshness;
 pub(crate) mod identity;
 pub(crate) mod retry;
 pub(crate) mod session;

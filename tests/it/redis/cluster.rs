@@ -120,8 +120,8 @@ async fn what_cannot_work_in_a_cluster_is_refused_with_a_reason() {
         fs::write(&file, bucket).expect("a file of settings");
         let mut command = command(["-c"]);
         let output = command.arg(&file).args(["check", "--connect"]).output().await.expect("the executable");
-        let told = [output.stdout, output.stderr].map(|told| String::from_utf8_lossy(&told).into_owned()).concat();
-        (output.status.code(), told)
+        let printed = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        (output.status.code(), printed)
     };
     let (code, told) = checked(&cluster.url(), "key = \"a{b}\"").await;
     assert_eq!(code, Some(0), "{told}");
@@ -200,15 +200,15 @@ async fn with_a_node_down_the_others_are_still_checked() {
     let file = cluster.folder().join("dripfeed.toml");
     fs::write(&file, settings).expect("a file of settings");
     cluster.node_mut(1).redis.server.kill().await.unwrap();
-    let told = async |arguments: &[&str]| {
+    let run = async |arguments: &[&str]| {
         let mut command = command(["-c"]);
         let output = command.arg(&file).args(arguments).output().await.expect("the executable");
-        let told = [output.stdout, output.stderr].map(|told| String::from_utf8_lossy(&told).into_owned()).concat();
-        assert_eq!(output.status.code(), Some(69), "{told}");
-        assert!(told.contains("nodes of Redis that can't be reached: 1"), "{told}");
-        told
+        let printed = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        assert_eq!(output.status.code(), Some(69), "{printed}");
+        assert!(printed.contains("nodes of Redis that can't be reached: 1"), "{printed}");
+        printed
     };
-    let (checked, examined) = (told(&["check", "--connect"]).await, told(&["doctor"]).await);
+    let (checked, examined) = (run(&["check", "--connect"]).await, run(&["doctor"]).await);
     assert_eq!(checked.matches(" at redis://").count(), 2, "{checked}");
     for (node, name) in &names {
         let is_away = *node == 1;

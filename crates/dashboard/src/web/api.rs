@@ -1,14 +1,11 @@
 //! The public API, called in this process.
 
-use std::time::{Duration, Instant};
-
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
-use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,6 +13,7 @@ use tower::ServiceExt as _;
 
 use crate::model::List;
 use crate::web::failure::Failure;
+use crate::web::freshness::Freshness;
 use crate::web::identity::Visitor;
 
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
@@ -25,23 +23,18 @@ pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }
 
-/// How old what a list shows may be: a second.
-const RECENT: (Duration, HeaderValue) = (Duration::from_secs(1), HeaderValue::from_static("max-age=1"));
-
 pub(crate) struct Api {
     routes: Router,
-    /// When somebody last changed something on a page: who looks then, sees it.
-    changed: Mutex<Option<Instant>>,
+    freshness: Freshness,
 }
 
 impl Api {
     pub(crate) fn new(routes: Router) -> Self {
-        Self { routes, changed: Mutex::default() }
+        Self { routes, freshness: Freshness::default() }
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Failure> {
-        let body = self.call(visitor, Method::GET, path, None).await?;
-        serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))
+        Ok(self.read(visitor, path, None).await?.1)
     }
 
     /// As [`Api::get`], with the `ETag` of the answer.
@@ -50,9 +43,7 @@ impl Api {
         visitor: &Visitor,
         path: &str,
     ) -> Result<(T, Option<HeaderValue>), Failure> {
-        let (parts, body) =
-            succeeded(self.made(visitor, request(Method::GET, path, None, Body::empty())?).await).await?;
-        let read = serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))?;
+        let (parts, read) = self.read(visitor, path, None).await?;
         Ok((read, parts.headers.get(header::ETAG).cloned()))
     }
 
@@ -60,13 +51,8 @@ impl Api {
     pub(crate) async fn list<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<Vec<T>, Failure> {
         let (mut all, mut from) = (Vec::new(), String::new());
         loop {
-            let path = format!("{path}{from}");
-            let mut request = request(Method::GET, &path, None, Body::empty())?;
-            if self.changed.lock().is_none_or(|changed| changed.elapsed() > RECENT.0) {
-                request.headers_mut().insert(header::CACHE_CONTROL, RECENT.1);
-            }
-            let body = succeeded(self.made(visitor, request).await).await?.1;
-            let page: List<T> = serde_json::from_slice(&body).map_err(|error| unreadable(&path, &error))?;
+            let max_age = self.freshness.max_age();
+            let (_, page): (_, List<T>) = self.read(visitor, &format!("{path}{from}"), max_age).await?;
             all.extend(page.items);
             let Some(next) = page.next else { return Ok(all) };
             from = format!("?cursor={}", escaped(&next));
@@ -81,8 +67,7 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Bytes, Failure> {
-        let (status, body) = self.answer(visitor, method, path, body).await?;
-        if status.is_success() { Ok(body) } else { Err(Failure::of(status, &body)) }
+        Ok(succeeded(self.send(visitor, method, path, body).await?).await?.1)
     }
 
     /// Changes what has this version, or any. False: it has another one by now, and nothing was changed.
@@ -111,7 +96,8 @@ impl Api {
         content_type: Option<&str>,
         body: String,
     ) -> Result<Bytes, Failure> {
-        Ok(succeeded(self.made(visitor, request(Method::POST, path, content_type, body.into())?).await).await?.1)
+        let request = request(Method::POST, path, content_type, body.into())?;
+        Ok(succeeded(self.made(visitor, request).await).await?.1)
     }
 
     /// The whole answer, however it is.
@@ -139,6 +125,20 @@ impl Api {
         Ok(self.made(visitor, request(method, path, content_type, body)?).await)
     }
 
+    /// `max_age`: how old what it reads may be.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        visitor: &Visitor,
+        path: &str,
+        max_age: Option<HeaderValue>,
+    ) -> Result<(Parts, T), Failure> {
+        let mut request = request(Method::GET, path, None, Body::empty())?;
+        request.headers_mut().extend(max_age.map(|age| (header::CACHE_CONTROL, age)));
+        let (parts, body) = succeeded(self.made(visitor, request).await).await?;
+        let read = serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))?;
+        Ok((parts, read))
+    }
+
     async fn made(&self, visitor: &Visitor, mut request: Request<Body>) -> Response<Body> {
         visitor.sign(&mut request);
         let changes = request.method() != Method::GET;
@@ -147,7 +147,7 @@ impl Api {
             Err(never) => match never {},
         };
         if changes {
-            *self.changed.lock() = Some(Instant::now());
+            self.freshness.note_change();
         }
         answer
     }
