@@ -1,4 +1,4 @@
-//! How old what a page lists may be: a second, but who has just changed something sees it.
+//! How old what a page lists may be: a second, and nothing right after a change, which is to be seen at once.
 
 use std::time::{Duration, Instant};
 
