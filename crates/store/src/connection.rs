@@ -219,7 +219,8 @@ impl Connection {
         }
     }
 
-    /// Awaits a reply within the time limits and draws the conclusions for the connection.
+    /// Awaits a reply within the time limits and draws the conclusions for the connection. Nothing is sent when the
+    /// time is over: a process that stood still goes on here.
     async fn watched<T>(
         self: &Arc<Self>,
         health: &Arc<Health>,
@@ -227,6 +228,9 @@ impl Connection {
         deadline: Instant,
         reply: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, StoreError> {
+        if Instant::now() >= deadline {
+            return Err(self.unreachable());
+        }
         let limit = deadline.min(Instant::now() + self.response_timeout);
         let error = match timeout_at(limit, reply).await {
             Ok(reply) => {

@@ -67,6 +67,25 @@ async fn fails_in_time(store: &Store) -> StoreError {
     tokio::time::timeout(PATIENCE, set(store, "during")).await.unwrap().unwrap_err()
 }
 
+/// Such as one of a process that stood still while it waited for a connection: its caller knows by then that it failed.
+#[tokio::test]
+async fn a_call_whose_time_is_over_is_not_sent() {
+    let bench = Bench::new().await;
+    set(&bench.store, "before").await.unwrap();
+    bench.server.pause().unwrap();
+    while bench.store.is_connected() {
+        fails_in_time(&bench.store).await;
+    }
+    let mut late = Box::pin(set(&bench.store, "late"));
+    assert!(futures::poll!(&mut late).is_pending(), "it waits for the connection");
+    bench.server.resume().unwrap();
+    tokio::time::timeout(PATIENCE, bench.store.connected()).await.unwrap();
+    // Longer than any call may take.
+    tokio::time::sleep(settings(&bench.server).response_timeout + A_WHILE).await;
+    assert_eq!(late.await.unwrap_err().certainty(), Certainty::NotStored);
+    assert_ne!(get(&bench.store).await, "late");
+}
+
 #[tokio::test]
 async fn a_hundred_callers_share_one_renewal() {
     let bench = Bench::new().await;
