@@ -93,6 +93,34 @@ async fn no_window_gets_more_than_its_share_and_each_gets_it() {
 }
 
 #[tokio::test]
+async fn jobs_that_wait_for_tokens_are_asked_for_once_for_each_token() {
+    const JOBS: usize = 20;
+    let redis = TestRedis::start().await;
+    let bucket = with_jobs(&redis, paced(Some("50/s"), 1, PaceTiers::default()), JOBS).await;
+    let replica = join(&bucket, "a").await;
+    let (mut questions, mut called) = (0, 0);
+    while called < JOBS {
+        questions += 1;
+        let idle = match replica.take(10).await.unwrap() {
+            Take::Jobs(jobs, idle) => {
+                for taken in jobs {
+                    settle(&replica, taken, DELIVERED).await;
+                    called += 1;
+                }
+                idle
+            }
+            Take::Idle(idle) => Some(idle),
+            Take::Fenced => panic!("declared dead"),
+        };
+        if let Some(idle) = idle {
+            replica.wait(&idle).await;
+        }
+    }
+    // A grant that was lost to a late reply is asked for again.
+    assert!(questions <= JOBS + 2, "{questions} for {called}");
+}
+
+#[tokio::test]
 async fn all_tiers_must_pass_with_a_rate_or_without() {
     let redis = TestRedis::start().await;
     let day = json!({ "kind": "fixed", "limit": 3, "period": "366d" });

@@ -213,14 +213,15 @@ impl Replica {
 
     /// Waits until another take may be worthwhile. Cancel-safe.
     pub async fn wait(&self, idle: &Idle) {
+        let left = idle.until.saturating_duration_since(Instant::now());
         if !idle.takes_new {
-            return precise_sleep(idle.wait).await;
+            return precise_sleep(left).await;
         }
         // A copy rings for all that came since the last take.
         let mut new_jobs = self.0.new_jobs.lock().clone();
         // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
         tokio::select! {
-            () = precise_sleep(idle.wait) => {}
+            () = precise_sleep(left) => {}
             _ = new_jobs.rung() => {}
             () = self.0.retries.due() => {}
         }

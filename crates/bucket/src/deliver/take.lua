@@ -21,8 +21,8 @@
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, died, µs of
 --         the Redis clock, state of the pace }
---         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again unless a new job comes, or
---         '' where more wait, state of the pace, for a stream what plain jobs have in common, job… }
+--         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again or '' (now), '1' when a new
+--         job would be taken at once, state of the pace, for a stream what plain jobs have in common, job… }
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
 --         caller, and no failed attempts.
@@ -93,7 +93,9 @@ do
 end
 
 -- With burst to spare, a few tokens are let gather: fewer questions for the same rate.
-if tokens < 1 then return idle(math.max(next_token, math.min(BATCHING, refill / 2))) end
+local function wait_for_tokens(next_token) return math.max(next_token, math.min(BATCHING, refill / 2)) end
+
+if tokens < 1 then return idle(wait_for_tokens(next_token)) end
 want = math.min(want, tokens)
 
 local taken, expired, died, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
@@ -102,8 +104,14 @@ if #taken == 0 then return idle(wait, takes_new, expired, died) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 local state = pace_spend(PACE, pace, plan, #taken)
--- What had to wait was all handed out: then one question is enough.
-local rest = takes_new and wait > 0 and whole(math.min(wait, IDLE_POLL)) or ''
-local answer = { 'jobs', expired, died, now_us, rest, state }
+local rest = ''
+if takes_new and wait > 0 then
+  -- What had to wait was all handed out: then one question is enough.
+  rest = whole(math.min(wait, IDLE_POLL))
+elseif #taken == tokens then
+  -- The next question would find no token, or at a high rate a few of those that may gather.
+  takes_new, rest = false, whole(math.min(wait_for_tokens(pace_next(plan)), IDLE_POLL))
+end
+local answer = { 'jobs', expired, died, now_us, rest, takes_new and '1' or '0', state }
 answer_with(answer, taken)
 return answer

@@ -30,7 +30,7 @@ const CALLER: &str = "caller";
 /// The result of a take.
 #[derive(Debug)]
 pub enum Take {
-    /// Claimed jobs, and what to wait for before the next take; None: more may be waiting.
+    /// Claimed jobs, and what to wait for before the next take; None: more may be claimed at once.
     Jobs(Vec<ClaimedJob>, Option<Idle>),
     /// Nothing may be called now.
     Idle(Idle),
@@ -85,12 +85,12 @@ impl Claim {
     }
 }
 
-/// Why no job was claimed, and how long to wait before the next take unless the bell rings.
+/// When the next take is worthwhile.
 #[derive(Clone, Debug)]
 pub struct Idle {
-    /// Nothing but a new job is wanting.
+    /// Nothing but a new job is wanting: it is also worthwhile when the bell rings.
     pub(crate) takes_new: bool,
-    pub(crate) wait: Duration,
+    pub(crate) until: Instant,
 }
 
 /// When a replica joined or asked for jobs: what has passed since, by a clock that nobody sets, bounds what may have
@@ -241,20 +241,21 @@ fn read(
     match &reply.bytes()?[..] {
         b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, died: 0, redis_us: None, pace: Bytes::new() }),
         b"settling" => {
-            let wait = Duration::from_micros(reply.count()?);
-            let (take, pace) = (Take::Idle(Idle { takes_new: false, wait }), reply.bytes()?);
+            let until = grant.answered + Duration::from_micros(reply.count()?);
+            let (take, pace) = (Take::Idle(Idle { takes_new: false, until }), reply.bytes()?);
             Ok(TakeReply { take, expired: 0, died: 0, redis_us: None, pace })
         }
         b"idle" => {
-            let wait = Duration::from_micros(reply.count()?);
+            let until = grant.answered + Duration::from_micros(reply.count()?);
             let takes_new = reply.bytes()? == "1";
             let (expired, died, redis_us, pace) = (reply.count()?, reply.count()?, reply.count()?, reply.bytes()?);
-            Ok(TakeReply { take: Take::Idle(Idle { takes_new, wait }), expired, died, redis_us: Some(redis_us), pace })
+            Ok(TakeReply { take: Take::Idle(Idle { takes_new, until }), expired, died, redis_us: Some(redis_us), pace })
         }
         b"jobs" => {
-            let (expired, died, redis_us, wait) = (reply.count()?, reply.count()?, reply.count()?, reply.text()?);
-            let (wait, pace) = (wait.parse().ok().map(Duration::from_micros), reply.bytes()?);
-            let idle = wait.map(|wait| Idle { takes_new: true, wait });
+            let (expired, died, redis_us) = (reply.count()?, reply.count()?, reply.count()?);
+            let wait = reply.text()?.parse().ok().map(Duration::from_micros);
+            let (takes_new, pace) = (reply.bytes()? == "1", reply.bytes()?);
+            let idle = wait.map(|wait| Idle { takes_new, until: grant.answered + wait });
             let plain = match kind {
                 Kind::Stream => Some(PlainFields::read(&mut reply)?),
                 Kind::List => None,

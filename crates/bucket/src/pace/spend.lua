@@ -16,6 +16,12 @@ local function pace_room(pace, plan, elapsed, asked, joined, late, undrained)
   return room, wait, refill
 end
 
+-- µs until the next call may be made, behind what was spent.
+local function pace_next(plan)
+  local _, wait = limit_room(plan)
+  return wait
+end
+
 -- Writes what was spent, and that time has passed until now. The state as it was written; '' where nobody is to
 -- remember it.
 local function pace_spend(key, pace, plan, calls)
