@@ -16,7 +16,9 @@ use crate::deliver::precise_sleep::precise_sleep;
 use crate::deliver::recover::Recovery;
 use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::{Asked, Claim, Idle, Take, TakeRequest, TakeSize};
+use crate::deliver::take::idle::{Idle, Wanting};
+use crate::deliver::take::token_backoff::TokenBackoff;
+use crate::deliver::take::{Asked, Claim, Take, TakeRequest, TakeSize};
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
@@ -74,6 +76,7 @@ struct Member {
     lateness: Lateness,
     takes: AtomicU64,
     take_size: TakeSize,
+    token_backoff: TokenBackoff,
     /// When the group was joined, or jobs last asked for.
     asked: Mutex<Asked>,
     /// Jobs found past their deadline, not reported yet.
@@ -133,6 +136,7 @@ impl Replica {
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
             take_size: TakeSize::default(),
+            token_backoff: TokenBackoff::default(),
             asked: Mutex::new(asked),
             expired: AtomicU64::new(0),
             died: AtomicU64::new(0),
@@ -175,7 +179,7 @@ impl Replica {
             lateness: &member.lateness,
         };
         let reply = member.redis_bucket.take(&request).await;
-        let reply = reply.inspect_err(|error| {
+        let mut reply = reply.inspect_err(|error| {
             // Without an answer, jobs may be ours that we know nothing of.
             member.open_claims.doubt();
             if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
@@ -189,6 +193,7 @@ impl Replica {
         if reply.redis_us.is_some() {
             *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us, joined_us: None };
         }
+        member.token_backoff.put_off(&mut reply.take);
         Ok(reply.take)
     }
 
@@ -214,7 +219,7 @@ impl Replica {
     /// Waits until another take may be worthwhile. Cancel-safe.
     pub async fn wait(&self, idle: &Idle) {
         let left = idle.until.saturating_duration_since(Instant::now());
-        if !idle.takes_new {
+        if idle.wanting != Wanting::Job {
             return precise_sleep(left).await;
         }
         // A copy rings for all that came since the last take.

@@ -19,10 +19,11 @@
 --       joined, until it has asked ('': it has, or did before it was on standby)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
---         { 'idle', µs until it is worth asking again, '1' when a new job would be taken at once, expired, died, µs of
---         the Redis clock, state of the pace }
---         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again or '' (now), '1' when a new
---         job would be taken at once, state of the pace, for a stream what plain jobs have in common, job… }
+--         { 'idle', µs until it is worth asking again, what is wanting, expired, died, µs of the Redis clock, state of
+--         the pace }
+--         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again or '' (now), what is
+--         wanting, state of the pace, for a stream what plain jobs have in common, job… }
+--         What is wanting: 'job', where a new one would be taken at once; 'token', where the pace has none; or ''.
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
 --         caller, and no failed attempts.
@@ -67,19 +68,19 @@ local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
 local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, tonumber(ARGV[16]), late, undrained)
 
 -- Every take updates the state of the pace, also without a job: the time since then bounds the tokens earned later.
-local function idle(wait, takes_new, expired, died)
+local function idle(wait, wanting, expired, died)
   -- Where Redis refuses this write (min-replicas-to-write), the next take counts from the older stored time, bounded by
   -- the replica's clock since this take.
   local is_written, state = pcall(pace_spend, PACE, pace, plan, 0)
   wait = math.min(wait, IDLE_POLL)
-  return { 'idle', whole(wait), takes_new and '1' or '0', expired or 0, died or 0, now_us, is_written and state or '' }
+  return { 'idle', whole(wait), wanting, expired or 0, died or 0, now_us, is_written and state or '' }
 end
 
 local held = hold_left(PACE, pace, elapsed, asked)
-if paused or dead_is_full(keys) then return idle(PAUSE_POLL) end
+if paused or dead_is_full(keys) then return idle(PAUSE_POLL, '') end
 
 -- A throttle longer than max_hold means that the Redis clock was set back: it is ignored.
-if held > 0 and held <= longest_hold * 1000 then return idle(held) end
+if held > 0 and held <= longest_hold * 1000 then return idle(held, '') end
 -- For the same reason a reduced rate doesn't wait for that clock before it grows back.
 if pace.grows and pace.grows > now_ms then pcall(redis.call, 'HSET', PACE, 'grows', whole(now_ms)) end
 
@@ -88,30 +89,30 @@ do
   if keys.outbox then outcome_room = keys.outbox.room(keys, flying) end
   local room = math.min(outcome_room, max_in_flight > 0 and max_in_flight - flying or math.huge)
   -- Without calls under way nothing but another bucket makes room.
-  if room <= 0 then return idle(flying > 0 and ROOM_POLL or PAUSE_POLL) end
+  if room <= 0 then return idle(flying > 0 and ROOM_POLL or PAUSE_POLL, '') end
   want = math.min(want, room)
 end
 
 -- With burst to spare, a few tokens are let gather: fewer questions for the same rate.
 local function wait_for_tokens(next_token) return math.max(next_token, math.min(BATCHING, refill / 2)) end
 
-if tokens < 1 then return idle(wait_for_tokens(next_token)) end
+if tokens < 1 then return idle(wait_for_tokens(next_token), 'token') end
 want = math.min(want, tokens)
 
 local taken, expired, died, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
 record_ends(keys)
-if #taken == 0 then return idle(wait, takes_new, expired, died) end
+if #taken == 0 then return idle(wait, takes_new and 'job' or '', expired, died) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 local state = pace_spend(PACE, pace, plan, #taken)
-local rest = ''
+local rest, wanting = '', ''
 if takes_new and wait > 0 then
   -- What had to wait was all handed out: then one question is enough.
-  rest = whole(math.min(wait, IDLE_POLL))
+  rest, wanting = whole(math.min(wait, IDLE_POLL)), 'job'
 elseif #taken == tokens then
   -- The next question would find no token, or at a high rate a few of those that may gather.
-  takes_new, rest = false, whole(math.min(wait_for_tokens(pace_next(plan)), IDLE_POLL))
+  rest, wanting = whole(math.min(wait_for_tokens(pace_next(plan)), IDLE_POLL)), 'token'
 end
-local answer = { 'jobs', expired, died, now_us, rest, takes_new and '1' or '0', state }
+local answer = { 'jobs', expired, died, now_us, rest, wanting, state }
 answer_with(answer, taken)
 return answer

@@ -1,5 +1,8 @@
 //! Take: one script gets rate tokens first, and then claims as many jobs.
 
+pub(crate) mod idle;
+pub(crate) mod token_backoff;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,6 +13,7 @@ use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
+use crate::deliver::take::idle::{Idle, Wanting};
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
@@ -83,14 +87,6 @@ impl Claim {
     pub const fn due_ms(&self) -> Option<u64> {
         self.due_ms
     }
-}
-
-/// When the next take is worthwhile.
-#[derive(Clone, Debug)]
-pub struct Idle {
-    /// Nothing but a new job is wanting: it is also worthwhile when the bell rings.
-    pub(crate) takes_new: bool,
-    pub(crate) until: Instant,
 }
 
 /// When a replica joined or asked for jobs: what has passed since, by a clock that nobody sets, bounds what may have
@@ -242,20 +238,20 @@ fn read(
         b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, died: 0, redis_us: None, pace: Bytes::new() }),
         b"settling" => {
             let until = grant.answered + Duration::from_micros(reply.count()?);
-            let (take, pace) = (Take::Idle(Idle { takes_new: false, until }), reply.bytes()?);
+            let (take, pace) = (Take::Idle(Idle { wanting: Wanting::Time, until }), reply.bytes()?);
             Ok(TakeReply { take, expired: 0, died: 0, redis_us: None, pace })
         }
         b"idle" => {
             let until = grant.answered + Duration::from_micros(reply.count()?);
-            let takes_new = reply.bytes()? == "1";
+            let wanting = Wanting::read(&reply.bytes()?);
             let (expired, died, redis_us, pace) = (reply.count()?, reply.count()?, reply.count()?, reply.bytes()?);
-            Ok(TakeReply { take: Take::Idle(Idle { takes_new, until }), expired, died, redis_us: Some(redis_us), pace })
+            Ok(TakeReply { take: Take::Idle(Idle { wanting, until }), expired, died, redis_us: Some(redis_us), pace })
         }
         b"jobs" => {
             let (expired, died, redis_us) = (reply.count()?, reply.count()?, reply.count()?);
             let wait = reply.text()?.parse().ok().map(Duration::from_micros);
-            let (takes_new, pace) = (reply.bytes()? == "1", reply.bytes()?);
-            let idle = wait.map(|wait| Idle { takes_new, until: grant.answered + wait });
+            let (wanting, pace) = (Wanting::read(&reply.bytes()?), reply.bytes()?);
+            let idle = wait.map(|wait| Idle { wanting, until: grant.answered + wait });
             let plain = match kind {
                 Kind::Stream => Some(PlainFields::read(&mut reply)?),
                 Kind::List => None,
