@@ -59,6 +59,8 @@ pub(crate) struct EffectiveSettings {
     configured_limits: BucketLimits,
     /// The configured ones, or others that were set at run time.
     pub(crate) limits: BucketLimits,
+    /// Whether there are any of them.
+    pub(crate) has_limits: bool,
 }
 
 /// Matches no stored version, so the first call returns the changes and shows whether the bucket is open.
@@ -79,6 +81,7 @@ impl EffectiveSettings {
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
+            has_limits: false,
         };
         effective.applied()
     }
@@ -94,7 +97,8 @@ impl EffectiveSettings {
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         let (bounds, weights) = (settings.fair.packed_bounds(), settings.fair.weights_of_turns());
         let ends = settings.packed_ends();
-        Self { settings, pace, bounds, weights, ends, limits, ..self }
+        let has_limits = !limits.document().is_empty();
+        Self { settings, pace, bounds, weights, ends, limits, has_limits, ..self }
     }
 
     /// Whether calls may begin only so long after they were granted.
@@ -104,7 +108,7 @@ impl EffectiveSettings {
 
     /// Whether no job is refused by a limit or a share, but only for lack of room.
     pub(crate) fn is_judged_by_room(&self) -> bool {
-        self.settings.max_share.is_none() && self.limits.document().is_empty()
+        self.settings.max_share.is_none() && !self.has_limits
     }
 
     /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.
