@@ -235,7 +235,7 @@ impl RedisBucket {
         let has_plans = !paced.is_empty() || plans.iter().any(|plan| !plan.is_empty());
         let mut call = SCRIPTS.of(self.kind, has_plans).on(&self.keys.and_level(keys));
         call.arg(&effective.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
-        call.arg(&paced[..]).arg(&settings.share_of_one());
+        call.arg(&paced[..]).arg(&effective.share_of_one);
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         call.arg(&effective.weights).arg(requests.len()).arg(ticks).arg(&effective.bounds);

@@ -54,6 +54,10 @@ pub(crate) struct EffectiveSettings {
     pub(crate) weights: String,
     /// [`BucketSettings::packed_ends`]
     pub(crate) ends: String,
+    /// [`BucketSettings::share_of_one`]
+    pub(crate) share_of_one: [String; 2],
+    /// Whether those that wait take turns.
+    pub(crate) takes_turns: bool,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
@@ -78,6 +82,8 @@ impl EffectiveSettings {
             bounds: String::new(),
             weights: String::new(),
             ends: String::new(),
+            share_of_one: [String::new(), String::new()],
+            takes_turns: false,
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
@@ -96,9 +102,10 @@ impl EffectiveSettings {
         }
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         let (bounds, weights) = (settings.fair.packed_bounds(), settings.fair.weights_of_turns());
-        let ends = settings.packed_ends();
+        let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
+        let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
         let has_limits = !limits.document().is_empty();
-        Self { settings, pace, bounds, weights, ends, limits, has_limits, ..self }
+        Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, limits, has_limits, ..self }
     }
 
     /// Whether calls may begin only so long after they were granted.
@@ -237,7 +244,7 @@ impl RedisBucket {
 
     /// Whether those that wait take turns, as far as this process knows.
     pub(crate) fn takes_turns(&self) -> bool {
-        self.kind == Kind::Stream && self.effective_settings().settings.fair.by != FairBy::Off
+        self.effective.load().takes_turns
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {
