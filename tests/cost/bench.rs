@@ -44,7 +44,7 @@ impl Bench {
         Self { jobs, bucket, replica, store, _redis: redis, runtime }
     }
 
-    pub fn front(&self, tracer: Tracer) -> Front {
+    pub fn front(&self, tracer: Option<Tracer>) -> Front {
         self.runtime.block_on(front::open(&self.store, &self.bucket, tracer))
     }
 

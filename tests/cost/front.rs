@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Of an intake with this bucket.
-pub async fn open(store: &Store, bucket: &Bucket, tracer: Tracer) -> Front {
+pub async fn open(store: &Store, bucket: &Bucket, tracer: Option<Tracer>) -> Front {
     let buckets = Arc::new(Buckets::new([bucket.clone()]));
     let services = Services::open(store.clone()).await;
     let mut registry = Registry::with_prefix("dripfeed");

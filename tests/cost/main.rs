@@ -98,7 +98,7 @@ fn a_batch_in_a_list_costs_what_it_did() {
 }
 
 /// POSTs that come together, and so are one batch.
-fn posts(bench: &Bench, expected: StatusCode, tracer: Tracer) -> Figures {
+fn posts(bench: &Bench, expected: StatusCode, tracer: Option<Tracer>) -> Figures {
     let front = bench.front(tracer);
     let request = |_| {
         let request = Request::post("/v1/buckets/b/jobs").header("content-type", "application/json");
@@ -116,7 +116,7 @@ fn posts(bench: &Bench, expected: StatusCode, tracer: Tracer) -> Figures {
 #[test]
 fn posts_cost_what_they_did() {
     let bench = Bench::of(BucketSettings { capacity: 1000, ..settings() }, BATCH);
-    posts(&bench, StatusCode::ACCEPTED, Tracer::default()).check("posts");
+    posts(&bench, StatusCode::ACCEPTED, None).check("posts");
 }
 
 // So a build with the exporter costs as much as one without, for what is not sampled.
@@ -124,12 +124,12 @@ fn posts_cost_what_they_did() {
 fn posts_that_are_not_sampled_cost_what_they_do_without_traces() {
     let bench = Bench::of(BucketSettings { capacity: 1000, ..settings() }, BATCH);
     let tracer = Tracer::new(0.0, |span| unreachable!("{span:?}"));
-    posts(&bench, StatusCode::ACCEPTED, tracer).check("posts");
+    posts(&bench, StatusCode::ACCEPTED, Some(tracer)).check("posts");
 }
 
 #[test]
 fn refused_posts_cost_what_they_did() {
     let bench = Bench::of(BucketSettings { capacity: 1, ..settings() }, BATCH);
     bench.fill();
-    posts(&bench, StatusCode::TOO_MANY_REQUESTS, Tracer::default()).check("refused");
+    posts(&bench, StatusCode::TOO_MANY_REQUESTS, None).check("refused");
 }

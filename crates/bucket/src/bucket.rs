@@ -182,8 +182,13 @@ impl Bucket {
 
     pub(crate) fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
         self.refuse_unsupported(submission)?;
+        let Submission { chain, group, priority, .. } = submission;
+        // Most ask for nothing that the settings may not allow.
+        if chain.targets.is_none() && group.is_none() && priority.is_none() {
+            return Ok(());
+        }
         let effective = self.redis_bucket.effective_settings();
-        if let Some(chosen) = &submission.chain.targets {
+        if let Some(chosen) = &chain.targets {
             effective.settings.on_outcome.refuse_unlisted(chosen)?;
         }
         effective.settings.fair.refuse_unsupported(submission)

@@ -21,7 +21,7 @@ use crate::settings::IntakeSettings;
 
 /// The HTTP API. Cheap to clone.
 #[derive(Clone)]
-pub struct Intake(Arc<IntakeState>, Tracer);
+pub struct Intake(Arc<IntakeState>, Option<Tracer>);
 
 struct IntakeState {
     settings: IntakeSettings,
@@ -79,17 +79,17 @@ impl Intake {
             definitions: OnceLock::new(),
             examining: Mutex::default(),
         });
-        Self(state, Tracer::default())
+        Self(state, None)
     }
 
-    /// Exports spans of its submissions.
+    /// Exports spans of its submissions, if there is a tracer.
     #[must_use]
-    pub fn traced(self, tracer: Tracer) -> Self {
+    pub fn traced(self, tracer: Option<Tracer>) -> Self {
         Self(self.0, tracer)
     }
 
-    pub(crate) const fn tracer(&self) -> &Tracer {
-        &self.1
+    pub(crate) const fn tracer(&self) -> Option<&Tracer> {
+        self.1.as_ref()
     }
 
     /// Enables buckets created over the API.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use dripfeed_bucket::{Bucket, BucketSettings};
 use dripfeed_processor::{Connector, Processor, ProcessorSettings, RootCerts, Upstream, UpstreamSettings};
 use dripfeed_store::{RedisSettings, Store};
-use dripfeed_trace::Tracer;
 use http::Method;
 use prometheus_client::registry::Registry;
 use tokio::runtime::{Builder, Runtime};
@@ -64,7 +63,7 @@ async fn run(redis: RedisSettings, bucket: BucketSettings, upstream: String) -> 
         histograms_by_bucket: false,
         drain: DRAIN,
     };
-    let processor = Processor::new(settings, Connector::new()?, Tracer::default(), &mut Registry::default());
+    let processor = Processor::new(settings, Connector::new()?, None, &mut Registry::default());
     tokio::spawn(async move { processor.run(vec![(bucket, upstream)], CancellationToken::new()).await });
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(crate) struct LaneContext {
     slots: Arc<Slots>,
     shortage: ShortageBackoff,
     standby: StandbyState,
-    tracer: Tracer,
+    tracer: Option<Tracer>,
     stop: CancellationToken,
     /// The drain is over.
     out_of_time: CancellationToken,
@@ -49,7 +49,13 @@ impl Route {
 }
 
 impl LaneContext {
-    pub(crate) fn new(bucket: Bucket, route: Route, metrics: LaneMetrics, slots: Arc<Slots>, tracer: Tracer) -> Self {
+    pub(crate) fn new(
+        bucket: Bucket,
+        route: Route,
+        metrics: LaneMetrics,
+        slots: Arc<Slots>,
+        tracer: Option<Tracer>,
+    ) -> Self {
         let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
         let shortage = ShortageBackoff::none_yet(bucket.name().clone());
         let standby = StandbyState::default();
@@ -77,8 +83,9 @@ impl LaneContext {
         &self.standby
     }
 
-    pub(crate) const fn tracer(&self) -> &Tracer {
-        &self.tracer
+    /// None: no spans are exported.
+    pub(crate) const fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_ref()
     }
 
     pub(crate) fn route(&self) -> Arc<Route> {

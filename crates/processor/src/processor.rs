@@ -36,7 +36,7 @@ struct Inner {
     name: ConsumerName,
     connector: Connector,
     metrics: Metrics,
-    tracer: Tracer,
+    tracer: Option<Tracer>,
     /// None once it is stopped: then no lane starts any more.
     lanes: Mutex<Option<BTreeMap<BucketName, Arc<LaneContext>>>>,
     /// Of buckets with a lane, also one that drains.
@@ -48,7 +48,12 @@ struct Inner {
 impl Processor {
     /// Creates a processor and registers its metrics, without starting it. `tracer` exports the spans of attempts.
     #[must_use]
-    pub fn new(settings: ProcessorSettings, connector: Connector, tracer: Tracer, registry: &mut Registry) -> Self {
+    pub fn new(
+        settings: ProcessorSettings,
+        connector: Connector,
+        tracer: Option<Tracer>,
+        registry: &mut Registry,
+    ) -> Self {
         let inner = Inner {
             name: ConsumerName::new(settings.name.as_deref()),
             metrics: Metrics::register(registry, settings.histograms_by_bucket),

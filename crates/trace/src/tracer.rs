@@ -1,6 +1,5 @@
 //! Begins spans of what is sampled, and hands them to an exporter once they have ended.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -8,11 +7,10 @@ use crate::active_span::{ActiveSpan, Export};
 use crate::span::{Span, SpanKind};
 use crate::trace_context::{SpanId, TraceContext, TraceId};
 
-/// Creates spans. Cheap to clone; clones share their state. Off by default: then it creates none.
-#[derive(Clone, Default)]
+/// Creates spans. Cheap to clone; clones share their state.
+#[derive(Clone)]
 pub struct Tracer {
-    /// None: off.
-    export: Option<Export>,
+    export: Export,
     /// Of the traces that begin here, from 0 to 1.
     sampling: f64,
 }
@@ -21,40 +19,34 @@ impl Tracer {
     /// `export` must not block: it is called while a job is processed.
     #[must_use]
     pub fn new(sampling: f64, export: impl Fn(Span) + Send + Sync + 'static) -> Self {
-        Self { export: Some(Arc::new(export)), sampling }
+        Self { export: Arc::new(export), sampling }
     }
 
     /// The span of a submission with the caller's `traceparent`, sampled according to its flag, otherwise as
     /// configured. None: not sampled.
     #[must_use]
     pub fn submission(&self, name: &'static str, traceparent: Option<&str>) -> Option<ActiveSpan> {
-        self.export.as_ref()?;
         match traceparent.and_then(TraceContext::parse) {
             Some(caller) if caller.sampled => self.child(name, SpanKind::Producer, caller),
             Some(_) => None,
-            None if fastrand::f64() < self.sampling => self.begin(name, SpanKind::Producer, TraceId::random(), None),
+            None if fastrand::f64() < self.sampling => {
+                Some(self.begin(name, SpanKind::Producer, TraceId::random(), None))
+            }
             None => None,
         }
     }
 
-    /// A span of a sampled trace, caused by `parent`. None: off, or the trace isn't sampled.
+    /// A span of a sampled trace, caused by `parent`. None: the trace isn't sampled.
     #[must_use]
     pub fn child(&self, name: &'static str, kind: SpanKind, parent: TraceContext) -> Option<ActiveSpan> {
-        if parent.sampled { self.begin(name, kind, parent.trace, Some(parent.span)) } else { None }
+        parent.sampled.then(|| self.begin(name, kind, parent.trace, Some(parent.span)))
     }
 
-    fn begin(&self, name: &'static str, kind: SpanKind, trace: TraceId, parent: Option<SpanId>) -> Option<ActiveSpan> {
-        let export = self.export.clone()?;
+    fn begin(&self, name: &'static str, kind: SpanKind, trace: TraceId, parent: Option<SpanId>) -> ActiveSpan {
         let (context, now) = (TraceContext { trace, span: SpanId::random(), sampled: true }, SystemTime::now());
         let (began, ended, attributes) = (now, now, Vec::new());
         let span = Span { name, kind, context, parent, link: None, began, ended, attributes, error: None };
-        Some(ActiveSpan::new(export, span))
-    }
-}
-
-impl fmt::Debug for Tracer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.export.is_some() { "Tracer(on)" } else { "Tracer(off)" })
+        ActiveSpan::new(Arc::clone(&self.export), span)
     }
 }
 
@@ -86,9 +78,6 @@ mod tests {
             let (tracer, _) = tracer(sampling);
             assert_eq!(tracer.submission("submit", traceparent).is_some(), sampled, "{sampling} {traceparent:?}");
         }
-        assert!(Tracer::default().submission("submit", Some(SAMPLED)).is_none());
-        let off = Tracer::default().child("attempt", SpanKind::Client, TraceContext::parse(SAMPLED).unwrap());
-        assert!(off.is_none());
     }
 
     #[test]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use dripfeed_job::Submission;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::path::UpstreamPath;
-use dripfeed_limit::{Plan, Request};
+use dripfeed_limit::{KeyIndex, Plan, Request};
 use http::{HeaderMap, Method};
 use serde_json::Value as Json;
 
 use crate::admission::parsing::parse;
 use crate::admission::tick::Tick;
 use crate::error::BucketError;
-use crate::script::redis_bucket::RedisBucket;
-use crate::settings::limits::BucketLimits;
+use crate::pace;
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 
 /// The attributes of a request that limits may use, in addition to the submission.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ pub(crate) struct AdmissionRequest {
 
 /// What a submission is judged by beside the room there is.
 enum Terms {
-    /// The limits of that moment.
-    Limits { origin: Arc<Origin>, limits: BucketLimits, plan: Arc<Plan> },
+    /// The settings of that moment. No plan: no limit applies.
+    Limits { origin: Arc<Origin>, settings: Arc<EffectiveSettings>, plan: Option<Arc<Plan>> },
     /// None: another bucket has accepted it, and charged it to its own limits. Its deadline stays, whatever the eta is;
     /// ms since the epoch.
     Accepted { deadline_ms: Option<u64> },
@@ -56,8 +56,8 @@ impl AdmissionRequest {
     /// By the limits of that moment.
     pub(crate) fn tiers(&self) -> usize {
         match &self.terms {
-            Terms::Limits { plan, .. } => plan.policies().map(|policy| policy.tiers().len()).sum(),
-            Terms::Accepted { .. } => 0,
+            Terms::Limits { plan: Some(plan), .. } => plan.policies().map(|policy| policy.tiers().len()).sum(),
+            Terms::Limits { plan: None, .. } | Terms::Accepted { .. } => 0,
         }
     }
 
@@ -72,15 +72,28 @@ impl AdmissionRequest {
     }
 }
 
-/// How a batch is judged: a plan for each submission, by the same limits.
+/// How a batch is judged: each submission by what applies to it, all by the same settings.
 pub(crate) struct BatchPlan {
-    limits: BucketLimits,
-    pub(crate) plans: Vec<Arc<Plan>>,
+    settings: Arc<EffectiveSettings>,
+    pub(crate) plans: Vec<Option<Arc<Plan>>>,
 }
 
 impl BatchPlan {
-    pub(crate) fn is_by(&self, limits: &BucketLimits) -> bool {
-        self.limits.are(limits)
+    pub(crate) fn is_by(&self, settings: &Arc<EffectiveSettings>) -> bool {
+        Arc::ptr_eq(&self.settings, settings)
+    }
+
+    /// `keys`, and behind them where the limits have their states; and the plans as a script takes them, empty where no
+    /// limit applies.
+    pub(crate) fn pack(&self, keys: Vec<String>) -> (Vec<String>, Vec<Vec<u8>>) {
+        if self.plans.iter().all(Option::is_none) {
+            return (keys, vec![Vec::new(); self.plans.len()]);
+        }
+        let (mut index, now_us) = (KeyIndex::after(keys), pace::now_us());
+        let pack =
+            |plan: &Option<Arc<Plan>>| plan.as_ref().map(|plan| plan.pack(&mut index, now_us)).unwrap_or_default();
+        let packed = self.plans.iter().map(pack).collect();
+        (index.into_keys(), packed)
     }
 }
 
@@ -90,36 +103,38 @@ impl RedisBucket {
         submission: Box<Submission>,
         origin: Arc<Origin>,
     ) -> Result<AdmissionRequest, BucketError> {
-        let limits = self.effective_settings().limits.clone();
-        let plan = Arc::new(self.plan(&limits, &submission, &origin).await?);
-        Ok(AdmissionRequest { submission, tick: None, terms: Terms::Limits { origin, limits, plan } })
+        let settings = self.effective_settings();
+        let plan = self.plan(&settings, &submission, &origin).await?;
+        Ok(AdmissionRequest { submission, tick: None, terms: Terms::Limits { origin, settings, plan } })
     }
 
-    /// Where the limits are still those of a request, its plan holds.
+    /// Where the settings are still those of a request, its plan holds.
     pub(crate) async fn plan_all(
         &self,
         requests: &[AdmissionRequest],
-        limits: &BucketLimits,
+        settings: &Arc<EffectiveSettings>,
     ) -> Result<BatchPlan, BucketError> {
         let mut plans = Vec::with_capacity(requests.len());
         for AdmissionRequest { submission, terms, .. } in requests {
             plans.push(match terms {
-                Terms::Limits { limits: before, plan, .. } if before.are(limits) => plan.clone(),
-                Terms::Limits { origin, .. } => Arc::new(self.plan(limits, submission, origin).await?),
-                Terms::Accepted { .. } => {
-                    Arc::new(self.plan(&BucketLimits::default(), submission, &Origin::default()).await?)
-                }
+                Terms::Limits { settings: before, plan, .. } if Arc::ptr_eq(before, settings) => plan.clone(),
+                Terms::Limits { origin, .. } => self.plan(settings, submission, origin).await?,
+                Terms::Accepted { .. } => None,
             });
         }
-        Ok(BatchPlan { limits: limits.clone(), plans })
+        Ok(BatchPlan { settings: Arc::clone(settings), plans })
     }
 
-    async fn plan(&self, limits: &BucketLimits, submission: &Submission, origin: &Origin) -> Result<Plan, BucketError> {
-        // No policy looks at the request.
-        if limits.document().is_empty() {
-            return Ok(Plan::empty());
+    async fn plan(
+        &self,
+        settings: &EffectiveSettings,
+        submission: &Submission,
+        origin: &Origin,
+    ) -> Result<Option<Arc<Plan>>, BucketError> {
+        if !settings.has_limits {
+            return Ok(None);
         }
-        let policies = limits.policies();
+        let policies = settings.limits.policies();
         let body = if policies.see_bodies() { Box::pin(parsed_body(submission)).await? } else { None };
         let request = Request {
             // What a bucket's own method is, its callers don't see.
@@ -131,7 +146,8 @@ impl RedisBucket {
             body: body.as_ref(),
             ..Request::default()
         };
-        Ok(Plan::new(policies, &self.scopes, &request))
+        let plan = Plan::new(policies, &self.scopes, &request);
+        Ok((!plan.is_empty()).then(|| Arc::new(plan)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{Group, JobId, Priority, Submission};
-use dripfeed_limit::{Decision, KeyIndex, Plan};
+use dripfeed_limit::{Decision, Plan};
 use dripfeed_store::{Call, Certainty, StoreError};
 use redis::Value;
 
@@ -16,7 +16,6 @@ use crate::admission::job_words::{add_jobs, options_for_script};
 use crate::admission::tick::{self, Ticked};
 use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
-use crate::pace;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_JOBS, BATCH_TIERS, SMALL_BYTES};
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
@@ -152,7 +151,7 @@ impl RedisBucket {
     async fn admit_by<T>(
         &self,
         requests: &[AdmissionRequest],
-        read_one: fn(&mut Reply, &Plan, &Answers) -> Result<T, BucketError>,
+        read_one: fn(&mut Reply, Option<&Plan>, &Answers) -> Result<T, BucketError>,
     ) -> Result<Vec<T>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
@@ -161,8 +160,8 @@ impl RedisBucket {
         let mut batch_plans: Vec<BatchPlan> = Vec::new();
         loop {
             let effective = self.effective_settings();
-            if !batch_plans.last().is_some_and(|last| last.is_by(&effective.limits)) {
-                batch_plans.push(self.plan_all(requests, &effective.limits).await?);
+            if !batch_plans.last().is_some_and(|last| last.is_by(&effective)) {
+                batch_plans.push(self.plan_all(requests, &effective).await?);
             }
             let call = self.call(&effective, requests, &batch_plans, &token, unknown.is_some());
             // A process that stood still since the last try may be past the time for which Redis remembers the token:
@@ -229,15 +228,14 @@ impl RedisBucket {
         let ticks: Vec<_> = requests.iter().filter_map(|request| request.tick.as_deref()).collect();
         let ticks = if ticks.is_empty() { String::new() } else { tick::pack(&ticks, &self.keys, &mut keys) };
         let (keys, paced) = effective.pack_pace(keys);
-        let mut keys = KeyIndex::after(keys);
-        let now_us = pace::now_us();
-        let mut pack = |plan: &Arc<Plan>| if plan.is_empty() { Vec::new() } else { plan.pack(&mut keys, now_us) };
-        let plans: Vec<Vec<u8>> =
-            batch_plans.last().iter().flat_map(|batch_plan| &batch_plan.plans).map(&mut pack).collect();
+        let (keys, plans) = match batch_plans.last() {
+            Some(batch_plan) => batch_plan.pack(keys),
+            None => (keys, Vec::new()),
+        };
         let has_plans = !paced.is_empty() || plans.iter().any(|plan| !plan.is_empty());
-        let mut call = SCRIPTS.of(self.kind, has_plans).on(&self.keys.and_level(keys.into_keys()));
+        let mut call = SCRIPTS.of(self.kind, has_plans).on(&self.keys.and_level(keys));
         call.arg(&effective.version).arg(u8::from(again)).arg(settings.capacity).arg(settings.capacity_bytes);
-        call.arg(&paced[..]).arg(&settings.share_of_one());
+        call.arg(&paced[..]).arg(&effective.share_of_one);
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         call.arg(&effective.weights).arg(requests.len()).arg(ticks).arg(&effective.bounds);
@@ -268,7 +266,7 @@ fn read<T>(
     mut reply: Reply,
     batch_plans: &[BatchPlan],
     capacity: u64,
-    read_one: fn(&mut Reply, &Plan, &Answers) -> Result<T, BucketError>,
+    read_one: fn(&mut Reply, Option<&Plan>, &Answers) -> Result<T, BucketError>,
 ) -> Result<Vec<T>, BucketError> {
     reply.text()?;
     let number = reply.text()?;
@@ -277,34 +275,34 @@ fn read<T>(
     let now_us = reply.count()?;
     let room_in = u64::try_from(reply.number()?).ok().map(Duration::from_millis);
     let answers = Answers { capacity, now_us, room_in };
-    let mut read_next = |plan: &Arc<Plan>| {
+    let mut read_next = |plan: Option<&Plan>| {
         if reply.begins_with_array() {
             return read_one(&mut reply.array()?, plan, &answers);
         }
         // One that was admitted and has no share.
         read_one(&mut reply, plan, &answers)
     };
-    batch_plan.plans.iter().map(&mut read_next).collect()
+    batch_plan.plans.iter().map(Option::as_deref).map(&mut read_next).collect()
 }
 
-fn read_ticked(answer: &mut Reply, plan: &Plan, of: &Answers) -> Result<Ticked, BucketError> {
+fn read_ticked(answer: &mut Reply, plan: Option<&Plan>, of: &Answers) -> Result<Ticked, BucketError> {
     match Ticked::read(answer)? {
         Some(ticked) => Ok(ticked),
         None => Ok(Ticked::Judged(read_one(answer, plan, of)?.admission)),
     }
 }
 
-fn read_one(answer: &mut Reply, plan: &Plan, of: &Answers) -> Result<Judgement, BucketError> {
+fn read_one(answer: &mut Reply, plan: Option<&Plan>, of: &Answers) -> Result<Judgement, BucketError> {
     let word = answer.bytes()?;
     // The short answer: an id instead of a word, and behind the eta at most what its limits say.
     if word.first().is_some_and(u8::is_ascii_digit) {
         let admission = Admission::Admitted(read_admitted(&word, false, answer, of)?);
-        let limits = if plan.is_empty() { None } else { Some(read_limits(answer, plan, of)?) };
+        let limits = plan.map(|plan| read_limits(answer, plan, of)).transpose()?;
         return Ok(Judgement { admission, limits, caller_share: None });
     }
     let admission = read_admission(&word, answer, of)?;
     let caller_share = if answer.is_empty() { None } else { read_caller_share(answer)? };
-    let limits = if answer.is_empty() { None } else { Some(read_limits(answer, plan, of)?) };
+    let limits = plan.filter(|_| !answer.is_empty()).map(|plan| read_limits(answer, plan, of)).transpose()?;
     Ok(Judgement { admission, limits, caller_share })
 }
 

@@ -188,7 +188,7 @@ impl RedisBucket {
         let (all, plan) = effective.pack_pace(common);
         let mut call = REPLAY.of(self.kind, effective.pace.is_some()).on(&keys.and_level(all));
         call.arg(&effective.version).arg(id.to_string()).arg(settings.capacity).arg(settings.capacity_bytes);
-        call.arg(&plan[..]).arg(&settings.share_of_one()).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        call.arg(&plan[..]).arg(&effective.share_of_one).arg(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         call.arg(part_of.map_or_else(String::new, |replay| replay.to_string()));
         for (name, value) in edited.into_iter().flat_map(NewEntry::fields) {
             call.arg(name).arg(value);

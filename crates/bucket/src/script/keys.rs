@@ -170,8 +170,9 @@ impl Keys {
 
     /// `keys`, then where a list's jobs in flight are counted; a stream counts them itself.
     pub(crate) fn and_takers(&self, mut keys: Vec<String>) -> Vec<String> {
-        if self.kind == Kind::List {
-            keys.push(self.takers());
+        match self.kind {
+            Kind::Stream => {}
+            Kind::List => keys.push(self.takers()),
         }
         keys
     }
@@ -192,9 +193,12 @@ impl Keys {
 
     /// `keys`, then what a stream keeps of its parked jobs; a list has none.
     pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
-        if self.kind == Kind::Stream {
-            keys.extend([self.attempts(), self.unburied(), self.failed()]);
-            keys.extend(self.in_order());
+        match self.kind {
+            Kind::Stream => {
+                keys.extend([self.attempts(), self.unburied(), self.failed()]);
+                keys.extend(self.in_order());
+            }
+            Kind::List => {}
         }
         keys
     }

@@ -54,11 +54,17 @@ pub(crate) struct EffectiveSettings {
     pub(crate) weights: String,
     /// [`BucketSettings::packed_ends`]
     pub(crate) ends: String,
+    /// [`BucketSettings::share_of_one`]
+    pub(crate) share_of_one: [String; 2],
+    /// Whether those that wait take turns.
+    pub(crate) takes_turns: bool,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
     /// The configured ones, or others that were set at run time.
     pub(crate) limits: BucketLimits,
+    /// Whether there are any of them.
+    pub(crate) has_limits: bool,
 }
 
 /// Matches no stored version, so the first call returns the changes and shows whether the bucket is open.
@@ -76,9 +82,12 @@ impl EffectiveSettings {
             bounds: String::new(),
             weights: String::new(),
             ends: String::new(),
+            share_of_one: [String::new(), String::new()],
+            takes_turns: false,
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
+            has_limits: false,
         };
         effective.applied()
     }
@@ -93,8 +102,10 @@ impl EffectiveSettings {
         }
         let pace = pace::plan(&settings.leak, self.pace_key.clone());
         let (bounds, weights) = (settings.fair.packed_bounds(), settings.fair.weights_of_turns());
-        let ends = settings.packed_ends();
-        Self { settings, pace, bounds, weights, ends, limits, ..self }
+        let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
+        let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
+        let has_limits = !limits.document().is_empty();
+        Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, limits, has_limits, ..self }
     }
 
     /// Whether calls may begin only so long after they were granted.
@@ -104,7 +115,7 @@ impl EffectiveSettings {
 
     /// Whether no job is refused by a limit or a share, but only for lack of room.
     pub(crate) fn is_judged_by_room(&self) -> bool {
-        self.settings.max_share.is_none() && self.limits.document().is_empty()
+        self.settings.max_share.is_none() && !self.has_limits
     }
 
     /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.
@@ -233,7 +244,7 @@ impl RedisBucket {
 
     /// Whether those that wait take turns, as far as this process knows.
     pub(crate) fn takes_turns(&self) -> bool {
-        self.kind == Kind::Stream && self.effective_settings().settings.fair.by != FairBy::Off
+        self.effective.load().takes_turns
     }
 
     pub(crate) fn reconfigure(&self, settings: BucketSettings) {

@@ -132,6 +132,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/view", include_str!("../kind/stream/view.lua")),
     Fragment::new("kind/waiting", include_str!("../kind/stream/waiting.lua")),
     Fragment::new("kind/weights", include_str!("../kind/stream/turns/weights.lua")),
+    Fragment::new("kind/write_turn", include_str!("../kind/stream/turns/write_turn.lua")),
 ];
 
 const OF_LISTS: &Fragments = &[

@@ -47,11 +47,6 @@ impl BucketLimits {
     pub fn document(&self) -> &[Json] {
         &self.0.document
     }
-
-    /// Whether they are the very same, and not only alike.
-    pub(crate) fn are(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 impl PartialEq for BucketLimits {

@@ -2,19 +2,21 @@
 //! the command may be stopped at any time.
 
 mod all_buckets;
+mod examined;
 pub(super) mod partial;
+mod stranded;
 
 use clap::Args;
-use dripfeed_bucket::{Bucket, BucketError, BucketPlace, Examination, Finding, FindingKind, stranded_jobs};
 use dripfeed_job::BucketName;
-use dripfeed_store::{Store, installed_layout};
-use serde_json::{Value as Json, json};
+use dripfeed_store::installed_layout;
+use serde_json::Value as Json;
 
 use self::all_buckets::{AllBuckets, all_buckets};
+use self::examined::Examined;
+use self::stranded::stranded;
 use crate::command::doctor::partial::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Column, Format, shown};
-use crate::role::served;
 use crate::settings::{Layers, Settings};
 
 #[derive(Args, Debug)]
@@ -42,62 +44,28 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     if let Some(warning) = settings.expiring_certificate() {
         output::say(format_args!("warning: {warning}"));
     }
-    let partial = PartialStore::connect(&settings.redis).await?;
-    let store = &partial.store;
-    for why in &partial.away {
-        output::say(format_args!("not checked: {why}"));
-    }
-    match partial.unless_away(installed_layout(store).await)? {
-        Ok(Some(layout)) => {
-            output::say(format_args!("keys with the prefix `{}` have layout {layout}", store.prefix()));
-        }
-        Ok(None) => {}
-        Err(why) => output::say(format_args!("not checked: layout of the keys: {why}")),
-    }
+    let partial = connect(&settings).await?;
+    let wanted = arguments.bucket.as_ref();
+    let is_wanted = |bucket: &BucketName| wanted.is_none_or(|wanted| wanted == bucket);
     let AllBuckets { buckets, mut unread, sealed } = all_buckets(&partial, &settings).await?;
-    unread.retain(|(bucket, _)| arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket));
+    unread.retain(|(bucket, _)| is_wanted(bucket));
     for (bucket, why) in &unread {
         output::say(format_args!("{bucket}: not checked: its definition can't be used here: {why}"));
     }
-    let (mut findings, mut checked_all) = (Vec::new(), unread.is_empty() && partial.away.is_empty());
-    for bucket in &buckets {
-        if arguments.bucket.as_ref().is_none_or(|wanted| wanted == bucket.name()) {
-            let examined = match bucket.examine(arguments.repair).await {
-                Ok(examined) => examined,
-                Err(BucketError::OtherKind { key, kind, jobs, .. }) => {
-                    findings.push(of_other_kind(bucket, &key, kind, jobs));
-                    continue;
-                }
-                Err(BucketError::ForeignType { key, .. }) => {
-                    findings.push(of_foreign_type(bucket, &key));
-                    continue;
-                }
-                Err(error) => match partial.unless_away(Err(error))? {
-                    Ok(examined) => examined,
-                    Err(why) => {
-                        output::say(format_args!("{}: not checked: {why}", bucket.name()));
-                        continue;
-                    }
-                },
-            };
-            findings.extend(examined.findings.iter().map(|finding| document(bucket.name(), finding)));
-            if arguments.repair {
-                report_loss(bucket, &examined).await;
-            }
-            for what in &examined.unchecked {
-                checked_all = false;
-                output::say(format_args!("{}: not checked: {what}", bucket.name()));
-            }
-        }
+    let mut examined = Examined::default();
+    for bucket in buckets.iter().filter(|bucket| is_wanted(bucket.name())) {
+        examined.add(bucket, &partial, arguments.repair).await?;
     }
-    match partial.unless_away(stranded(store, &buckets, sealed, arguments.bucket.as_ref()).await)? {
+    let Examined { mut findings, is_partial } = examined;
+    match partial.unless_away(stranded(&partial.store, &buckets, sealed, wanted).await)? {
         Ok(stranded) => findings.extend(stranded),
         Err(why) => output::say(format_args!("not checked: jobs that no process serves: {why}")),
     }
-    let unknown = arguments.bucket.as_ref().filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
+    let unknown = wanted.filter(|wanted| !buckets.iter().any(|bucket| bucket.name() == *wanted));
     if let Some(wanted) = unknown.filter(|_| findings.is_empty() && unread.is_empty()) {
         return Err(Failure::new(Exit::Configuration, format!("unknown bucket `{wanted}`: add [buckets.{wanted}]")));
     }
+    let checked_all = !is_partial && unread.is_empty() && partial.away.is_empty();
     match arguments.output {
         Format::Table if findings.is_empty() && checked_all => output::line("all invariants hold")?,
         Format::Table if findings.is_empty() => output::line("all checked invariants hold")?,
@@ -111,79 +79,20 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     }
 }
 
-/// Jobs that no repair brings back are no finding of the next run: so this one says it, and the audit log keeps it.
-async fn report_loss(bucket: &Bucket, examined: &Examination) {
-    let Some(lost) = examined.findings.iter().find(|finding| finding.kind == FindingKind::Lost) else { return };
-    let (name, jobs) = (bucket.name(), lost.count);
-    let detail = format!("{jobs} accepted jobs that are neither in the bucket nor ended");
-    output::say(format_args!("{name}: written off as lost: {detail}"));
-    // At maxmemory it is refused, and a repair isn't.
-    if let Err(error) = bucket.record(None, "write_off", &detail).await {
-        output::say(format_args!("{name}: no entry in the audit log: {error}"));
+/// Also to a Cluster in part. Reports what can't be reached, and the layout of the keys.
+async fn connect(settings: &Settings) -> Result<PartialStore, Failure> {
+    let partial = PartialStore::connect(&settings.redis).await?;
+    for why in &partial.away {
+        output::say(format_args!("not checked: {why}"));
     }
-}
-
-/// Jobs of buckets that no process has among its settings any more, nor these.
-async fn stranded(
-    store: &Store,
-    buckets: &[Bucket],
-    sealed: Vec<BucketPlace>,
-    wanted: Option<&BucketName>,
-) -> Result<Vec<Json>, Failure> {
-    let mut configured = sealed;
-    configured.extend(buckets.iter().map(|bucket| BucketPlace::from(&*bucket.settings())));
-    let mut stranded = stranded_jobs(store, &[]).await?;
-    stranded.retain_mut(|found| {
-        found.has_namesake |= configured.iter().any(|place| place.bucket == found.place.bucket);
-        !configured.contains(&found.place) && wanted.is_none_or(|wanted| *wanted == found.place.bucket)
-    });
-    let shown = stranded.iter().map(|found| {
-        let jobs = if found.jobs == found.outcome_jobs { "outcome jobs" } else { "accepted jobs" };
-        json!({
-            "bucket": found.place.bucket,
-            "count": found.jobs,
-            "what": format!("{jobs} of a {} that no process serves", found.place.kind.as_str()),
-            "example": found.key,
-            "remedy": null,
-            "advice": served::remedy(found),
-        })
-    });
-    Ok(shown.collect())
-}
-
-/// A bucket whose kind was changed, and not its key.
-fn of_other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
-    let (name, configured) = (bucket.name(), bucket.settings().kind.as_str());
-    json!({
-        "bucket": name,
-        "count": jobs,
-        "what": format!("jobs in a {found} under the key of this {configured}: nothing is accepted or delivered"),
-        "example": key,
-        "remedy": null,
-        "advice": format!("move them with `dripfeed drain {name} --into OTHER`, or give the bucket another `key`"),
-    })
-}
-
-/// A key that somebody else uses.
-fn of_foreign_type(bucket: &Bucket, key: &str) -> Json {
-    json!({
-        "bucket": bucket.name(),
-        "count": 1,
-        "what": "keys that should have jobs and have a type that dripfeed doesn't write: nothing is accepted",
-        "example": key,
-        "remedy": null,
-        "advice": "delete the key, or give the bucket another `key`",
-    })
-}
-
-fn document(bucket: &BucketName, finding: &Finding) -> Json {
-    json!({
-        "bucket": bucket,
-        "count": finding.count,
-        "what": finding.kind.what(),
-        "example": finding.example,
-        "remedy": finding.kind.remedy(),
-    })
+    match partial.unless_away(installed_layout(&partial.store).await)? {
+        Ok(Some(layout)) => {
+            output::say(format_args!("keys with the prefix `{}` have layout {layout}", partial.store.prefix()));
+        }
+        Ok(None) => {}
+        Err(why) => output::say(format_args!("not checked: layout of the keys: {why}")),
+    }
+    Ok(partial)
 }
 
 /// The command fails when something stays broken.

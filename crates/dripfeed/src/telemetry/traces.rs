@@ -8,7 +8,8 @@ use crate::exit::Failure;
 use crate::settings::TraceSettings;
 
 pub(crate) struct Traces {
-    tracer: Tracer,
+    /// None: off.
+    tracer: Option<Tracer>,
     #[cfg(feature = "otlp")]
     exporter: Option<Exporter>,
 }
@@ -20,18 +21,18 @@ impl Traces {
     /// When the exporter can't be set up; that the other side is away is no error.
     #[cfg(feature = "otlp")]
     pub(crate) fn start(settings: Option<&TraceSettings>, role: &'static str) -> Result<Self, Failure> {
-        let Some(settings) = settings else { return Ok(Self { tracer: Tracer::default(), exporter: None }) };
+        let Some(settings) = settings else { return Ok(Self { tracer: None, exporter: None }) };
         let (exporter, tracer) = Exporter::start(settings, role)?;
-        Ok(Self { tracer, exporter: Some(exporter) })
+        Ok(Self { tracer: Some(tracer), exporter: Some(exporter) })
     }
 
     /// Settings that this build can't carry out were refused where they were read.
     #[cfg(not(feature = "otlp"))]
     pub(crate) fn start(_: Option<&TraceSettings>, _: &'static str) -> Result<Self, Failure> {
-        Ok(Self { tracer: Tracer::default() })
+        Ok(Self { tracer: None })
     }
 
-    pub(crate) fn tracer(&self) -> Tracer {
+    pub(crate) fn tracer(&self) -> Option<Tracer> {
         self.tracer.clone()
     }
 

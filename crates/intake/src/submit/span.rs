@@ -15,7 +15,7 @@ impl SubmissionSpan {
     /// All of `submissions` have the same `traceparent`: it is the request's.
     pub(crate) fn begin(intake: &Intake, bucket: &Bucket, submissions: &mut [Submission]) -> Self {
         let traceparent = submissions.first().and_then(|first| first.traceparent.as_deref());
-        let mut span = intake.tracer().submission("submit", traceparent);
+        let mut span = intake.tracer().and_then(|tracer| tracer.submission("submit", traceparent));
         if let Some(span) = &mut span {
             span.set("dripfeed.bucket", bucket.name().as_str());
             let traceparent = span.context().to_string();

@@ -118,11 +118,6 @@ impl Plan {
         self
     }
 
-    /// Of no policy.
-    pub fn empty() -> Self {
-        Self::of(Vec::new())
-    }
-
     pub(crate) fn of(scopes: Vec<Scope>) -> Self {
         // As many bits as a double holds; 0 is no lease.
         Self { id: fastrand::u64(1..1 << 53), scopes }

@@ -35,8 +35,12 @@ pub(super) fn answered(span: &mut ActiveSpan, called: &CallResult) {
 }
 
 /// Of what is recorded of an attempt, or of a job without one.
-pub(super) fn settlement(tracer: &Tracer, attempt: TraceContext, settlement: &Settlement) -> Option<ActiveSpan> {
-    let mut span = tracer.child("settle", SpanKind::Internal, attempt)?;
+pub(super) fn settlement(
+    tracer: Option<&Tracer>,
+    attempt: TraceContext,
+    settlement: &Settlement,
+) -> Option<ActiveSpan> {
+    let mut span = tracer?.child("settle", SpanKind::Internal, attempt)?;
     span.set(
         "dripfeed.settlement",
         match settlement {
@@ -57,7 +61,7 @@ fn begin_one(
     kind: SpanKind,
     submission: TraceContext,
 ) -> Option<ActiveSpan> {
-    let mut span = context.tracer().child(name, kind, submission)?;
+    let mut span = context.tracer()?.child(name, kind, submission)?;
     span.set("dripfeed.bucket", context.bucket().name().as_str());
     span.set("dripfeed.job.id", claim.id().to_string());
     span.set("dripfeed.attempt", claim.failures().saturating_add(1));

@@ -63,18 +63,23 @@ impl Work {
     }
 
     pub fn with(lanes: Vec<(Bucket, Upstream)>, drain: Duration) -> Self {
-        Self::set_to(lanes, drain, PATIENCE, Tracer::default())
+        Self::set_to(lanes, drain, PATIENCE, None)
     }
 
     pub fn traced(lanes: Vec<(Bucket, Upstream)>, tracer: Tracer) -> Self {
-        Self::set_to(lanes, PATIENCE, PATIENCE, tracer)
+        Self::set_to(lanes, PATIENCE, PATIENCE, Some(tracer))
     }
 
     pub fn soon_on_standby(lanes: Vec<(Bucket, Upstream)>) -> Self {
-        Self::set_to(lanes, PATIENCE, Duration::from_millis(100), Tracer::default())
+        Self::set_to(lanes, PATIENCE, Duration::from_millis(100), None)
     }
 
-    fn set_to(lanes: Vec<(Bucket, Upstream)>, drain: Duration, standby_after: Duration, tracer: Tracer) -> Self {
+    fn set_to(
+        lanes: Vec<(Bucket, Upstream)>,
+        drain: Duration,
+        standby_after: Duration,
+        tracer: Option<Tracer>,
+    ) -> Self {
         let (name, lease) = (Some("east".to_owned()), Duration::from_secs(3));
         let settings = ProcessorSettings { name, lease, standby_after, histograms_by_bucket: true, drain };
         let mut registry = Registry::with_prefix("dripfeed");

@@ -1,5 +1,16 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+
+use super::encode::{COVERED, checksum};
 use super::*;
+use crate::chain::Chain;
+use crate::names::JobId;
+use crate::path::UpstreamPath;
+use crate::priority::Priority;
+use crate::submission::Submission;
 
 fn fields(pairs: &[(&str, &str)]) -> Vec<(Bytes, Bytes)> {
     pairs

@@ -1,5 +1,5 @@
 -- Stream kind: hands out what waits in flows, in the order of their virtual times.
--- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/begin_again, kind/divide
+-- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/write_turn, kind/divide
 -- needs: kind/ends, kind/give, kind/due
 
 -- Hands out up to `want` jobs, of each flow at most as many as `bounds` allows (nil: no limit). Whether these were all
@@ -245,79 +245,17 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     chosen = 0
   end
 
-  -- Of those that still wait, of each rank, the time of the first.
-  local function first_times()
-    local times = {}
-    for _, flow in ipairs(turn.line) do times[flow.rank] = math.min(times[flow.rank] or flow.at, flow.at) end
-    return times
-  end
-
-  -- Of each rank, when its last call began: newcomers begin there (flows.lua). It is known while somebody waits.
-  local function note_called()
-    if turn.reach == math.huge and #turn.line == 0 then return forget_called() end
-    local called, words = {}, {}
-    for _, flow in ipairs(turn.flows) do
-      if flow.calls > 0 and flow.name ~= UNSORTED then
-        local began = flow.at - UNIT / flow.weight
-        called[flow.rank] = math.max(called[flow.rank] or began, began)
-      end
-    end
-    for rank, began in pairs(called) do
-      words[#words + 1], words[#words + 2] = 'called' .. rank, whole(began)
-    end
-    if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
-  end
-
-  -- Ranges that go, and what is left of others. Whether any is left.
-  local function write_ranges()
-    local rests = {}
-    for _, flow in ipairs(turn.flows) do
-      local range = flow.range
-      if range and range.is_rest then
-        turn.gone[#turn.gone + 1] = range.text
-        rests[#rests + 1] = whole(2 * flow.number + 1)
-        rests[#rests + 1] = range.from .. ' ' .. range.to .. ' ' .. range.jobs
-      end
-    end
-    if #turn.gone > 0 then redis.call('ZREM', RANGES, unpack(turn.gone)) end
-    if #rests > 0 then redis.call('ZADD', RANGES, unpack(rests)) end
-    return #rests > 0 or redis.call('ZCARD', RANGES) > 0
-  end
-
-  -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
-  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting.
-  local function write_turn()
-    local charged, away, out, latest = {}, {}, {}, {}
+  -- Flows at their limit that have further jobs. One that has none is at no limit, but out of jobs.
+  local function full_flows()
+    local full = {}
     for _, flow in ipairs(turn.flows) do
       if flow.is_full and range_of_flow(flow, 1) then
-        out[#out + 1] = flow
+        full[#full + 1] = flow
       elseif flow.is_full then
         flow.is_full, flow.is_out = false, true
       end
     end
-    if not write_ranges() then
-      turn.line, turn.reach = {}, math.huge
-      if bounds then bounds.states.write() end
-      return forget_flows()
-    end
-    local first = first_times()
-    note_called()
-    for _, flow in ipairs(turn.flows) do
-      local first_of_rank = first[flow.rank]
-      local stays = not flow.is_full and flow.calls > 0 and (not flow.is_out or first_of_rank)
-      if stays then
-        local at = flow.is_out and math.max(flow.at, first_of_rank) or flow.at
-        charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
-        latest[flow.rank] = math.max(latest[flow.rank] or at, at)
-      elseif flow.is_out or flow.is_full then
-        away[#away + 1] = flow.name
-      end
-    end
-    if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
-    if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
-    if #out > 0 then bounds.states.put_out(out) end
-    begin_again_if_late(latest)
-    if bounds then bounds.states.write() end
+    return full
   end
 
   while takes_more() do
@@ -333,6 +271,6 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   end
   leave_line()
   claim_chosen()
-  write_turn()
+  write_turn(turn, bounds, full_flows())
   return turn.reach == math.huge and #turn.line == 0
 end

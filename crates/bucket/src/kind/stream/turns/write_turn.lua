@@ -1,0 +1,74 @@
+-- Stream kind: what a take by turns (by_turns.lua) has changed in flows and ranges.
+-- needs: now, kind/flows, kind/begin_again
+
+local write_turn
+do
+  -- Of those that still wait, of each rank, the time of the first.
+  local function first_times(turn)
+    local times = {}
+    for _, flow in ipairs(turn.line) do times[flow.rank] = math.min(times[flow.rank] or flow.at, flow.at) end
+    return times
+  end
+
+  -- Of each rank, when its last call began: newcomers begin there (flows.lua). It is known while somebody waits.
+  local function note_called(turn)
+    if turn.reach == math.huge and #turn.line == 0 then return forget_called() end
+    local called, words = {}, {}
+    for _, flow in ipairs(turn.flows) do
+      if flow.calls > 0 and flow.name ~= UNSORTED then
+        local began = flow.at - UNIT / flow.weight
+        called[flow.rank] = math.max(called[flow.rank] or began, began)
+      end
+    end
+    for rank, began in pairs(called) do
+      words[#words + 1], words[#words + 2] = 'called' .. rank, whole(began)
+    end
+    if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
+  end
+
+  -- Ranges that go, and what is left of others. Whether any is left.
+  local function write_ranges(turn)
+    local rests = {}
+    for _, flow in ipairs(turn.flows) do
+      local range = flow.range
+      if range and range.is_rest then
+        turn.gone[#turn.gone + 1] = range.text
+        rests[#rests + 1] = whole(2 * flow.number + 1)
+        rests[#rests + 1] = range.from .. ' ' .. range.to .. ' ' .. range.jobs
+      end
+    end
+    if #turn.gone > 0 then redis.call('ZREM', RANGES, unpack(turn.gone)) end
+    if #rests > 0 then redis.call('ZADD', RANGES, unpack(rests)) end
+    return #rests > 0 or redis.call('ZCARD', RANGES) > 0
+  end
+
+  -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
+  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting. `full`: the
+  -- flows at their limits, which are in `bounds`.
+  function write_turn(turn, bounds, full)
+    local charged, away, latest = {}, {}, {}
+    if not write_ranges(turn) then
+      turn.line, turn.reach = {}, math.huge
+      if bounds then bounds.states.write() end
+      return forget_flows()
+    end
+    local first = first_times(turn)
+    note_called(turn)
+    for _, flow in ipairs(turn.flows) do
+      local first_of_rank = first[flow.rank]
+      local stays = not flow.is_full and flow.calls > 0 and (not flow.is_out or first_of_rank)
+      if stays then
+        local at = flow.is_out and math.max(flow.at, first_of_rank) or flow.at
+        charged[#charged + 1], charged[#charged + 2] = whole(at), flow.name
+        latest[flow.rank] = math.max(latest[flow.rank] or at, at)
+      elseif flow.is_out or flow.is_full then
+        away[#away + 1] = flow.name
+      end
+    end
+    if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
+    if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
+    if #full > 0 then bounds.states.put_out(full) end
+    begin_again_if_late(latest)
+    if bounds then bounds.states.write() end
+  end
+end

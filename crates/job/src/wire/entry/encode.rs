@@ -1,0 +1,141 @@
+//! The fields of a new job's entry.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::Method;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::{FIELDS, LAYOUT};
+use crate::group::Group;
+use crate::path::UpstreamPath;
+use crate::priority::Priority;
+use crate::submission::Submission;
+use crate::units::duration::ms_up;
+
+/// What the checksum covers, in its order. Where a field is missing, its part is empty.
+pub(super) const COVERED: [&str; 10] =
+    ["body", "content_type", "method", "path", "headers", "caller", "traceparent", "retries", "timeout", "v"];
+
+/// Of a checksum.
+const CHECKSUM_DIGITS: usize = 16;
+
+/// A field's value: owned text, or the body shared with the submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    Bytes(Bytes),
+    Text(String),
+}
+
+impl Default for FieldValue {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl FieldValue {
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => text.as_bytes(),
+        }
+    }
+}
+
+/// The name and the value of a field that not every job has.
+type OptionalField<'a> = (&'static str, Cow<'a, str>);
+
+/// A new job's fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEntry {
+    /// The values of `FIELDS`.
+    pub values: [FieldValue; FIELDS.len()],
+    /// Names and values of what not every job has.
+    pub options: Vec<(&'static str, String)>,
+}
+
+impl NewEntry {
+    /// Names and values, in their order.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        let values = FIELDS.into_iter().zip(self.values.iter().map(FieldValue::as_bytes));
+        values.chain(self.options.iter().map(|(name, value)| (*name, value.as_bytes())))
+    }
+
+    /// What it counts against the bucket's bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.fields().map(|(_, value)| value.len()).sum()
+    }
+}
+
+/// A new job's fields, but for `due` and `expires`, which the admit script writes.
+#[must_use]
+pub fn encode(submission: &Submission) -> NewEntry {
+    let content_type = submission.content_type.as_deref().unwrap_or_default();
+    let (covered, uncovered) = options(submission);
+    let first = [&submission.body[..], content_type.as_bytes()];
+    let covered_values = covered.iter().map(|(_, value)| value.as_bytes());
+    let sum = checksum(first.into_iter().chain(covered_values).chain([LAYOUT.as_bytes()]));
+    let options = covered.into_iter().chain(uncovered).filter(|(_, value)| !value.is_empty());
+    let [content_type, sum, layout] = [content_type.to_owned(), sum, LAYOUT.to_owned()].map(FieldValue::Text);
+    NewEntry {
+        values: [FieldValue::Bytes(submission.body.clone()), content_type, sum, layout],
+        options: options.map(|(name, value)| (name, value.into_owned())).collect(),
+    }
+}
+
+/// [`NewEntry::bytes`] of this submission's entry, without making one.
+#[must_use]
+pub fn bytes_of(submission: &Submission) -> usize {
+    let content_type = submission.content_type.as_ref().map_or(0, String::len);
+    let (covered, uncovered) = options(submission);
+    let options: usize = covered.iter().chain(&uncovered).map(|(_, value)| value.len()).sum();
+    submission.body.len() + content_type + options + CHECKSUM_DIGITS + LAYOUT.len()
+}
+
+/// The fields that only those have of which they say something: method · path and query · `[[name, value]]` as JSON ·
+/// caller · W3C trace context · attempts after the first · ms for one attempt. And the first due time and the deadline,
+/// ms since the epoch, which Redis writes. Earlier releases wrote the first four into each job, empty or not.
+///
+/// The same of what a replica of an earlier release doesn't know: `high` or `low` · group · what is to become of the
+/// outcome. The checksum doesn't cover it, so that such a replica calls the job.
+fn options(submission: &Submission) -> ([OptionalField<'_>; 7], [OptionalField<'_>; 3]) {
+    let Submission { method, path, caller, traceparent, group, .. } = submission;
+    let priority = submission.priority.filter(|priority| *priority != Priority::Normal);
+    let covered = [
+        ("method", text(method.as_ref().map(Method::as_str))),
+        ("path", text(path.as_ref().map(UpstreamPath::as_str))),
+        ("headers", submission.headers.to_field().into()),
+        ("caller", text(caller.as_deref())),
+        ("traceparent", text(traceparent.as_deref())),
+        ("retries", number(submission.retries.map(u64::from))),
+        ("timeout", number(submission.timeout.map(ms_up))),
+    ];
+    let uncovered = [
+        ("priority", text(priority.map(Priority::as_str))),
+        ("group", text(group.as_ref().map(Group::as_str))),
+        ("chain", submission.chain.to_field().into()),
+    ];
+    (covered, uncovered)
+}
+
+fn text(value: Option<&str>) -> Cow<'_, str> {
+    value.unwrap_or_default().into()
+}
+
+fn number(value: Option<u64>) -> Cow<'static, str> {
+    value.map(|number| number.to_string()).unwrap_or_default().into()
+}
+
+/// By which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to Redis
+/// can write another checksum too. Hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
+/// a job of 2 KiB.
+pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut hash = Xxh3Default::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    format!("{:0CHECKSUM_DIGITS$x}", hash.digest())
+}
