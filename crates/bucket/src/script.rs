@@ -8,6 +8,8 @@ pub(crate) mod fault_injection;
 pub(crate) mod keys;
 pub(crate) mod pace_constants;
 mod packed;
+#[cfg(any(test, feature = "planted-bugs"))]
+mod planted_bugs;
 pub(crate) mod redis_bucket;
 pub(crate) mod reply;
 pub(crate) mod scripts;
