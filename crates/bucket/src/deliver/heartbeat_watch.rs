@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::deliver::recover::Recovery;
-
 /// Heartbeats within a lease. With silence for two thirds of it meaning death, a dead replica is found within the
 /// lease, and a living one may miss three beats.
 const BEATS: u32 = 6;
@@ -19,8 +17,6 @@ pub(crate) struct HeartbeatWatch {
     lease: Duration,
     last_look: Option<Instant>,
     pub(super) seen: HashMap<String, Sighting>,
-    /// Not reported yet.
-    pub(super) recovered: Recovery,
 }
 
 /// What was seen of another consumer.
@@ -34,7 +30,7 @@ pub(super) struct Sighting {
 
 impl HeartbeatWatch {
     pub(crate) fn new(lease: Duration) -> Self {
-        Self { lease, last_look: None, seen: HashMap::new(), recovered: Recovery::default() }
+        Self { lease, last_look: None, seen: HashMap::new() }
     }
 
     /// Takes a look at `now`; shows which have stood still for long enough. After a gap in its own looks it has no

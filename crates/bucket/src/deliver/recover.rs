@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use redis::Value;
 
 use crate::deliver::heartbeat_watch::HeartbeatWatch;
@@ -37,14 +38,19 @@ impl Recovery {
 impl RedisBucket {
     /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones. What it had recovered when
     /// Redis failed is in the result of its next heartbeat.
-    pub(crate) async fn beat(&self, consumer: &str, watch: &mut HeartbeatWatch) -> Result<Recovery, BucketError> {
+    pub(crate) async fn beat(
+        &self,
+        consumer: &str,
+        watch: &mut HeartbeatWatch,
+        unreported: &Mutex<Recovery>,
+    ) -> Result<Recovery, BucketError> {
         let others = self.heartbeat(consumer).await?;
         let fenced = others.is_none();
         for (dead, beats) in others.map_or_else(Vec::new, |others| watch.look(Instant::now(), others)) {
             let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
             let mut found = Recovery::default();
             let ended = self.recover_all(&dead, &seen, &mut found).await;
-            watch.recovered.add(&found);
+            unreported.lock().add(&found);
             if found != Recovery::default() || ended.as_ref().is_ok_and(|is_dead| *is_dead) {
                 let (bucket, Recovery { recovered, poisoned, .. }) = (&self.settings().name, found);
                 tracing::warn!(
@@ -55,7 +61,7 @@ impl RedisBucket {
             ended?;
             watch.seen.remove(&dead);
         }
-        Ok(Recovery { fenced, ..mem::take(&mut watch.recovered) })
+        Ok(Recovery { fenced, ..mem::take(&mut *unreported.lock()) })
     }
 
     /// All others with their heartbeats; None when this consumer is a member no more.

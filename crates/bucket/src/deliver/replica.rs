@@ -70,6 +70,8 @@ struct Member {
     new_jobs: Mutex<Bell>,
     retries: Retries,
     watch: tokio::sync::Mutex<HeartbeatWatch>,
+    /// Not reported yet.
+    recovered: Mutex<Recovery>,
     open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
@@ -128,6 +130,7 @@ impl Replica {
             new_jobs: Mutex::new(new_jobs),
             retries: Retries::default(),
             watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
+            recovered: Mutex::default(),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
@@ -271,7 +274,7 @@ impl Replica {
     /// the next heartbeat.
     pub async fn beat(&self) -> Result<Recovery, BucketError> {
         let mut watch = self.0.watch.lock().await;
-        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch).await
+        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch, &self.0.recovered).await
     }
 
     /// The interval of `beat`.
