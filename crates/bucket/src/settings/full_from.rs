@@ -2,7 +2,7 @@
 
 use crate::settings::{BucketSettings, OnOutcome, WhenDeadFull};
 
-/// There are so many entries, or so many bytes. None: it never is.
+/// At least this many entries, or this many bytes. None: it never is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FullFrom(Option<(u64, u64)>);
 
