@@ -47,11 +47,8 @@ async fn jobs_recovered_before_redis_fails_in_the_same_heartbeat_are_counted() {
         alive.beat().await
     };
     let counted = async {
-        loop {
-            match beat().await {
-                Ok(recovery) => assert_eq!(recovery.recovered, 0),
-                Err(_) => break,
-            }
+        while let Ok(recovery) = beat().await {
+            assert_eq!(recovery.recovered, 0);
         }
         let mut counted = 0;
         while own.census().await.expect("Redis answers").recovered < 2 || counted == 0 {

@@ -135,7 +135,6 @@ impl IntakeMetrics {
     }
 
     /// Counts one accepted job each time that it is called.
-    #[must_use]
     pub fn counts_accepted(&self, bucket: &BucketName) -> impl Fn() + Clone + Send + 'static {
         let (metrics, bucket) = (self.clone(), bucket.clone());
         move || metrics.accepted(&bucket, 1)
