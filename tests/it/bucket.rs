@@ -16,6 +16,7 @@ mod notices;
 mod overrides;
 mod pace;
 mod pagination;
+mod redis_fails;
 mod replays;
 mod replicas;
 mod run_time_settings;

@@ -554,6 +554,42 @@ class Actions(unittest.TestCase):
             self.stage.call("DELETE", "/v1/services/other/rules")
             expect(page.locator("#service-other")).to_have_count(0)
 
+    def test_what_became_of_an_action_is_said_however_its_form_was_left(self):
+        letter = self.stage.submit("broken", 1)[0]
+        self.stage.until_state("broken", lambda state: state["dead"] > 0)
+        with Watched(self.stage) as page:
+            page.goto(f"{self.stage.address}/buckets/broken/dead/{letter}")
+            waiting = []
+            page.route("**/delete", lambda route: waiting.append(route))
+            page.locator("summary", has_text="Delete").click()
+            page.get_by_label("Type delete to confirm").fill("delete")
+            with page.expect_request("**/delete"):
+                page.get_by_role("button", name="Delete", exact=True).click()
+            page.keyboard.press("Escape")
+            page.locator("summary", has_text="Delete").click()
+            expect(page.get_by_label("Type delete to confirm")).not_to_be_visible()
+            waiting.pop().abort()
+            expect(page.locator("form.panel > .refusal")).to_contain_text("didn't answer")
+            expect(page.locator("form.panel > .refusal")).to_be_visible()
+            # A frame has taken the form away meanwhile.
+            with page.expect_request("**/delete"):
+                page.get_by_role("button", name="Delete", exact=True).click()
+            page.locator("details.confirm", has_text="Delete").evaluate("confirm => confirm.remove()")
+            waiting.pop().abort()
+            expect(page.locator("main > .refusal")).to_contain_text("didn't answer")
+
+            # The browser's own way to the next page.
+            self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
+            page.goto(self.stage.address + "/services")
+            page.route("**/try", lambda route: waiting.append(route))
+            try_it = page.get_by_role("button", name="Try a request")
+            for _ in range(2):
+                with page.expect_request("**/try"):
+                    try_it.click(no_wait_after=True)
+                page.keyboard.press("Escape")
+                waiting.pop().abort("aborted")
+                expect(page.locator("form.try > .refusal")).to_contain_text("wasn't awaited. Check on this page")
+
     def test_several_clicks_send_one_form(self):
         self.stage.call("PUT", "/v1/services/shop/rules", RULES, JSON)
         with Watched(self.stage) as page:

@@ -4,6 +4,7 @@ mod burst;
 pub(crate) mod fair;
 pub(crate) mod flow_bounds;
 pub(crate) mod flow_tiers;
+pub(crate) mod full_from;
 pub(crate) mod limits;
 pub(crate) mod max_share;
 pub(crate) mod on_outcome;
@@ -142,11 +143,6 @@ impl Keep {
     pub const MOST_FAILED_ATTEMPTS: u32 = 20;
     /// Maximum of `failed_answer_bytes`, for the same reason.
     pub const MOST_FAILED_ANSWER_BYTES: u64 = 16 << 10;
-
-    /// Whether this many dead letters hold the bucket.
-    pub(crate) fn is_held_by(&self, letters: u64, bytes: u64) -> bool {
-        self.when_dead_full == WhenDeadFull::Hold && (letters >= self.most_dead || bytes >= self.dead_bytes)
-    }
 
     /// The most bytes of a failed attempt.
     pub(crate) const fn failed_bytes(&self) -> u64 {

@@ -12,6 +12,7 @@ mod lists;
 mod live;
 /// Commands, links and columns.
 mod pages;
+mod services;
 /// The form that tries a request.
 mod try_form;
 

@@ -23,13 +23,13 @@ mod trace;
 mod tree;
 mod upstream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use dripfeed_auth::ApiKey;
 use dripfeed_job::BucketName;
 use dripfeed_store::RedisSettings;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 pub(crate) use self::bucket::ConfiguredBucket;
 pub(crate) use self::config_error::ConfigErrors;
@@ -152,8 +152,8 @@ impl Settings {
         intake::certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
     }
 
-    /// The sections that `other` sets otherwise and that take a restart to change.
-    pub(crate) fn restart_needed(&self, other: &Self) -> Vec<&'static str> {
+    /// The settings that `other` has otherwise and that take a restart to change.
+    pub(crate) fn restart_needed(&self, other: &Self) -> Vec<String> {
         // One certificate takes the place of another; to begin or end with TLS is another matter.
         let both_tls = self.intake.tls.is_some() && other.intake.tls.is_some();
         let is_reloaded = |section: &str, key: &str| match section {
@@ -161,17 +161,14 @@ impl Settings {
             "log" => key == "level",
             _ => false,
         };
-        let unreloaded = |name: &str, section: &Json| {
-            let mut section = section.clone();
-            if let Some(section) = section.as_object_mut() {
-                section.retain(|key, _| !is_reloaded(name, key));
-            }
-            section
-        };
-        let both = self.by_restart.iter().zip(&other.by_restart);
-        let differ = |(name, (this, other)): &(&str, (&Json, &Json))| unreloaded(name, this) != unreloaded(name, other);
-        let changed = BY_RESTART.into_iter().zip(both).filter(differ);
-        changed.map(|(name, _)| name).collect()
+        let mut changed = Vec::new();
+        for (section, (this, other)) in BY_RESTART.into_iter().zip(self.by_restart.iter().zip(&other.by_restart)) {
+            let keys: BTreeSet<&String> =
+                [this, other].into_iter().filter_map(Json::as_object).flat_map(Map::keys).collect();
+            let differ = keys.into_iter().filter(|key| this.get(key) != other.get(key) && !is_reloaded(section, key));
+            changed.extend(differ.map(|key| format!("{section}.{key}")));
+        }
+        changed
     }
 }
 

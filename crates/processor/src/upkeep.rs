@@ -36,10 +36,12 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     loop {
         ticks.tick().await;
         match replica.beat().await {
-            Ok(recovery) if recovery.fenced => return,
             Ok(recovery) => {
-                retry.over();
                 metrics.recovered(&recovery);
+                if recovery.fenced {
+                    return;
+                }
+                retry.over();
             }
             // The next beat is the next try.
             Err(error) => drop(retry.failed(&error)),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use dripfeed_bucket::*;
+use dripfeed_job::Ending;
 use dripfeed_store::ServerOptions;
-use dripfeed_tests::buckets::{self, DELIVERED, job, join, open, settle, submit, take_one};
+use dripfeed_tests::buckets::{self, DELIVERED, buried, job, join, open, settle, submit, take_one};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::wall_clock::WallClock;
 
@@ -110,6 +111,33 @@ async fn a_sample_has_what_the_bucket_is_at() {
         sample(&bucket, &CallStats::default()).await;
         let slot = slots(&bucket, HistoryWindow::FiveMinutes).await.pop().expect("a slot");
         assert_eq!((slot.accepted, slot.effective_per_s), (0, Some(0.0)), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_rate_in_force_is_zero_while_full_dead_letters_or_a_full_outbox_stop_the_bucket() {
+    let (redis, clock) = redis_and_clock().await;
+    let mut holding = buckets::settings("b");
+    holding.leak.rate = "2/s".parse().ok();
+    let mut sending = BucketSettings { name: "c".parse().expect("a name"), ..holding.clone() };
+    (holding.keep.when_dead_full, holding.keep.most_dead) = (WhenDeadFull::Hold, 1);
+    let target = OutcomeTarget { bucket: "other".parse().expect("a name"), outcomes: vec![Ending::Dead] };
+    sending.on_outcome = OnOutcome { targets: vec![target], most: 1, bytes: 1 << 20 };
+    for (settings, reason) in [(holding, "dead_full"), (sending, "outbox_full")] {
+        let bucket = open(&redis, settings).await;
+        let rate = async |second| {
+            clock.set_ahead(second);
+            sample(&bucket, &CallStats::default()).await;
+            slots(&bucket, HistoryWindow::FiveMinutes).await.pop().expect("a slot").effective_per_s
+        };
+        let replica = join(&bucket, "a").await;
+        submit(&bucket, job("x")).await;
+        assert_eq!(rate(0).await, Some(2.0), "{reason}");
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+        let pace = bucket.census().await.unwrap().pace;
+        assert_eq!((pace.reason, pace.effective_per_s), (reason, Some(0.0)));
+        assert_eq!(rate(10).await, Some(0.0), "{reason}");
+        clock.set_ahead(0);
     }
 }
 

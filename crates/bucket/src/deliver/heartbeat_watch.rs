@@ -45,7 +45,10 @@ impl HeartbeatWatch {
         let mut still = Vec::new();
         for (consumer, beats) in consumers {
             let seen = self.seen.entry(consumer.clone()).or_insert(Sighting { beats, since: now, has_moved: false });
-            if seen.beats != beats {
+            if beats.is_none() {
+                // A member no more, which is no sign of life: somebody's recovery of it may have ended half-way.
+                seen.beats = None;
+            } else if seen.beats != beats {
                 *seen = Sighting { beats, since: now, has_moved: true };
             }
             if now.duration_since(seen.since) >= silence {
@@ -113,6 +116,16 @@ mod tests {
         assert_eq!(watch.look(start + Duration::from_mins(1), others(Some(1))), []);
         assert_eq!(watch.look(start + Duration::from_secs(62), others(Some(1))), []);
         assert_eq!(watch.look(start + Duration::from_secs(64), others(Some(1))).len(), 1);
+    }
+
+    #[test]
+    fn what_a_dead_replica_still_has_when_its_membership_ends_is_recovered_at_once() {
+        let (mut watch, start) = (HeartbeatWatch::new(LEASE), Instant::now());
+        let mut look = |second, beats| watch.look(start + Duration::from_secs(second), others(beats));
+        assert_eq!(look(0, Some(7)), []);
+        assert_eq!(look(2, Some(7)), []);
+        assert_eq!(look(4, Some(7)), [("a".to_owned(), Some(7))]);
+        assert_eq!(look(5, None), [("a".to_owned(), None)]);
     }
 
     #[test]

@@ -37,9 +37,11 @@ redis.call('HDEL', TAKES, consumer)
 
 local call_ms = tonumber(rates.texts.call or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
--- How many ms before a job may be called.
+-- How many ms before a job may be called; nil where this script may read no more. An element of a list is read by then,
+-- and its time has always come.
 local function wait_for(job)
-  if is_member then return 0 end
+  if is_member or job_id(job) ~= job then return 0 end
+  if not may_read() then return nil end
   local entry = entry_of(keys.jobs, job)
   count_read(entry)
   return math.max(0, (tonumber(field(entry, 'due')) or 0) - now_ms)
@@ -62,14 +64,15 @@ for _, found in ipairs(held) do
     if bury_or_keep(keys, letter) then poisoned = poisoned + 1 else recovered = recovered + 1 end
     bytes, left[#left + 1] = bytes + letter.bytes, job
   else
-    if not may_read() then
+    local due_in = wait_for(job)
+    if not due_in then
       all = false
       break
     end
     -- Who leaves in order has not failed the job: that delivery doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
     local suspect = not leaving and deliveries * 2 > most_deliveries
-    local wait = math.max(wait_for(job), suspect and suspects * gap or 0)
+    local wait = math.max(due_in, suspect and suspects * gap or 0)
     if release(keys, job, count, wait) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
     left[#left + 1] = job

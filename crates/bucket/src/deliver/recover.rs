@@ -1,8 +1,10 @@
 //! Recovery: requeues the jobs of a dead replica.
 
 use std::collections::HashMap;
+use std::mem;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use redis::Value;
 
 use crate::deliver::heartbeat_watch::HeartbeatWatch;
@@ -26,28 +28,40 @@ pub struct Recovery {
     pub poisoned: u64,
 }
 
+impl Recovery {
+    fn add(&mut self, more: &Self) {
+        self.recovered += more.recovered;
+        self.poisoned += more.poisoned;
+    }
+}
+
 impl RedisBucket {
-    /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
-    pub(crate) async fn beat(&self, consumer: &str, watch: &mut HeartbeatWatch) -> Result<Recovery, BucketError> {
-        let Some(others) = self.heartbeat(consumer).await? else {
-            return Ok(Recovery { fenced: true, ..Recovery::default() });
-        };
-        let mut found = Recovery::default();
-        for (dead, beats) in watch.look(Instant::now(), others) {
+    /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones. What it had recovered when
+    /// Redis failed is in the result of its next heartbeat.
+    pub(crate) async fn beat(
+        &self,
+        consumer: &str,
+        watch: &mut HeartbeatWatch,
+        unreported: &Mutex<Recovery>,
+    ) -> Result<Recovery, BucketError> {
+        let others = self.heartbeat(consumer).await?;
+        let fenced = others.is_none();
+        for (dead, beats) in others.map_or_else(Vec::new, |others| watch.look(Instant::now(), others)) {
             let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
-            let taken_over = self.take_over(&dead, &seen).await?;
-            watch.seen.remove(&dead);
-            if let Some((recovered, poisoned)) = taken_over {
-                let bucket = &self.settings().name;
+            let mut found = Recovery::default();
+            let ended = self.recover_all(&dead, &seen, &mut found).await;
+            unreported.lock().add(&found);
+            if found != Recovery::default() || ended.as_ref().is_ok_and(|is_dead| *is_dead) {
+                let (bucket, Recovery { recovered, poisoned, .. }) = (&self.settings().name, found);
                 tracing::warn!(
                     %bucket, replica = %dead, recovered, poisoned,
                     "a replica missed its heartbeats; its jobs were requeued"
                 );
-                found.recovered += recovered;
-                found.poisoned += poisoned;
             }
+            ended?;
+            watch.seen.remove(&dead);
         }
-        Ok(found)
+        Ok(Recovery { fenced, ..mem::take(&mut *unreported.lock()) })
     }
 
     /// All others with their heartbeats; None when this consumer is a member no more.
@@ -73,22 +87,27 @@ impl RedisBucket {
         Ok(Some(others))
     }
 
-    /// Jobs recovered and poisoned; None when the replica has moved after all. `seen` as in recover.lua.
-    pub(crate) async fn take_over(&self, consumer: &str, seen: &str) -> Result<Option<(u64, u64)>, BucketError> {
-        let (mut recovered, mut poisoned, mut suspects) = (0, 0, 0);
-        let mut seen = seen;
+    /// Requeues the jobs of `consumer`. None when it has sent a heartbeat after all. `seen` as in recover.lua.
+    pub(crate) async fn take_over(&self, consumer: &str, seen: &str) -> Result<Option<Recovery>, BucketError> {
+        let mut found = Recovery::default();
+        Ok(self.recover_all(consumer, seen, &mut found).await?.then_some(found))
+    }
+
+    /// As [`Self::take_over`], false for its None; also what was recovered before an error is added to `found`.
+    async fn recover_all(&self, consumer: &str, seen: &str, found: &mut Recovery) -> Result<bool, BucketError> {
+        let (mut seen, mut suspects) = (seen, 0);
         loop {
             let call = self.recover_call(consumer, seen, suspects);
             let mut reply = Reply::new("recover", self.store.run::<Value>(&call).await?)?;
             let word = reply.text()?;
             if word == "alive" {
-                return Ok(None);
+                return Ok(false);
             }
-            recovered += reply.count()?;
-            poisoned += reply.count()?;
+            found.recovered += reply.count()?;
+            found.poisoned += reply.count()?;
             suspects = reply.count()?;
             if word == "gone" {
-                return Ok(Some((recovered, poisoned)));
+                return Ok(true);
             }
             // Its membership ended with the first call; what is left belongs to no member.
             seen = if seen == "*" { "*" } else { "" };

@@ -72,6 +72,8 @@ struct Member {
     new_jobs: Mutex<Bell>,
     retries: Retries,
     watch: tokio::sync::Mutex<HeartbeatWatch>,
+    /// Not reported yet.
+    recovered: Mutex<Recovery>,
     open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
@@ -109,8 +111,7 @@ impl Bucket {
         let mut beats = redis::cmd("HGET");
         beats.arg(self.redis_bucket.keys.replicas()).arg(consumer);
         let seen: Option<String> = self.redis_bucket.store.command(&beats).await?;
-        let taken_over = self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await?;
-        Ok(taken_over.map(|(recovered, poisoned)| Recovery { fenced: false, recovered, poisoned }))
+        self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await
     }
 }
 
@@ -132,6 +133,7 @@ impl Replica {
             new_jobs: Mutex::new(new_jobs),
             retries: Retries::default(),
             watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
+            recovered: Mutex::default(),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
@@ -274,10 +276,11 @@ impl Replica {
     /// Sends a heartbeat, checks those of the others, and requeues the jobs of dead replicas.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't answer in time. What was recovered before is in the result of
+    /// the next heartbeat.
     pub async fn beat(&self) -> Result<Recovery, BucketError> {
         let mut watch = self.0.watch.lock().await;
-        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch).await
+        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch, &self.0.recovered).await
     }
 
     /// The interval of `beat`.

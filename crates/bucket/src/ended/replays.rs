@@ -101,13 +101,14 @@ impl Bucket {
         })
     }
 
-    /// Continues replays whose process has died. To be called at the start and periodically.
+    /// Begins or continues replays that no process carries out. To be called at the start and periodically.
+    /// `replayed` is called for each job that this process submits then.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn go_on_with_replays(&self) -> Result<(), BucketError> {
+    pub async fn go_on_with_replays(&self, replayed: impl Fn() + Clone + Send + 'static) -> Result<(), BucketError> {
         for task in self.replays().await?.into_iter().filter(|task| task.state == ReplayState::Running) {
-            if let Some(run) = ReplayRun::claim(self.redis_bucket.clone(), task).await? {
+            if let Some(run) = ReplayRun::claim(self.redis_bucket.clone(), task, replayed.clone()).await? {
                 tokio::spawn(run.carry_out());
             }
         }

@@ -4,16 +4,19 @@
 -- needs: now, counts, pace, pace_constants, slots, kind/jobs, kind/census
 -- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
 --       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
---       5 pace (hash)  6 meter (hash), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset)
---       and ranges (zset) | where a list's takers are counted (hash)
+--       5 pace (hash)  6 meter (hash)  7 dead (stream)  8 outbox (stream), then a stream's throttled (zset), flow-state
+--       (hash), parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
 --       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
 --       6 the look that the caller had last; 'lost': what was counted since then isn't to be added
 --       7 windows, the finest first: name, seconds of a slot, slots
+--       8 from how many dead letters, and bytes of them, on nothing may be called ('': always)  9 as 8, of the outbox
 -- Result  { 'changed', … } | { the look: ms, six totals of the tally, six gauges as in slots.lua }
 local HISTORY, JOBS, TALLY, CONTROL, PACE, METER = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local DEAD, OUTBOX = KEYS[7], KEYS[8]
 local version, capacity, target, adaptive = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local seen, known, lost = ARGV[5], ARGV[6], ARGV[6] == 'lost'
+local dead_full_from, outbox_full_from = ARGV[8], ARGV[9]
 local TOTALS = { 'accepted', 'refused', 'delivered', 'dead', 'expired', 'cancelled' }
 -- In ms: how long a sample is enough for all, and how long the history is kept of a bucket in which nothing happens.
 local SOON, KEPT = 900, 25 * 3600000
@@ -54,6 +57,11 @@ local function look_before(look)
   return before
 end
 
+local function is_full(key, bytes, from)
+  local most, most_bytes = string.match(from, '^(%d+) (%d+)$')
+  return most and (redis.call('XLEN', key) >= tonumber(most) or (bytes or 0) >= tonumber(most_bytes))
+end
+
 local look = last
 if is_due then
   local changed, paused = control_read(CONTROL, version)
@@ -69,7 +77,9 @@ if is_due then
   local parked, pace = count_parked(), pace_read(PACE)
   pending = count_claimed(pending, holders, parked)
   local left = adaptive and math.floor(target * pace.speed / PACE_WHOLE) or target
-  if paused or pace.hold > now_ms then left = 0 end
+  local stands_still = paused or pace.hold > now_ms or is_full(DEAD, totals.dead_bytes, dead_full_from)
+    or is_full(OUTBOX, totals.outbox_bytes, outbox_full_from)
+  if stands_still then left = 0 end
   for _, gauge in ipairs({ level - pending, math.max(0, pending - parked), parked, capacity, target, left }) do
     look[#look + 1] = gauge
   end

@@ -39,12 +39,21 @@ impl Bucket {
 impl RedisBucket {
     fn sample_call(&self, effective: &EffectiveSettings, saw: &str, known: &str) -> Call<'static> {
         let (keys, settings) = (&self.keys, &effective.settings);
-        let keys =
-            keys.and_level(vec![keys.history(), keys.jobs(), keys.tally(), keys.control(), keys.pace(), keys.meter()]);
-        let mut call = SCRIPTS.of(self.kind).on(&keys);
+        let common = vec![
+            keys.history(),
+            keys.jobs(),
+            keys.tally(),
+            keys.control(),
+            keys.pace(),
+            keys.meter(),
+            keys.dead(),
+            keys.outbox(),
+        ];
+        let mut call = SCRIPTS.of(self.kind).on(&keys.and_level(common));
         let target = PaceTarget::of(&settings.leak).map_or(0, |target| thousandths(target.per_second));
         call.arg(&effective.version).arg(settings.capacity).arg(target).arg(u8::from(settings.leak.adaptive));
         call.arg(saw).arg(known).arg(HistoryWindow::packed());
+        call.arg(settings.dead_full_from().packed()).arg(settings.outbox_full_from().packed());
         call
     }
 

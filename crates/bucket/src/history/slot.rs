@@ -26,7 +26,8 @@ pub struct HistorySlot {
     pub capacity: u64,
     /// None: no rate is set.
     pub target_per_s: Option<f64>,
-    /// The effective rate: reduced, or 0 while the bucket is paused or throttled.
+    /// The effective rate: reduced, or 0 while the bucket is paused or throttled, or its dead letters or its outbox are
+    /// full.
     pub effective_per_s: Option<f64>,
     /// From acceptance to the call. None, as for the following: nothing was measured.
     pub wait: Option<Quantiles>,

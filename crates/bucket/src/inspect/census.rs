@@ -193,10 +193,8 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let target = PaceTarget::of(&settings.leak);
     let (effective_per_s, reason) = match (&target, throttled_for) {
         _ if paused => (Some(0.0), "paused"),
-        _ if settings.keep.is_held_by(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
-        _ if settings.on_outcome.is_full(outbox, total("outbox_bytes"), settings.keep.failed_answer_bytes) => {
-            (Some(0.0), "outbox_full")
-        }
+        _ if settings.dead_full_from().is_reached(dead, total("dead_bytes")) => (Some(0.0), "dead_full"),
+        _ if settings.outbox_full_from().is_reached(outbox, total("outbox_bytes")) => (Some(0.0), "outbox_full"),
         (_, Some(_)) => (Some(0.0), "held"),
         (Some(_), None) if next_token > USED_UP => (Some(0.0), "used_up"),
         (Some(target), None) if settings.leak.adaptive && speed < PACE_WHOLE => {

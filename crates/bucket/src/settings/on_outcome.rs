@@ -46,13 +46,6 @@ impl OnOutcome {
         answer_bytes + Self::MOST_BESIDES
     }
 
-    /// Whether nothing may be taken until some are handed over. `most`: how many wait, `bytes`: of how many bytes.
-    pub(crate) fn is_full(&self, waiting: u64, bytes: u64, answer_bytes: u64) -> bool {
-        let of_one = self.most_of_one();
-        let room = self.bytes.saturating_sub(bytes) / (Self::largest(answer_bytes) * of_one.max(1));
-        of_one > 0 && (self.most.saturating_sub(waiting) < of_one || room == 0)
-    }
-
     /// What is wrong with it, in a sentence; None when nothing is. `answer_bytes`: what is kept of an answer.
     #[must_use]
     pub fn fault(&self, bucket: &BucketName, answer_bytes: u64) -> Option<String> {

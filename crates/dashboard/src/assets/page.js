@@ -9,6 +9,7 @@ import { session, signIn } from "./session.js";
 
 const UNCLEAR = "Check on this page whether it was done, and try again.";
 const UNANSWERED = `The intake didn't answer. ${UNCLEAR}`;
+const STOPPED = `The answer wasn't awaited. ${UNCLEAR}`;
 
 session();
 times();
@@ -53,7 +54,7 @@ document.addEventListener("submit", async (event) => {
   const body = new URLSearchParams(new FormData(form, event.submitter));
   submits(form);
   const answer = await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => null);
-  document.querySelector("main > .refusal")?.remove();
+  forget();
   if (!answer) return note(UNANSWERED);
   if (answer.status === 401) return location.assign(signIn());
   if (answer.type !== "opaqueredirect") return note(await reason(answer));
@@ -74,8 +75,7 @@ document.addEventListener("submit", async (event) => {
   delete form.dataset.sent;
   if (answer?.status === 401) return location.assign(signIn());
   if (answer?.redirected) return location.assign(answer.url);
-  form.querySelector(".refusal")?.remove();
-  form.append(refusal(answer ? await reason(answer) : UNANSWERED));
+  say(form, answer ? await reason(answer) : UNANSWERED);
 });
 
 // With line breaks as a browser submits them.
@@ -92,8 +92,22 @@ async function reason(answer) {
   return parts.join(". ") || `Status ${answer.status}, without a reason. ${UNCLEAR}`;
 }
 
+// In the form, which somebody may have folded since, or a frame have taken from the page.
+function say(form, text) {
+  forget();
+  if (!form.isConnected) return note(text);
+  const folded = form.closest("details");
+  if (folded) folded.open = true;
+  form.querySelector(".refusal")?.remove();
+  form.append(refusal(text));
+}
+
 function note(text) {
   document.querySelector("main h1").after(refusal(text));
+}
+
+function forget() {
+  document.querySelector("main > .refusal")?.remove();
 }
 
 function refusal(text) {
@@ -111,6 +125,15 @@ document.addEventListener("submit", (event) => {
   if (event.target.getAttribute("method") !== "post") return;
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
+});
+// With this key a browser gives up the page that comes next: nobody sees what was done.
+document.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  for (const form of document.forms) {
+    if (!form.dataset.sent || "here" in form.dataset) continue;
+    delete form.dataset.sent;
+    say(form, STOPPED);
+  }
 });
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use futures::future::join_all;
+use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -83,6 +84,8 @@ async fn of_all(page: &Dashboard, visitor: &Visitor, names: &[String]) -> Result
     for (name, read) in names.iter().zip(read) {
         match read {
             Ok(of_bucket) => logs.entries.extend(of_bucket.entries),
+            // It was deleted since the list was read.
+            Err(failure) if failure.status == StatusCode::NOT_FOUND => {}
             Err(_) => logs.unreadable.push(name.clone()),
         }
     }

@@ -7,7 +7,7 @@ mod try_request;
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -54,7 +54,11 @@ pub(crate) async fn check(State(page): State<Dashboard>, Path(service): Path<Str
         }
         verdict => {
             let tried = Tried { service: &service, fields: &action.fields, verdict };
-            (status, shown(&page, &action.visitor, Some(&tried)).await).into_response()
+            let mut answer = shown(&page, &action.visitor, Some(&tried)).await;
+            if answer.status() == StatusCode::OK {
+                *answer.status_mut() = status;
+            }
+            answer
         }
     }
 }

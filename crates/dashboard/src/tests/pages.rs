@@ -15,20 +15,6 @@ use crate::parts::{attention, when};
 use crate::{ApiPlace, Dashboard, SessionSecret};
 
 #[test]
-fn a_request_that_passed_is_not_counted_as_refused() {
-    let verdicts = json!({ "allowed": 1, "refused": 20, "shadow_refused": 300, "unchecked": 0 });
-    let services = json!({ "items": [{ "name": "shop", "verdicts": { "each": verdicts } }], "next": null });
-    let rules = json!({ "policies": [{ "id": "each", "key": ["caller"], "tiers": [] }] });
-    let routes = Router::new()
-        .route("/v1/services", get(async move || services.to_string()))
-        .route("/v1/services/shop/rules", get(async move || rules.to_string()));
-    let page = text(asked(&over(api(&[]).merge(routes)), "/services"));
-    let counts = ["1", "20", "300"].map(|count| format!("<td class=\"number\">{count}</td>")).concat();
-    assert!(page.contains("shadow refused</th>") && page.contains(&counts), "{page}");
-    assert!(page.contains("uses up its cost"), "{page}");
-}
-
-#[test]
 fn an_overflow_is_more_than_what_has_room() {
     let counted = Arc::new(AtomicUsize::new(0));
     let sent = Arc::clone(&counted);

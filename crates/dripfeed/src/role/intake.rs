@@ -235,7 +235,7 @@ impl IntakeRole {
             served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
             never = retention::keep(&self.buckets, self.intake.metrics()) => match never {},
             never = once_started(outcomes::hand_over(&self.buckets)) => match never {},
-            never = replays::go_on(&self.buckets) => match never {},
+            never = replays::go_on(&self.buckets, self.intake.metrics()) => match never {},
             never = once_started(history::keep(&self.buckets)) => match never {},
             never = self.exporter.keep_fresh() => match never {},
             never = once_started(submit_scheduled(&self.intake)) => match never {},

@@ -58,8 +58,9 @@ impl Reloading {
             return kept(&refused);
         }
         self.log.set_level(&settings.log.level);
-        for section in self.settings.restart_needed(settings) {
-            tracing::warn!("[{section}] changed; restart to apply");
+        let by_restart = self.settings.restart_needed(settings);
+        if !by_restart.is_empty() {
+            tracing::warn!("{} changed; restart to apply", by_restart.join(", "));
         }
         tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings reloaded");
     }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use dripfeed_auth::{Operate, Scope, Waiter};
-use dripfeed_bucket::{Admission, Admitted, Bucket, DeadFilter, Judgement, Replayed, ReplayedMany};
+use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, DeadFilter, Judgement, Replayed, ReplayedMany};
 use dripfeed_job::{LastStatus, Rate};
 use http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
@@ -125,6 +125,7 @@ pub(crate) async fn replay_many(
     let which = described(&filter, rate);
     let count = |done: &ReplayedMany| done.replayed;
     audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letters", Some(&which)).await;
+    intake.metrics().accepted(bucket.name(), replayed.as_ref().map_or_else(BucketError::done, count));
     Ok(Json(replayed?.into()))
 }
 

@@ -61,7 +61,7 @@ pub(crate) async fn start(
     let (current, started) = intake.or_current(&bucket, started, again).await;
     let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
     // Where this fails, what looks for abandoned replays begins with it.
-    let carried_out = bucket.go_on_with_replays().await;
+    let carried_out = bucket.go_on_with_replays(intake.metrics().counts_accepted(bucket.name())).await;
     if let Err(error) = carried_out {
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \
             background replay; retrying");

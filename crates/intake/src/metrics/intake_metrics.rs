@@ -134,6 +134,12 @@ impl IntakeMetrics {
         self.count(&self.accepted, &BucketLabels { bucket: bucket.into() }, bucket, jobs);
     }
 
+    /// Counts one accepted job each time that it is called.
+    pub fn counts_accepted(&self, bucket: &BucketName) -> impl Fn() + Clone + Send + 'static {
+        let (metrics, bucket) = (self.clone(), bucket.clone());
+        move || metrics.accepted(&bucket, 1)
+    }
+
     pub(crate) fn refused(&self, bucket: &BucketName, why: Code) {
         self.count(&self.refused, &RefusalLabels { bucket: bucket.into(), reason: why.as_str() }, bucket, 1);
     }

@@ -163,3 +163,25 @@ async fn a_replay_of_many_is_started_shown_and_cancelled() {
         harness.get(&format!("/v1/buckets/b/dead/replays/{unknown}")).await.refuses(404, "unknown_replay");
     }
 }
+
+#[tokio::test]
+async fn each_way_to_replay_counts_its_jobs_as_accepted() {
+    let harness = Harness::start().await;
+    let accepted = async || {
+        let text = String::from_utf8(harness.get("/metrics").await.body.to_vec()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(r#"dripfeed_jobs_accepted_total{bucket="b"} "#));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let id = harness.submit("x").await;
+    harness.settle(buried("x", 404)).await;
+    let ways = [format!("dead/{id}/replay"), "dead/replay".to_owned(), "dead/replays".to_owned()];
+    for (before, way) in (1..).zip(ways) {
+        assert_eq!(accepted().await, before, "before {way}");
+        let answer = harness.post(&format!("/v1/buckets/b/{way}")).await;
+        assert!(answer.status.is_success(), "{answer:?}");
+        until("the job is back and counted", async || accepted().await > before && harness.length("b").await == 1)
+            .await;
+        harness.settle(buried("x", 404)).await;
+    }
+    assert_eq!(accepted().await, 4);
+}

@@ -115,3 +115,27 @@ async fn an_orderly_end_clears_the_count_of_deliveries() {
         assert_eq!((recovery.recovered, recovery.poisoned), (1, 0));
     }
 }
+
+/// More than one script may read.
+#[tokio::test]
+async fn large_jobs_of_a_dead_replica_and_of_one_that_leaves_are_back() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, settings()).await;
+    let large = "x".repeat(BATCH_BYTES * 3 / 5);
+    let submitted = submit_all(&bucket, &[&large, "small", &large]).await;
+    let take_all = async |consumer| {
+        let (replica, mut taken) = (join(&bucket, consumer).await, Vec::new());
+        while taken.len() < submitted.len() {
+            taken.extend(take(&replica, submitted.len()).await);
+        }
+        assert_eq!(taken.iter().map(|taken| taken.claim.id()).collect::<Vec<_>>(), submitted);
+        replica
+    };
+    let soon = Duration::from_secs(30);
+    let dead = take_all("dead").await;
+    let recovery = tokio::time::timeout(soon, bucket.declare_dead(dead.consumer())).await.expect("it ends");
+    assert_eq!(recovery.unwrap().unwrap().recovered, 3);
+    let leaving = take_all("leaving").await;
+    tokio::time::timeout(soon, leaving.leave()).await.expect("it ends").unwrap();
+    take_all("heir").await;
+}

@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 const FULL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// A replay, and the lease of it.
-pub(super) struct ReplayRun {
+pub(super) struct ReplayRun<F> {
     redis_bucket: Arc<RedisBucket>,
     task: ReplayTask,
     /// Where the letters end that matched, as XRANGE writes it.
@@ -30,6 +30,8 @@ pub(super) struct ReplayRun {
     /// When the next letter may go.
     due: Instant,
     renewed: Instant,
+    /// Called for each job.
+    replayed: F,
 }
 
 /// What is to be done next.
@@ -40,13 +42,17 @@ enum Next {
     Stop,
 }
 
-impl ReplayRun {
+impl<F: Fn()> ReplayRun<F> {
     /// None: it has ended, or another process has it.
-    pub(super) async fn claim(redis_bucket: Arc<RedisBucket>, task: ReplayTask) -> Result<Option<Self>, BucketError> {
+    pub(super) async fn claim(
+        redis_bucket: Arc<RedisBucket>,
+        task: ReplayTask,
+        replayed: F,
+    ) -> Result<Option<Self>, BucketError> {
         let newest = task.newest.unwrap_or_else(|| JobId::new(task.started_ms, u64::MAX));
         let ending = task.filter.ending_with(newest);
         let (owner, now) = (format!("{:016x}", fastrand::u64(..)), Instant::now());
-        let mut run = Self { redis_bucket, task, ending, owner, due: now, renewed: now };
+        let mut run = Self { redis_bucket, task, ending, owner, due: now, renewed: now, replayed };
         Ok((run.advance(&Progress::default()).await? == Next::GoOn).then_some(run))
     }
 
@@ -100,6 +106,7 @@ impl ReplayRun {
             match self.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), None).await? {
                 None => return Ok(None),
                 Some(Replayed::As(_)) => {
+                    (self.replayed)();
                     self.due = self.due.max(Instant::now()) + self.period();
                     return Ok(Some(false));
                 }

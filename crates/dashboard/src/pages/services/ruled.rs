@@ -1,5 +1,7 @@
 //! Services with their rules, and what these decided.
 
+use http::StatusCode;
+
 use crate::dashboard::Dashboard;
 use crate::model::List;
 use crate::model::services::{Rules, Service, ServiceHistory};
@@ -19,7 +21,11 @@ pub(super) async fn read(page: &Dashboard, visitor: &Visitor) -> Result<Vec<Rule
     let mut ruled = Vec::with_capacity(services.items.len());
     for service in services.items {
         let path = format!("/v1/services/{}", escaped(&service.name));
-        let rules = page.api().get(visitor, &format!("{path}/rules")).await?;
+        let rules = match page.api().get(visitor, &format!("{path}/rules")).await {
+            // It was deleted since the list was read.
+            Err(failure) if failure.status == StatusCode::NOT_FOUND => continue,
+            rules => rules?,
+        };
         // The rules matter more.
         let history = page.api().get(visitor, &format!("{path}/history")).await.unwrap_or_default();
         ruled.push(Ruled { service, rules, history });

@@ -166,10 +166,10 @@ fn a_reload_tells_what_takes_a_restart() {
         let arguments = vec![argument.to_owned()];
         before.restart_needed(&load(&Layers { arguments, ..layers([]) }))
     };
-    assert_eq!(changed("intake.listen=127.0.0.1:0"), ["intake"]);
-    assert_eq!(changed("redis.prefix=other"), ["redis"]);
+    assert_eq!(changed("intake.listen=127.0.0.1:0"), ["intake.listen"]);
+    assert_eq!(changed("redis.prefix=other"), ["redis.prefix"]);
     assert!(changed("log.level=debug").is_empty());
-    assert_eq!(changed("log.format=human"), ["log"]);
+    assert_eq!(changed("log.format=human"), ["log.format"]);
     let folder = Folder::new();
     let with_tls = |name: &str| {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -179,8 +179,8 @@ fn a_reload_tells_what_takes_a_restart() {
     };
     let (one, two) = (with_tls("one"), with_tls("two"));
     assert!(one.restart_needed(&two).is_empty(), "a certificate is replaced");
-    assert_eq!(before.restart_needed(&one), ["intake"]);
-    assert_eq!(one.restart_needed(&before), ["intake"]);
+    assert_eq!(before.restart_needed(&one), ["intake.tls_cert", "intake.tls_key"]);
+    assert_eq!(one.restart_needed(&before), ["intake.tls_cert", "intake.tls_key"]);
 }
 
 #[test]

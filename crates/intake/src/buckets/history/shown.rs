@@ -64,7 +64,8 @@ struct ShownSlot {
     /// Null: no rate is set.
     #[schema(required)]
     target_per_s: Option<f64>,
-    /// Less than the target while the rate is reduced; 0 while the bucket is paused or throttled.
+    /// Less than the target while the rate is reduced; 0 while the bucket is paused or throttled, or stopped because
+    /// its dead letters or its outbox are full.
     #[schema(required)]
     effective_per_s: Option<f64>,
     /// Calls that ended.
