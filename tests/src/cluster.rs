@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dripfeed_store::{Durability, ServerOptions, Store};
 use redis::{Value, cmd};
 
-use crate::redis_server::{RunningRedis, TestRedis, free_port, patient};
+use crate::redis_server::{RunningRedis, TestRedis, free_port_of_a_node, patient};
 use crate::service::until;
 
 const SLOTS: usize = 16384;
@@ -22,7 +22,6 @@ pub struct Node {
     pub redis: TestRedis,
     pub id: String,
     port: u16,
-    bus: u16,
 }
 
 impl TestCluster {
@@ -35,12 +34,12 @@ impl TestCluster {
         }
         let cluster = Self { nodes };
         for node in &cluster.nodes[1..] {
-            let meet = format!("CLUSTER MEET 127.0.0.1 {} {}", node.port, node.bus);
-            cluster.nodes[0].redis.ask::<()>(&meet).await;
+            cluster.nodes[0].redis.ask::<()>(&format!("CLUSTER MEET 127.0.0.1 {}", node.port)).await;
         }
         for (number, node) in cluster.nodes[..masters].iter().enumerate() {
-            let (first, next) = (SLOTS * number / masters, SLOTS * (number + 1) / masters);
-            node.redis.ask::<()>(&format!("CLUSTER ADDSLOTSRANGE {first} {}", next - 1)).await;
+            let slots = SLOTS * number / masters..SLOTS * (number + 1) / masters;
+            let slots: Vec<_> = slots.map(|slot| slot.to_string()).collect();
+            node.redis.ask::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" "))).await;
         }
         cluster.agreed().await;
         for (number, node) in cluster.nodes[masters..].iter().enumerate() {
@@ -87,12 +86,12 @@ impl TestCluster {
 
     async fn owner_as_seen_by(&self, node: &Node, key: &str) -> usize {
         let slot: u16 = node.redis.ask(&format!("CLUSTER KEYSLOT {key}")).await;
-        // First slot, last slot, their master, its replicas.
+        // First slot, last slot, their master (its host, its port, and more), its replicas.
         let rows: Vec<Vec<Value>> = node.redis.ask("CLUSTER SLOTS").await;
         let serves = |row: Vec<Value>| {
             let row = Value::Array(row.into_iter().take(3).collect());
-            let (first, last, (_, port, ..)): (u16, u16, (Value, u16, Value, Value)) =
-                redis::from_redis_value(row).ok()?;
+            let (first, last, master): (u16, u16, Vec<Value>) = redis::from_redis_value(row).ok()?;
+            let port = redis::from_redis_value(master.into_iter().nth(1)?).ok()?;
             (first..=last).contains(&slot).then_some(port)
         };
         let port = rows.into_iter().find_map(serves);
@@ -173,15 +172,15 @@ impl RunningRedis for TestCluster {
 
 impl Node {
     async fn start(more: &str) -> Self {
-        let (port, bus) = (free_port(), free_port());
+        let port = free_port_of_a_node();
         let arguments = format!(
-            "--cluster-enabled yes --cluster-port {bus} --cluster-node-timeout 1500 --cluster-announce-ip 127.0.0.1 \
+            "--cluster-enabled yes --cluster-node-timeout 1500 --cluster-announce-ip 127.0.0.1 \
              --cluster-allow-replica-migration no --repl-diskless-sync-delay 0 --min-replicas-max-lag 2 {more}"
         );
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
         let redis =
             TestRedis::with(ServerOptions { tcp_port: Some(port), arguments, ..ServerOptions::default() }).await;
         let id = redis.ask("CLUSTER MYID").await;
-        Self { redis, id, port, bus }
+        Self { redis, id, port }
     }
 }

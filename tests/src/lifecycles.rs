@@ -131,7 +131,8 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     bucket.report(Duration::from_hours(1)).await.unwrap();
     bucket.sample_history(&CallStats::default()).await.unwrap();
     bucket.history(HistoryWindow::Hour).await.unwrap();
-    assert_eq!(bucket.denied().await.unwrap(), Some(Vec::new()));
+    // Redis 6.2 can't be asked.
+    assert_eq!(bucket.denied().await.unwrap().unwrap_or_default(), Vec::<String>::new());
 
     // All that ended is forgotten, and the idempotency key of what ends then.
     let configured = bucket.settings();

@@ -11,6 +11,7 @@ use redis::FromRedisValue;
 use tempfile::TempDir;
 
 use crate::service::PATIENCE;
+use crate::wall_clock::WallClock;
 
 /// What a service can run over.
 pub trait RunningRedis {
@@ -34,6 +35,7 @@ impl RunningRedis for TestRedis {
 /// Below those that the system gives to outgoing connections. Else one of these could take the port of a server that is
 /// down for a while; even one to that very port, which then meets itself.
 const PORTS: Range<u16> = 10_000..30_000;
+const TO_THE_BUS: u16 = 10_000;
 
 /// Of the ports that this process has given to its tests: no other process of tests gives them to its own meanwhile. A
 /// server may need a while until it listens.
@@ -44,15 +46,29 @@ static GIVEN: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
 /// # Panics
 /// When none is found.
 pub fn free_port() -> u16 {
-    let is_free = |port: &u16| {
-        let Ok(given) = UdpSocket::bind(("127.0.0.1", *port)) else { return false };
-        let is_free = TcpListener::bind(("127.0.0.1", *port)).is_ok();
-        if is_free {
-            GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(given);
-        }
-        is_free
-    };
-    std::iter::repeat_with(|| fastrand::u16(PORTS)).take(1000).find(is_free).expect("a free port")
+    ports().find(|port| is_given(*port)).expect("a free port")
+}
+
+/// A port of 127.0.0.1 for a node of a Cluster: its bus has that of this many more, which Redis 6.2 can't be set.
+///
+/// # Panics
+/// When none is found.
+pub fn free_port_of_a_node() -> u16 {
+    let has_bus = |port: &u16| PORTS.contains(&(port + TO_THE_BUS)) && is_given(*port) && is_given(port + TO_THE_BUS);
+    ports().find(has_bus).expect("two free ports")
+}
+
+fn ports() -> impl Iterator<Item = u16> {
+    std::iter::repeat_with(|| fastrand::u16(PORTS)).take(1000)
+}
+
+fn is_given(port: u16) -> bool {
+    let Ok(given) = UdpSocket::bind(("127.0.0.1", port)) else { return false };
+    let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
+    if is_free {
+        GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(given);
+    }
+    is_free
 }
 
 pub struct TestRedis {
@@ -111,6 +127,11 @@ impl TestRedis {
 
     pub async fn is_master(&self) -> bool {
         self.ask::<String>("INFO replication").await.contains("role:master")
+    }
+
+    /// Sets the clock that it goes by to this many seconds ahead of the machine's.
+    pub async fn set_clock(&self, clock: &WallClock, seconds: i64) {
+        clock.set_for(&self.store().await, seconds).await;
     }
 
     pub async fn store(&self) -> Store {

@@ -34,8 +34,8 @@ async fn pause(bucket: &Bucket) {
 }
 
 /// Sets the clock of Redis this much later than it was when the test began.
-fn passes(clock: &WallClock, time: Duration) {
-    clock.set_ahead(time.as_secs().try_into().unwrap());
+async fn passes(redis: &TestRedis, clock: &WallClock, time: Duration) {
+    redis.set_clock(clock, time.as_secs().try_into().unwrap()).await;
 }
 
 async fn expired(bucket: &Bucket) -> u64 {
@@ -66,7 +66,7 @@ async fn overdue_jobs_of_a_paused_bucket_give_back_their_room() {
         submit(&bucket, expiring_in(LATER)).await;
         let overdue = submit(&bucket, Submission { caller: Some("shop".to_owned()), ..expiring_in(SOON) }).await.id;
         assert_eq!(expired(&bucket).await, 0, "{kind:?}: too early");
-        passes(&clock, 2 * SOON);
+        passes(&redis, &clock, 2 * SOON).await;
         assert_eq!((expired(&bucket).await, expired(&bucket).await), (1, 0), "{kind:?}");
         assert_eq!(reason(&bucket, overdue).await, (Some("not started before its deadline".to_owned()), 0));
         assert_eq!(bucket.census().await.unwrap().level, 3, "{kind:?}: its room is free again");
@@ -82,7 +82,7 @@ async fn where_no_job_has_a_deadline_any_more_none_is_looked_for() {
         let (redis, clock) = server().await;
         let bucket = bucket_of(&redis, kind).await;
         submit(&bucket, expiring_in(SOON)).await;
-        passes(&clock, 2 * SOON);
+        passes(&redis, &clock, 2 * SOON).await;
         assert_eq!(expired(&bucket).await, 1, "{kind:?}");
         assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:tally deadline").await, 0, "{kind:?}");
         submit(&bucket, job("x")).await;
@@ -107,7 +107,7 @@ async fn of_parked_jobs_those_expire_that_were_not_tried_in_vain() {
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(LATER) }).await;
     bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
     pause(&bucket).await;
-    passes(&clock, 4 * SOON);
+    passes(&redis, &clock, 4 * SOON).await;
     assert_eq!(expired(&bucket).await, 3);
     let why = |text: &str| Some(text.to_owned());
     assert_eq!(reason(&bucket, orphaned).await, (why("its deadline passed after a replica had died with it"), 1));
@@ -126,7 +126,7 @@ async fn who_waits_for_the_end_hears_of_it() {
     let id = submit(&bucket, expiring_in(SOON)).await.id;
     let (ended, ()) = tokio::join!(bucket.await_outcome(id, LATER), async {
         while redis.ask::<u64>("ZCARD dripfeed:{b}:notices").await == 0 {}
-        passes(&clock, 2 * SOON);
+        passes(&redis, &clock, 2 * SOON).await;
         assert_eq!(expired(&bucket).await, 1);
     });
     assert_eq!(ended.unwrap().map(|ended| ended.outcome.result), Some(Ending::Expired));
@@ -142,7 +142,7 @@ async fn a_full_outbox_keeps_overdue_jobs_until_it_has_room() {
     for _ in 0..5 {
         submit(&bucket, expiring_in(SOON)).await;
     }
-    passes(&clock, 2 * SOON);
+    passes(&redis, &clock, 2 * SOON).await;
     assert_eq!((expired(&bucket).await, expired(&bucket).await), (2, 0));
     assert_eq!(redis.ask::<u64>("XLEN dripfeed:{b}:outbox").await, 2);
     assert_eq!(bucket.census().await.unwrap().level, 3);
@@ -163,7 +163,7 @@ async fn a_look_through_many_jobs_takes_several_rounds() {
         for batch in jobs.chunks(1000) {
             bucket.admit_many(batch.to_vec()).await.into_iter().map(admitted).for_each(drop);
         }
-        passes(&clock, 2 * SOON);
+        passes(&redis, &clock, 2 * SOON).await;
         let before = redis.calls("evalsha").await;
         let first = expired(&bucket).await;
         assert!((1000..JOBS as u64 - 2).contains(&first), "{kind:?}: {first}");
@@ -197,7 +197,7 @@ async fn overdue_jobs_of_an_earlier_version_are_looked_for_once_a_part_at_a_time
             bucket.admit_many(batch.to_vec()).await.into_iter().map(admitted).for_each(drop);
         }
         forget_deadlines(&redis).await;
-        passes(&clock, 2 * SOON);
+        passes(&redis, &clock, 2 * SOON).await;
         let before = redis.calls("evalsha").await;
         let mut ended = expired(&bucket).await;
         let calls = redis.calls("evalsha").await - before;
@@ -224,11 +224,11 @@ async fn a_job_of_a_list_that_comes_back_expires_although_nothing_else_waited() 
     submit(&bucket, expiring_in(LATER)).await;
     take_one(&dying).await;
     submit(&bucket, expiring_in(SOON)).await;
-    passes(&clock, 2 * SOON);
+    passes(&redis, &clock, 2 * SOON).await;
     assert_eq!(expired(&bucket).await, 1);
     pause(&bucket).await;
     bucket.declare_dead(dying.consumer()).await.unwrap().expect("it doesn't beat");
-    passes(&clock, LATER + SOON);
+    passes(&redis, &clock, LATER + SOON).await;
     assert_eq!(expired(&bucket).await, 1);
     assert_eq!(redis.ask::<u64>("HEXISTS dripfeed:{b}:tally deadline").await, 0, "no job is left");
 }

@@ -39,7 +39,7 @@ async fn of_several_that_sample_at_once_each_job_and_call_is_counted_once() {
     let (nothing, call) = (CallStats::default(), one_call(Duration::from_millis(100)));
     tokio::join!(sample(&one, &nothing), sample(&other, &nothing));
     for second in 1..=20 {
-        clock.set_ahead(second);
+        redis.set_clock(&clock, second).await;
         submit(&one, job("1")).await;
         submit(&other, job("2")).await;
         tokio::join!(sample(&one, &call), sample(&other, &call), sample(&one, &nothing));
@@ -75,11 +75,11 @@ async fn the_first_sample_counts_the_jobs_that_made_somebody_sample() {
         }
         settle(&replica, take_one(&replica).await, DELIVERED).await;
         assert_eq!(sums().await, (5, 1), "{kind:?}");
-        clock.set_ahead(2);
+        redis.set_clock(&clock, 2).await;
         assert_eq!(sums().await, (5, 1), "{kind:?}: none is counted again");
 
         // What came before a day without any is over.
-        clock.set_ahead(600);
+        redis.set_clock(&clock, 600).await;
         redis.ask::<()>(&format!("DEL {KEY}")).await;
         submit(&bucket, job("y")).await;
         assert_eq!(sums().await, (1, 0), "{kind:?}");
@@ -101,13 +101,13 @@ async fn a_sample_has_what_the_bucket_is_at() {
         }
         settle(&replica, take_one(&replica).await, DELIVERED).await;
         let _called = take_one(&replica).await;
-        clock.set_ahead(10);
+        redis.set_clock(&clock, 10).await;
         sample(&bucket, &CallStats::default()).await;
         let slot = slots(&bucket, HistoryWindow::FiveMinutes).await.pop().expect("a slot");
         assert_eq!((slot.accepted, slot.delivered, slot.waiting, slot.in_flight), (3, 1, 1, 1), "{kind:?}");
         assert_eq!((slot.target_per_s, slot.effective_per_s), (Some(2.0), Some(2.0)), "{kind:?}");
         bucket.pause().await.unwrap();
-        clock.set_ahead(20);
+        redis.set_clock(&clock, 20).await;
         sample(&bucket, &CallStats::default()).await;
         let slot = slots(&bucket, HistoryWindow::FiveMinutes).await.pop().expect("a slot");
         assert_eq!((slot.accepted, slot.effective_per_s), (0, Some(0.0)), "{kind:?}");
@@ -146,17 +146,17 @@ async fn a_bucket_in_which_nothing_happens_writes_nothing() {
     let (redis, clock) = redis_and_clock().await;
     let bucket = open(&redis, buckets::settings("b")).await;
     for second in 0..3 {
-        clock.set_ahead(second);
+        redis.set_clock(&clock, second).await;
         sample(&bucket, &CallStats::default()).await;
     }
     assert_eq!(redis.ask::<u64>(&format!("EXISTS {KEY}")).await, 0);
     submit(&bucket, job("x")).await;
-    clock.set_ahead(10);
+    redis.set_clock(&clock, 10).await;
     sample(&bucket, &CallStats::default()).await;
     assert!(redis.ask::<u64>(&format!("PTTL {KEY}")).await > 0);
     let writes = redis.calls("hset").await;
     for second in 11..20 {
-        clock.set_ahead(second);
+        redis.set_clock(&clock, second).await;
         sample(&bucket, &CallStats::default()).await;
     }
     assert_eq!(redis.calls("hset").await, writes);
@@ -169,7 +169,7 @@ async fn a_clock_that_is_set_counts_nothing_twice_and_leaves_nothing_ahead() {
     let bucket = open(&redis, buckets::settings("b")).await;
     sample(&bucket, &CallStats::default()).await;
     for ahead in [1, 86_400, 3, -3600, -86_400 * 400, 5, 7200, 0] {
-        clock.set_ahead(ahead);
+        redis.set_clock(&clock, ahead).await;
         submit(&bucket, job("x")).await;
         sample(&bucket, &one_call(Duration::ZERO)).await;
         for window in HistoryWindow::ALL {
@@ -191,19 +191,19 @@ async fn at_maxmemory_history_is_lost_and_work_goes_on() {
     for _ in 0..5 {
         submit(&bucket, job("x")).await;
     }
-    clock.set_ahead(10);
+    redis.set_clock(&clock, 10).await;
     sample(&bucket, &CallStats::default()).await;
     redis.ask::<()>("CONFIG SET maxmemory 1").await;
     for second in 0..4 {
         settle(&replica, take_one(&replica).await, DELIVERED).await;
-        clock.set_ahead(20 + second);
+        redis.set_clock(&clock, 20 + second).await;
         sample(&bucket, &one_call(Duration::ZERO)).await;
     }
     redis.ask::<()>("CONFIG SET maxmemory 0").await;
-    clock.set_ahead(30);
+    redis.set_clock(&clock, 30).await;
     sample(&bucket, &CallStats::default()).await;
     settle(&replica, take_one(&replica).await, DELIVERED).await;
-    clock.set_ahead(40);
+    redis.set_clock(&clock, 40).await;
     sample(&bucket, &CallStats::default()).await;
     let slots = slots(&bucket, HistoryWindow::Hour).await;
     let sum = |count: fn(&HistorySlot) -> u64| slots.iter().map(count).sum::<u64>();
@@ -233,7 +233,7 @@ async fn a_day_of_everything_takes_no_more_than_64_kib() {
     let day = (50..=24 * 3600).step_by(50);
     let last_minutes = (1..=75).map(|step| 24 * 3600 + step * 4);
     for second in day.chain(last_minutes) {
-        clock.set_ahead(second);
+        clock.set_for(&store, second).await;
         let mut counted = redis::pipe();
         for field in ["accepted", "refused:bucket_full", "delivered", "dead", "expired", "cancelled"] {
             counted.hincr("dripfeed:{b}:tally", field, 1_200_000).ignore();
@@ -258,7 +258,7 @@ async fn large_numbers_are_sampled_as_small_ones_are() {
     let settings = || BucketSettings { capacity: CAPACITY, ..buckets::settings("b") };
     let bucket = open(&redis, settings()).await;
     for second in 1..=3 {
-        clock.set_ahead(2 * second);
+        redis.set_clock(&clock, 2 * second).await;
         submit(&bucket, job("x")).await;
         sample(&bucket, &CallStats::default()).await;
     }

@@ -267,15 +267,15 @@ async fn letters_and_outcomes_are_kept_for_as_long_as_they_may_be_and_no_longer(
     let replica = join(&bucket, "replica").await;
     let kept = async || (bucket.census().await.unwrap().dead, outcomes(&redis).await.0);
     bury_in_turn(&bucket, &replica, 3).await;
-    clock.set_ahead(KEPT - 60);
+    redis.set_clock(&clock, KEPT - 60).await;
     bucket.enforce_retention().await.unwrap();
     assert_eq!(kept().await, (3, 3), "they aren't old enough");
     bury_in_turn(&bucket, &replica, 2).await;
     assert_eq!(kept().await, (5, 5), "nor do others take their place");
-    clock.set_ahead(KEPT + 60);
+    redis.set_clock(&clock, KEPT + 60).await;
     bucket.enforce_retention().await.unwrap();
     assert_eq!(kept().await, (2, 2), "the first ones are too old");
-    clock.set_ahead(2 * KEPT);
+    redis.set_clock(&clock, 2 * KEPT).await;
     bury_in_turn(&bucket, &replica, 1).await;
     assert_eq!(kept().await, (1, 1), "what ends takes the place of what is too old");
     assert_eq!(bucket.census().await.unwrap().dead_dropped, 5, "all of them are counted");

@@ -238,7 +238,7 @@ async fn one_that_is_put_forward_gives_nothing_again_that_others_have_used() {
     let one = join(&bucket, "one").await;
     assert!(takes_nothing(&one).await);
     until("a token", async || !takes_nothing(&other).await).await;
-    clock.set_ahead(3600);
+    redis.set_clock(&clock, 3600).await;
     assert!(takes_nothing(&one).await);
 }
 
@@ -284,7 +284,7 @@ async fn an_upstream_is_left_alone_for_as_long_as_it_asked_however_the_clock_is_
     let settled = Instant::now();
     settle(&replica, taken, Settlement::Throttled { wait: Some(ASKED) }).await;
     for ahead in [3600, 3590, 86_400, 0, -3600] {
-        clock.set_ahead(ahead);
+        redis.set_clock(&clock, ahead).await;
         assert!(takes_nothing(&replica).await, "granted with the clock at {ahead} s");
         assert!(takes_nothing(&other).await, "granted with the clock at {ahead} s");
         let left = throttled_for(&redis).await.expect("it is throttled");
@@ -306,7 +306,7 @@ async fn a_replica_that_asks_rarely_ends_no_throttle_early_when_the_clock_is_set
     assert!(takes_nothing(&rare).await);
     sleep(Duration::from_millis(500)).await;
     assert!(takes_nothing(&replica).await);
-    clock.set_ahead(3600);
+    redis.set_clock(&clock, 3600).await;
     assert!(takes_nothing(&rare).await);
     let left = throttled_for(&redis).await.expect("it is throttled");
     assert!(left >= ASKED - settled.elapsed() - ON_ITS_WAY, "{left:?} after {:?}", settled.elapsed());
@@ -320,7 +320,7 @@ async fn an_upstream_that_asks_again_is_left_alone_though_the_clock_was_set_befo
         let replica = join(&bucket, "a").await;
         let (first, second) = (take_one(&replica).await, take_one(&replica).await);
         settle(&replica, first, Settlement::Throttled { wait: Some(ASKED) }).await;
-        clock.set_ahead(ahead);
+        redis.set_clock(&clock, ahead).await;
         let settled = Instant::now();
         settle(&replica, second, Settlement::Throttled { wait: Some(ASKED) }).await;
         assert!(takes_nothing(&replica).await, "granted with the clock at {ahead} s");

@@ -88,11 +88,16 @@ async fn many_jobs_are_flushed_to_the_disk_at_once() {
 /// The append-only file as it is now, in its own folder.
 fn copy_of_the_file(redis: &TestRedis) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
-    let name = Path::new("appendonlydir");
-    fs::create_dir(copy.path().join(name)).expect("a folder");
-    for file in fs::read_dir(redis.folder().join(name)).expect("the folder of the file") {
+    // From Redis 7.0 on it has several parts.
+    let (name, parts) = (Path::new("appendonly.aof"), Path::new("appendonlydir"));
+    let Ok(files) = fs::read_dir(redis.folder().join(parts)) else {
+        fs::copy(redis.folder().join(name), copy.path().join(name)).expect("a copy");
+        return copy;
+    };
+    fs::create_dir(copy.path().join(parts)).expect("a folder");
+    for file in files {
         let file = file.expect("an entry");
-        fs::copy(file.path(), copy.path().join(name).join(file.file_name())).expect("a copy");
+        fs::copy(file.path(), copy.path().join(parts).join(file.file_name())).expect("a copy");
     }
     copy
 }

@@ -2,9 +2,8 @@
 
 use redis::RedisError;
 
-/// The code of the reply. Redis 6.2 wraps the code of what failed inside a script in an `ERR`
-/// (`ERR Error running script (call to f_…): @user_script:1: -OOM command not allowed …`): then the
-/// inner code is meant.
+/// The code of the reply. Redis 6.2 wraps the code of what failed inside a script in an `ERR`: then the inner code is
+/// meant.
 pub(crate) fn code_of(error: &RedisError) -> Option<String> {
     let replies = error.clone().into_server_errors();
     let (code, detail) = match replies.as_deref().and_then(|replies| replies.first()) {
@@ -28,8 +27,12 @@ pub(super) fn refused(error: &RedisError) -> usize {
     error.clone().into_server_errors().map_or(0, |replies| replies.len())
 }
 
+/// What it wraps: `Error running script (call to f_…): @user_script:1: WRONGTYPE Operation against a key …`, and before
+/// the command was run, `…: @user_script:1: @user_script: 1: -OOM command not allowed …`.
 fn wrapped_code(detail: &str) -> Option<&str> {
-    let (_, after) = detail.strip_prefix("Error running script")?.split_once(": -")?;
-    let code = after.split_whitespace().next()?;
+    let is_place = |part: &&str| part.contains("user_script") || part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = detail.strip_prefix("Error running script")?.split(": ").skip(1).skip_while(is_place);
+    let code = parts.next()?.split_whitespace().next()?;
+    let code = code.strip_prefix('-').unwrap_or(code);
     code.bytes().all(|b| b.is_ascii_uppercase()).then_some(code)
 }

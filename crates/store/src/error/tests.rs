@@ -90,9 +90,18 @@ fn what_may_have_been_carried_out_is_not_repeated_elsewhere() {
 
 #[test]
 fn the_code_inside_a_script_of_redis_6_is_found() {
-    let line = "ERR Error running script (call to f_ab): @user_script:1: @user_script: 1: \
-                -OOM command not allowed when used memory > 'maxmemory'.";
-    assert_eq!(judged(SCRIPT, line), (ErrorKind::Full, Certainty::NotStored));
+    for (line, expected) in [
+        (
+            "@user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.",
+            (ErrorKind::Full, Certainty::NotStored),
+        ),
+        ("@user_script:1: WRONGTYPE Operation against a key", (ErrorKind::WrongType, Certainty::Unknown)),
+        ("@user_script:9: NOGROUP No such key", (ErrorKind::Script, Certainty::Unknown)),
+        ("@user_script:9: user_script:9: attempt to index a nil: OOM", (ErrorKind::Script, Certainty::Unknown)),
+    ] {
+        let line = format!("ERR Error running script (call to f_ab): {line}");
+        assert_eq!(judged(SCRIPT, &line), expected, "{line}");
+    }
 }
 
 #[test]

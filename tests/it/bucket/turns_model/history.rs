@@ -41,7 +41,7 @@ pub struct History<'r> {
 
 impl<'r> History<'r> {
     pub async fn new(redis: &'r TestRedis, clock: &'r WallClock) -> Self {
-        clock.set_ahead(0);
+        redis.set_clock(clock, 0).await;
         let named = format!("b{}", BUCKETS.fetch_add(1, Ordering::Relaxed));
         let settings = BucketSettings { capacity: CAPACITY, deliveries: 1000, ..buckets::settings(&named) };
         let bucket = buckets::open(redis, settings).await;
@@ -107,7 +107,7 @@ impl<'r> History<'r> {
             }
             Step::LookAtFlows => drop(self.bucket.flows(10).await.expect("Redis answers")),
             Step::SetClock(ahead) => {
-                self.clock.set_ahead(*ahead);
+                self.redis.set_clock(self.clock, *ahead).await;
                 self.is_clock_set = true;
                 self.furthest = self.furthest.max(*ahead);
             }
@@ -239,7 +239,7 @@ impl<'r> History<'r> {
     /// With nobody bounded by more than calls under way, all is called at last, and nothing is left of it.
     pub async fn finish(mut self) {
         // What was parked by a clock that was ahead is due, too.
-        self.clock.set_ahead(self.furthest + 60);
+        self.redis.set_clock(self.clock, self.furthest + 60).await;
         self.is_clock_set = true;
         self.set("fair.by", json!("caller"), |rules| rules.by = "caller").await;
         self.set("fair.flows", Json::Null, |rules| rules.named = None).await;

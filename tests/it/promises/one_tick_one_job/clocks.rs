@@ -51,12 +51,12 @@ async fn the_clock_of_redis_decides_and_no_step_of_any_clock_doubles_a_tick() {
     another_tick_has_its_job(&service, tick - 1_890_000).await;
     assert_eq!(service.level("b").await, 2);
 
-    of_redis.set_ahead(1900);
+    service.redis.set_clock(&of_redis, 1900).await;
     until("it has come", async || service.level("b").await == 3).await;
     // Back again: it has had its job.
-    of_redis.set_ahead(0);
+    service.redis.set_clock(&of_redis, 0).await;
     another_tick_has_its_job(&service, tick - 1_880_000).await;
-    of_redis.set_ahead(1900);
+    service.redis.set_clock(&of_redis, 1900).await;
     another_tick_has_its_job(&service, tick - 1_870_000).await;
     assert_eq!(service.level("b").await, 5);
     let last = client.get("/v1/buckets/b/schedules/s").await.unwrap().json();
@@ -78,9 +78,9 @@ async fn a_schedule_that_a_clock_ahead_has_moved_on_begins_again_when_it_is_put_
         service.redis::<u64>("ZSCORE dripfeed:{b}:schedules:next s").await
     };
     let first = hourly().await;
-    of_redis.set_ahead(24 * 3600);
+    service.redis.set_clock(&of_redis, 24 * 3600).await;
     until("its ticks have come", async || service.level("b").await == 1).await;
-    of_redis.set_ahead(0);
+    service.redis.set_clock(&of_redis, 0).await;
     let next: u64 = service.redis("ZSCORE dripfeed:{b}:schedules:next s").await;
     assert!(next > first + 20 * HOUR_MS, "nothing would be submitted until then");
     let next = hourly().await;

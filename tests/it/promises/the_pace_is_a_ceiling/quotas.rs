@@ -51,7 +51,7 @@ impl UsedUp {
 
 async fn joins_on_the_next_day(tier: Json) {
     let used_up = UsedUp::with(tier).await;
-    used_up.clock.set_ahead(DAY);
+    used_up.redis.set_clock(&used_up.clock, DAY).await;
     let replica = buckets::join(&used_up.process().await, "second").await;
     assert_eq!(take(&replica, 50).await.len(), QUOTA);
     assert!(takes_nothing(&replica).await);
@@ -78,7 +78,7 @@ async fn also_where_it_begins_with_the_first_call() {
 #[tokio::test]
 async fn also_one_that_was_on_standby() {
     let used_up = UsedUp::with(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
-    used_up.clock.set_ahead(DAY);
+    used_up.redis.set_clock(&used_up.clock, DAY).await;
     let standby = used_up.process().await.stand_by(Consumer::new("second"));
     assert!(standby.look(Duration::from_mins(1)).await.unwrap());
     let replica = standby.join(Consumer::new("third"), Duration::from_mins(1)).await.unwrap();
@@ -90,6 +90,6 @@ async fn who_was_there_when_the_clock_was_set_gains_nothing() {
     let used_up = UsedUp::with(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
     let replica = buckets::join(&used_up.process().await, "second").await;
     assert!(takes_nothing(&replica).await);
-    used_up.clock.set_ahead(DAY);
+    used_up.redis.set_clock(&used_up.clock, DAY).await;
     assert!(takes_nothing(&replica).await);
 }

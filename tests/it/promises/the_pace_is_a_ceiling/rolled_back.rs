@@ -184,8 +184,10 @@ async fn where_info_is_denied_it_goes_on_as_before() {
     let replica = join(&bucket, "a").await;
     assert_eq!(taken(&replica, 5).await, 5);
     assert_eq!(taken(&replica, 50).await, BURST - 5);
+    // Before Redis 7.0 a script finds out only by trying.
+    let may_ask: u64 = redis.ask("EVAL return(redis.acl_check_cmd)and(1)or(0) 0").await;
     let denied: Vec<redis::Value> = redis.ask("ACL LOG").await;
-    assert!(denied.is_empty(), "{denied:?}");
+    assert!(may_ask == 0 || denied.is_empty(), "{denied:?}");
     let server: Option<String> = redis.ask("HGET dripfeed:{b}:pace server").await;
     assert_eq!(server, None);
     redis.server.kill().await.unwrap();

@@ -1,11 +1,22 @@
 -- Stream kind: claimed jobs that stay in the bucket, and their failed attempts.
 -- needs: constants, now, kind/held
 
+-- Claims jobs for nobody, and returns which of them are there. Redis 6.2 also claims what somebody deleted while it was
+-- pending; by force it claims what isn't pending, and only if it is there.
+local function claim_parked(keys, ids, deliveries)
+  local words = { 'XCLAIM', keys.jobs, GROUP, PARKED_OWNER, '0', unpack(ids) }
+  for _, word in ipairs({ 'RETRYCOUNT', deliveries, 'JUSTID' }) do words[#words + 1] = word end
+  if not redis.REDIS_VERSION_NUM then
+    redis.call('XACK', keys.jobs, GROUP, unpack(ids))
+    words[#words + 1] = 'FORCE'
+  end
+  return redis.call(unpack(words))
+end
+
 -- Due for any replica after `wait` ms. False for one that somebody deleted by hand: only the pending list still knows
 -- it.
 local function park(keys, id, wait, deliveries)
-  local parked = redis.call('XCLAIM', keys.jobs, GROUP, PARKED_OWNER, '0', id, 'RETRYCOUNT', deliveries, 'JUSTID')
-  if #parked == 0 then
+  if #claim_parked(keys, { id }, deliveries) == 0 then
     redis.call('XACK', keys.jobs, GROUP, id)
     return false
   end
@@ -17,10 +28,9 @@ end
 -- 1 where it failed, 0 where it was throttled, which is no failure and yet was made, nil where there was none. Writes
 -- `is_there`, whether it is.
 local function put_back(keys, jobs)
-  local words, is_parked = { keys.jobs, GROUP, PARKED_OWNER, '0' }, {}
-  for _, job in ipairs(jobs) do words[#words + 1] = job.name end
-  words[#words + 1], words[#words + 2], words[#words + 3] = 'RETRYCOUNT', '0', 'JUSTID'
-  for _, id in ipairs(redis.call('XCLAIM', unpack(words))) do is_parked[id] = true end
+  local names, is_parked = {}, {}
+  for i, job in ipairs(jobs) do names[i] = job.name end
+  for _, id in ipairs(claim_parked(keys, names, '0')) do is_parked[id] = true end
   local due, counted, gone = {}, {}, {}
   for _, job in ipairs(jobs) do
     local id = job.name
