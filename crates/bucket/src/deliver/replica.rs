@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::Bell;
@@ -16,9 +16,8 @@ use crate::deliver::precise_sleep::precise_sleep;
 use crate::deliver::recover::Recovery;
 use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::idle::{Idle, Wanting};
-use crate::deliver::take::token_backoff::TokenBackoff;
-use crate::deliver::take::{Asked, Claim, Take, TakeRequest, TakeSize};
+use crate::deliver::take::token_backoff::put_off;
+use crate::deliver::take::{Asked, Claim, Idle, Take, TakeRequest, TakeSize, Wanting};
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
@@ -78,7 +77,8 @@ struct Member {
     lateness: Lateness,
     takes: AtomicU64,
     take_size: TakeSize,
-    token_backoff: TokenBackoff,
+    /// Takes that found no token since one did.
+    token_misses: AtomicU32,
     /// When the group was joined, or jobs last asked for.
     asked: Mutex<Asked>,
     /// Jobs found past their deadline, not reported yet.
@@ -138,7 +138,7 @@ impl Replica {
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
             take_size: TakeSize::default(),
-            token_backoff: TokenBackoff::default(),
+            token_misses: AtomicU32::new(0),
             asked: Mutex::new(asked),
             expired: AtomicU64::new(0),
             died: AtomicU64::new(0),
@@ -195,7 +195,11 @@ impl Replica {
         if reply.redis_us.is_some() {
             *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us, joined_us: None };
         }
-        member.token_backoff.put_off(&mut reply.take);
+        match &mut reply.take {
+            Take::Jobs(..) => member.token_misses.store(0, Ordering::Relaxed),
+            Take::Idle(idle) if idle.wanting == Wanting::Token => put_off(idle, &member.token_misses),
+            Take::Idle(_) | Take::Fenced => {}
+        }
         Ok(reply.take)
     }
 

@@ -1,6 +1,5 @@
 //! Take: one script gets rate tokens first, and then claims as many jobs.
 
-pub(crate) mod idle;
 pub(crate) mod token_backoff;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +12,6 @@ use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
-use crate::deliver::take::idle::{Idle, Wanting};
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
@@ -86,6 +84,35 @@ impl Claim {
     #[must_use]
     pub const fn due_ms(&self) -> Option<u64> {
         self.due_ms
+    }
+}
+
+/// When the next take is worthwhile.
+#[derive(Clone, Debug)]
+pub struct Idle {
+    pub(crate) wanting: Wanting,
+    pub(crate) until: Instant,
+}
+
+/// What keeps a replica from taking more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanting {
+    /// Nothing but a new job: when one comes, the next take is worthwhile at once.
+    Job,
+    /// A token of the pace.
+    Token,
+    /// Only time will tell.
+    Time,
+}
+
+impl Wanting {
+    /// As take.lua writes it.
+    fn read(word: &[u8]) -> Self {
+        match word {
+            b"job" => Self::Job,
+            b"token" => Self::Token,
+            _ => Self::Time,
+        }
     }
 }
 

@@ -4,8 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::deliver::take::Take;
-use crate::deliver::take::idle::{Idle, Wanting};
+use crate::deliver::take::Idle;
 
 /// Who takes a part of the tokens misses fewer in a row.
 const FEW: u32 = 4;
@@ -13,22 +12,12 @@ const FEW: u32 = 4;
 /// more seldom, questions do, too.
 const MOST: Duration = Duration::from_millis(100);
 
-/// How many takes of a replica have found no token since one did.
-#[derive(Debug, Default)]
-pub(crate) struct TokenBackoff(AtomicU32);
-
-impl TokenBackoff {
-    /// Puts off what the answer to a take says of the next one.
-    pub(crate) fn put_off(&self, take: &mut Take) {
-        match take {
-            Take::Idle(Idle { wanting: Wanting::Token, until }) if is_soon(*until) => {
-                let misses = self.0.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-                // Replicas that missed the same token don't ask together again.
-                *until += longer(misses).mul_f64(f64::midpoint(1.0, fastrand::f64()));
-            }
-            Take::Jobs(..) => self.0.store(0, Ordering::Relaxed),
-            Take::Idle(_) | Take::Fenced => {}
-        }
+/// Puts off the next take of a replica that found no token. `misses`: how many found none since one did.
+pub(crate) fn put_off(idle: &mut Idle, misses: &AtomicU32) {
+    if is_soon(idle.until) {
+        let misses = misses.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        // Replicas that missed the same token don't ask together again.
+        idle.until += longer(misses).mul_f64(f64::midpoint(1.0, fastrand::f64()));
     }
 }
 
@@ -46,26 +35,24 @@ fn longer(misses: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deliver::take::Wanting;
 
-    fn put_off(backoff: &TokenBackoff, wanting: Wanting) -> Duration {
-        let until = Instant::now();
-        let mut take = Take::Idle(Idle { wanting, until });
-        backoff.put_off(&mut take);
-        let Take::Idle(idle) = take else { unreachable!("it stays what it was") };
+    fn put_off_by(misses: &AtomicU32, wait: Duration) -> Duration {
+        let until = Instant::now() + wait;
+        let mut idle = Idle { wanting: Wanting::Token, until };
+        put_off(&mut idle, misses);
         idle.until - until
     }
 
     #[test]
     fn who_finds_no_token_again_and_again_asks_more_seldom() {
-        let backoff = TokenBackoff::default();
+        let (misses, soon) = (AtomicU32::new(0), Duration::ZERO);
         for _ in 0..FEW {
-            assert_eq!(put_off(&backoff, Wanting::Token), Duration::ZERO);
+            assert_eq!(put_off_by(&misses, soon), Duration::ZERO);
         }
-        let waits: Vec<Duration> = (0..20).map(|_| put_off(&backoff, Wanting::Token)).collect();
-        assert!(waits[0] > Duration::ZERO && waits.iter().all(|wait| *wait <= MOST), "{waits:?}");
-        assert!(waits[10..].iter().all(|wait| *wait >= MOST / 2), "{waits:?}");
-        assert_eq!(put_off(&backoff, Wanting::Job), Duration::ZERO, "there would be a token");
-        backoff.put_off(&mut Take::Jobs(Vec::new(), None));
-        assert_eq!(put_off(&backoff, Wanting::Token), Duration::ZERO);
+        let longer: Vec<Duration> = (0..20).map(|_| put_off_by(&misses, soon)).collect();
+        assert!(longer[0] > Duration::ZERO && longer.iter().all(|longer| *longer <= MOST), "{longer:?}");
+        assert!(longer[10..].iter().all(|longer| *longer >= MOST / 2), "{longer:?}");
+        assert_eq!(put_off_by(&misses, MOST * 2), Duration::ZERO, "that is seldom enough");
     }
 }
