@@ -19,6 +19,13 @@ const KEPT: usize = 200;
 /// Ordinary jobs that are settled while one can't be.
 const OTHERS: u64 = 100;
 
+/// Puts the letters aside, where there are some, and another key in their place. In one step: where the letters are
+/// missing, what is known of them is forgotten.
+const BLOCK: &str = "local has_letters = redis.call('EXISTS', KEYS[1])
+    if has_letters == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end
+    redis.call('SET', KEYS[1], 'no stream')
+    return has_letters";
+
 /// Entries to bury beside ordinary jobs: some have thousands of fields, others can't be buried for a while.
 pub async fn run(order: Order) -> Report {
     let mut setup = order.setup();
@@ -60,11 +67,7 @@ async fn add(harness: &Harness, entry: &[String]) -> String {
 /// No letter can be written: the entry stays, and the others are settled.
 async fn refused(harness: &Harness, entry: &[String]) -> String {
     let (dead, aside) = (Harness::key("dead"), Harness::key("dead:aside"));
-    let has_letters = harness.ask::<u64>(&["EXISTS", &dead]).await == 1;
-    if has_letters {
-        let () = harness.ask(&["RENAME", &dead, &aside]).await;
-    }
-    let () = harness.ask(&["SET", &dead, "no stream"]).await;
+    let has_letters = harness.ask::<u64>(&["EVAL", BLOCK, "2", &dead, &aside]).await == 1;
     let id = add(harness, entry).await;
     let goal = delivered(harness).await + OTHERS;
     until("the others are settled", async || delivered(harness).await >= goal).await;

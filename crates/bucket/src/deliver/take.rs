@@ -101,7 +101,7 @@ pub(crate) enum Wanting {
     Job,
     /// A token of the pace.
     Token,
-    /// Only time will tell.
+    /// Something else, which no message announces.
     Time,
 }
 

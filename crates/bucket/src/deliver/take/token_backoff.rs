@@ -1,5 +1,5 @@
-//! Replicas that find no token again and again ask more seldom. One replica that asks in time for each token is enough;
-//! with as many questions for each token as there are replicas, these would cost Redis more than the jobs.
+//! Replicas that find no token several times in a row ask more seldom. One replica that asks in time for each token is
+//! enough; with as many questions for each token as there are replicas, these would cost Redis more than the jobs.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use crate::deliver::take::Idle;
 
 /// Who takes a part of the tokens misses fewer in a row.
 const FEW: u32 = 4;
-/// A wait isn't made longer than by this: for so long nobody takes the tokens of a replica that stops. Where tokens come
-/// more seldom, questions do, too.
+/// A wait becomes longer by no more than this: for so long nobody takes the tokens of a replica that stops. Where tokens
+/// come more seldom, so do questions.
 const MOST: Duration = Duration::from_millis(100);
 
 /// Puts off the next take of a replica that found no token. `misses`: how many found none since one did.
