@@ -8,7 +8,7 @@ use crate::deliver::take::Idle;
 
 /// Who takes a part of the tokens misses fewer in a row.
 const FEW: u32 = 4;
-/// A wait becomes longer by no more than this: for so long nobody takes the tokens of a replica that stops. Where tokens
+/// The most by which a wait becomes longer: for so long nobody takes the tokens of a replica that stops. Where tokens
 /// come more seldom, so do questions.
 const MOST: Duration = Duration::from_millis(100);
 
