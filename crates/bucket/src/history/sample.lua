@@ -10,7 +10,7 @@
 --       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
 --       6 the look that the caller had last; 'lost': what was counted since then isn't to be added
 --       7 windows, the finest first: name, seconds of a slot, slots
---       8 from how many dead letters, and bytes of them, on nothing may be called ('': always)  9 as 8, of the outbox
+--       8 number and bytes of dead letters from which on nothing may be called ('': no number)  9 as 8, of the outbox
 -- Result  { 'changed', … } | { the look: ms, six totals of the tally, six gauges as in slots.lua }
 local HISTORY, JOBS, TALLY, CONTROL, PACE, METER = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local DEAD, OUTBOX = KEYS[7], KEYS[8]

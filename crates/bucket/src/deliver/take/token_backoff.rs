@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_no_token_again_and_again_asks_more_seldom() {
+    fn who_finds_no_token_several_times_in_a_row_asks_more_seldom() {
         let (misses, soon) = (AtomicU32::new(0), Duration::ZERO);
         for _ in 0..FEW {
             assert_eq!(put_off_by(&misses, soon), Duration::ZERO);
