@@ -79,7 +79,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Take::Jobs(jobs, _) => {
                 for taken in jobs {
                     // A permit is for one call, and not for later.
-                    let (id, in_time) = (taken.claim.id(), taken.permit.spend());
+                    let (id, in_time) = (taken.claim.id(), taken.permit.spend().await);
                     let settlement =
                         if in_time { Settlement::Complete { status: 200, answer: None } } else { Settlement::Requeue };
                     replica.settle(taken.claim, settlement).await?;

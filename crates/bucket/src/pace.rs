@@ -5,7 +5,7 @@ pub(crate) mod bounds;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};
-use dripfeed_limit::{Plan, Tier};
+use dripfeed_limit::{Plan, Tier, TierKind};
 
 use crate::deliver::permit::PROMPT;
 use crate::settings::Leak;
@@ -40,6 +40,12 @@ pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     Some(if leak.adaptive { plan.at_a_speed() } else { plan })
 }
 
+/// Whether calls wait for tokens, and not only for windows to end.
+pub(crate) fn has_bucket(leak: &Leak) -> bool {
+    let is_bucket = |tier: &Tier| matches!(tier.kind(), TierKind::Bucket { .. } | TierKind::Gate);
+    leak.rate.is_some() || leak.tiers.tiers().iter().any(is_bucket)
+}
+
 /// The clock of this machine, around which calendars are laid.
 pub(crate) fn now_us() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -56,7 +62,7 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
 /// to keep; and where a token comes so seldom that lateness is nothing to it, none is kept. Windows need none: they
 /// count when calls are made.
 fn with_room_for_late(tier: &Tier) -> Tier {
-    let dripfeed_limit::TierKind::Bucket { burst } = *tier.kind() else { return tier.clone() };
+    let TierKind::Bucket { burst } = *tier.kind() else { return tier.clone() };
     let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());
     let late = if late * 100 < period { 0 } else { late.div_ceil(period) };
     let kept = burst.saturating_sub(u64::try_from(late).unwrap_or(u64::MAX)).max(1);

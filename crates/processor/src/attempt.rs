@@ -63,7 +63,7 @@ async fn attempt(
         read: upstream.max_answer(),
         kept: bucket.keep.answer_bytes,
     };
-    if context.is_stopping() || !permit.spend() {
+    if context.is_stopping() || !permit.spend().await {
         return (Settlement::Requeue, Feedback::default());
     }
     let begun = Instant::now();

@@ -1,7 +1,7 @@
 //! The pace by several tiers, and while it changes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
@@ -118,6 +118,35 @@ async fn jobs_that_wait_for_tokens_are_asked_for_once_for_each_token() {
     }
     // A grant that was lost to a late reply is asked for again.
     assert!(questions <= JOBS + 2, "{questions} for {called}");
+}
+
+#[tokio::test]
+async fn calls_are_granted_ahead_of_their_tokens_and_wait_for_these() {
+    const JOBS: usize = 100;
+    let period = Duration::from_millis(1);
+    let redis = TestRedis::start().await;
+    let bucket = with_jobs(&redis, paced(Some("1000/s"), 1, PaceTiers::default()), JOBS).await;
+    let replica = join(&bucket, "a").await;
+    let (mut most, mut spent) = (0, Vec::new());
+    let begun = Instant::now();
+    while spent.len() < JOBS {
+        match replica.take(JOBS).await.unwrap() {
+            Take::Jobs(jobs, _) => {
+                most = most.max(jobs.len());
+                for taken in jobs {
+                    // One that comes too late is charged, and not made.
+                    taken.permit.spend().await;
+                    spent.push(begun.elapsed());
+                }
+            }
+            Take::Idle(idle) => replica.wait(&idle).await,
+            Take::Fenced => panic!("declared dead"),
+        }
+    }
+    assert!(most > 1, "each token was asked for alone");
+    for (others, at) in spent.into_iter().enumerate() {
+        assert!(at >= period * u32::try_from(others).unwrap(), "{others} calls before {at:?}");
+    }
 }
 
 #[tokio::test]
@@ -304,7 +333,7 @@ async fn a_changed_pace_keeps_what_was_consumed() {
     bucket.apply_overrides(&year(6)).await.unwrap();
     assert_eq!(take(&replicas[1], 20).await.len(), 3);
     bucket.apply_overrides(&changed("leak.rate", "1000000/s")).await.unwrap();
-    assert_eq!(take_at_pace(&replicas[0], 20).await.len(), 1);
+    assert_eq!(take_at_pace(&replicas[0], 1).await.len(), 1);
     assert_eq!(take_at_pace(&replicas[1], 1).await.len(), 1);
     assert_eq!(take_at_pace(&replicas[0], 20).await.len(), 1);
     assert!(takes_nothing(&replicas[1]).await, "six of six");

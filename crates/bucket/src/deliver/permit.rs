@@ -1,4 +1,4 @@
-//! A permit: the right to one call, granted by the take of its job, for a short time.
+//! A permit: the right to one call, granted by the take of its job, for a short time from when its token comes.
 //!
 //! **The ceiling.** In any window of w seconds at most rate · w + burst calls begin, over all replicas. It holds
 //! however late replies of Redis are, and however long a process is stopped between a reply and its calls:
@@ -14,6 +14,12 @@
 //!   The first one's call began at a or later, so after it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The
 //!   last one's call began at c or earlier, so it was granted by then: a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b.
 //!   Nothing is assumed of the order of calls, of who makes them, or of who dies.
+//! - **Ahead.** A bucket whose tokens each had to be asked for when they come would lose what passes until then, and ask
+//!   Redis for each. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
+//!   may begin: a grant of n needs V + nτ ≤ D + bτ, where D ≥ T is when the last of them begins at the earliest. The
+//!   replica waits for that time from when the reply came, and counts `valid` from then on. In the proof D takes the
+//!   place of T; as V = max(V, T) + nτ then is at least D + τ, a call still begins at most `valid` after its token. So
+//!   this is done only where that isn't charged (below), and where no caller has a rate of its own: those don't wait.
 //! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes
 //!   to the same: m ≤ (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged,
 //!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at
@@ -36,10 +42,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::deliver::precise_sleep::precise_sleep;
 use crate::script::pace_constants::PACE_LATEST;
 
 /// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
+
+/// How long before its time a call is granted. Half of that is left for the next take to come in time.
+const AHEAD: Duration = Duration::from_millis(20);
 
 /// The longest `valid`; and half of the lease, so that nobody calls who was declared dead meanwhile.
 const LATEST: Duration = Duration::from_micros(PACE_LATEST);
@@ -54,23 +64,42 @@ pub(crate) fn undrained(valid: Duration) -> Duration {
     valid.min(valid.saturating_sub(PROMPT) * 2)
 }
 
+/// How long before their time calls are granted that are made within `valid`, by a pace with a bucket: no longer than
+/// all of that is kept free in its burst.
+pub(crate) fn ahead(valid: Duration) -> Duration {
+    if undrained(valid).is_zero() { AHEAD } else { Duration::ZERO }
+}
+
 /// The right to make one call.
 #[derive(Debug)]
 pub struct Permit {
     asked: Instant,
+    /// How long after it was granted the call may begin, and when that has passed.
+    token_in: Duration,
+    token_at: Instant,
     valid: Duration,
     lateness: Lateness,
 }
 
 impl Permit {
-    pub(crate) const fn new(asked: Instant, valid: Duration, lateness: Lateness) -> Self {
-        Self { asked, valid, lateness }
+    /// `token_in`: after `asked` and after `answered`, between which it was granted.
+    pub(crate) fn new(
+        asked: Instant,
+        answered: Instant,
+        token_in: Duration,
+        valid: Duration,
+        lateness: Lateness,
+    ) -> Self {
+        Self { asked, token_in, token_at: answered + token_in, valid, lateness }
     }
 
-    /// Whether the call may begin now. It may not if Redis or this process took too long: then the job is requeued.
-    #[must_use]
-    pub fn spend(self) -> bool {
-        let age = self.asked.elapsed();
+    /// Waits for the call's token. Whether the call may begin now: it may not if Redis or this process took too long.
+    /// Then the job is requeued.
+    pub async fn spend(self) -> bool {
+        if !self.token_in.is_zero() {
+            precise_sleep(self.token_at.saturating_duration_since(Instant::now())).await;
+        }
+        let age = self.asked.elapsed().saturating_sub(self.token_in);
         self.lateness.saw_call(age);
         age < self.valid
     }
@@ -125,13 +154,24 @@ impl Lateness {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_permit_is_used_in_time_or_not_at_all() {
+    #[tokio::test]
+    async fn a_permit_is_used_in_time_or_not_at_all() {
         let lateness = Lateness::new(Duration::from_mins(1));
-        let minute = Duration::from_mins(1);
-        let Some(before) = Instant::now().checked_sub(minute) else { return };
-        assert!(Permit::new(before, minute * 2, lateness.clone()).spend());
-        assert!(!Permit::new(before, minute, lateness).spend());
+        let (minute, at_once, now) = (Duration::from_mins(1), Duration::ZERO, Instant::now());
+        let Some(before) = now.checked_sub(minute) else { return };
+        assert!(Permit::new(before, now, at_once, minute * 2, lateness.clone()).spend().await);
+        assert!(!Permit::new(before, now, at_once, minute, lateness).spend().await);
+    }
+
+    #[tokio::test]
+    async fn a_permit_waits_for_its_token_and_is_good_from_then_on() {
+        let lateness = Lateness::new(Duration::from_mins(1));
+        let (token_in, minute, now) = (Duration::from_millis(30), Duration::from_mins(1), Instant::now());
+        assert!(Permit::new(now, now, token_in, minute, lateness.clone()).spend().await);
+        assert!(now.elapsed() >= token_in);
+        let Some(before) = now.checked_sub(minute) else { return };
+        assert!(Permit::new(before, before, minute / 2, minute, lateness.clone()).spend().await);
+        assert!(!Permit::new(before, before, minute / 2, minute / 2, lateness).spend().await);
     }
 
     #[test]
@@ -156,6 +196,11 @@ mod tests {
             lateness.saw_reply_at(ms(1), start + Duration::from_secs(8));
             assert_eq!(lateness.valid() == PROMPT, reply + 1 >= MOST_REPLIES, "{reply}");
         }
+    }
+
+    #[test]
+    fn nothing_is_granted_ahead_of_its_time_where_calls_may_be_late() {
+        assert_eq!([25, 26].map(|valid| ahead(Duration::from_millis(valid))), [AHEAD, Duration::ZERO]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
--- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. A job whose
--- deadline has passed ends as expired and costs no token.
+-- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. Some may have to
+-- wait a moment for their tokens. A job whose deadline has passed ends as expired and costs no token.
 --
 -- needs: at_maxmemory, now, budget, pace, settling, spend, hold_left, keep, notices, kind/take
 -- opens: outbox_maker = make_outbox
@@ -16,13 +16,15 @@
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
 --       how many times at once (limits_of.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
 --       unknown)  15 the last state of the pace that its process knows ('': none)  16 µs of the Redis clock when it
---       joined, until it has asked ('': it has, or did before it was on standby)
+--       joined, until it has asked ('': it has, or did before it was on standby)  17 how many µs before their time calls
+--       may be granted (permit.rs)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, what is wanting, expired, died, µs of the Redis clock, state of
 --         the pace }
 --         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again or '' (now), what is
---         wanting, state of the pace, for a stream what plain jobs have in common, job… }
+--         wanting, state of the pace, when the calls may begin ('': at once; else as limit_spend answers it, with spaces
+--         between the numbers), for a stream what plain jobs have in common, job… }
 --         What is wanting: 'job', where a new one would be taken at once; 'token', where the pace has none; or ''.
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
@@ -41,7 +43,7 @@ local PACE, CONTROL, REPLICAS, TAKES = KEYS[2], KEYS[5], KEYS[6], KEYS[9]
 local version, consumer, want = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local plan, max_in_flight, elapsed = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local longest_hold = tonumber(ARGV[8])
-local late, undrained = tonumber(ARGV[10]), tonumber(ARGV[11])
+local late, undrained, ahead = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[17])
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
@@ -65,7 +67,7 @@ if plan ~= '' then
 end
 local asked = tonumber(ARGV[14])
 local bounds = bounds_by(PACE, pace, ARGV[13], elapsed, asked, undrained)
-local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, tonumber(ARGV[16]), late, undrained)
+local tokens, next_token, refill = pace_room(pace, plan, elapsed, asked, tonumber(ARGV[16]), late, undrained, ahead)
 
 -- Every take updates the state of the pace, also without a job: the time since then bounds the tokens earned later.
 local function idle(wait, wanting, expired, died)
@@ -93,8 +95,11 @@ do
   want = math.min(want, room)
 end
 
--- With burst to spare, a few tokens are let gather: fewer questions for the same rate.
-local function wait_for_tokens(next_token) return math.max(next_token, math.min(BATCHING, refill / 2)) end
+-- With burst to spare, or calls that are granted ahead of their time, a few tokens are let gather: fewer questions for
+-- the same rate.
+local function wait_for_tokens(next_token)
+  return math.max(next_token + ahead / 2, math.min(BATCHING, refill / 2))
+end
 
 if tokens < 1 then return idle(wait_for_tokens(next_token), 'token') end
 want = math.min(want, tokens)
@@ -104,7 +109,7 @@ record_ends(keys)
 if #taken == 0 then return idle(wait, takes_new and 'job' or '', expired, died) end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
-local state = pace_spend(PACE, pace, plan, #taken)
+local state, starts = pace_spend(PACE, pace, plan, #taken)
 local rest, wanting = '', ''
 if takes_new and wait > 0 then
   -- What had to wait was all handed out: then one question is enough.
@@ -113,6 +118,6 @@ elseif #taken == tokens then
   -- The next question would find no token, or at a high rate a few of those that may gather.
   rest, wanting = whole(math.min(wait_for_tokens(pace_next(plan)), IDLE_POLL)), 'token'
 end
-local answer = { 'jobs', expired, died, now_us, rest, wanting, state }
+local answer = { 'jobs', expired, died, now_us, rest, wanting, state, starts }
 answer_with(answer, taken)
 return answer

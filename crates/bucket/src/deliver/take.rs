@@ -1,5 +1,6 @@
 //! Take: one script gets rate tokens first, and then claims as many jobs.
 
+mod starts;
 pub(crate) mod token_backoff;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use dripfeed_store::Call;
 
 use crate::deliver::orphaned_claims::{ClaimGuard, OpenClaims};
 use crate::deliver::permit::{Lateness, Permit, undrained};
+use crate::deliver::take::starts::Starts;
 use crate::error::BucketError;
 use crate::script::constants::BATCH_JOBS;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
@@ -177,6 +179,12 @@ struct PermitGrant<'a> {
     lateness: &'a Lateness,
 }
 
+impl PermitGrant<'_> {
+    fn permit(&self, token_in: Duration) -> Permit {
+        Permit::new(self.asked, self.answered, token_in, self.valid, self.lateness.clone())
+    }
+}
+
 /// One answer of the script.
 pub(crate) struct TakeReply {
     pub(crate) take: Take,
@@ -237,12 +245,13 @@ impl RedisBucket {
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
         call.arg(us(request.before.at.elapsed() + JITTER));
         call.arg(&effective.ends).arg(ms_up(settings.leak.max_hold));
-        call.arg(request.number).arg(us(valid)).arg(us(undrained(valid)));
+        let ahead = effective.granted_ahead(valid);
+        call.arg(request.number).arg(us(valid + ahead)).arg(us(undrained(valid)));
         call.arg(&effective.weights).arg(&effective.bounds);
         call.arg(or_empty(request.before.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
         call.arg(&known[..]);
-        call.arg(or_empty(request.before.joined_us));
+        call.arg(or_empty(request.before.joined_us)).arg(us(ahead));
         call.with_large_reply()
     }
 }
@@ -278,6 +287,10 @@ fn read(
             let (expired, died, redis_us) = (reply.count()?, reply.count()?, reply.count()?);
             let wait = reply.text()?.parse().ok().map(Duration::from_micros);
             let (wanting, pace) = (Wanting::read(&reply.bytes()?), reply.bytes()?);
+            let (starts, read) =
+                (reply.text()?, |text: &str| Starts::read(text).map_or_else(|| reply.unknown(text), Ok));
+            // None: all at once.
+            let starts = Some(&starts[..]).filter(|starts| !starts.is_empty()).map(read).transpose()?;
             let idle = wait.map(|wait| Idle { wanting, until: grant.answered + wait });
             let plain = match kind {
                 Kind::Stream => Some(PlainFields::read(&mut reply)?),
@@ -285,7 +298,9 @@ fn read(
             };
             let mut jobs = Vec::with_capacity(reply.len() / 2);
             while !reply.is_empty() {
-                jobs.push(read_job(&mut reply, plain.as_ref(), grant, redis_us / 1000, open_claims)?);
+                let token_in = starts.as_ref().map_or(Duration::ZERO, |starts| starts.of_call(jobs.len()));
+                let permit = grant.permit(token_in);
+                jobs.push(read_job(&mut reply, plain.as_ref(), permit, grant.answered, redis_us / 1000, open_claims)?);
             }
             Ok(TakeReply { take: Take::Jobs(jobs, idle), expired, died, redis_us: Some(redis_us), pace })
         }
@@ -325,7 +340,8 @@ fn read_job(
     reply: &mut Reply,
     // None: elements of a list.
     plain: Option<&PlainFields>,
-    grant: &PermitGrant<'_>,
+    permit: Permit,
+    taken_at: Instant,
     taken_ms: u64,
     open_claims: &OpenClaims,
 ) -> Result<ClaimedJob, BucketError> {
@@ -354,7 +370,6 @@ fn read_job(
     }
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let chain = job.as_ref().map(|job| job.chain.clone()).unwrap_or_default();
-    let permit = Permit::new(grant.asked, grant.valid, grant.lateness.clone());
     let claim = Claim {
         id,
         element,
@@ -364,7 +379,7 @@ fn read_job(
         due_ms,
         caller,
         chain,
-        taken_at: grant.answered,
+        taken_at,
         taken_ms,
         guard: open_claims.add(id),
     };

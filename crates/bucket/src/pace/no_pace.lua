@@ -9,5 +9,5 @@ end
 -- A pace that is set later begins with nothing consumed.
 local function pace_spend(key, pace)
   if not pace.new then redis.call('HSET', key, 'new', 1) end
-  return ''
+  return '', ''
 end

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use dripfeed_store::{Call, Store};
 use parking_lot::Mutex;
 use redis::Value;
 
+use crate::deliver::permit;
 use crate::ended::expire::look::ExpiryLook;
 use crate::error::BucketError;
 use crate::pace;
@@ -111,6 +112,12 @@ impl EffectiveSettings {
     /// Whether calls may begin only so long after they were granted.
     pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some() || !self.bounds.is_empty() && self.settings.fair.has_rate()
+    }
+
+    /// How long before their time calls are granted that are made within `valid` (permit.rs).
+    pub(crate) fn granted_ahead(&self, valid: Duration) -> Duration {
+        let waits_for_tokens = pace::has_bucket(&self.settings.leak) && !self.settings.fair.has_rate();
+        if waits_for_tokens { permit::ahead(valid) } else { Duration::ZERO }
     }
 
     /// Whether no job is refused by a limit or a share, but only for lack of room.

@@ -10,9 +10,10 @@ if code == BUCKET then
       limit, period, burst, at = limit_unpack('<I7I6I7', text, at)
       local is_slowed = limit_speed < 1000
       if is_slowed then limit = limit * limit_speed / 1000 end
+      local ahead = math.floor(limit_ahead * limit)
       return {
-        rule = rule, limit = limit, period = period, burst = burst, full = burst * period, is_slowed = is_slowed,
-        level = 0, waits = 0,
+        rule = rule, limit = limit, period = period, burst = burst, full = burst * period + ahead, ahead = ahead,
+        is_slowed = is_slowed, level = 0, waits = 0,
       }, at
     end,
 

@@ -15,7 +15,8 @@ local limit_speed = 1000
 -- For a pace, whose calls are made some time after they are granted; all 0 elsewhere. `limit_late`: within how many µs
 -- a grant must be used, or never. `limit_undrained`: for how many of them a bucket doesn't drain what is granted; for
 -- the rest its burst keeps room. `limit_unsent`: µs of the clock until which earlier grants may still be used.
-local limit_late, limit_undrained, limit_unsent = 0, 0, 0
+-- `limit_ahead`: how many µs before its time a bucket grants a call, which then waits for that time.
+local limit_late, limit_undrained, limit_unsent, limit_ahead = 0, 0, 0, 0
 
 -- Of large numbers, `%` may be as little as -1 where the quotient was rounded up to a whole number.
 local function limit_div_up(a, b)

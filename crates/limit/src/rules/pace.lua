@@ -4,10 +4,13 @@
 
 -- How many calls of cost 1 would pass all enforced scopes of a plan now; when none, the µs until one does; and the µs
 -- in which the first of its tiers refills; and whether a window may end before all that is granted now is used. `how`
--- as limit_plan takes it, and besides how late the calls may be made that are granted: `late`, `undrained`, `unsent`
--- (arithmetic.lua).
+-- as limit_plan takes it, and besides how late the calls may be made that are granted, and how early they are granted:
+-- `late`, `undrained`, `unsent`, `ahead` (arithmetic.lua).
 local function limit_room(text, how)
-  if how then limit_late, limit_undrained, limit_unsent = how.late or 0, how.undrained or 0, how.unsent or 0 end
+  if how then
+    limit_late, limit_undrained, limit_unsent = how.late or 0, how.undrained or 0, how.unsent or 0
+    limit_ahead = how.ahead or 0
+  end
   local room, wait, refill, crosses = math.huge, 0, math.huge, false
   for _, tiers in ipairs(limit_plan(text, how)) do
     for _, tier in ipairs(tiers.is_shadow and {} or tiers) do
@@ -21,12 +24,25 @@ local function limit_room(text, how)
   return room, wait, refill, crosses
 end
 
--- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room reported.
+-- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room reported. When they may begin:
+-- of each bucket that makes some of them wait, ns until the first one may, and ns from each to the next.
 local function limit_spend(text, n)
+  local starts = {}
+
+  local function add_starts(tier, ahead_of_clock)
+    local begins_in = (tier.level + tier.period - tier.full + tier.ahead) / tier.limit + ahead_of_clock
+    local first, step = math.ceil(begins_in * 1000), math.ceil(tier.period / tier.limit * 1000)
+    if first + (n - 1) * step > 0 then starts[#starts + 1], starts[#starts + 2] = first, step end
+  end
+
   for _, tiers in ipairs(limit_plan(text)) do
+    for _, tier in ipairs(limit_ahead > 0 and n > 0 and not tiers.is_shadow and tiers or {}) do
+      if tier.full then add_starts(tier, tiers.now - now_us) end
+    end
     tiers.n = n
     limit_take(tiers)
   end
+  return starts
 end
 
 -- The state as it was written; nil: it wasn't.

@@ -121,6 +121,8 @@ pub(crate) enum Step<'p> {
     Spend(&'p Plan),
     /// Room for calls that may begin up to 200 ms later; what is spent next is spent so.
     RoomOfLate(&'p Plan),
+    /// Spends all that is granted up to 20 ms ahead. Reports how many calls these are, and when they may begin.
+    SpendAhead(&'p Plan),
 }
 
 impl<'p> Step<'p> {
@@ -135,6 +137,7 @@ impl<'p> Step<'p> {
             Self::RoomWithinSecond(_) => "room_within_second",
             Self::Spend(_) => "spend",
             Self::RoomOfLate(_) => "room_of_late",
+            Self::SpendAhead(_) => "spend_ahead",
         }
     }
 
@@ -148,7 +151,8 @@ impl<'p> Step<'p> {
             | Self::Passing(plan)
             | Self::RoomWithinSecond(plan)
             | Self::Spend(plan)
-            | Self::RoomOfLate(plan) => plan,
+            | Self::RoomOfLate(plan)
+            | Self::SpendAhead(plan) => plan,
         }
     }
 }

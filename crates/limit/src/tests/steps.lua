@@ -34,6 +34,10 @@ for i = 1, #ARGV, 3 do
     for n = 1, 30 do report[n] = limit_passing(look, n) end
   elseif what == 'spend' then
     limit_spend(text, 1)
+  elseif what == 'spend_ahead' then
+    local room = limit_room(text, { begins = true, late = 20000, ahead = 20000 })
+    report = limit_spend(text, room)
+    table.insert(report, 1, room)
   end
   limit_flush()
   limit_packed, limit_tiers, limit_by = {}, {}, {}

@@ -55,6 +55,36 @@ async fn calls_that_begin_late_drain_from_then_on() {
 }
 
 #[tokio::test]
+async fn calls_that_are_granted_ahead_begin_when_their_tokens_come() {
+    const MS: i64 = 1_000_000;
+    let bench = Bench::new().await;
+    let spent = async |pace: &Plan, ms: u64| bench.run_one(NOON + ms * 1000, Step::SpendAhead(pace)).await;
+    let bucket = |limit, burst| Tier::bucket(limit, seconds(1), burst).unwrap();
+
+    let one = Plan::pace(vec![bucket(1000, 1)], "one".to_owned());
+    // One at once, and one for each of the 20 ms that follow; those of 5 ms more 5 ms later.
+    assert_eq!(spent(&one, 0).await, [21, 0, MS]);
+    assert_eq!(spent(&one, 5).await, [5, 16 * MS, MS]);
+    assert_eq!(spent(&one, 5).await, [0]);
+    assert_eq!(spent(&one, 60_000).await, [21, 0, MS], "no more, however long nothing was called");
+
+    let few = Plan::pace(vec![bucket(10, 5)], "few".to_owned());
+    assert_eq!(spent(&few, 0).await, [5], "a burst begins at once");
+    assert_eq!(spent(&few, 79).await, [0]);
+    assert_eq!(spent(&few, 80).await, [1, 20 * MS, 100 * MS]);
+
+    // Each bucket makes calls wait that the other one would let begin.
+    let two = Plan::pace(vec![bucket(1000, 3), bucket(200, 4)], "two".to_owned());
+    assert_eq!(spent(&two, 0).await, [8, -2 * MS, MS, -15 * MS, 5 * MS]);
+
+    let window = Tier::fixed(100, seconds(1), Align::Epoch { spread: None }).unwrap();
+    let within = Plan::pace(vec![bucket(1000, 1), window], "within".to_owned());
+    assert_eq!(spent(&within, 980).await, [21, 0, MS]);
+    assert_eq!(spent(&within, 995).await, [0], "they might begin in the next window");
+    assert_eq!(spent(&within, 1000).await, [20, MS, MS]);
+}
+
+#[tokio::test]
 async fn a_window_grants_nothing_that_could_begin_after_it() {
     let bench = Bench::new().await;
     let window = |align| Plan::pace(vec![Tier::fixed(10, seconds(1), align).unwrap()], "pace".to_owned());

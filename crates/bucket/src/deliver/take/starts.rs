@@ -1,0 +1,46 @@
+//! When the calls of a take may begin that were granted ahead of their time.
+
+use std::time::Duration;
+
+/// Of each bucket of the pace that makes some of them wait, after they were granted.
+#[derive(Debug)]
+pub(super) struct Starts(Vec<Start>);
+
+/// In ns. The first call may begin at once where that is negative, and each that follows so much later.
+#[derive(Debug)]
+struct Start {
+    first: i64,
+    step: i64,
+}
+
+impl Starts {
+    /// As limit_spend in pace.lua answers it, with spaces between the numbers. None: in another way.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let numbers: Vec<i64> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let (pairs, rest) = numbers.as_chunks();
+        let starts = pairs.iter().map(|&[first, step]| Start { first, step }).collect();
+        rest.is_empty().then_some(Self(starts))
+    }
+
+    /// How long after it was granted the call begins before which there are so many others.
+    pub(super) fn of_call(&self, others: usize) -> Duration {
+        let others = i64::try_from(others).unwrap_or(i64::MAX);
+        let begin = |start: &Start| start.first.saturating_add(start.step.saturating_mul(others));
+        let latest = self.0.iter().map(begin).max().unwrap_or_default();
+        Duration::from_nanos(u64::try_from(latest).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_waits_for_the_bucket_that_makes_it_wait_longest() {
+        let begins = |text| Starts::read(text).map(|starts| [0, 1, 9].map(|others| starts.of_call(others).as_nanos()));
+        assert_eq!(begins("1000 200"), Some([1000, 1200, 2800]));
+        assert_eq!(begins("-300 200"), Some([0, 0, 1500]));
+        assert_eq!(begins("1000 10 0 200"), Some([1000, 1010, 1800]));
+        assert_eq!(["", "1000", "1 2 3", "1 x"].map(begins), [None; 4]);
+    }
+}
