@@ -54,8 +54,10 @@ impl FreeCapacity {
             fields.extend([
                 field("x-ratelimit-limit", self.capacity.min(LARGEST).to_string()),
                 field("x-ratelimit-remaining", self.left.min(LARGEST).to_string()),
-                field("x-ratelimit-reset", reset.unwrap_or(0).to_string()),
             ]);
+            // Unknown for a job that was there before: in a full bucket, 0 would say that there is room.
+            let reset = reset.or((self.left > 0).then_some(0));
+            fields.extend(reset.map(|reset| field("x-ratelimit-reset", reset.to_string())));
         }
         fields
     }
@@ -65,25 +67,31 @@ impl FreeCapacity {
 pub(crate) fn of_judgement(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields = FreeCapacity::from(&judged.admission).fields(settings);
     let of_caller = of_caller(judged, settings);
-    fields.retain(|(name, _)| !(is_older(name) && of_caller.iter().any(|(other, _)| other == name)));
+    let has_older = of_caller.iter().any(|(name, _)| is_older(name));
+    fields.retain(|(name, _)| !(has_older && is_older(name)));
     fields.extend(of_caller);
     fields
 }
 
 /// Adds the fields of [`of_caller`] to those of the bucket.
 pub(crate) fn add_of_caller(headers: &mut HeaderMap, fields: Vec<(HeaderName, HeaderValue)>) {
+    if fields.iter().any(|(name, _)| is_older(name)) {
+        OLDER.iter().for_each(|name| drop(headers.remove(name)));
+    }
     for (name, value) in fields {
-        if is_older(&name) {
-            headers.insert(name, value);
-        } else {
-            headers.append(name, value);
-        }
+        headers.append(name, value);
     }
 }
 
+static OLDER: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
 /// The older fields have no names for several limits: they show the one with the least left.
 fn is_older(name: &HeaderName) -> bool {
-    name.as_str().starts_with("x-ratelimit-")
+    OLDER.contains(name)
 }
 
 /// The fields of the caller share, and of the rate limits that matched a submission.
@@ -204,6 +212,8 @@ mod tests {
             older(admitted(10, 10)),
             ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]
         );
+        let repeated = FreeCapacity { wait: None, ..admitted(10, 10) };
+        assert_eq!(older(repeated), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0"]);
         assert_eq!(older(refused(1001)), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
     }
 
