@@ -104,6 +104,8 @@ async fn invalid_options_are_refused_in_every_form() {
         let twice = [(name, "application/gzip"), (name, "gzip")];
         harness.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
     }
+    let twice = [("content-encoding", "gzip"), ("dripfeed-forward-content-encoding", "gzip")];
+    harness.ask("POST /v1/buckets/b/jobs", &twice, "x").await.refuses(422, "bad_option");
     assert_eq!(harness.length("b").await, 0);
 }
 
