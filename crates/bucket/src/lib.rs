@@ -102,6 +102,6 @@ pub use settings::on_outcome::{OnOutcome, OutcomeTarget};
 pub use settings::overrides::Overrides;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
-pub use settings::setting_kind::{BadSetting, SettingKind};
+pub use settings::setting_kind::{BadSetting, NO_LIMIT, SettingKind};
 pub use settings::worst_case::{INSTALLATION, memory_shortfall};
 pub use settings::{BucketSettings, Keep, Kind, Leak, WhenDeadFull};

@@ -60,17 +60,30 @@ impl Redaction {
             return Shown::Whole;
         }
         match self.of_json(text) {
-            Shown::Whole => {
-                masked_form(text, |name, value| self.masks_field(name, value), MASK).map_or(Shown::Whole, Shown::Masked)
-            }
+            Shown::Whole => match masked_form(text, |name, value| self.masks_field(name, value), MASK) {
+                Some(masked) => Shown::Masked(masked),
+                None if self.may_name_member(text) => Shown::Hidden,
+                None => Shown::Whole,
+            },
             masked => masked,
         }
     }
 
+    /// Whether a text that is neither JSON nor a form has the name of such a member: XML, a form of several parts, or a
+    /// message that repeats what was sent.
+    fn may_name_member(&self, text: &str) -> bool {
+        if is_json(text) || is_form(text) {
+            return false;
+        }
+        let text = text.to_lowercase();
+        // Places in lists are no names.
+        let is_name = |token: &&str| !token.is_empty() && !token.bytes().all(|c| c.is_ascii_digit());
+        let name = |pointer: &String| pointer.rsplit('/').find(is_name).map(|token| unescaped(token).to_lowercase());
+        self.pointers.iter().filter_map(name).any(|name| text.contains(&name))
+    }
+
     fn of_json(&self, text: &str) -> Shown {
-        // Of members of one name a reader takes one or another: which of them it would be, nobody can say.
-        let is_json = text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<UniqueMembers>(text).is_ok();
-        if is_json {
+        if is_json(text) {
             return masked(text, &self.pointers, MASK).map_or(Shown::Whole, Shown::Masked);
         }
         if may_contain_json(text) { Shown::Hidden } else { Shown::Whole }
@@ -126,6 +139,17 @@ impl Redaction {
             item.entry("base64").and_modify(|is_base64| *is_base64 = false.into());
         }
     }
+}
+
+/// An object or an array. Of members of one name a reader takes one or another: which of them it would be, nobody can
+/// say.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<UniqueMembers>(text).is_ok()
+}
+
+/// All else is encoded in a form.
+fn is_form(text: &str) -> bool {
+    !text.trim().contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"'))
 }
 
 /// Whether an object or an array may be in a text that is neither: lines or events of JSON, the beginning of it, JSON

@@ -36,16 +36,22 @@ impl Decision {
         fields
     }
 
-    /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier that has the least left.
+    /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier that has the least left; without the last where
+    /// nothing is left, and it isn't known for how long.
     pub fn older_fields(&self) -> Vec<Field> {
         let Some((_, tier)) = self.named_tiers().into_iter().min_by_key(|(_, tier)| tier.shown_remaining()) else {
             return Vec::new();
         };
-        vec![
+        let left = tier.shown_remaining();
+        let mut fields = vec![
             field(HeaderName::from_static("x-ratelimit-limit"), &tier.limit.to_string()),
-            field(HeaderName::from_static("x-ratelimit-remaining"), &tier.shown_remaining().to_string()),
-            field(HeaderName::from_static("x-ratelimit-reset"), &reset_s(tier).unwrap_or(0).to_string()),
-        ]
+            field(HeaderName::from_static("x-ratelimit-remaining"), &left.to_string()),
+        ];
+        // Where nothing is left, 0 would say that there is more now.
+        if let Some(reset_s) = reset_s(tier).or((left > 0).then_some(0)) {
+            fields.push(field(HeaderName::from_static("x-ratelimit-reset"), &reset_s.to_string()));
+        }
+        fields
     }
 
     /// What is left of the tier that has the least left; `None` without enforced tiers.

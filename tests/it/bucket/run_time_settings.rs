@@ -143,3 +143,27 @@ async fn every_run_time_setting_is_enforced_once_it_is_changed() {
         is_enforced(&redis, setting).await;
     }
 }
+
+#[tokio::test]
+async fn a_configured_limit_is_lifted_until_it_is_restored() {
+    let redis = TestRedis::start().await;
+    let mut configured = buckets::settings("b");
+    configured.max_share = "1%".parse().ok();
+    configured.leak.rate = "1/366d".parse().ok();
+    configured.leak.max_in_flight = Some(1);
+    configured.fair.bounds.rate = "1/366d".parse().ok();
+    configured.fair.bounds.max_in_flight = Some(1);
+    let (operator, other) = (open(&redis, configured.clone()).await, open(&redis, configured.clone()).await);
+    let replica = join(&other, "a").await;
+    let all = |value: serde_json::Value| {
+        let limits = ["max_share", "leak.rate", "leak.max_in_flight", "fair.rate", "fair.max_in_flight"];
+        limits.map(|name| changed(name, value.clone())).into_iter().fold(Overrides::default(), Overrides::and)
+    };
+    operator.apply_overrides(&all(json!(NO_LIMIT))).await.expect("Redis answers");
+    assert_eq!(taken_at_once(&other, &replica).await, 3);
+    // One that starts later reads the change from Redis.
+    let late = open(&redis, configured.clone()).await.census().await.expect("Redis answers");
+    assert_eq!((late.overrides, late.settings.leak.rate, late.max_share), (all(json!(NO_LIMIT)), None, None));
+    operator.apply_overrides(&all(json!(null))).await.expect("Redis answers");
+    assert_eq!(other.census().await.expect("Redis answers").settings.leak, configured.leak);
+}

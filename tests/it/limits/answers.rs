@@ -106,6 +106,7 @@ async fn every_answer_to_a_submission_says_what_is_left_also_in_the_older_fields
         if status == 429 {
             assert_eq!(shown("x-ratelimit-reset"), shown("retry-after"), "{path}: {answer:?}");
         }
+        assert_ne!((left, shown("x-ratelimit-reset")), ("0", "0"), "nothing is left, and more at once? {answer:?}");
     }
 }
 

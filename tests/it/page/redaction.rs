@@ -96,7 +96,8 @@ async fn json_in_other_forms_is_not_shown_where_members_are_redacted() {
     let json = r#"{"card":{"number":"4111"}}"#;
     let in_utf_16: Vec<u8> = json.encode_utf16().flat_map(u16::to_be_bytes).collect();
     let in_string = serde_json::to_string(json).expect("JSON");
-    for payload in [format!("\u{1e}{json}\n"), format!("data: {json}\n\n"), format!(")]}}',\n{json}"), in_string]
+    let xml = "<card><number>4111</number></card>".to_owned();
+    for payload in [format!("\u{1e}{json}\n"), format!("data: {json}\n\n"), format!(")]}}',\n{json}"), in_string, xml]
         .map(String::into_bytes)
         .into_iter()
         .chain([in_utf_16])

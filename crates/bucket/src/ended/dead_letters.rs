@@ -79,7 +79,7 @@ impl DeadFilter {
     /// Where a page begins.
     fn beginning(&self, after: Option<&Cursor>, bucket: &str) -> Result<String, BucketError> {
         Ok(match after {
-            Some(cursor) => format!("({}", cursor.position::<JobId>(LIST, bucket)?),
+            Some(cursor) => format!("({}", cursor.job(LIST, bucket)?),
             None => self.first(),
         })
     }

@@ -37,7 +37,7 @@ impl Bucket {
             return Ok(Page { items: page.items.into_iter().map(JobView::from).collect(), next: page.next });
         }
         let after = after
-            .map(|cursor| cursor.position::<JobId>(LIST, self.redis_bucket.settings().name.as_str()))
+            .map(|cursor| cursor.job(LIST, self.redis_bucket.settings().name.as_str()))
             .transpose()?
             .max(filter.after());
         match self.redis_bucket.kind {

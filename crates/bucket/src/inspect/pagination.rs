@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dripfeed_job::JobId;
 use thiserror::Error;
 
 use crate::script::constants::BATCH_BYTES;
@@ -11,6 +12,8 @@ use crate::script::constants::BATCH_BYTES;
 pub(crate) const CALLS: usize = 100;
 /// Bytes after which a page ends: below this, another script may read at least one more entry.
 pub(crate) const PAGE_BYTES: usize = BATCH_BYTES;
+
+const LARGEST_ID: JobId = JobId::new(u64::MAX, u64::MAX);
 
 /// The position in a list of a bucket. Opaque to callers; `Display` and `FromStr` convert it for URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,11 @@ impl Cursor {
             return Err(BadCursor);
         }
         self.position.parse().map_err(|_| BadCursor)
+    }
+
+    /// The id of a job as the position. No id comes after the largest, and Redis has no range that begins there.
+    pub(crate) fn job(&self, list: &str, bucket: &str) -> Result<JobId, BadCursor> {
+        self.position(list, bucket).and_then(|id| if id == LARGEST_ID { Err(BadCursor) } else { Ok(id) })
     }
 }
 
@@ -76,6 +84,9 @@ mod tests {
         assert_eq!(cursor.position::<String>("dead", "a.b-c"), Err(BadCursor));
         assert_eq!(cursor.position::<String>("jobs", "other"), Err(BadCursor));
         assert_eq!(cursor.position::<u64>("jobs", "a.b-c"), Err(BadCursor));
+        assert_eq!(cursor.job("jobs", "a.b-c"), Ok(JobId::new(17, 0)));
+        let forged = Cursor::new("jobs", "a", LARGEST_ID);
+        assert_eq!(forged.job("jobs", "a"), Err(BadCursor));
         for text in ["", "jobs", "jobs~a"] {
             assert_eq!(text.parse::<Cursor>(), Err(BadCursor), "{text:?}");
         }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::settings::BucketSettings;
 use crate::settings::limits::BucketLimits;
 use crate::settings::setting_kind::SettingKind::{
-    self, Count, FairBy, FlowTiers, Flows, Limits, MaxShare, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
+    self, Count, FairBy, FlowTiers, Flows, Limits, MaxShare, Most, PaceTiers, Rate, Size, SmallCount, Switch, Weights,
 };
 
 #[derive(Debug)]
@@ -40,9 +40,9 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     RunTimeSetting {
         name: "max_share",
         description: "Maximum share of the capacity, in jobs and in bytes, for the jobs of one caller; or `free`: as \
-            much as there is free room.",
+            much as there is free room; `none`: no limit.",
         example: "25%",
-        kind: MaxShare(|to, share| to.settings.max_share = Some(share)),
+        kind: MaxShare(|to, share| to.settings.max_share = share),
         read: |settings, _| text(settings.max_share),
     },
     RunTimeSetting {
@@ -62,9 +62,9 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "fair.rate",
-        description: "Rate limit of each caller, or group, such as `10/s`.",
+        description: "Rate limit of each caller, or group, such as `10/s`; `none`: no limit.",
         example: "10/s",
-        kind: Rate(|to, rate| to.settings.fair.bounds.rate = Some(rate)),
+        kind: Rate(|to, rate| to.settings.fair.bounds.rate = rate),
         read: |settings, _| text(settings.fair.bounds.rate),
     },
     RunTimeSetting {
@@ -84,9 +84,9 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "fair.max_in_flight",
-        description: "Maximum concurrent calls of each, over all replicas.",
+        description: "Maximum concurrent calls of each, over all replicas; `none`: no limit.",
         example: "2",
-        kind: Count(|to, calls| to.settings.fair.bounds.max_in_flight = Some(calls)),
+        kind: Most(|to, calls| to.settings.fair.bounds.max_in_flight = calls),
         read: |settings, _| settings.fair.bounds.max_in_flight.into(),
     },
     RunTimeSetting {
@@ -107,9 +107,9 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "leak.rate",
-        description: "Calls per time, such as `200/500ms`.",
+        description: "Calls per time, such as `200/500ms`; `none`: no limit.",
         example: "10/s",
-        kind: Rate(|to, rate| to.settings.leak.rate = Some(rate)),
+        kind: Rate(|to, rate| to.settings.leak.rate = rate),
         read: |settings, _| text(settings.leak.rate),
     },
     RunTimeSetting {
@@ -142,9 +142,9 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     },
     RunTimeSetting {
         name: "leak.max_in_flight",
-        description: "Concurrent calls of all replicas.",
+        description: "Concurrent calls of all replicas; `none`: no limit.",
         example: "20",
-        kind: Count(|to, calls| to.settings.leak.max_in_flight = Some(calls)),
+        kind: Most(|to, calls| to.settings.leak.max_in_flight = calls),
         read: |settings, _| settings.leak.max_in_flight.into(),
     },
 ];

@@ -28,6 +28,9 @@ pub struct Adjustable {
 
 type Set<T> = fn(&mut Adjustable, T);
 
+/// Lifts a limit, where null restores the configured one.
+pub const NO_LIMIT: &str = "none";
+
 #[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
     /// From 1 to 2^53 - 1.
@@ -36,8 +39,10 @@ pub enum SettingKind {
     SmallCount(Set<u32>),
     /// Bytes as a number, or as text with a unit.
     Size(Set<u64>),
-    MaxShare(Set<MaxShare>),
-    Rate(Set<Rate>),
+    /// A count, or none: as those that follow.
+    Most(Set<Option<u64>>),
+    MaxShare(Set<Option<MaxShare>>),
+    Rate(Set<Option<Rate>>),
     Switch(Set<bool>),
     FairBy(Set<FairBy>),
     Weights(Set<Weights>),
@@ -94,10 +99,9 @@ impl SettingKind {
                 SettingValue::new(count, u32::from(count), set)
             }
             Self::Size(set) => value(json).map(|Size(bytes)| SettingValue::new(bytes, bytes, set))?,
-            Self::MaxShare(set) => {
-                value(json).map(|share: MaxShare| SettingValue::new(share.to_string(), share, set))?
-            }
-            Self::Rate(set) => value(json).map(|rate: Rate| SettingValue::new(rate.to_string(), rate, set))?,
+            Self::Most(set) => limit(json, set, |Count(count)| (count.into(), count))?,
+            Self::MaxShare(set) => limit(json, set, |share: MaxShare| (share.to_string().into(), share))?,
+            Self::Rate(set) => limit(json, set, |rate: Rate| (rate.to_string().into(), rate))?,
             Self::Switch(set) => value(json).map(|on: bool| SettingValue::new(on, on, set))?,
             Self::FairBy(set) => value(json).map(|by: FairBy| SettingValue::new(by.as_str(), by, set))?,
             Self::Weights(set) => {
@@ -126,9 +130,24 @@ impl SettingKind {
     pub(crate) fn json_of_text(self, text: &str) -> Result<Json, serde_json::Error> {
         match self {
             Self::MaxShare(_) | Self::Rate(_) | Self::FairBy(_) => Ok(Json::from(text)),
+            Self::Most(_) if text == NO_LIMIT => Ok(Json::from(text)),
             _ => serde_json::from_str(text),
         }
     }
+}
+
+/// A limit, or the word for none.
+fn limit<R: DeserializeOwned, T: Clone + Send + Sync + 'static>(
+    json: Json,
+    set: Set<Option<T>>,
+    of: fn(R) -> (Json, T),
+) -> Result<SettingValue, BadSetting> {
+    if json == NO_LIMIT {
+        return Ok(SettingValue::new(NO_LIMIT, None, set));
+    }
+    let read = value(json).map_err(|error| BadSetting::Value(format!("{error}; use {NO_LIMIT} for no limit")))?;
+    let (json, limit) = of(read);
+    Ok(SettingValue::new(json, Some(limit), set))
 }
 
 fn value<T: DeserializeOwned>(json: Json) -> Result<T, BadSetting> {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use bytes::Bytes;
 use clap::Args;
-use dripfeed_bucket::{RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
+use dripfeed_bucket::{NO_LIMIT, RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
 use dripfeed_job::BucketName;
 use dripfeed_limit::load;
 use http::header::CONTENT_TYPE;
@@ -51,7 +51,8 @@ impl FromStr for Change {
 
 fn value_of(kind: SettingKind, value: &str) -> Result<Json, String> {
     match kind {
-        SettingKind::Count(_) | SettingKind::SmallCount(_) => {
+        SettingKind::Most(_) if value == NO_LIMIT => Ok(Json::from(value)),
+        SettingKind::Count(_) | SettingKind::SmallCount(_) | SettingKind::Most(_) => {
             value.parse::<u64>().map(Json::from).map_err(|_| format!("`{value}` isn't a whole number"))
         }
         SettingKind::Size(_) | SettingKind::MaxShare(_) | SettingKind::Rate(_) | SettingKind::FairBy(_) => {
@@ -80,7 +81,8 @@ fn settings() -> String {
     };
     let examples: Vec<String> = RUN_TIME_SETTINGS.iter().map(example).collect();
     format!(
-        "{}; a list may also be @FILE, in YAML or JSON; an empty value restores the configured one",
+        "{}; a list may also be @FILE, in YAML or JSON; an empty value restores the configured one, and {NO_LIMIT} \
+            lifts a limit",
         examples.join(", ")
     )
 }
@@ -128,6 +130,8 @@ mod tests {
                 json!({"capacity": 50, "capacity_bytes": "64MiB", "leak": {"rate": "10/s", "burst": null, "tiers": []}})
             )
         );
+        let none = json!({"max_share": "none", "leak": {"rate": "none", "max_in_flight": "none"}});
+        assert_eq!(read(&["max_share=none", "leak.rate=none", "leak.max_in_flight=none"]), Ok(none));
     }
 
     #[test]

@@ -101,14 +101,15 @@ fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: Known
 
 const SCOPES: &str = "use submit, read, inspect, operate, define, keys";
 
-/// By the entry as it was written, because what is removed from it later isn't missing.
+/// By the entry as it was written, because what is removed from it later isn't missing. What has no value is: an entry
+/// that is left out unsaid would leave an intake without keys, where anyone may do everything.
 fn report_missing(reader: &mut Reader<'_>, path: &[Step], entry: &serde_json::Value) {
     if entry.is_array() {
         reader.error(path, "must be a section [[keys]] with id, sha256 or hash_file and scopes, not a list");
     }
     let Some(entry) = entry.as_object() else { return };
     for (key, what_to_do) in [("id", "name the caller"), ("scopes", SCOPES)] {
-        if !entry.contains_key(key) {
+        if entry.get(key).is_none_or(serde_json::Value::is_null) {
             reader.error(&below(path, key), format!("is missing: {what_to_do}"));
         }
     }

@@ -35,7 +35,8 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
     let headers_key = if in_file { "headers_file" } else { "headers" };
     let path = place.key(reader.tree, "upstream");
     // One that isn't a text is reported.
-    let url = if reader.tree.has(&path) { keys.upstream } else { reader.accept(&path, keys.upstream.ok_or(MISSING)) };
+    let is_reported = keys.upstream.is_none() && reader.has_errors_in(&path);
+    let url = if is_reported { None } else { reader.accept(&path, keys.upstream.ok_or(MISSING)) };
     let root_certs =
         reader.accept(&place.key(reader.tree, "upstream_ca_file"), root_certs_of_file(&keys.upstream_ca_file));
     let method = reader.accept(&place.key(reader.tree, "method"), parse_method(&keys.method));

@@ -13,7 +13,7 @@ use crate::buckets::value_change;
 use crate::openapi::{parameters, responses};
 use crate::problem::Problem;
 use crate::request::access::BucketAccess;
-use crate::request::pagination::List;
+use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
 /// An entry of the audit log.
@@ -37,7 +37,10 @@ pub(crate) struct Audited {
     operation_id = "list_audit",
     responses((status = 200, description = "The audit log", body = List<Audited>), responses::OfBucket)
 )]
-pub(crate) async fn audit(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Audited>>, Problem> {
+pub(crate) async fn audit(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
+) -> Result<Json<List<Audited>>, Problem> {
     let items = bucket.audit_trail().await?.into_iter().map(Audited::from).collect();
     Ok(Json(List { items, next: None }))
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use dripfeed_bucket::{BadSetting, Overrides, RUN_TIME_SETTINGS, RunTimeSetting};
-use dripfeed_job::Rate;
 use dripfeed_limit::{LoadError, LoadFault};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -27,9 +26,10 @@ pub(crate) struct Patch {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Target {
+    /// `none`: no limit.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<formats::Rate>, inline)]
-    target: Option<Option<Rate>>,
+    #[schema(value_type = Option<formats::RateOrNone>, inline)]
+    target: Option<Option<Json>>,
 }
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ impl Patch {
         }
         let Some(rate) = self.pace.target else { return Ok(self.overrides) };
         let refused = |why: BadSetting| Problem::bad_member("pace.target", &why.to_string());
-        let target = Overrides::of("leak.rate", rate.map(|rate| rate.to_string())).map_err(refused)?;
+        let target = Overrides::of("leak.rate", rate.unwrap_or_default()).map_err(refused)?;
         let both = self.overrides.clone().and(target);
         if self.overrides.has("leak.rate") && both != self.overrides {
             let why = "is the same setting as leak.rate; set one of the two";

@@ -78,7 +78,10 @@ pub(crate) async fn start(
     operation_id = "list_replays",
     responses((status = 200, description = "The replays", body = List<Replay>), responses::OfBucket)
 )]
-pub(crate) async fn replays(BucketAccess { bucket, .. }: BucketAccess<Read>) -> Result<Json<List<Replay>>, Problem> {
+pub(crate) async fn replays(
+    BucketAccess { bucket, .. }: BucketAccess<Read>,
+    _: Params<NoParams>,
+) -> Result<Json<List<Replay>>, Problem> {
     Ok(Json(List { items: all(&bucket).await?, next: None }))
 }
 

@@ -1,5 +1,6 @@
 //! Text formats of the job crate's types, for the API description. Each pattern is defined beside its type.
 
+use dripfeed_bucket::NO_LIMIT;
 use dripfeed_job::{chain, duration, group, idempotency, priority, rate, share, size};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
@@ -38,6 +39,18 @@ formats! {
     Group: group::PATTERN, "tenant-17";
     OutcomeTargets: chain::PATTERN, "events,mail";
 }
+
+/// A rate, or `none`.
+pub(crate) struct RateOrNone;
+
+impl PartialSchema for RateOrNone {
+    fn schema() -> RefOr<Schema> {
+        let none = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([NO_LIMIT]));
+        OneOfBuilder::new().item(Rate::schema()).item(none).into()
+    }
+}
+
+impl ToSchema for RateOrNone {}
 
 /// A number, or `none`.
 pub(crate) struct LastStatus;

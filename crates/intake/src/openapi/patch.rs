@@ -1,6 +1,6 @@
 //! The schema of `PATCH`, derived from the table of settings that can be changed at run time.
 
-use dripfeed_bucket::{RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
+use dripfeed_bucket::{NO_LIMIT, RUN_TIME_SETTINGS, RunTimeSetting, SettingKind};
 use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType,
@@ -63,7 +63,7 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
     let description = Some(*description).filter(|description| !description.is_empty());
     let plain = |of| ObjectBuilder::new().schema_type(or_null(of)).description(description);
     let count = |format| plain(Type::Integer).format(Some(SchemaFormat::KnownFormat(format))).minimum(Some(1));
-    let text = |format| one_of_or_null(format).description(description).into();
+    let limit = |of| one_of_or_null(of).item(word([NO_LIMIT])).description(description).into();
     let of = |name| {
         let reference = RefBuilder::new().ref_location_from_schema_name(name).description(description);
         one_of_or_null(reference.build()).into()
@@ -72,16 +72,18 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
         SettingKind::Count(_) => count(KnownFormat::Int64).into(),
         SettingKind::SmallCount(_) => count(KnownFormat::Int32).into(),
         SettingKind::Size(_) => of(Size::name()),
+        SettingKind::Most(_) => {
+            let format = SchemaFormat::KnownFormat(KnownFormat::Int64);
+            let count = ObjectBuilder::new().schema_type(Type::Integer).format(Some(format)).minimum(Some(1));
+            limit(RefOr::from(count))
+        }
         SettingKind::MaxShare(_) => {
-            let free = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["free"]));
-            one_of_or_null(formats::Share::schema()).item(free).description(description).into()
+            let share = one_of_or_null(formats::Share::schema()).item(word(["free", NO_LIMIT]));
+            share.description(description).into()
         }
-        SettingKind::Rate(_) => text(formats::Rate::schema()),
+        SettingKind::Rate(_) => limit(formats::Rate::schema()),
         SettingKind::Switch(_) => plain(Type::Boolean).into(),
-        SettingKind::FairBy(_) => {
-            let words = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["caller", "group", "off"]));
-            one_of_or_null(words).description(description).into()
-        }
+        SettingKind::FairBy(_) => one_of_or_null(word(["caller", "group", "off"])).description(description).into(),
         SettingKind::Weights(_) => {
             let weight = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(1000));
             plain(Type::Object).additional_properties(Some(weight)).into()
@@ -105,6 +107,11 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
         }
         SettingKind::Limits(_) => of(Limits::name()),
     }
+}
+
+/// One of these.
+fn word<const N: usize>(words: [&str; N]) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words))
 }
 
 fn or_null(of: Type) -> SchemaType {

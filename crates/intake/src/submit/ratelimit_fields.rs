@@ -51,11 +51,7 @@ impl FreeCapacity {
         let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
         let mut fields = jobs_at_once("bucket", self.capacity, self.left, reset);
         if settings.x_ratelimit_headers {
-            fields.extend([
-                field("x-ratelimit-limit", self.capacity.min(LARGEST).to_string()),
-                field("x-ratelimit-remaining", self.left.min(LARGEST).to_string()),
-                field("x-ratelimit-reset", reset.unwrap_or(0).to_string()),
-            ]);
+            fields.extend(older_fields(self.capacity, self.left, reset));
         }
         fields
     }
@@ -65,54 +61,75 @@ impl FreeCapacity {
 pub(crate) fn of_judgement(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields = FreeCapacity::from(&judged.admission).fields(settings);
     let of_caller = of_caller(judged, settings);
-    fields.retain(|(name, _)| !(is_older(name) && of_caller.iter().any(|(other, _)| other == name)));
+    let has_older = of_caller.iter().any(|(name, _)| is_older(name));
+    fields.retain(|(name, _)| !(has_older && is_older(name)));
     fields.extend(of_caller);
     fields
 }
 
 /// Adds the fields of [`of_caller`] to those of the bucket.
 pub(crate) fn add_of_caller(headers: &mut HeaderMap, fields: Vec<(HeaderName, HeaderValue)>) {
+    if fields.iter().any(|(name, _)| is_older(name)) {
+        OLDER.iter().for_each(|name| drop(headers.remove(name)));
+    }
     for (name, value) in fields {
-        if is_older(&name) {
-            headers.insert(name, value);
-        } else {
-            headers.append(name, value);
-        }
+        headers.append(name, value);
     }
 }
 
+static OLDER: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
 /// The older fields have no names for several limits: they show the one with the least left.
 fn is_older(name: &HeaderName) -> bool {
-    name.as_str().starts_with("x-ratelimit-")
+    OLDER.contains(name)
 }
 
 /// The fields of the caller share, and of the rate limits that matched a submission.
 pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
-    let mut fields =
-        judged.caller_share.map(|caller_share| of_share(caller_share, &judged.admission)).unwrap_or_default();
+    let room = FreeCapacity::from(&judged.admission).left;
+    let of_limits = judged.limits.as_ref().and_then(Decision::least_remaining).filter(|left| *left <= room);
+    let mut fields = Vec::new();
+    let mut is_of_share = false;
+    if let Some(share) = judged.caller_share {
+        let (left, reset) = left_of_share(share, &judged.admission);
+        fields.extend(jobs_at_once(MAX_SHARE, share.most, left, reset));
+        is_of_share = left < of_limits.unwrap_or(room);
+        if settings.x_ratelimit_headers && is_of_share {
+            fields.extend(older_fields(share.most, left, reset));
+        }
+    }
     if let Some(limits) = &judged.limits {
-        fields.extend(of_limits(limits, FreeCapacity::from(&judged.admission), settings));
+        // A refusal sets Retry-After itself, which may also cover the wait for room.
+        fields.extend(limits.fields().into_iter().filter(|(name, _)| name != http::header::RETRY_AFTER));
+        if settings.x_ratelimit_headers && of_limits.is_some() && !is_of_share {
+            fields.extend(limits.older_fields());
+        }
     }
     fields
 }
 
-fn of_share(caller_share: CallerShare, admission: &Admission) -> Vec<(HeaderName, HeaderValue)> {
-    let left = caller_share.most.saturating_sub(caller_share.jobs);
+/// And the seconds until there is more, where that is known.
+fn left_of_share(share: CallerShare, admission: &Admission) -> (u64, Option<u64>) {
+    let left = share.most.saturating_sub(share.jobs);
     let wait = match admission {
         Admission::Refused(refused) if left == 0 => refused.retry_after,
         _ => None,
     };
-    jobs_at_once(MAX_SHARE, caller_share.most, left, wait.map(seconds_up))
+    (left, wait.map(seconds_up))
 }
 
-fn of_limits(limits: &Decision, room: FreeCapacity, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
-    let mut fields = limits.fields();
-    // A refusal sets Retry-After itself, which may also cover the wait for room.
-    fields.retain(|(name, _)| name != http::header::RETRY_AFTER);
-    let is_tighter = limits.least_remaining().is_some_and(|left| left <= room.left);
-    if settings.x_ratelimit_headers && is_tighter {
-        fields.extend(limits.older_fields());
-    }
+fn older_fields(most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
+    let mut fields = vec![
+        field("x-ratelimit-limit", most.min(LARGEST).to_string()),
+        field("x-ratelimit-remaining", left.min(LARGEST).to_string()),
+    ];
+    // Where nothing is left, 0 would say that there is more now.
+    let reset = reset.or((left > 0).then_some(0));
+    fields.extend(reset.map(|reset| field("x-ratelimit-reset", reset.to_string())));
     fields
 }
 
@@ -204,7 +221,34 @@ mod tests {
             older(admitted(10, 10)),
             ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]
         );
+        let repeated = FreeCapacity { wait: None, ..admitted(10, 10) };
+        assert_eq!(older(repeated), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0"]);
         assert_eq!(older(refused(1001)), ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
+    }
+
+    #[test]
+    fn the_older_fields_show_the_share_of_the_caller_where_it_has_the_least_left() {
+        let older = |admission: Admission, share| {
+            let judged = Judgement { admission, limits: None, caller_share: Some(share) };
+            let fields = of_judgement(&judged, &settings(true));
+            let shown = |(name, value): &(HeaderName, HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
+            fields.iter().filter(|(name, _)| is_older(name)).map(shown).collect::<Vec<_>>()
+        };
+        let reason = RefusalReason::ShareUsedUp;
+        let refused = Refused { reason, retry_after: Some(Duration::from_millis(1001)), level: 5, capacity: 10 };
+        assert_eq!(
+            older(Admission::Refused(refused), CallerShare { jobs: 3, most: 3 }),
+            ["x-ratelimit-limit: 3", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]
+        );
+        let id = JobId::new(1, 0);
+        let admitted = |level| {
+            let room_in = Some(Duration::ZERO).filter(|_| level == 10);
+            Admission::Admitted(Admitted { id, level, capacity: 10, eta: Duration::ZERO, room_in, repeated: false })
+        };
+        let share = |jobs| CallerShare { jobs, most: 3 };
+        assert_eq!(older(admitted(5), share(3)), ["x-ratelimit-limit: 3", "x-ratelimit-remaining: 0"]);
+        assert_eq!(older(admitted(9), share(1))[0], "x-ratelimit-limit: 10");
+        assert_eq!(older(admitted(10), share(3))[0], "x-ratelimit-limit: 10");
     }
 
     #[test]

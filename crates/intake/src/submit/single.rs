@@ -79,6 +79,9 @@ async fn read(intake: &Intake, sender: Sender<'_>, headers: &HeaderMap, body: Bo
     submission.content_type = options::payload_header(headers, &header::CONTENT_TYPE)?;
     // An encoded body needs its encoding to be decoded.
     if let Some(encoding) = options::payload_header(headers, &header::CONTENT_ENCODING)? {
+        if submission.headers.iter().any(|(name, _)| name == header::CONTENT_ENCODING) {
+            return Err(options::bad_header(&header::CONTENT_ENCODING, &"also given as Dripfeed-Forward-…; omit one"));
+        }
         let pushed = submission.headers.push(header::CONTENT_ENCODING.as_str(), &encoding);
         pushed.map_err(|error| options::bad_header(&header::CONTENT_ENCODING, &error))?;
     }

@@ -103,6 +103,11 @@ async fn an_invalid_query_is_refused() {
         "report?window=1",
         "report?window=0s",
         "report?window=9999d",
+        "dead/replays?limit=1",
+        "audit?limit=1",
+        // The largest id: none comes after it.
+        "jobs?cursor=jobs~b~18446744073709551615-18446744073709551615",
+        "dead?cursor=dead~b~18446744073709551615-18446744073709551615",
     ] {
         harness.get(&format!("/v1/buckets/b/{query}")).await.refuses(422, "bad_query");
     }

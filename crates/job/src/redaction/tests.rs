@@ -46,6 +46,25 @@ fn what_may_contain_json_and_is_none_is_hidden() {
 }
 
 #[test]
+fn what_is_neither_json_nor_a_form_is_hidden_where_it_has_such_a_name() {
+    for hidden in [
+        "<card><number>4111</number></card>",
+        "<c:Number>4111</c:Number>",
+        "--x\r\nContent-Disposition: form-data; name=\"items\"\r\n\r\n4111\r\n--x--",
+        "card:\n  number: 4111\n",
+        "the card number 4111 is invalid",
+        "\"number 4111\"",
+    ] {
+        assert_eq!(redaction().of_text(hidden), Shown::Hidden, "{hidden}");
+    }
+    for whole in ["<html><h1>502 Bad Gateway</h1></html>", "no such card", "name=number", "number", "a=1&b=0"] {
+        assert_eq!(redaction().of_text(whole), Shown::Whole, "{whole}");
+    }
+    let of_lists = Redaction::new(&["/0".to_owned(), "/".to_owned()]).unwrap();
+    assert_eq!(of_lists.of_text("status 500"), Shown::Whole, "no name");
+}
+
+#[test]
 fn of_a_form_body_fields_are_masked_by_their_names() {
     let fields = ["/card", "/a~1b", "/items/0", "X-Api-Key"].map(str::to_owned);
     let of = |text: &str| Redaction::new(&fields).unwrap().of_text(text);

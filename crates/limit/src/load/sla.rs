@@ -18,8 +18,8 @@ const NO_SLASH: &str = "\0";
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "the pathPattern `{pattern}` is not supported: of regular expressions a segment can be `.*`, `.+`, `[^/]*` or \
-        `[^/]+`; otherwise it is a literal or {{name}}"
+    "the pathPattern `{pattern}` is not supported: use `.*`, or begin it with a slash; of regular expressions a \
+        segment can be `.*`, `.+`, `[^/]*` or `[^/]+`; otherwise it is a literal or {{name}}"
 )]
 struct BadPattern {
     pattern: String,
@@ -107,13 +107,21 @@ fn tier(raw: RawTier) -> Result<Tier, BadTier> {
     Tier::fixed(raw.threshold, Duration::from_secs(raw.period), Align::Epoch { spread: None })
 }
 
-/// A pattern with the wildcards of regular expressions as a template; `.*` at its end stands for any rest.
+/// A pattern with the wildcards of regular expressions as a template; `.*` at its end stands for any rest, alone for
+/// any path.
 ///
 /// # Errors
 /// For what is more of a regular expression than that: as a literal, it would match no request.
 fn template(pattern: &str) -> Result<String, BadPattern> {
     let inner = pattern.strip_prefix('^').unwrap_or(pattern);
     let inner = inner.strip_suffix('$').unwrap_or(inner);
+    let bad = || BadPattern { pattern: pattern.to_owned() };
+    if matches!(inner, ".*" | ".+") {
+        return Ok(format!("/{REST}"));
+    }
+    if !inner.starts_with('/') {
+        return Err(bad());
+    }
     // The slash in it parts no segments.
     let segments = inner.replace("[^/]", NO_SLASH);
     let last = segments.split('/').count() - 1;
@@ -122,9 +130,7 @@ fn template(pattern: &str) -> Result<String, BadPattern> {
         ".*" | ".+" => Ok("*".to_owned()),
         segment => match segment.strip_prefix(NO_SLASH) {
             Some("*" | "+") => Ok("*".to_owned()),
-            _ if segment.contains(['\\', '[', ']', '(', ')', '|', '+', '^', '\0']) => {
-                Err(BadPattern { pattern: pattern.to_owned() })
-            }
+            _ if segment.contains(['\\', '[', ']', '(', ')', '|', '+', '^', '\0']) => Err(bad()),
             _ => Ok(segment.to_owned()),
         },
     };

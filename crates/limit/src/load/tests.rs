@@ -142,7 +142,7 @@ policies:
 
 #[test]
 fn a_published_pattern_that_leaves_the_rest_open_is_one_endpoint() {
-    for pattern in ["/v1/.*", "^/v1/.+$"] {
+    for pattern in ["/v1/.*", "^/v1/.+$", ".*", "^.+$"] {
         let slas =
             format!("slas: [{{ id: a, match: {{ pathPattern: '{pattern}' }}, tiers: {{ period: 1, threshold: 1 }} }}]");
         let policies = yaml(&slas).unwrap();
@@ -153,6 +153,7 @@ fn a_published_pattern_that_leaves_the_rest_open_is_one_endpoint() {
             policy.scope(&request, &variables, &keys).key
         };
         assert_eq!(scope("/v1/a"), scope("/v1/a/b"), "{pattern}");
+        assert_eq!(policies.of(&Request::new("GET", "/")).is_empty(), pattern.contains("v1"), "{pattern}");
     }
 }
 
@@ -167,6 +168,9 @@ fn a_published_pattern_that_is_more_of_a_regular_expression_is_refused() {
         "/v1/x(/.*)?",
         r"/v1/[^/]+\.json",
         "/v1/^a",
+        ".*/product",
+        "v1/.*",
+        "",
     ];
     let slas = |pattern| {
         format!("slas: [{{ id: a, match: {{ pathPattern: '{pattern}' }}, tiers: {{ period: 1, threshold: 1 }} }}]")

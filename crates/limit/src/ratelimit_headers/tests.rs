@@ -69,6 +69,7 @@ fn a_backlog_has_no_time_but_the_wait_for_room() {
     let refused = of(Wait::After(Duration::from_millis(2_500)));
     assert_eq!(shown(&refused.fields())[1..], ["ratelimit: \"short\";r=0;t=3", "retry-after: 3"]);
     assert_eq!(shown(&refused.older_fields())[2], "x-ratelimit-reset: 3");
+    assert_eq!(shown(&of(Wait::Ready).older_fields()), ["x-ratelimit-limit: 3", "x-ratelimit-remaining: 0"]);
     assert_eq!(shown(&of(Wait::Never).fields())[1..], ["ratelimit: \"short\";r=0"]);
 }
 

@@ -22,6 +22,18 @@ fn beyond_loopback_there_must_be_keys() {
     assert_eq!(folder.reported(&with_key), "taken");
 }
 
+/// As a template writes what it has no value for.
+#[test]
+fn a_key_with_an_empty_member_is_not_left_out() {
+    let folder = Folder::new();
+    for (members, wrong) in [("id: , scopes: [read]", "keys[0].id"), ("id: shop, scopes: ", "keys[0].scopes")] {
+        let key = format!("{{{members}, sha256: {}}}", "ab".repeat(32));
+        let file = folder.file("dripfeed.yaml", format!("intake: {{listen: '0.0.0.0:7180'}}\nkeys: [{key}]\n"));
+        let reported = folder.reported(&layers([file]));
+        assert!(reported.contains("1 error:") && reported.contains(&format!("{wrong}: is missing")), "{reported}");
+    }
+}
+
 #[test]
 fn keys_say_who_may_do_what() {
     let folder = Folder::new();

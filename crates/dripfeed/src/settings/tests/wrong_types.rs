@@ -164,3 +164,12 @@ fn a_table_without_a_value_is_reported_with_its_file() {
     let layers = Layers { arguments, environment: Some(environment), ..layers([set, empty]) };
     insta::assert_snapshot!(folder.reported(&layers));
 }
+
+/// As a template writes what it has no value for.
+#[test]
+fn a_bucket_with_an_empty_upstream_is_not_left_out() {
+    let folder = Folder::new();
+    let file = folder.file("dripfeed.yaml", "buckets: {mail: {upstream: , capacity: 5}}\n");
+    let reported = folder.reported(&layers([file]));
+    assert!(reported.contains("1 error:") && reported.contains("buckets.mail.upstream: is missing"), "{reported}");
+}

@@ -37,6 +37,22 @@ fn omitted_settings_stay_and_null_restores() {
 }
 
 #[test]
+fn a_limit_can_be_lifted() {
+    let text = r#"{"max_share": "none", "fair": {"rate": "none", "max_in_flight": "none"},
+        "leak": {"rate": "none", "max_in_flight": "none"}}"#;
+    let lifted = changes(text).unwrap();
+    assert_eq!(lifted.iter().filter(|(_, value)| *value == Some(&json!("none"))).count(), 5);
+    assert_eq!(changes(r#"{"pace": {"target": "none"}}"#), changes(r#"{"leak": {"rate": "none"}}"#));
+    for text in [r#"{"leak": {"max_in_flight": 0}}"#, r#"{"leak": {"rate": ""}}"#, r#"{"pace": {"target": 7}}"#] {
+        let problem = changes(text).unwrap_err();
+        assert!(problem["detail"].as_str().unwrap().ends_with("; use none for no limit"), "{problem}");
+    }
+    for text in [r#"{"capacity": "none"}"#, r#"{"leak": {"burst": "none"}}"#, r#"{"leak": {"concurrency": "none"}}"#] {
+        assert_eq!(changes(text).unwrap_err()["code"], "bad_member", "{text}");
+    }
+}
+
+#[test]
 fn no_setting_is_given_twice() {
     for (text, field, member) in [
         (r#"{"capacity": 1, "capacity": 2}"#, "capacity", "capacity"),

@@ -10,7 +10,7 @@ use crate::intake::Intake;
 use crate::openapi::responses;
 use crate::problem::Problem;
 use crate::request::access::Allowed;
-use crate::request::pagination::List;
+use crate::request::pagination::{List, NoParams, Params};
 
 /// Returns the audit log of keys created over the API: the latest hundred entries, newest first. A key sees the entries
 /// about itself, what it did, and the entries about keys that have no more permissions. Of a revoked key those aren't
@@ -22,6 +22,7 @@ use crate::request::pagination::List;
 pub(crate) async fn key_audit(
     State(intake): State<Intake>,
     Allowed { caller, .. }: Allowed<ReadKeys>,
+    _: Params<NoParams>,
 ) -> Result<Json<List<Audited>>, Problem> {
     let (registry, own) = change::registry(&intake, &caller)?;
     intake.keys().follow().await?;
