@@ -23,7 +23,7 @@ pub enum BadPath {
     BadEscape,
     #[error("the path leaves the bucket's upstream: remove the segments `.` and `..`, also those with `;` parameters")]
     Climbs,
-    #[error("the path could name another host: begin it with `/`, and remove `//` and `\\`")]
+    #[error("the path could name another host: remove `//`, `\\`, and `@` from its first segment")]
     NamesHost,
 }
 
@@ -49,7 +49,7 @@ impl UpstreamPath {
             return Err(BadPath::ControlCharacter);
         }
         if path.contains("//")
-            || could_name_user(path)
+            || first_segment(path).contains('@')
             || decoded.contains(&b'\\')
             || decoded.windows(2).any(|pair| pair == b"//")
         {
@@ -83,9 +83,9 @@ const fn is_of_path(c: u8) -> bool {
     is_of_query(c) && !matches!(c, b'`' | b'{' | b'}' | b'|' | b'^')
 }
 
-/// Without a slash before it, what stands before an `@` could be read as a user, and what stands behind it as a host.
-fn could_name_user(path: &str) -> bool {
-    !path.starts_with('/') && path.split('/').next().is_some_and(|first| first.contains('@'))
+/// What stands before its `@` could be read as a user, and what stands behind it as a host.
+fn first_segment(path: &str) -> &str {
+    path.trim_start_matches('/').split('/').next().unwrap_or_default()
 }
 
 /// Escapes within escapes: proxies before an upstream may each decode once.

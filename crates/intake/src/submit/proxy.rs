@@ -135,7 +135,6 @@ mod tests {
             ("/v1/buckets/b/proxy/a%2Fb%20c/d?x=%41&y", "/a%2Fb%20c/d?x=%41&y"),
             ("http://host/v1/buckets/b/proxy/a", "/a"),
             ("/v1/buckets/b/proxy/v1/proxy/x", "/v1/proxy/x"),
-            ("/v1/buckets/b/proxy/@scope/a", "/@scope/a"),
         ] {
             assert_eq!(path(uri).as_deref(), Some(kept), "{uri}");
         }
@@ -143,7 +142,7 @@ mod tests {
 
     #[test]
     fn path_traversal_is_refused() {
-        for rest in ["/../x", "/%2e%2e/x", "//host/x", "//a@b", "/%5chost", "/a/.."] {
+        for rest in ["/../x", "/%2e%2e/x", "//host/x", "/a@b", "/%5chost", "/a/.."] {
             assert_eq!(path(&format!("/v1/buckets/b/proxy{rest}")), None, "{rest}");
         }
     }

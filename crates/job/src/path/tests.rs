@@ -9,8 +9,6 @@ fn a_path_is_kept_as_sent_below_the_upstream() {
         ("?x=1", "?x=1"),
         ("/a?u=http://x/@y/../z", "/a?u=http://x/@y/../z"),
         ("/users/joe@example.com", "/users/joe@example.com"),
-        ("/@scope/name", "/@scope/name"),
-        ("/joe@example.com", "/joe@example.com"),
         ("/a?b={1|2}^`&c=100%&d=[]", "/a?b={1|2}^`&c=100%&d=[]"),
         ("/a%20b/c.d..e", "/a%20b/c.d..e"),
         ("/a;v=1/b;..", "/a;v=1/b;.."),
@@ -44,19 +42,9 @@ fn a_path_that_climbs_or_names_a_host_is_refused() {
     ] {
         assert_eq!(UpstreamPath::parse(text), Err(BadPath::Climbs), "{text}");
     }
-    for text in [
-        "//host/a",
-        "/a//b",
-        "http://host/",
-        "@host/",
-        "//@host",
-        "user@host/a",
-        "%2f@host",
-        "/%2f@host",
-        "/\\host",
-        "/%5chost",
-        "/%2fhost",
-    ] {
+    for text in
+        ["//host/a", "/a//b", "http://host/", "@host/", "/@host", "user@host/a", "/\\host", "/%5chost", "/%2fhost"]
+    {
         assert_eq!(UpstreamPath::parse(text), Err(BadPath::NamesHost), "{text}");
     }
     for text in ["/a b", "/a#b", "/ä", "/{a}", "/a|b", "/a?b=c d", "/a?b=\"", "/a?ä"] {

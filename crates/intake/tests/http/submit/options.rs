@@ -32,7 +32,7 @@ fn unusable() -> Vec<(&'static str, String)> {
     );
     add(
         "path",
-        &["\\\\host\\x", "/\\host", "/%5chost", "@host", "x@host", "/%2f%2fhost", "/a b", "/%", "/%zz", "/%00"],
+        &["\\\\host\\x", "/\\host", "/%5chost", "@host", "/x@host", "/%2f%2fhost", "/a b", "/%", "/%zz", "/%00"],
     );
     add("path", &["/x#y", "/%0d%0aHost: x"]);
     all.push(("path", format!("/{}", "x".repeat(9000))));
@@ -229,8 +229,8 @@ async fn a_proxied_path_reaches_no_other_host() {
         "/%2f/host",
         "/\\host",
         "/%5c%5chost",
-        "//x@host",
-        "/%2f@host/",
+        "/x@host",
+        "/@host/",
         "/x%00",
         "/%",
     ] {
