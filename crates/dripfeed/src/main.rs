@@ -14,7 +14,7 @@ mod role;
 mod service_manager;
 mod settings;
 mod signals;
-mod start_code;
+mod start_memory;
 mod telemetry;
 mod top;
 
@@ -34,6 +34,7 @@ use crate::exit::Failure;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    start_memory::begin();
     let ended = Arguments::read().and_then(|arguments| run(arguments).map_err(|failure| failure.report()));
     ended.map_or_else(|code| code, |()| ExitCode::SUCCESS)
 }

@@ -32,7 +32,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{DashboardPlace, Layers, Settings};
-use crate::start_code;
+use crate::start_memory;
 use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM.
@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     service_manager::ready(stop.clone());
-    start_code::release_later();
+    start_memory::end_later();
     memory::warn(&reloading.settings, &role.connected.max_memory);
     tokio::select! {
         ended = role.serve(ports, stop) => ended,

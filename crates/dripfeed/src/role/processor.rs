@@ -23,7 +23,7 @@ use crate::memory;
 use crate::open_files;
 use crate::service_manager;
 use crate::settings::{Layers, Settings};
-use crate::start_code;
+use crate::start_memory;
 use crate::telemetry::{Log, Traces};
 
 /// Runs until SIGTERM, then drains.
@@ -84,7 +84,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         Ok(())
     };
     service_manager::ready(stop.clone());
-    start_code::release_later();
+    start_memory::end_later();
     memory::warn(settings, &connected.max_memory);
     let draining = async {
         stop.cancelled().await;

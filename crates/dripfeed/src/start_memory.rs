@@ -1,6 +1,12 @@
-//! Releases the memory of start-up code, a third of what an idle process uses. The kernel maps code in pieces of 64 KiB
-//! when it first runs, and keeps it mapped. Released code that runs again is mapped from the file again.
+//! Releases memory that only the start needs.
+//!
+//! **Code**, a third of what an idle process uses: the kernel maps code in pieces of 64 KiB when it first runs, and keeps
+//! it mapped. Released code that runs again is mapped from the file again.
+//!
+//! **What is freed meanwhile**, such as the configuration as it was read: the allocator returns it later, when more is
+//! freed; in an idle process nothing is.
 
+use std::ffi::c_long;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -10,17 +16,34 @@ use nix::sys::mman::{MmapAdvise, madvise};
 
 use crate::background;
 
+/// mimalloc's `purge_delay`, which its crate has no name for: after how many ms it returns what was freed.
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+/// What it has by default: under load it costs less to keep it for a while.
+const USUAL_DELAY: c_long = 1000;
+
 /// After the role is ready: connections are made and everything has run once.
 const SETTLED: Duration = Duration::from_secs(1);
 
+/// From now on what is freed is returned at once.
+pub(crate) fn begin() {
+    return_freed_after(0);
+}
+
 /// Once the start is over.
-pub(crate) fn release_later() {
+pub(crate) fn end_later() {
     background::spawn(async {
         tokio::time::sleep(SETTLED).await;
+        return_freed_after(USUAL_DELAY);
         if let Err(error) = release() {
             tracing::debug!(%error, "could not release the memory of the start-up code");
         }
     });
+}
+
+#[expect(unsafe_code, reason = "no library offers this call as a safe one")]
+fn return_freed_after(ms: c_long) {
+    // SAFETY: it writes a number that the allocator reads whole, and which it may read before or after.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, ms) }
 }
 
 /// # Errors
@@ -57,6 +80,14 @@ fn code_in(program: &Path, line: &str) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Options have numbers: a version of the allocator that counts them in another way has another value here.
+    #[test]
+    #[expect(unsafe_code, reason = "no library offers this call as a safe one")]
+    fn the_option_is_the_one_that_is_meant() {
+        // SAFETY: it reads a number.
+        assert_eq!(unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) }, USUAL_DELAY);
+    }
 
     #[test]
     fn only_code_of_the_program_that_nobody_can_write_is_let_go() {
