@@ -42,8 +42,9 @@ const BUCKET: u64 = 320 << 10;
 /// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
 const HISTORY: u64 = 64 << 10;
 
-/// What an installation takes beside its buckets: Redis itself, its connections, the answers to batches, which are kept
-/// for some seconds: those of 20,000 admissions a second; and the maximum number of API keys created over the API.
+/// What an installation takes beside its buckets: Redis itself, its connections, the heap of Lua (some MiB, which Redis
+/// counts from 7.4 on), the answers to batches, which are kept for some seconds: those of 20,000 admissions a second;
+/// and the maximum number of API keys created over the API.
 pub const INSTALLATION: u64 = 96 << 20;
 
 const MIB: u64 = 1 << 20;

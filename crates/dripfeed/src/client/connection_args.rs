@@ -16,23 +16,26 @@ use crate::settings::read_secret;
 /// Environment variable with the key.
 const KEY: &str = "DRIPFEED_KEY";
 
+/// In the help, behind the options of the command.
+const LAST: usize = 800;
+
 /// They may stand before and after a command within a command.
 #[derive(Args, Debug)]
 pub(crate) struct ConnectionArgs {
     /// URL of the intake
     // Read later: an error of an argument would show it, with the password that it may have.
     #[arg(long, global = true, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
-    #[arg(hide_env_values = true)]
+    #[arg(hide_env_values = true, display_order = LAST)]
     server: OsString,
     /// File with the key [default: the environment variable DRIPFEED_KEY]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", display_order = LAST + 1)]
     key_file: Option<PathBuf>,
     /// PEM file with the certificate authorities to trust instead of the public ones
     #[arg(long, global = true, value_name = "FILE", env = "DRIPFEED_CA", hide_env_values = true)]
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::FilePath, display_order = LAST + 2)]
     ca: Option<OsString>,
     /// Output format [default: table]
-    #[arg(short, long, global = true, value_enum)]
+    #[arg(short, long, global = true, value_enum, display_order = LAST + 3)]
     output: Option<Format>,
 }
 

@@ -24,6 +24,18 @@ fn the_help_of_a_command_begins_with_the_options_that_it_reads() {
 }
 
 #[test]
+fn the_help_of_a_command_has_the_options_of_the_connection_last() {
+    for command in [&["bucket", "put"][..], &["dead", "b", "export"], &["schedule", "b", "put"], &["push"]] {
+        let help = run(&[command, &["--help"]].concat()).out;
+        let (own, connection) = help.split_once("--server").unwrap();
+        assert!(!own.contains("--key-file") && !own.contains("--ca "), "{command:?}: {help}");
+        let options = connection.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+        let names: Vec<&str> = options.map_while(|line| line.split(' ').next()).take(2).collect();
+        assert_eq!(names, ["key-file", "ca"], "{command:?}: {help}");
+    }
+}
+
+#[test]
 fn a_shell_completes_files_where_one_is_named() {
     let zsh = run(&["completions", "zsh"]).out;
     let named: Vec<&str> = zsh.lines().filter(|line| line.contains("]:FILE:") || line.contains("]:DIR:")).collect();
