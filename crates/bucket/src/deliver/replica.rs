@@ -262,7 +262,12 @@ impl Replica {
         let mut pause = FIRST_PAUSE_ALONE;
         async move {
             loop {
-                match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
+                let Some(answer) = self.0.settlements.put(ended).await else {
+                    // The claim is gone, and the job may still be this replica's.
+                    self.0.open_claims.doubt();
+                    return Err(BucketError::Closing);
+                };
+                match answer {
                     Ok(settled) => {
                         if let Some(after) = again {
                             self.0.retries.add(after);
