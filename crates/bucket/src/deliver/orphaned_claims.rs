@@ -1,6 +1,6 @@
-//! Orphaned claims: jobs that a live replica has claimed and nobody works on, because the reply to its take was lost, or
-//! a task that had the claim has panicked. No other replica recovers the jobs of a live one, so it requeues them before
-//! its next take.
+//! Orphaned claims: jobs that a live replica has claimed and nobody works on, because the reply to its take was lost,
+//! or a task that had the claim has panicked. No other replica recovers the jobs of a live one, so it requeues them
+//! before its next take.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl Drop for ClaimGuard {
 }
 
 impl RedisBucket {
-    /// Where there may be some, requeues what `consumer` has claimed beyond `open_claims`. `takes` counts its takes, and
-    /// such questions.
+    /// Where there may be some, requeues what `consumer` has claimed beyond `open_claims`. `takes` counts its takes,
+    /// and such questions.
     pub(crate) async fn requeue_orphans(
         &self,
         consumer: &str,
