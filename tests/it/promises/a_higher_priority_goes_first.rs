@@ -4,6 +4,7 @@
 
 mod histories;
 mod order;
+mod recovery;
 mod times;
 
 use std::collections::BTreeMap;

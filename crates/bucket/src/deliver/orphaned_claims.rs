@@ -1,5 +1,6 @@
-//! Orphaned claims: jobs that a live replica has claimed without knowing it, because the reply to its take was lost. No
-//! other replica recovers the jobs of a live one, so it requeues them before its next take.
+//! Orphaned claims: jobs that a live replica has claimed and nobody works on, because the reply to its take was lost,
+//! or a task that had the claim has panicked. No other replica recovers the jobs of a live one, so it requeues them
+//! before its next take.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,8 +24,9 @@ pub(crate) struct OpenClaims(Arc<Mutex<ClaimState>>);
 struct ClaimState {
     claims: HashMap<JobId, u32>,
     settling: SettlingBatch,
-    /// There may be others.
-    doubt: bool,
+    /// How often there may have been others, and how many of these times were looked into.
+    doubts: u64,
+    cleared: u64,
 }
 
 /// The batch that is on its way, or has no answer yet. Its jobs are claimed as long as it has not been carried out: one
@@ -49,18 +51,26 @@ impl OpenClaims {
         ClaimGuard { job, open_claims: self.clone(), settling: false }
     }
 
+    /// The replica may hold jobs that it doesn't know of.
     pub(crate) fn doubt(&self) {
-        self.0.lock().doubt = true;
+        self.0.lock().doubts += 1;
     }
 
-    /// The jobs that are known, and those that are being settled, where there may be others.
-    fn in_doubt(&self) -> Option<(Vec<JobId>, SettlingBatch)> {
+    /// How often that was so, unless all was looked into.
+    fn doubts(&self) -> Option<u64> {
         let state = self.0.lock();
-        state.doubt.then(|| (state.claims.keys().copied().collect(), state.settling.clone()))
+        Some(state.doubts).filter(|doubts| *doubts > state.cleared)
     }
 
-    fn sure(&self) {
-        self.0.lock().doubt = false;
+    /// What came after the first `doubts` times isn't looked into yet.
+    fn clear(&self, doubts: u64) {
+        self.0.lock().cleared = doubts;
+    }
+
+    /// The jobs that are known, and those that are being settled.
+    fn known(&self) -> (Vec<JobId>, SettlingBatch) {
+        let state = self.0.lock();
+        (state.claims.keys().copied().collect(), state.settling.clone())
     }
 }
 
@@ -106,16 +116,18 @@ impl Drop for ClaimGuard {
 }
 
 impl RedisBucket {
-    /// Where there is doubt, requeues what `consumer` has claimed beyond `open_claims`. `takes` counts its takes, and
-    /// such questions.
+    /// Where there may be some, requeues what `consumer` has claimed beyond `open_claims`. `takes` counts its takes,
+    /// and such questions.
     pub(crate) async fn requeue_orphans(
         &self,
         consumer: &str,
         open_claims: &OpenClaims,
         takes: &AtomicU64,
     ) -> Result<(), BucketError> {
+        let Some(doubts) = open_claims.doubts() else { return Ok(()) };
         let mut place = String::new();
-        while let Some((open, settling)) = open_claims.in_doubt() {
+        loop {
+            let (open, settling) = open_claims.known();
             let keys = &self.keys;
             let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches(), keys.notices()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
@@ -126,10 +138,10 @@ impl RedisBucket {
             }
             place = self.store.run_durably(&call).await?;
             if place.is_empty() {
-                open_claims.sure();
+                open_claims.clear(doubts);
+                return Ok(());
             }
         }
-        Ok(())
     }
 }
 
@@ -137,17 +149,30 @@ impl RedisBucket {
 mod tests {
     use super::*;
 
+    fn only(job: JobId) -> (Vec<JobId>, SettlingBatch) {
+        (vec![job], SettlingBatch::default())
+    }
+
     #[test]
     fn a_job_is_known_as_long_as_its_claim_lives() {
         let (open_claims, job) = (OpenClaims::default(), JobId::new(1, 0));
         let claim = open_claims.add(job);
-        assert_eq!(open_claims.in_doubt(), None);
-        open_claims.doubt();
-        assert_eq!(open_claims.in_doubt(), Some((vec![job], SettlingBatch::default())));
+        assert_eq!(open_claims.known(), only(job));
         drop(claim);
-        assert_eq!(open_claims.in_doubt(), Some((Vec::new(), SettlingBatch::default())));
-        open_claims.sure();
-        assert_eq!(open_claims.in_doubt(), None);
+        assert_eq!(open_claims.known(), (Vec::new(), SettlingBatch::default()));
+    }
+
+    #[test]
+    fn a_doubt_that_comes_while_another_is_looked_into_stays() {
+        let open_claims = OpenClaims::default();
+        assert_eq!(open_claims.doubts(), None);
+        open_claims.doubt();
+        assert_eq!(open_claims.doubts(), Some(1));
+        open_claims.doubt();
+        open_claims.clear(1);
+        assert_eq!(open_claims.doubts(), Some(2));
+        open_claims.clear(2);
+        assert_eq!(open_claims.doubts(), None);
     }
 
     #[test]
@@ -155,13 +180,12 @@ mod tests {
         let (open_claims, job) = (OpenClaims::default(), JobId::new(1, 0));
         let mut parked = open_claims.add(job);
         parked.join_batch(7);
-        open_claims.doubt();
         let settling = SettlingBatch { batch: 7, jobs: HashSet::from([job]) };
-        assert_eq!(open_claims.in_doubt(), Some((Vec::new(), settling.clone())));
+        assert_eq!(open_claims.known(), (Vec::new(), settling.clone()));
         let again = open_claims.add(job);
-        assert_eq!(open_claims.in_doubt(), Some((vec![job], settling)));
+        assert_eq!(open_claims.known(), (vec![job], settling));
         drop(parked);
-        assert_eq!(open_claims.in_doubt(), Some((vec![job], SettlingBatch { batch: 7, jobs: HashSet::new() })));
+        assert_eq!(open_claims.known(), (vec![job], SettlingBatch { batch: 7, jobs: HashSet::new() }));
         drop(again);
     }
 }

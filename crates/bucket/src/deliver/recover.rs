@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use redis::Value;
 
 use crate::deliver::heartbeat_watch::HeartbeatWatch;
@@ -35,22 +34,29 @@ impl Recovery {
     }
 }
 
+/// What a replica knows of the others.
+pub(crate) struct Others {
+    pub(crate) watch: HeartbeatWatch,
+    /// What was recovered of dead ones when Redis failed, for the result of the next heartbeat.
+    unreported: Recovery,
+}
+
+impl Others {
+    pub(crate) fn new(lease: Duration) -> Self {
+        Self { watch: HeartbeatWatch::new(lease), unreported: Recovery::default() }
+    }
+}
+
 impl RedisBucket {
-    /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones. What it had recovered when
-    /// Redis failed is in the result of its next heartbeat.
-    pub(crate) async fn beat(
-        &self,
-        consumer: &str,
-        watch: &mut HeartbeatWatch,
-        unreported: &Mutex<Recovery>,
-    ) -> Result<Recovery, BucketError> {
-        let others = self.heartbeat(consumer).await?;
-        let fenced = others.is_none();
-        for (dead, beats) in others.map_or_else(Vec::new, |others| watch.look(Instant::now(), others)) {
+    /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
+    pub(crate) async fn beat(&self, consumer: &str, others: &mut Others) -> Result<Recovery, BucketError> {
+        let found = self.heartbeat(consumer).await?;
+        let fenced = found.is_none();
+        for (dead, beats) in found.map_or_else(Vec::new, |found| others.watch.look(Instant::now(), found)) {
             let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
             let mut found = Recovery::default();
             let ended = self.recover_all(&dead, &seen, &mut found).await;
-            unreported.lock().add(&found);
+            others.unreported.add(&found);
             if found != Recovery::default() || ended.as_ref().is_ok_and(|is_dead| *is_dead) {
                 let (bucket, Recovery { recovered, poisoned, .. }) = (&self.settings().name, found);
                 tracing::warn!(
@@ -59,9 +65,9 @@ impl RedisBucket {
                 );
             }
             ended?;
-            watch.seen.remove(&dead);
+            others.watch.seen.remove(&dead);
         }
-        Ok(Recovery { fenced, ..mem::take(&mut *unreported.lock()) })
+        Ok(Recovery { fenced, ..mem::take(&mut others.unreported) })
     }
 
     /// All others with their heartbeats; None when this consumer is a member no more.

@@ -9,11 +9,11 @@ use dripfeed_store::Bell;
 use parking_lot::Mutex;
 
 use crate::bucket::Bucket;
-use crate::deliver::heartbeat_watch::{HeartbeatWatch, beat_interval};
+use crate::deliver::heartbeat_watch::beat_interval;
 use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::precise_sleep::precise_sleep;
-use crate::deliver::recover::Recovery;
+use crate::deliver::recover::{Others, Recovery};
 use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
 use crate::deliver::take::token_backoff::put_off;
@@ -70,9 +70,7 @@ struct Member {
     /// Hushed before each take: that sees what was admitted before.
     new_jobs: Mutex<Bell>,
     retries: Retries,
-    watch: tokio::sync::Mutex<HeartbeatWatch>,
-    /// Not reported yet.
-    recovered: Mutex<Recovery>,
+    others: tokio::sync::Mutex<Others>,
     open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
@@ -132,8 +130,7 @@ impl Replica {
             lease,
             new_jobs: Mutex::new(new_jobs),
             retries: Retries::default(),
-            watch: tokio::sync::Mutex::new(HeartbeatWatch::new(lease)),
-            recovered: Mutex::default(),
+            others: tokio::sync::Mutex::new(Others::new(lease)),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
@@ -262,7 +259,12 @@ impl Replica {
         let mut pause = FIRST_PAUSE_ALONE;
         async move {
             loop {
-                match self.0.settlements.put(ended).await.ok_or(BucketError::Closing)? {
+                let Some(answer) = self.0.settlements.put(ended).await else {
+                    // The claim is gone, and the job may still be this replica's.
+                    self.0.open_claims.doubt();
+                    return Err(BucketError::Closing);
+                };
+                match answer {
                     Ok(settled) => {
                         if let Some(after) = again {
                             self.0.retries.add(after);
@@ -283,8 +285,8 @@ impl Replica {
     /// When Redis can't be reached, refuses, or doesn't answer in time. What was recovered before is in the result of
     /// the next heartbeat.
     pub async fn beat(&self) -> Result<Recovery, BucketError> {
-        let mut watch = self.0.watch.lock().await;
-        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut watch, &self.0.recovered).await
+        let mut others = self.0.others.lock().await;
+        self.0.redis_bucket.beat(self.0.consumer.as_str(), &mut others).await
     }
 
     /// The interval of `beat`.
@@ -321,7 +323,7 @@ impl Replica {
     #[must_use]
     pub fn sees_others_live(&self) -> bool {
         // While the others are looked at, nothing is known of them.
-        self.0.watch.try_lock().is_ok_and(|watch| watch.all_live(Instant::now()))
+        self.0.others.try_lock().is_ok_and(|others| others.watch.all_live(Instant::now()))
     }
 
     /// The maximum concurrent calls of this replica; a change at run time is known after the next `take`.

@@ -3,6 +3,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dripfeed_job::{Ending, Submission};
 use dripfeed_trace::Tracer;
 use http::StatusCode;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use crate::harness::{Harness, Work, admitted, job, outcome, settings};
 use crate::upstream::Feed;
@@ -117,5 +119,50 @@ async fn a_job_whose_task_panics_is_requeued_by_the_replica_that_holds_it() {
     call.ok();
     assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
     assert!(feed.has_no_call());
+    work.ended().await;
+}
+
+/// Panics at the first event of a settlement.
+struct FailingLog(AtomicUsize);
+
+impl Subscriber for FailingLog {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "dripfeed_bucket::deliver::settle"
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 0, "a log that panics");
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// So does one that was lost with the task that settled it.
+#[tokio::test]
+async fn a_job_whose_settlement_panics_is_requeued_by_the_replica_that_holds_it() {
+    let _log = tracing::subscriber::set_default(FailingLog(AtomicUsize::new(0)));
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let bucket = harness.bucket(settings("feed"));
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    let id = admitted(&bucket, job("meat")).await;
+    let call = feed.call().await;
+    // No script can settle it, which is logged.
+    let mut spoil = redis::cmd("SET");
+    spoil.arg("dripfeed:{feed}:outcomes").arg("no hash");
+    harness.store.command::<String>(&spoil).await.unwrap();
+    call.ok();
+    let again = feed.call().await;
+    let mut mend = redis::cmd("DEL");
+    mend.arg("dripfeed:{feed}:outcomes");
+    harness.store.command::<u64>(&mend).await.unwrap();
+    again.ok();
+    assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
     work.ended().await;
 }
