@@ -9,7 +9,11 @@
 --   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
 --   charge(tier, now, n, id)
 --   is_window                  of a pace: it has windows, which end by the clock
---   is_count                   its state is a few numbers, however large the limit, and all that `left` needs
+--   is_count                   its state is a few numbers, however large the limit, and all that `left` needs. Then:
+--     numbers                  how these are packed
+--     pass(tier, state, at, last, now, n)
+--                              charges `n` to the numbers of a state of `last` that begin at `at`, as of `now`. Where
+--                              the numbers of the next tier begin; nil: `n` doesn't pass. Not for a pace
 --   left(tier, now)            how many would pass now, and the µs until all is left again
 --   write(tier)                packs its state
 --   seldom()                   makes the rest:

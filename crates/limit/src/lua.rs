@@ -12,6 +12,7 @@ use crate::kinds::RULES;
 /// - `now` sets `now_us`, the Redis clock. A script whose own tables come first may have another fragment of this name.
 /// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which all need
 ///   that change something.
+/// - `rules/pass`: `limit_pass` and `limit_charge_passed`, for most of the requests that pass.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
 /// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that was rolled back.
 /// - `rules/eta`: `limit_look` and `limit_passing`: when what waits for a pace will have passed.
@@ -23,6 +24,7 @@ pub const FRAGMENTS: &Fragments = &[
     Fragment::new("rules/scope", include_str!("rules/scope.lua")),
     Fragment::new("rules/plan", include_str!("rules/plan.lua")),
     Fragment::new("rules/check", include_str!("rules/check.lua")),
+    Fragment::new("rules/pass", include_str!("rules/pass.lua")),
     Fragment::new("rules/refund", include_str!("rules/refund.lua")),
     Fragment::new("rules/pace", include_str!("rules/pace.lua")),
     Fragment::new("rules/eta", include_str!("rules/eta.lua")),
@@ -32,6 +34,7 @@ pub const FRAGMENTS: &Fragments = &[
 pub const NO_RULES: &Fragments = &[
     Fragment::new("rules/none", include_str!("rules/none.lua")),
     Fragment::new("rules/check", "-- needs: rules/none\n"),
+    Fragment::new("rules/pass", "-- needs: rules/none\n"),
     Fragment::new("rules/pace", "-- needs: rules/none\n"),
     Fragment::new("rules/eta", "-- needs: rules/none\n"),
 ];

@@ -18,6 +18,7 @@ use dripfeed_tests::sources::{from_the_root, of_the_product};
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
 use redis::InfoDict;
+use serde_json::json;
 
 const PASSWORD: &str = "opensesame";
 
@@ -96,6 +97,8 @@ async fn every_journey_goes_under_the_acl_and_every_grant_is_used() {
         guarded.admin.command::<()>(&redis::cmd("FLUSHALL")).await.unwrap();
         let store = guarded.store().await;
         let bucket = guarded.bucket(settings("b", kind)).await;
+        let limit = json!({ "id": "all", "tiers": [{ "kind": "fixed", "limit": 1_000_000, "period": "1d" }] });
+        bucket.limit_by(&BucketLimits::read("limits", vec![limit]).expect("a limit"));
         go_all_ways(&bucket, &store).await;
         if kind == Kind::Stream {
             go_the_ways_of_a_stream(&bucket, &guarded.admin).await;

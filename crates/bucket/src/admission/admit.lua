@@ -1,7 +1,7 @@
 -- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
 -- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
 --
--- needs: now, counts, pace, eta, notices, largest_job, kind/jobs, kind/takes_places
+-- needs: now, counts, pace, eta, notices, largest_job, rules/pass, kind/jobs, kind/takes_places
 -- opens: open_rare = admit_rare
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)
 --       6 holders (hash)  7 token (string: the answer to this batch, for a caller that lost it)  8 keyed jobs (hash)
@@ -20,14 +20,13 @@
 --       16 number of the idempotency keys in KEYS
 --       17 number of the fields that each entry has, then their names, and the value that each field has in all of
 --         them; the places of the fields that each job has a value for, as digits; '1' where jobs have more than these;
---         then per job: how many names and values it has besides, only where some have any; its values for those
---         fields, and these. Names that begin with `@` are for this script, and missing where they say nothing; the
---         others are fields, too:
+--         '1' where limits apply to some; then per job: how many names and values it has besides, only where some have
+--         any; the plan of its limits, only where some have any; its values for those fields, and what it has besides.
+--         Names that begin with `@` are for this script, and missing where they say nothing; others are fields, too:
 --         @once         index of its once key, and @fingerprint
 --         @start        '+ms' from now | ms since the epoch
 --         @expires      ms until then | '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --                       its eta
---         @plan         that of its limits
 --         caller        of a list's: @caller
 --         `due` and `expires` are written here; `element` comes without its first brace
 -- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, ms until there is room again where
@@ -69,7 +68,7 @@ for i = 1, fields do
   common_bytes = common_bytes + #value
 end
 for i = 1, owned do own[i] = 2 * (string.byte(ARGV[PLACES], i) - 48) end
--- A job that has only these fields is `plain`.
+-- A job that has only these fields is `plain`, whether it has limits or not.
 local PLAIN = members
 
 local pace = pace_read(PACE, is_paused)
@@ -143,15 +142,15 @@ local function write_fields(first)
   return size
 end
 
--- A plain job of nobody: most are. What it returns is as for `admit`.
-local function admit_plain(size)
+-- A plain job of nobody: most are. What it returns is as for `admit`. `is_limited`: by limits that let it pass.
+local function admit_plain(size, is_limited)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   if full then return refuse('bucket_full', full) end
   local eta = wait_for_turn(METER, pace, look, count_before(nil, '', nil))
   for i = PLAIN + 1, members do entry[i] = nil end
   members = PLAIN
-  return put(size), eta
+  return put(size), eta, is_limited and limit_charge_passed() or nil
 end
 
 -- For what a plain job doesn't need. Redis makes the functions of a script again in each call, and all that they use of
@@ -269,9 +268,10 @@ local function open_admit(found, bytes_found, is_few)
     return { 'repeated', id, level, math.floor(eta_of(id, caller, options) / 1000) }
   end
 
-  -- `size` of its fields that each has, `first` and `besides` as for read_options. An answer; or the id of a job that
-  -- isn't one of its caller's share, its eta in µs and, where it is limited, the states of its limits.
-  local function admit(size, first, besides)
+  -- `size` of its fields that each has, `first` and `besides` as for read_options, `plan`: that of its limits, nil
+  -- without any. An answer; or the id of a job that isn't one of its caller's share, its eta in µs and, where it is
+  -- limited, the states of its limits.
+  local function admit(size, first, besides, plan)
     local options, last, more = read_options(first, besides)
     size = size + more
     local key = options['@once'] and KEYS[ONCE + options['@once']]
@@ -280,8 +280,8 @@ local function open_admit(found, bytes_found, is_few)
     if repeated then return repeated end
     if size > capacity_bytes then return refuse('never_fits') end
     local full = room_in(size)
-    local plan = options['@plan']
-    local verdict = plan and rare.limit_check(plan, { length = level, wait = wait_to_leave })
+    local passes = plan and most_of_one == '0' and limit_pass(plan)
+    local verdict = plan and not passes and rare.limit_check(plan, { length = level, wait = wait_to_leave })
     local holding = most_of_one ~= '0' and rare.holding_of(
       most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
     ) or nil
@@ -323,7 +323,7 @@ local function open_admit(found, bytes_found, is_few)
     count_held(caller, 1, size)
     if holding then holding.held = holding.held + 1 end
     if not holding then
-      if not verdict then return id, eta end
+      if not verdict then return id, eta, passes and limit_charge_passed() or nil end
       local states = limit_states(verdict)
       if states then return id, eta, states end
     end
@@ -339,11 +339,11 @@ local function open_admit(found, bytes_found, is_few)
   if ARGV[14] == '' then return admit, write end
   -- Each job of a tick has a key.
   local ticks, job = rare.open_ticks(ARGV[14], once.has), 0
-  local function admit_of_tick(size, first, besides)
+  local function admit_of_tick(size, first, besides, plan)
     job = job + 1
     local gone = ticks.refuse(job)
     if gone then return gone end
-    local judged, eta, states = admit(size, first, besides)
+    local judged, eta, states = admit(size, first, besides, plan)
     if eta then
       ticks.done('admitted', judged)
     else
@@ -356,15 +356,20 @@ end
 
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
-local answers, count, first, has_more = { 'judged', planning, now_us, -1 }, 4, PLACES + 2, ARGV[PLACES + 1] == '1'
+local has_more, has_limits = ARGV[PLACES + 1] == '1', ARGV[PLACES + 2] == '1'
+local answers, count, first = { 'judged', planning, now_us, -1 }, 4, PLACES + 3
 for _ = 1, tonumber(ARGV[13]) do
-  local besides, judged, eta, states = 0, nil, nil, nil
+  local besides, plan, judged, eta, states = 0, nil, nil, nil, nil
   if has_more then
     besides, first = tonumber(ARGV[first]), first + 1
   end
+  if has_limits then
+    plan, first = ARGV[first], first + 1
+    if plan == '' then plan = nil end
+  end
   local size = write_fields(first)
   first = first + owned
-  if besides == 0 and may_be_plain then
+  if besides == 0 and may_be_plain and (not plan or limit_pass(plan)) then
     -- Where the bucket is full, there is nobody to wait behind.
     if nobodys_take == nil and not (is_few or places or level >= capacity) then
       nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
@@ -373,12 +378,12 @@ for _ = 1, tonumber(ARGV[13]) do
         places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], false)
       end
     end
-    judged, eta = admit_plain(size)
+    judged, eta, states = admit_plain(size, plan)
   else
     if not admit then
       admit, write = open_admit(found, bytes_found, is_few)
     end
-    judged, eta, states = admit(size, first, besides)
+    judged, eta, states = admit(size, first, besides, plan)
     first = first + 2 * besides
   end
   answers[count + 1] = judged

@@ -230,7 +230,7 @@ impl RedisBucket {
         let (keys, paced) = effective.pack_pace(keys);
         let (keys, plans) = match batch_plans.last() {
             Some(batch_plan) => batch_plan.pack(keys),
-            None => (keys, Vec::new()),
+            None => (keys, vec![Vec::new(); requests.len()]),
         };
         let has_plans = !paced.is_empty() || plans.iter().any(|plan| !plan.is_empty());
         let mut call = SCRIPTS.of(self.kind, has_plans).on(&self.keys.and_level(keys));
@@ -240,9 +240,9 @@ impl RedisBucket {
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         call.arg(&effective.weights).arg(requests.len()).arg(ticks).arg(&effective.bounds);
         call.arg(once_index.len());
-        let options = requests.iter().zip(&plans).zip(indices);
-        let options = options.map(|((request, plan), once)| options_for_script(request, once, plan)).collect();
-        add_jobs(&mut call, self.kind, requests, options);
+        let options = requests.iter().zip(indices);
+        let options = options.map(|(request, once)| options_for_script(request, once)).collect();
+        add_jobs(&mut call, self.kind, requests, options, &plans);
         call
     }
 

@@ -21,7 +21,7 @@ const OWN: [&str; 2] = ["body", "sum"];
 type Options = Vec<(&'static str, Vec<u8>)>;
 
 /// What a job has for the script alone, by name. `once`: the index of its idempotency key.
-pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>, plan: &[u8]) -> Options {
+pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>) -> Options {
     let submission = &request.submission;
     let mut options = Options::new();
     if let Some(index) = once {
@@ -37,9 +37,6 @@ pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>
     if !deadline.is_empty() {
         options.push(("@expires", deadline.into_bytes()));
     }
-    if !plan.is_empty() {
-        options.push(("@plan", plan.to_vec()));
-    }
     options
 }
 
@@ -51,15 +48,21 @@ pub(super) fn size_of(kind: Kind, submission: &Submission) -> usize {
     }
 }
 
-/// The jobs, each with its options for the script.
-pub(super) fn add_jobs(call: &mut Call<'static>, kind: Kind, requests: &[AdmissionRequest], options: Vec<Options>) {
+/// The jobs, each with its options for the script, and the plan of its limits, empty where none applies.
+pub(super) fn add_jobs(
+    call: &mut Call<'static>,
+    kind: Kind,
+    requests: &[AdmissionRequest],
+    options: Vec<Options>,
+    plans: &[Vec<u8>],
+) {
     match kind {
-        Kind::Stream => add_entries(call, requests, options),
-        Kind::List => add_elements(call, requests, options),
+        Kind::Stream => add_entries(call, requests, options, plans),
+        Kind::List => add_elements(call, requests, options, plans),
     }
 }
 
-fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options: Vec<Options>) {
+fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options: Vec<Options>, plans: &[Vec<u8>]) {
     let entries: Vec<NewEntry> = requests.iter().map(|request| entry::encode(&request.submission)).collect();
     let differs = |field: usize| entries.windows(2).any(|pair| pair[0].values[field] != pair[1].values[field]);
     let own: Vec<usize> = (0..FIELDS.len()).filter(|field| OWN.contains(&FIELDS[*field]) || differs(*field)).collect();
@@ -70,10 +73,13 @@ fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options:
     }
     let has_more =
         entries.iter().zip(&options).any(|(entry, options)| !entry.options.is_empty() || !options.is_empty());
-    add_places(call, &own, has_more);
-    for (entry, options) in entries.iter().zip(options) {
+    let has_limits = add_places(call, &own, has_more, plans);
+    for ((entry, options), plan) in entries.iter().zip(options).zip(plans) {
         if has_more {
             call.arg(entry.options.len() + options.len());
+        }
+        if has_limits {
+            call.arg(&plan[..]);
         }
         call.args(own.iter().map(|field| entry.values[*field].as_bytes()));
         call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
@@ -81,16 +87,19 @@ fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options:
     }
 }
 
-fn add_elements(call: &mut Call<'static>, requests: &[AdmissionRequest], mut options: Vec<Options>) {
+fn add_elements(call: &mut Call<'static>, requests: &[AdmissionRequest], mut options: Vec<Options>, plans: &[Vec<u8>]) {
     for (request, options) in requests.iter().zip(&mut options) {
         options.extend(request.submission.caller.as_ref().map(|caller| ("@caller", caller.clone().into_bytes())));
     }
     let has_more = options.iter().any(|options| !options.is_empty());
     call.arg(1).arg(ELEMENT).arg(BRACE);
-    add_places(call, &[0], has_more);
-    for (request, options) in requests.iter().zip(options) {
+    let has_limits = add_places(call, &[0], has_more, plans);
+    for ((request, options), plan) in requests.iter().zip(options).zip(plans) {
         if has_more {
             call.arg(options.len());
+        }
+        if has_limits {
+            call.arg(&plan[..]);
         }
         let element = element::encode(&request.submission);
         call.arg(element.strip_prefix(BRACE).unwrap_or(&element));
@@ -98,8 +107,11 @@ fn add_elements(call: &mut Call<'static>, requests: &[AdmissionRequest], mut opt
     }
 }
 
-/// Which fields each job has a value for, and whether some have more.
-fn add_places(call: &mut Call<'static>, own: &[usize], has_more: bool) {
+/// Which fields each job has a value for, whether some have more, and whether limits apply to some. The last of these.
+fn add_places(call: &mut Call<'static>, own: &[usize], has_more: bool, plans: &[Vec<u8>]) -> bool {
     let digits = own.iter().filter_map(|field| char::from_digit(u32::try_from(field + 1).ok()?, 10));
-    call.arg(digits.collect::<String>()).arg(if has_more { "1" } else { "" });
+    let has_limits = plans.iter().any(|plan| !plan.is_empty());
+    let word = |is_so| if is_so { "1" } else { "" };
+    call.arg(digits.collect::<String>()).arg(word(has_more)).arg(word(has_limits));
+    has_limits
 }

@@ -14,7 +14,7 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::settings::Kind;
 
 /// `JOBS` stands for the key of the jobs, `KEY` for the bucket's other keys, `NOTICES` for its channel.
-const OF_BOTH: [&str; 43] = [
+const OF_BOTH: [&str; 44] = [
     "PING",
     "INFO",
     "TIME",
@@ -23,6 +23,7 @@ const OF_BOTH: [&str; 43] = [
     "EXISTS KEY",
     "GET KEY",
     "SET KEY value PX 1",
+    "SETRANGE KEY 0 value",
     "DEL KEY",
     "HDEL KEY field",
     "HEXISTS KEY field",

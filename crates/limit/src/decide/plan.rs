@@ -17,6 +17,10 @@ const GOES_AT_A_SPEED: u64 = 4;
 /// A missing state that counts as used up must outlive quiet times, or each would end with a wait.
 const LOST_MS: u64 = 24 * 3_600_000;
 
+/// Of a scope in a packed plan: what is of its request, and room for what is of its policy, which few need more of.
+const HEAD_BYTES: usize = 22;
+const POLICY_BYTES: usize = 106;
+
 /// The scopes of one request, a policy each.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -64,7 +68,7 @@ impl Scope {
 
     /// `id`: of the leases that it takes.
     fn pack(&self, packed: &mut Packed, id: u64, place: u64, now_us: u64) {
-        let mut policy = Packed::default();
+        let mut policy = Packed::with_capacity(POLICY_BYTES);
         let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };
         let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
         let speed = if self.goes_at_a_speed { GOES_AT_A_SPEED } else { 0 };
@@ -161,7 +165,7 @@ impl Plan {
     /// The plan as an `ARGV` for the functions of [`crate::lua::FRAGMENTS`]; its keys are added to `keys`. `now_us` is
     /// the Redis clock as far as it is known: calendars are laid around it.
     pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
-        let mut packed = Packed::default();
+        let mut packed = Packed::with_capacity(self.scopes.len() * (HEAD_BYTES + POLICY_BYTES));
         for scope in &self.scopes {
             let place = keys.place(&scope.key);
             scope.pack(&mut packed, self.id, place, now_us);

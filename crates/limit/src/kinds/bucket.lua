@@ -4,6 +4,7 @@ if code == BUCKET then
   local rule
   rule = {
     is_count = true,
+    numbers = 'I7',
 
     tier = function(text, at)
       local limit, period, burst
@@ -27,6 +28,15 @@ if code == BUCKET then
       if level < 0 then level = 0 end
       tier.level = tier.is_slowed and math.ceil(level) or level
       return from + 14
+    end,
+
+    pass = function(tier, state, at, last, now, n)
+      local level = state[at] - (now - last) * tier.limit
+      if level < 0 then level = 0 end
+      level = level + n * tier.period
+      if level > tier.full then return nil end
+      state[at] = level
+      return at + 3
     end,
 
     wait = function(tier, _, n)

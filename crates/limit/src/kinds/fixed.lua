@@ -15,6 +15,7 @@ if code == EPOCH or code == CALENDAR then
 
   local rule = {
     is_count = true,
+    numbers = 'I5',
     is_window = true,
 
     wait = function(tier, now, n)
@@ -65,14 +66,11 @@ if code == EPOCH or code == CALENDAR then
 
     tier = nil,
     load = nil,
+    pass = nil,
   }
 
-  local function count_of(tier, packed, from, last, starts)
-    tier.count, tier.starts = 0, starts
-    if not packed then return from end
-    if counts_from(last, starts) then tier.count = limit_unpack('<I5', packed, from + 7) end
-    return from + 12
-  end
+  -- When the window of `now` begins, and ends.
+  local window_of
 
   if code == EPOCH then
     function rule.tier(text, at)
@@ -83,10 +81,9 @@ if code == EPOCH or code == CALENDAR then
       }, at
     end
 
-    function rule.load(tier, packed, from, last, now)
+    function window_of(tier, now)
       local starts = now - (now + tier.offset) % tier.period
-      tier.ends = starts + tier.period
-      return count_of(tier, packed, from, last, starts)
+      return starts, starts + tier.period
     end
   else
     -- Calendar windows are not all of one length, so the plan brings the borders around now: where this one and the
@@ -100,18 +97,28 @@ if code == EPOCH or code == CALENDAR then
       }, at
     end
 
-    function rule.load(tier, packed, from, last, now)
+    function window_of(tier, now)
       local b1, b2, b3 = tier.b1, tier.b2, tier.b3
+      if now < b1 then return 0, b1 end
+      if now < b2 then return b1, b2 end
       -- Past the last border: a second later, a newer plan knows more.
-      local starts, ends = b2, now < b3 and b3 or now + 1000000
-      if now < b1 then
-        starts, ends = 0, b1
-      elseif now < b2 then
-        starts, ends = b1, b2
-      end
-      tier.ends = ends
-      return count_of(tier, packed, from, last, starts)
+      return b2, now < b3 and b3 or now + 1000000
     end
+  end
+
+  function rule.load(tier, packed, from, last, now)
+    tier.starts, tier.ends = window_of(tier, now)
+    tier.count = 0
+    if not packed then return from end
+    if counts_from(last, tier.starts) then tier.count = limit_unpack('<I5', packed, from + 7) end
+    return from + 12
+  end
+
+  function rule.pass(tier, state, at, last, now, n)
+    local count = last >= window_of(tier, now) and state[at] + n or n
+    if count > tier.limit then return nil end
+    state[at] = count
+    return at + 3
   end
 
   limit_rules[code] = rule

@@ -15,6 +15,7 @@ if code == FIRST then
   local rule
   rule = {
     is_count = true,
+    numbers = 'I7I5',
     is_window = true,
 
     tier = function(text, at)
@@ -34,6 +35,15 @@ if code == FIRST then
       if ends <= now then ends = limit_unsent + period end
       tier.starts, tier.ends, tier.count = starts, ends, count
       return from
+    end,
+
+    pass = function(tier, state, at, _, now, n)
+      local starts, count = state[at], state[at + 1]
+      if count == 0 or now >= starts + tier.period then starts, count = now, 0 end
+      count = count + n
+      if count > tier.limit then return nil end
+      state[at], state[at + 1] = starts, count
+      return at + 4
     end,
 
     wait = function(tier, now, n)

@@ -1,9 +1,17 @@
 -- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this
 -- one. An estimate: it takes the calls of the window before for evenly spread.
 if code == SLIDING then
+  -- The counts of the window before and of this one, which is `into` µs old, of those at `last`.
+  local function counts_at(prev, cur, last, now, into, period)
+    local windows = (now - into - (last - last % period)) / period
+    if windows == 0 then return prev, cur end
+    return windows == 1 and cur or 0, 0
+  end
+
   local rule
   rule = {
     is_count = true,
+    numbers = 'I5I5',
 
     tier = function(text, at)
       local limit, period
@@ -15,16 +23,20 @@ if code == SLIDING then
       local prev, cur, period, into = 0, 0, tier.period, now % tier.period
       if packed then
         prev, cur = limit_unpack('<I5I5', packed, from + 7)
+        prev, cur = counts_at(prev, cur, last, now, into, period)
         from = from + 17
-        local windows = (now - into - (last - last % period)) / period
-        if windows == 1 then
-          prev, cur = cur, 0
-        elseif windows > 1 then
-          prev, cur = 0, 0
-        end
       end
       tier.prev, tier.cur, tier.into = prev, cur, into
       return from
+    end,
+
+    pass = function(tier, state, at, last, now, n)
+      local period, into = tier.period, now % tier.period
+      local prev, cur = counts_at(state[at], state[at + 1], last, now, into, period)
+      cur = cur + n
+      if prev * (period - into) + cur * period > tier.limit * period then return nil end
+      state[at], state[at + 1] = prev, cur
+      return at + 4
     end,
 
     wait = function(tier, _, n)

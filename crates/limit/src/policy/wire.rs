@@ -12,6 +12,10 @@ const LARGEST: u64 = dripfeed_job::rate::EXACT - 1;
 pub(crate) struct Packed(Vec<u8>);
 
 impl Packed {
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// The low `width` bytes; a number that Lua wouldn't hold becomes the largest that it does.
     pub(crate) fn number(&mut self, number: u64, width: usize) -> &mut Self {
         self.0.extend_from_slice(&number.min(LARGEST).to_le_bytes()[..width]);

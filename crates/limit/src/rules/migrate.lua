@@ -11,8 +11,25 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
     from = tier.rule.load(tier, same and packed, from, last, last)
   end
 
-  -- Each tier takes the state of the one it was, by kind and period, else by kind. One that is new begins with nothing
-  -- consumed. Where there is no state at all, nothing was consumed; all was, where `lost_is_full`.
+  -- Tiers take states of their kind that nobody has taken yet, where these fit.
+  local function take(fits)
+    for i, tier in ipairs(tiers) do
+      for j, candidate in ipairs(old) do
+        if fresh[i] and candidate.rule == tier.rule and not candidate.is_taken and fits(tier, candidate, i == j) then
+          tier.rule.seldom().convert(tier, candidate.state, candidate.was, tiers.lost_is_full)
+          candidate.is_taken, fresh[i] = true, nil
+        end
+      end
+    end
+  end
+
+  local function has_its_period(tier, candidate)
+    return candidate.was == tier.period
+  end
+
+  -- Each tier takes the state of the one it was, by kind and period, else by kind. Of several of one period, that at
+  -- its place: buckets of 10/s and 30/s have the same. One that is new begins with nothing consumed. Where there is no
+  -- state at all, nothing was consumed; all was, where `lost_is_full`.
   local function adopt()
     for i = 1, #tiers do fresh[i] = true end
     while packed and from <= #packed do
@@ -21,21 +38,11 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
       if not rule then break end
       local state, was
       state, was, from = rule.seldom().read(packed, from)
-      old[#old + 1] = { rule = rule, state = state, was = was }
+      old[#old + 1] = { rule = rule, state = state, was = was, is_taken = false }
     end
-    for _, exactly in ipairs({ true, false }) do
-      for i, tier in ipairs(tiers) do
-        for j, candidate in ipairs(old) do
-          local alike = candidate.rule == tier.rule and (not exactly or candidate.was == tier.period)
-          if alike and fresh[i] then
-            tier.rule.seldom().convert(tier, candidate.state, candidate.was, tiers.lost_is_full)
-            table.remove(old, j)
-            fresh[i] = nil
-            break
-          end
-        end
-      end
-    end
+    take(function(tier, candidate, is_at_its_place) return is_at_its_place and has_its_period(tier, candidate) end)
+    take(has_its_period)
+    take(function() return true end)
     for i in pairs(lost_is_full and not packed and fresh or {}) do
       tiers[i].rule.seldom().fill(tiers[i], now_us)
     end

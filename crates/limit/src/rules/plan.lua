@@ -20,15 +20,34 @@ local function limit_read_tiers(text, how)
     nil, nil, nil, nil,
     print = print, ttl = ttl, are_counts = true, is_shadow = flags % 2 == 1, lost_is_full = flags % 4 >= 2,
     key = 0, now = 0, changed = false, n = 0, share = 0, passed = true, taken = 0,
+    format = '<I7I4', bytes = 0, slice = 0,
   }, 0
   limit_speed = flags >= 4 and how.speed or 1000
   while at <= #text do
     local code = string.byte(text, at)
     i = i + 1
-    tiers[i], at = (limit_rules[code] or limit_kind(code)).tier(text, at + 1)
-    tiers.are_counts = tiers.are_counts and tiers[i].rule.is_count
+    local rule = limit_rules[code] or limit_kind(code)
+    tiers[i], at = rule.tier(text, at + 1)
+    tiers.are_counts = tiers.are_counts and rule.is_count
+    if tiers.are_counts then tiers.format = tiers.format .. 'BI6' .. rule.numbers end
   end
+  tiers.bytes, tiers.slice = struct.size(tiers.format), math.floor(tonumber(ttl) * 1000 / 9)
   if limit_speed < 1000 then limit_slow(tiers) end
+  return tiers
+end
+
+-- The tiers of a policy, which is the one at this place of a plan. `how` as for limit_plan.
+local function limit_tiers_of(place, policy, how)
+  local known = limit_tiers[place]
+  if not known then
+    known = {}
+    limit_tiers[place] = known
+  end
+  local tiers = known[policy]
+  if not tiers then
+    tiers = limit_read_tiers(policy, how)
+    known[policy] = tiers
+  end
   return tiers
 end
 
@@ -55,17 +74,7 @@ local function limit_plan(text, how)
   while at <= #text do
     id, key, n, share, size, at = limit_unpack('<I7I4I7I2I2', text, at)
     i = i + 1
-    local known = limit_tiers[i]
-    if not known then
-      known = {}
-      limit_tiers[i] = known
-    end
-    local policy = string.sub(text, at, at + size - 1)
-    local tiers = known[policy]
-    if not tiers then
-      tiers = limit_read_tiers(policy, how or limit_nothing)
-      known[policy] = tiers
-    end
+    local tiers = limit_tiers_of(i, string.sub(text, at, at + size - 1), how or limit_nothing)
     if tiers.key ~= key or limit_by[key] ~= tiers then limit_load(tiers, key, how or limit_nothing) end
     tiers.n, tiers.share, tiers.passed, tiers.taken = n, share, true, 0
     plan[i] = tiers

@@ -1,4 +1,5 @@
--- A scope: a key, with the state of all tiers of a policy in one string, which has a time to live, always.
+-- A scope: a key, with the state of all tiers of a policy in one string, which has a time to live, always. That is an
+-- eighth longer than it has to be: so it needn't be set again in the same eighth (`slice`).
 --   µs of the last write (7 bytes)  fingerprint of the tiers it was written for (4)
 --   then per tier its kind (1), its period (6) and what the kind's rule keeps
 -- In a script run it is read once, changed in memory, and written once, by limit_flush.
@@ -7,11 +8,12 @@
 -- alone. They have the state of one scope at a time. That of the others is packed, as it will be written.
 -- needs: now, rules/migrate
 
--- By the place of a key: its state, false where the key is missing; its time to live, where it is to be written; and
--- the tiers that had it last.
+-- By the place of a key: its state, false where the key is missing; its time to live, where it is to be written (false:
+-- as the key has it); and the tiers that had it last.
 local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil, nil, nil }
 -- By their place in a plan, then by their text: lists of tiers, with
---   print, ttl, are_counts, is_shadow, lost_is_full  of the policy
+--   print, ttl, are_counts, is_shadow, lost_is_full  of the policy; of counts also the format of their state,
+--     its bytes, and the slice in µs
 --   key, now, changed         of the scope whose state they have; changed: `limit_packed` doesn't have all of it
 --   n, share, passed, taken   of the request that was judged last
 local limit_tiers = { nil, nil, nil, nil }
@@ -32,22 +34,28 @@ local function limit_keep(tiers)
   limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, ttl, false
 end
 
--- Fills tiers with the state of a key. `how` as for limit_plan.
-local function limit_load(tiers, key, how)
-  if tiers.changed then limit_keep(tiers) end
-  local packed, by, now, last, print, from = limit_packed[key], limit_by[key], now_us, now_us, nil, nil
+-- The state of a key; false: it is missing. A batch of requests has many scopes: with `reads_ahead` the next keys are
+-- read with this one. No other key of a script is a string that grows.
+local function limit_stored(key, reads_ahead)
+  local packed, by = limit_packed[key], limit_by[key]
   if packed == nil then
-    -- A batch of requests has many scopes: the next keys are read with this one. No other key of a script is a string
-    -- that grows.
-    local to = (how == limit_nothing or how.counted) and math.min(#KEYS, key + 63) or key
+    local to = reads_ahead and math.min(#KEYS, key + 63) or key
     for i, found in ipairs(redis.call('MGET', unpack(KEYS, key, to))) do
       if limit_packed[key + i - 1] == nil then limit_packed[key + i - 1] = found end
     end
-    packed = limit_packed[key]
+    return limit_packed[key]
   elseif by and by.changed and by.key == key then
     limit_keep(by)
-    packed = limit_packed[key]
+    return limit_packed[key]
   end
+  return packed
+end
+
+-- Fills tiers with the state of a key. `how` as for limit_plan.
+local function limit_load(tiers, key, how)
+  if tiers.changed then limit_keep(tiers) end
+  local packed = limit_stored(key, how == limit_nothing or how.counted)
+  local now, last, print, from = now_us, now_us, nil, nil
   limit_by[key], tiers.key = tiers, key
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
   -- Charged as of then, unless others have charged since.
@@ -73,7 +81,11 @@ local function limit_flush()
     if tiers.changed and tiers.key == key then limit_keep(tiers) end
   end
   for key, ttl in pairs(limit_ttl) do
-    redis.call('SET', KEYS[key], limit_packed[key], 'PX', ttl)
+    if ttl then
+      redis.call('SET', KEYS[key], limit_packed[key], 'PX', ttl)
+    else
+      redis.call('SETRANGE', KEYS[key], '0', limit_packed[key])
+    end
   end
   limit_ttl = {}
 end

@@ -1,16 +1,18 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use dripfeed_store::{Fragment, Fragments, Script};
 use redis::cmd;
 
 use crate::decide::clock::Clock;
 use crate::decide::plan::KeyIndex;
 use crate::decide::redis_decide;
+use crate::lua::FRAGMENTS;
 use crate::{
-    Align, Calendar, Consistency, KeyPart, Match, Mode, Policies, Policy, PolicySettings, Request, Tier, Unit,
+    Align, Calendar, Consistency, KeyPart, Match, Mode, Plan, Policies, Policy, PolicySettings, Request, Tier, Unit,
 };
 
-use super::bench::{Bench, call, plan_of, seconds, settings};
+use super::bench::{Bench, NOON, SECOND, call, plan_of, seconds, settings};
 
 impl Bench {
     async fn memory(&self, key: &str) -> u64 {
@@ -45,7 +47,7 @@ async fn every_key_has_a_time_to_live() {
     }
     for scope in plan.scopes() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
-        assert!(ttl > 0 && ttl <= 52 * 3_600_000, "{}: {ttl}", scope.key);
+        assert!(ttl > 0 && ttl <= 60 * 3_600_000, "{}: {ttl}", scope.key);
     }
     let refunded = redis_decide::Refunded { plan: plan.clone(), before_us: 0, charged_us: 0 };
     redis_decide::refund(&bench.store, &Clock::new(), &[refunded], redis_decide::Refund::All).await.unwrap();
@@ -53,6 +55,40 @@ async fn every_key_has_a_time_to_live() {
         let ttl: i64 = bench.store.command(cmd("PTTL").arg(&scope.key)).await.unwrap();
         assert_ne!(ttl, -1, "{} stays for ever", scope.key);
     }
+}
+
+/// How long the only scope of a plan lives after each of these times, at which it was charged, in ms; None: as before.
+async fn lives(bench: &Bench, plan: &Plan, times: &[u64]) -> Vec<Option<u64>> {
+    const CLOCK: &Fragments = &[Fragment::new("now", "local now_us = 0")];
+    static PASSES: Script = Script::new("passes", &[CLOCK, FRAGMENTS], include_str!("passes.lua"));
+    let mut keys = KeyIndex::default();
+    let packed = plan.pack(&mut keys, NOON);
+    let mut call = PASSES.on(keys.keys());
+    call.arg(&packed[..]).args(times);
+    let lives: Vec<i64> = bench.store.run(&call).await.unwrap();
+    lives.into_iter().map(|ms| u64::try_from(ms).ok()).collect()
+}
+
+#[tokio::test]
+async fn a_key_whose_time_to_live_is_left_as_it_is_lives_as_long_as_it_has_to() {
+    let bench = Bench::new().await;
+    // Full after 100 s, a second, and a second that slides.
+    let tiers = vec![
+        Tier::bucket(10, seconds(1), 1_000).unwrap(),
+        Tier::fixed(10, seconds(1), Align::Epoch { spread: None }).unwrap(),
+        Tier::sliding(10, seconds(1)).unwrap(),
+    ];
+    let plan = plan_of(&[Policy::new(settings("limit", tiers)).unwrap()], 1);
+    let needed_us = 100 * SECOND;
+    let times: Vec<u64> = (0..1_000).map(|step| NOON + step * 337_001).collect();
+    let (mut ends, mut set) = (0, 0);
+    for (now, lives) in times.iter().zip(lives(&bench, &plan, &times).await) {
+        if let Some(ms) = lives {
+            (ends, set) = (now + ms * 1_000, set + 1);
+        }
+        assert!(ends >= now + needed_us, "{set}: {} µs", ends.saturating_sub(*now));
+    }
+    assert!(set < 40, "set {set} times in 337 s");
 }
 
 #[tokio::test]

@@ -1,0 +1,62 @@
+-- Requests that pass, of policies whose states are counts: most requests are such. Each state is read, charged and
+-- written as one list of numbers, which takes a third of the time of limit_check and limit_charge.
+-- needs: rules/plan
+
+-- Of the request that passed last, per scope: its tiers, its key, its state once it is charged, and whether the key
+-- lives on long enough.
+local limit_passed, limit_passed_scopes = { nil, nil, nil, nil }, 0
+
+-- The state of a key with `n` charged, and whether the key lives on long enough. nil: `n` doesn't pass, or that isn't
+-- known so simply.
+local function limit_with(tiers, key, n)
+  local packed, now = limit_stored(key, true), now_us
+  if not packed or #packed ~= tiers.bytes then return nil end
+  local state = { limit_unpack(tiers.format, packed) }
+  local last, slice = state[1], tiers.slice
+  if state[2] ~= tiers.print or last > now then return nil end
+  -- Behind when it was written, for which tiers, and the kind and period of the first.
+  local at = 5
+  for i = 1, #tiers do
+    local tier = tiers[i]
+    at = tier.rule.pass(tier, state, at, last, now, n)
+    if not at then return nil end
+  end
+  state[1] = now
+  return state, last - last % slice == now - now % slice
+end
+
+-- Whether a request passes, as far as that is known so simply; else limit_check knows. Charges nothing.
+local function limit_pass(text)
+  local at, i, id, key, n, share, size = 1, 0, nil, nil, nil, nil, nil
+  while at <= #text do
+    id, key, n, share, size, at = limit_unpack('<I7I4I7I2I2', text, at)
+    local tiers = limit_tiers_of(i + 1, string.sub(text, at, at + size - 1), limit_nothing)
+    if not tiers.are_counts or n == 0 or share > 0 then return false end
+    local state, lives_on = limit_with(tiers, key, n)
+    if not state then return false end
+    local place = 4 * i
+    limit_passed[place + 1], limit_passed[place + 2] = tiers, key
+    limit_passed[place + 3], limit_passed[place + 4] = state, lives_on
+    i, at = i + 1, at + size
+  end
+  limit_passed_scopes = i
+  return true
+end
+
+-- Charges what passed last. Its states, as limit_states returns them.
+local function limit_charge_passed()
+  local states
+  for place = 0, 4 * limit_passed_scopes - 4, 4 do
+    local tiers, key = limit_passed[place + 1], limit_passed[place + 2]
+    local packed = limit_pack(tiers.format, unpack(limit_passed[place + 3]))
+    -- Tiers that had its state have it no longer.
+    limit_packed[key], limit_by[key] = packed, nil
+    if not limit_passed[place + 4] then
+      limit_ttl[key] = tiers.ttl
+    elseif limit_ttl[key] == nil then
+      limit_ttl[key] = false
+    end
+    states = states and states .. packed or packed
+  end
+  return states
+end
