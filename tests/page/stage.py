@@ -148,6 +148,16 @@ class Stage:
         socket = Path(self.folder.name) / "data" / "redis.sock"
         subprocess.run(["redis-cli", "-s", socket, *words], stdout=subprocess.DEVNULL, check=True)
 
+    @contextmanager
+    def without_redis(self):
+        """It hangs."""
+        (redis,) = [number for name, number in self.children() if name in REDIS]
+        os.kill(redis, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(redis, signal.SIGCONT)
+
     def processors_now(self):
         """The ids of running processors."""
         self.log.seek(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import axe_playwright_python
 from playwright.sync_api import expect
 
-from stage import SCRIPT, Stage, browser, fill
+from stage import SCRIPT, Stage, browser, fill, free_port
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 WIDTHS = (360, 768, 1440)
@@ -479,6 +479,43 @@ class Actions(unittest.TestCase):
             page.get_by_role("button", name="Cancel the job").click()
             expect(page.locator(".timeline")).to_contain_text("cancelled")
 
+    def test_a_schedule_is_paused_resumed_and_run(self):
+        definition = {"cron": "0 3 * * *", "zone": "Europe/Berlin", "job": {"body": {"order": 17}}}
+        self.stage.call("PUT", "/v1/buckets/orders/schedules/nightly", definition, JSON)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/orders")
+            schedules = page.get_by_role("region", name="Schedules")
+            expect(schedules).to_contain_text("0 3 * * * Europe/Berlin")
+            schedules.get_by_role("button", name="Pause").click()
+            expect(page.get_by_role("status").filter(has_text="Paused the schedule")).to_be_visible()
+            expect(schedules).to_contain_text("paused")
+            schedules.get_by_role("button", name="Resume").click()
+            expect(page.get_by_role("status").filter(has_text="Resumed the schedule")).to_be_visible()
+            schedules.get_by_role("button", name="Run now").click()
+            expect(page.get_by_role("status").filter(has_text="Submitted the job")).to_be_visible()
+            expect(page.locator(".timeline")).to_contain_text("accepted")
+
+    def test_dead_letters_are_found_by_id_caller_and_reason(self):
+        letter = self.stage.submit("broken", 2)[0]
+        self.stage.until_state("broken", lambda state: state["dead"] == 2)
+        with Watched(self.stage) as page:
+            page.goto(self.stage.address + "/buckets/broken/dead")
+            page.get_by_label("Reason with").fill("404")
+            page.get_by_role("button", name="Find").click()
+            expect(page.get_by_role("region", name="Dead letters").locator("tbody tr")).to_have_count(2)
+            expect(page.get_by_label("Reason with")).to_have_value("404")
+            page.get_by_label("Caller").fill("nobody")
+            page.keyboard.press("Enter")
+            expect(page.get_by_text("No dead letter matches.")).to_be_visible()
+            page.keyboard.press("Escape")
+            page.locator("h1").click()
+            page.keyboard.press("/")
+            page.keyboard.type(letter)
+            page.keyboard.press("Enter")
+            expect(page.locator("h1")).to_contain_text(letter)
+            page.get_by_role("link", name="in its timeline").click()
+            expect(page.locator(".timeline")).to_contain_text("dead")
+
     def test_a_job_is_found_by_its_idempotency_key(self):
         with Watched(self.stage) as page:
             page.goto(self.stage.address + "/buckets/demo/jobs")
@@ -792,6 +829,10 @@ retry = { attempts = 2, first = "2s" }
             expect(card.locator("tbody tr").first).to_contain_text("shop")
             stage.submit("demo", 4, delay="10m")
             expect(card.locator("tbody tr").first.locator("td").first).to_have_text("7")
+            # The way to what this caller has, which can be cancelled there.
+            card.get_by_role("link", name="shop").click()
+            page.wait_for_url(stage.address + "/buckets/demo/jobs?caller=shop")
+            expect(page.locator("summary", has_text="Cancel all that match")).to_be_visible()
             page.goto(stage.address + "/buckets/broken/dead")
             live(page)
             stage.submit("broken", 2)
@@ -853,6 +894,33 @@ retry = { attempts = 2, first = "2s" }
             expect(page.locator(".cards > .card:visible")).to_have_count(2)
             page.keyboard.type("o-")
             expect(page.locator(".cards > .card:visible")).to_have_count(1)
+
+    def test_lists_that_cannot_be_read_are_no_live_ones(self):
+        with Stage() as stage, Watched(stage) as page:
+            stage.submit("broken", 1)
+            stage.until_state("broken", lambda state: state["dead"] == 1)
+            for path in ("/buckets/broken/dead", "/buckets/broken/jobs", "/buckets/broken", "/"):
+                page.goto(stage.address + path)
+                live(page)
+                with stage.without_redis():
+                    expect(page.locator("#live")).to_have_attribute("data-state", "unread")
+                    expect(page.locator("#live")).to_contain_text(re.compile("Redis can't be read.*: numbers of"))
+                live(page)
+
+    def test_an_upstream_that_is_down_is_a_problem_and_is_drawn(self):
+        gone = f'[buckets.gone]\nupstream = "http://127.0.0.1:{free_port()}/"\nretry = {{ first = "1h", max = "1h" }}\n'
+        with Stage(buckets=gone + '[buckets.b]\nupstream = "{echo}"\n') as stage, Watched(stage) as page:
+            stage.submit("gone", 6)
+            page.goto(stage.address)
+            notice = page.locator("#attention li").first
+            expect(notice).to_contain_text("all of the last 6 calls failed, without an answer")
+            expect(page.locator("#bucket-gone .badge")).to_contain_text("failing")
+            notice.get_by_role("link").click()
+            page.wait_for_url(stage.address + "/buckets/gone/jobs?state=parked")
+            page.locator("tbody a").first.click()
+            expect(page.locator(".timeline")).to_contain_text("Connection refused")
+            page.goto(stage.address + "/buckets/gone")
+            expect(page.locator(".strip", has_text="Answers").locator("path.unanswered")).to_be_visible()
 
     def test_the_level_of_a_bucket_in_which_nothing_happens_is_drawn(self):
         with Stage() as stage, Watched(stage) as page:

@@ -9,6 +9,7 @@
 pub(crate) mod call_stats;
 pub(crate) mod latency_sketch;
 pub(crate) mod list_history;
+pub(crate) mod recent_calls;
 pub(crate) mod sample;
 pub(crate) mod slot;
 pub(crate) mod window;

@@ -59,6 +59,7 @@ pub use error::BucketError;
 pub use history::call_stats::{AnswerClass, CallStats};
 pub use history::latency_sketch::Quantiles;
 pub use history::list_history::History;
+pub use history::recent_calls::RecentCalls;
 pub use history::slot::HistorySlot;
 pub use history::window::{BadWindow, HistoryWindow};
 pub use inspect::census::{Census, Pace, ReplicaCensus};

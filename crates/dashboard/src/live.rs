@@ -56,6 +56,7 @@ pub(crate) async fn events<D: Future<Output = Option<Vec<Part>>> + Send + 'stati
         Ok(frames) => stream(Live {
             page: page.clone(),
             visitor: visitor.clone(),
+            is_of_buckets: !states.is_empty(),
             frames,
             is_over: false,
             read: EventBuffer::default(),
@@ -90,6 +91,8 @@ async fn is_refused(page: &Dashboard, visitor: &Visitor) -> bool {
 struct Live {
     page: Dashboard,
     visitor: Visitor,
+    /// It shows the whole state of some.
+    is_of_buckets: bool,
     frames: BodyDataStream,
     is_over: bool,
     read: EventBuffer,
@@ -154,7 +157,10 @@ impl Live {
             .map(|(id, part)| (id, part.into_string()))
             .filter(|(id, part)| self.is_new(id, part))
             .collect();
-        Bytes::from(format!("event: frame\ndata: {}\n\n", json!({ "at": frame.at, "parts": changed })))
+        // Lists stay as they were read.
+        let is_unread = self.is_of_buckets && frame.states.is_empty() && !frame.unavailable.is_empty();
+        let event = json!({ "at": frame.at, "unread": is_unread, "parts": changed });
+        Bytes::from(format!("event: frame\ndata: {event}\n\n"))
     }
 
     fn is_new(&mut self, id: &str, part: &str) -> bool {

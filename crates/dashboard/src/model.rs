@@ -8,6 +8,7 @@ pub(crate) mod holders;
 pub(crate) mod job;
 pub(crate) mod redis;
 pub(crate) mod replay;
+pub(crate) mod schedule;
 pub(crate) mod services;
 pub(crate) mod setting;
 

@@ -25,6 +25,7 @@ impl Dashboard {
             .route("/buckets/{bucket}/purge", post(bucket::purge))
             .route("/buckets/{bucket}/change", get(bucket::change::linked).post(bucket::change::apply))
             .route("/buckets/{bucket}/change/preview", post(bucket::change::preview))
+            .route("/buckets/{bucket}/schedules/{id}/{verb}", post(bucket::schedules::switch))
             .route("/buckets/{bucket}/jobs", get(jobs::show))
             .route("/buckets/{bucket}/jobs/cancel", post(cancel_many::cancel))
             .route("/buckets/{bucket}/jobs/{id}", get(job::show))

@@ -12,6 +12,8 @@ mod lists;
 mod live;
 /// Commands, links and columns.
 mod pages;
+/// The schedules of a bucket.
+mod schedules;
 mod services;
 /// The form that tries a request.
 mod try_form;

@@ -107,6 +107,12 @@ pub(crate) fn read_closed(text: &str, window: HistoryWindow) -> Option<(u64, His
     Some((numbers.number, shown(&numbers, rest.map(quantiles), window)))
 }
 
+/// The number of a slot, and its answers. `numbers`: of an open or a closed one, without what is behind them.
+pub(crate) fn answers_of(numbers: &str) -> Option<(u64, [u64; AnswerClass::ALL.len()])> {
+    let Numbers { number, counts: [_, _, _, _, _, _, _, answers @ ..], .. } = Numbers::read(numbers)?;
+    Some((number, answers))
+}
+
 /// Of ranges.
 fn quantiles(text: &str) -> Option<Quantiles> {
     let ranges: Vec<usize> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;

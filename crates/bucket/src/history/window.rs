@@ -55,8 +55,12 @@ impl HistoryWindow {
 
     /// All of them as the scripts take them: name, seconds of a slot, and slots.
     pub(crate) fn packed() -> String {
-        let all = Self::ALL.map(|window| format!("{} {} {}", window.as_str(), window.slot_s(), window.slots()));
-        all.join(" ")
+        Self::packed_of(&Self::ALL)
+    }
+
+    pub(crate) fn packed_of(windows: &[Self]) -> String {
+        let packed = |window: &Self| format!("{} {} {}", window.as_str(), window.slot_s(), window.slots());
+        windows.iter().map(packed).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -2,26 +2,30 @@
 --
 -- needs: now, pace, spend, kind/jobs, kind/census
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 replicas (hash)
---       8 standby (hash)  9 members (hash)  10 outbox (stream)  11 where there is a pace, its state (string),
+--       8 standby (hash)  9 members (hash)  10 outbox (stream)  11 history (hash, as in sample.lua)
+--       12 where there is a pace, its state (string),
 --       then the kind's: throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset) | the list of
 --       each taker, takers (hash)
 -- ARGV  1 version of what is in force (pace.lua)  2 plan of the pace ('': none)
---       3 ms within which a parked job is due soon
+--       3 ms within which a parked job is due soon  4 the finest window of the history, and the next one: name, seconds
+--       of a slot, slots
 -- Result  { 'changed', … }
 --         { now in µs, level, parked, due soon, in flight or parked, dead, id of the oldest job or '', tokens free or
 --           -1, µs until there is one, hold until ms, thousandths of the rate that are left, and why,
 --           { consumer, pending, ms when it joined, of its latest heartbeat and after which it is dead without one, as
 --             far as they are known, … of members, of those on standby (who haven't joined) and of who holds jobs },
---           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait }
+--           { tally, … }, { meter, … }, 1 when paused, outcome jobs that wait,
+--           the numbers of slots of the history (slots.lua), or '': the open ones, and of the second window the last
+--           closed one }
 local JOBS, PACE, CONTROL = KEYS[1], KEYS[2], KEYS[5]
 local METER, TALLY, DEAD, REPLICAS, STANDBY, MEMBERS = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local OUTBOX, TIERS = KEYS[10], KEYS[11]
+local OUTBOX, HISTORY, TIERS = KEYS[10], KEYS[11], KEYS[12]
 local version, plan = ARGV[1], ARGV[2]
 local changed, paused = control_read(CONTROL, version)
 if changed then return changed end
 
 -- Of a list: where the lists of the takers begin, behind the state of a pace.
-local FIRST_TAKEN = plan == '' and 11 or 12
+local FIRST_TAKEN = plan == '' and 12 or 13
 
 local level, pending, holders = count_jobs(JOBS)
 local parked = count_parked()
@@ -45,9 +49,14 @@ local pace = pace_read(PACE)
 if plan ~= '' and redis.call('HLEN', REPLICAS) == 0 and redis.call('EXISTS', TIERS) == 0 then pace.new = true end
 local tokens, next_token = pace_room(pace, plan)
 if plan == '' then tokens = -1 end
+local fine, coarse, seconds, slots = string.match(ARGV[4], '^(%w+) %d+ %d+ (%w+) (%d+) (%d+)$')
+local before = math.floor(now_ms / 1000 / seconds) - 1
+local recent = redis.call('HMGET', HISTORY, fine, coarse, coarse .. ':' .. before % slots)
+-- Without the sketches, which may be long.
+for i = 1, #recent do recent[i] = string.match(recent[i] or '', '^[^|]*') end
 return {
   whole(now_us), level, parked, count_due(whole(now_ms + tonumber(ARGV[3]))), pending, redis.call('XLEN', DEAD),
   oldest_job(JOBS, FIRST_TAKEN), tokens, whole(next_token), whole(pace.hold), whole(pace.speed), pace.why or '',
   consumers, redis.call('HGETALL', TALLY), redis.call('HGETALL', METER), paused and 1 or 0,
-  redis.call('XLEN', OUTBOX),
+  redis.call('XLEN', OUTBOX), recent,
 }

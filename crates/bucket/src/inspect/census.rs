@@ -10,6 +10,7 @@ use dripfeed_store::Call;
 use crate::admission::RefusalReason;
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::history::recent_calls::RecentCalls;
 use crate::pace::PaceTarget;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
@@ -82,6 +83,7 @@ pub struct Census {
     pub outbox_handed_over: u64,
     /// Outcomes without an outcome job, because the chain was at its maximum length.
     pub outbox_chains: u64,
+    pub recent_calls: RecentCalls,
 }
 
 #[derive(Clone, Debug)]
@@ -153,6 +155,7 @@ impl RedisBucket {
             keys.members(),
             // Also of a bucket without on_outcome: earlier settings may have left some.
             keys.outbox(),
+            keys.history(),
         ];
         let (mut all, plan) = effective.pack_pace(common);
         match self.kind {
@@ -163,7 +166,7 @@ impl RedisBucket {
             }
         }
         let mut call = SCRIPTS.of(self.kind).on(&all);
-        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis());
+        call.arg(&effective.version).arg(&plan[..]).arg(SOON.as_millis()).arg(RecentCalls::windows());
         call
     }
 }
@@ -182,6 +185,8 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let paused = reply.count()? == 1;
     let outbox = reply.count()?;
+    let mut slots = reply.array()?;
+    let slots = [slots.shown()?, slots.shown()?, slots.shown()?];
 
     let count = |name: &str| tally.get(name).and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
     let total = |name: &str| u64::try_from(count(name)).unwrap_or(0);
@@ -236,6 +241,7 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
         outbox_oversized: total("outbox_oversized"),
         outbox_handed_over: total("outbox_handed_over"),
         outbox_chains: total("outbox_chains"),
+        recent_calls: RecentCalls::of_slots(&slots, Duration::from_micros(now_us)),
     })
 }
 

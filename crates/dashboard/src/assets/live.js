@@ -7,6 +7,7 @@ const STALE_AFTER_MS = 5000;
 const WORDS = {
   connecting: "connecting",
   live: "live",
+  unread: "Redis can't be read, retrying",
   stale: "no update for 5 s",
   gone: "intake unreachable, retrying",
   refused: "no live updates, retrying",
@@ -26,7 +27,7 @@ export function live() {
   const say = (state, why) => {
     if (status.dataset.state === state) return;
     status.dataset.state = state;
-    const old = state === "stale" || state === "gone";
+    const old = ["unread", "stale", "gone"].includes(state);
     const more = why ?? (old ? status.title : "");
     status.querySelector(".word").replaceChildren(WORDS[state] + (more ? `: ${more}` : ""));
     if (state === "signed-out") status.querySelector(".word").append(wayToSignIn());
@@ -40,14 +41,14 @@ export function live() {
     source = new EventSource(path);
     wait();
     source.addEventListener("frame", (event) => {
-      const { at, parts } = JSON.parse(event.data);
-      say("live");
+      const { at, unread, parts } = JSON.parse(event.data);
+      say(unread ? "unread" : "live");
       wait();
       intakeSays(at);
-      status.title = `numbers of ${clock(new Date(at))}`;
+      if (!unread) status.title = `numbers of ${clock(new Date(at))}`;
       for (const [id, markup] of parts) later.set(id, markup);
       for (const [id, markup] of later) if (replace(id, markup)) later.delete(id);
-      if (later.size) status.title += "; a list waits until nothing in it is in use";
+      if (later.size && !unread) status.title += "; a list waits until nothing in it is in use";
       titled();
       document.dispatchEvent(new CustomEvent("frame"));
     });

@@ -31,6 +31,9 @@ pub struct Bucket {
     #[serde(skip)]
     pub is_changing: bool,
     pub pace: Pace,
+    /// Calls a moment ago by class of answer; an intake of an earlier version doesn't send them.
+    #[serde(default)]
+    pub recent_answers: BTreeMap<String, u64>,
     #[serde(default)]
     pub outbox_oversized: u64,
     pub paused: bool,
@@ -169,6 +172,9 @@ pub struct Row {
     /// Of a whole state alone: a frame's rows are to stay small.
     #[serde(default)]
     pub used_up_for_ms: Option<u64>,
+    /// Of a whole state alone, too.
+    #[serde(default)]
+    pub recent_answers: BTreeMap<String, u64>,
     /// An earlier version sends none.
     #[serde(default)]
     pub outbox_oversized: u64,
@@ -265,6 +271,7 @@ impl Bucket {
             reason: self.pace.reason.clone(),
             held_for_ms: self.pace.held_for_ms,
             used_up_for_ms: self.pace.used_up_for_ms,
+            recent_answers: self.recent_answers.clone(),
             outbox_oversized: self.outbox_oversized,
             paused: self.paused,
             replicas: self.alive() as u64,
@@ -277,7 +284,16 @@ impl Bucket {
 impl Row {
     /// Jobs are refused for want of room: a bucket that leaks isn't full at each moment.
     pub(crate) fn refuses(&self) -> bool {
-        self.problems.iter().any(|problem| problem == "refusing")
+        self.has_problem("refusing")
+    }
+
+    /// Most of its calls fail.
+    pub(crate) fn fails(&self) -> bool {
+        self.has_problem("failing")
+    }
+
+    fn has_problem(&self, name: &str) -> bool {
+        self.problems.iter().any(|problem| problem == name)
     }
 }
 

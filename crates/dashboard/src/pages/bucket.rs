@@ -5,6 +5,7 @@ pub(crate) mod change;
 mod current;
 pub(crate) mod history;
 mod patch;
+pub(crate) mod schedules;
 mod settings;
 mod trail;
 mod wanted;
@@ -57,6 +58,7 @@ pub(crate) async fn show(
                 history: history::section(&page, &visitor, &name, &window).await,
                 panel: playground::panel(&page, &visitor, Some(&bucket)).await,
                 callers: callers::card(&page, &visitor, &bucket).await.unwrap_or_default(),
+                schedules: schedules::section(&page, &visitor, &name).await,
                 settings: settings::section(&page, &visitor, &name).await,
             };
             let parts = parts(&visitor, &bucket, trail.as_deref());
@@ -84,6 +86,7 @@ struct Around {
     history: Markup,
     panel: Markup,
     callers: Markup,
+    schedules: Markup,
     settings: Markup,
 }
 
@@ -101,6 +104,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
                 _ => {}
             }
         }
+        (around.schedules)
         (around.settings)
         @if visitor.may("operate") {
             section.card.row {

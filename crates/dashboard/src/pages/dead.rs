@@ -18,6 +18,7 @@ use crate::pages::done::Done;
 use crate::pages::{dead_groups, replays};
 use crate::parts::layout::{self, Page};
 use crate::parts::{self, action, listing, when};
+use crate::web::answer;
 use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
@@ -33,6 +34,9 @@ pub(crate) async fn show(
     Query(wanted): Query<DeadQuery>,
     Query(done): Query<Done>,
 ) -> Response {
+    if let Some(id) = wanted.id() {
+        return answer::see_other(&format!("{}/{}", path(&name), escaped(id)));
+    }
     match letters(&page, &visitor, &name, &wanted).await {
         Ok(letters) => {
             // The letters matter more than that replays can't be read.
@@ -41,6 +45,7 @@ pub(crate) async fn show(
             let body = html! {
                 (listing::heading(&name, &html! { "Dead letters" }, "/dead"))
                 (done.show_of(&wanted.described()))
+                (find_forms(&path, &wanted))
                 (parts::replays::of(&visitor, &path, &replays))
                 (letters)
             };
@@ -123,11 +128,37 @@ fn list(
             @if visitor.may("operate") { (replay_form(visitor, path, wanted)) }
             a.button href={ (path) "/export" (wanted.page(None)) } download { "Export as NDJSON" }
         }
+        @if visitor.may("operate") {
+            p.faint { "Each replayed letter becomes a new job, within the rate limit and the capacity of the bucket." }
+        }
         div.scroll tabindex="0" role="region" aria-label="Dead letters" { table {
             (listing::head(&["id", "died", "status", "reason", "#attempts", "caller"]))
-            tbody { @for letter in &letters.items { (row(path, letter)) } }
+            tbody { @for letter in &letters.items { (row(path, wanted, letter)) } }
         } }
         (listing::next(path, next.as_deref().unwrap_or_default(), &shown))
+    }
+}
+
+/// As on the page of jobs.
+fn find_forms(path: &str, wanted: &DeadQuery) -> Markup {
+    html! {
+        div.toolbar {
+            form.find method="get" action=(path) {
+                label for="id" { "Job id" }
+                input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
+                    data-search-field;
+                button type="submit" { "Show" }
+            }
+            form.find method="get" action=(path) {
+                label for="caller" { "Caller" }
+                input.short #caller name="caller" placeholder="any" autocomplete="off" spellcheck="false"
+                    value=(wanted.caller.as_deref().unwrap_or_default());
+                label for="reason" { "Reason with" }
+                input #reason name="reason" type="search" placeholder="connect" autocomplete="off" spellcheck="false"
+                    value=(wanted.reason.as_deref().unwrap_or_default());
+                button type="submit" { "Find" }
+            }
+        }
     }
 }
 
@@ -145,7 +176,7 @@ fn replay_form(visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Markup {
     }
 }
 
-fn row(path: &str, letter: &DeadLetter) -> Markup {
+fn row(path: &str, wanted: &DeadQuery, letter: &DeadLetter) -> Markup {
     html! {
         tr {
             th scope="row" { a href={ (path) "/" (letter.id) } { code { (letter.id) } } }
@@ -153,7 +184,12 @@ fn row(path: &str, letter: &DeadLetter) -> Markup {
             td { (letter.outcome.status.map_or_else(|| "–".to_owned(), |status| status.to_string())) }
             td { (letter.outcome.reason.as_deref().unwrap_or("–")) }
             td.number { (letter.outcome.attempts) }
-            td { (letter.caller.as_deref().unwrap_or("–")) }
+            td {
+                @match &letter.caller {
+                    Some(caller) => a href={ (path) (wanted.of_caller(caller)) } { (caller) },
+                    None => "–",
+                }
+            }
         }
     }
 }

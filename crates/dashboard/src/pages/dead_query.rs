@@ -14,6 +14,8 @@ pub(crate) struct DeadQuery {
     pub(crate) status: Option<String>,
     pub(crate) caller: Option<String>,
     pub(crate) cursor: Option<String>,
+    /// Shows that letter instead.
+    id: Option<String>,
 }
 
 impl DeadQuery {
@@ -51,7 +53,7 @@ impl DeadQuery {
             exact_reason: Some("true".to_owned()),
             status: Some(status.to_string()),
             caller: self.caller.clone(),
-            cursor: None,
+            ..Self::default()
         }
     }
 
@@ -59,7 +61,16 @@ impl DeadQuery {
     pub(crate) fn of_action(action: &Action) -> Self {
         let wanted = |name| action.field(name).map(str::to_owned);
         let [reason, exact_reason, status, caller] = ["reason", "exact_reason", "status", "caller"].map(wanted);
-        Self { reason, exact_reason, status, caller, cursor: None }
+        Self { reason, exact_reason, status, caller, ..Self::default() }
+    }
+
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref().map(str::trim).filter(|id| !id.is_empty())
+    }
+
+    /// Those of these letters that are of one caller.
+    pub(crate) fn of_caller(&self, caller: &str) -> String {
+        Self { caller: Some(caller.to_owned()), cursor: None, ..self.clone() }.page(None)
     }
 
     /// `status 410, the reason “gone”, of shop`. Empty: all letters.

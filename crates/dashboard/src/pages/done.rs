@@ -34,6 +34,11 @@ impl Done {
                 format!("Cancelled {}{of}. Jobs in flight continue.", numbers::counted(count, "job", "jobs"))
             }
             Some("cancelled") => "Cancelled.".to_owned(),
+            Some("schedule-paused") => {
+                "Paused the schedule. Its ticks aren't submitted, and not later either.".to_owned()
+            }
+            Some("schedule-resumed") => "Resumed the schedule, with its next tick.".to_owned(),
+            Some("run") => "Submitted the job of the schedule.".to_owned(),
             Some("replayed") => format!("Replayed {count}: each is a new job now."),
             Some("replaying") => format!("The replay has started{of}. It continues when you leave this page."),
             Some("stopped") => "The replay has stopped. Letters that it hasn't replayed stay.".to_owned(),

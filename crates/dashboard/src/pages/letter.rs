@@ -55,6 +55,9 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         }
         dl.numbers.card {
             (card::number("accepted", &when::ago(&letter.accepted_at)))
+            (card::number("attempts", &html! {
+                a href={ "/buckets/" (name) "/jobs/" (letter.id) } { (letter.outcome.attempts) ", in its timeline" }
+            }))
             (card::number("caller", &html! { (letter.caller.as_deref().unwrap_or("none")) }))
             @if let Some(died) = &letter.replay_of { (card::number("edited from", &html! { code { (died) } })) }
         }

@@ -45,7 +45,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, bucket: Option<&str>) -> Resu
     Ok(html! {
         h1 { "Redis" }
         (attention::list(attention::of_redis(&redis)))
-        dl.tiles.card {
+        dl.tiles.fixed.card {
             (card::tile("durability", &redis.durability, &durability(&redis)))
             (card::tile("worst case", &numbers::bytes(redis.worst_case_bytes), "all buckets full"))
         }
@@ -93,7 +93,7 @@ fn one(server: &Server, worst_case: u64) -> Markup {
     html! {
         section.card {
             header { h2 { (server.product) } code { (server.address) } }
-            dl.tiles {
+            dl.tiles.fixed {
                 (card::tile("memory", &used, &limit))
                 (card::tile("peak memory", &numbers::bytes(server.peak_memory), "since it started"))
                 (card::tile("eviction", &server.eviction, "maxmemory-policy"))

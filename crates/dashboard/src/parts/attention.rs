@@ -1,5 +1,6 @@
 //! What needs attention, and the remedies: first on the page.
 
+mod failing;
 mod room;
 
 use std::borrow::Cow;
@@ -32,7 +33,11 @@ pub struct Notice {
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let notice = |mood, name: &String| {
         let (what, what_to_do) = words(name, bucket);
-        let page = if name == "dead_letters" { "/dead" } else { "" };
+        let page = match name.as_str() {
+            "dead_letters" => "/dead",
+            "failing" => failing::page(bucket),
+            _ => "",
+        };
         let link = format!("/buckets/{}{page}", bucket.name);
         Notice { mood, subject: bucket.name.clone(), link, what, what_to_do: what_to_do.into_owned() }
     };
@@ -59,6 +64,7 @@ fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
         "no_processor" => {
             (format!("no processor serves it, and {}", waiting()), "start one: dripfeed -c FILE processor")
         }
+        "failing" => (failing::words(bucket), failing::WHAT_TO_DO),
         "refusing" => return ("full, and refuses jobs with 429".to_owned(), room()),
         "nearly_full" if is_full_of_bytes => return ("nearly full by its bytes".to_owned(), room()),
         "nearly_full" => return (format!("{percent} % full"), room()),

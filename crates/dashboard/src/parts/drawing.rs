@@ -138,12 +138,14 @@ fn outflow(row: &Row, state: &State) -> Markup {
     }
 }
 
-/// What keeps a bucket from leaking at its rate: two bars, a clock, an arrow down, a cross.
+/// What keeps a bucket from leaking at its rate: two bars, a clock, an arrow down, an exclamation mark, a
+/// cross.
 fn valve(state: &State) -> Option<&'static str> {
     match state.word {
         "paused" => Some("M89 168v8M95 168v8"),
         "throttled" | "quota used up" => Some("M92 166v6.5l4 2.5"),
         "slowed" => Some("M92 167v10m-4-4l4 4 4-4"),
+        "failing" => Some("M92 166v7m0 5v.1"),
         "stopped" | "no processor" => Some("M88 168l8 8m0-8l-8 8"),
         _ => None,
     }

@@ -21,7 +21,7 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
             div.scroll tabindex="0" role="region" aria-label="Callers" { table {
                 (listing::head(&["caller", "#jobs", "#of capacity", "#bytes", "#of bytes"]))
                 tbody { @for holder in &holders.items { tr {
-                    th scope="row" { (holder.caller) (throttled(flows, &holder.caller)) }
+                    th scope="row" { (jobs_of(bucket, &holder.caller)) (throttled(flows, &holder.caller)) }
                     td.number { (numbers::count(holder.jobs)) }
                     td.number { (numbers::share(holder.jobs, bucket.capacity)) }
                     td.number { (numbers::bytes(holder.bytes)) }
@@ -32,11 +32,17 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
             @if others > 0 { p.faint { "and " (numbers::counted(others, "other caller", "other callers")) } }
         }
         @if !holders.limits.is_empty() { (limits(holders)) }
-        @if !holders.refused.is_empty() { (refused(holders)) }
+        @if !holders.refused.is_empty() { (refused(bucket, holders)) }
         @if !holders.limits.is_empty() || !holders.refused.is_empty() {
             p.faint { "Counted by this intake since it started." }
         }
     }
+}
+
+/// Where they can be cancelled, too.
+fn jobs_of(bucket: &Bucket, caller: &str) -> Markup {
+    let query = listing::query(&[("caller", Some(caller))]);
+    html! { a href={ "/buckets/" (bucket.name) "/jobs" (query) } { (caller) } }
 }
 
 /// For longer than the card may be old.
@@ -61,12 +67,12 @@ fn limits(holders: &Holders) -> Markup {
     }
 }
 
-fn refused(holders: &Holders) -> Markup {
+fn refused(bucket: &Bucket, holders: &Holders) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Refused callers" { table {
             (listing::head(&["refused caller", "by", "#refused"]))
             tbody { @for found in &holders.refused { tr {
-                th scope="row" { (found.caller) }
+                th scope="row" { (jobs_of(bucket, &found.caller)) }
                 td { (found.limit) }
                 td.number { (numbers::count(found.refused)) }
             } } }

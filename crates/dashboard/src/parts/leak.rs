@@ -32,6 +32,7 @@ impl State {
             "paused" => state("‖", "paused", "look"),
             "dead_full" | "outbox_full" => state("■", "stopped", "bad"),
             _ if bucket.replicas == 0 && bucket.level > 0 => state("■", "no processor", "bad"),
+            _ if bucket.fails() => state("■", "failing", "bad"),
             "held" => state("◆", "throttled", "look"),
             "used_up" => state("◆", "quota used up", "look"),
             "refusals" | "timeouts" => state("◆", "slowed", "look"),
@@ -155,8 +156,9 @@ pub(crate) fn is_slow(bucket: &Row) -> bool {
 }
 
 /// Why a bucket is slower than its rate. A failed call parks its job; so does a delay, which looks the same here.
-const fn cause(row: &Row) -> &'static str {
+fn cause(row: &Row) -> &'static str {
     match (row.in_flight > 0, row.parked > 0) {
+        _ if row.fails() => "most of its calls fail",
         (true, false) => "its calls take long",
         (true, true) => "its calls take long, or fail and are retried",
         (false, true) => "its calls may fail and be retried, or its callers be at their limits",

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{api, asked, bucket, frame, over, text};
 use crate::model::bucket::Bucket;
 use crate::parts::attention;
-use crate::parts::leak::{Why, empties};
+use crate::parts::leak::{State, Why, empties};
 
 /// Frames of a bucket, one a second, with what it has delivered by then.
 fn delivering(delivered: &[u64], differs: &Value) -> Vec<Value> {
@@ -148,4 +148,27 @@ fn a_bucket_that_makes_no_call_before_a_known_time_empties_after_it() {
     assert_eq!(shown(&state).as_deref(), Some("over 2 h 5 min"));
     state["pace"]["reason"] = "paused".into();
     assert_eq!(shown(&state), None, "nobody knows for how long");
+}
+
+#[test]
+fn a_bucket_whose_calls_fail_says_how_and_where_to_look() {
+    let notice = |answers: Value, parked: u64| {
+        let mut bucket = bucket("b", 100);
+        bucket["replicas"] = json!([{ "consumer": "vm-1", "in_flight": 0 }]);
+        (bucket["problems"], bucket["recent_answers"], bucket["parked"]) = (json!(["failing"]), answers, parked.into());
+        let row = serde_json::from_value::<Bucket>(bucket).unwrap().row();
+        assert_eq!(State::of(&row).word, "failing");
+        let notice = attention::of_bucket(&row).remove(0);
+        format!("{} {}", notice.what.clone(), attention::list(vec![notice]).into_string())
+    };
+    for (answers, parked, what, page) in [
+        (json!({ "none": 7 }), 7, "all of the last 7 calls failed, without an answer", "/jobs?state=parked"),
+        (json!({ "2xx": 1, "5xx": 4, "none": 2 }), 0, "6 of the last 7 calls failed, most with a 5xx status", ""),
+        (json!({ "2xx": 3, "4xx": 4, "429": 1 }), 0, "4 of the last 8 calls failed, with a 4xx status", "/dead"),
+        // In a table of many buckets.
+        (json!({}), 0, "most of its calls fail", ""),
+    ] {
+        let said = notice(answers, parked);
+        assert!(said.starts_with(what) && said.contains(&format!("href=\"/buckets/b{page}\"")), "{said}");
+    }
 }

@@ -173,6 +173,7 @@ fn a_bucket_that_can_not_be_read_shows_no_numbers_of_before() {
     away["unavailable"] = json!(["b"]);
     let events = text(asked(&over(api(&[there, away])), "/live/buckets/b"));
     let (before, after) = events.split_once("14:03:01").unwrap();
+    assert!(before.contains(r#""unread":false"#) && after.contains(r#""unread":true"#), "{events}");
     assert!(before.contains("of 100") && !before.contains("unavailable"), "{before}");
     assert!(after.contains("overview") && after.contains("unavailable") && !after.contains("of 100"), "{after}");
 }

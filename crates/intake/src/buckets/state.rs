@@ -5,7 +5,9 @@ pub(crate) mod row;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{Bucket, BucketError, Census, MaxShare, Overrides, Pace, RefusalReason, ReplicaCensus};
+use dripfeed_bucket::{
+    Bucket, BucketError, Census, MaxShare, Overrides, Pace, RecentCalls, RefusalReason, ReplicaCensus,
+};
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
 use serde::Serialize;
@@ -58,13 +60,18 @@ pub(crate) struct BucketState {
     pub(crate) refused_per_s: f64,
     pub(crate) settled_per_s: f64,
     pace: PaceState,
+    /// Calls of the last one to two minutes by the class of the upstream's answer: `2xx`, `3xx`, `4xx`, `429`, `5xx`,
+    /// or `none` without a complete one. Classes without calls are omitted.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>, example = json!({ "2xx": 57, "none": 3 }))]
+    recent_answers: Map<String, Value>,
     pub(crate) paused: bool,
     /// Including replicas on standby.
     replicas: Vec<ReplicaState>,
     totals: Totals,
     /// What needs an operator now: `dead_full` or `outbox_full` (calls are stopped for that), `outbox_oversized`,
-    /// `no_processor` (there are jobs, and no replica, or only silent ones), `refusing` (it is nearly full, and jobs
-    /// are refused).
+    /// `no_processor` (there are jobs, and no replica, or only silent ones), `failing` (of at least 5 calls in the last
+    /// one to two minutes half or more got neither a 2xx nor a 429), `refusing` (it is nearly full, and jobs are
+    /// refused).
     #[schema(value_type = Vec<String>, example = json!(["no_processor"]))]
     pub(crate) problems: Vec<Need>,
     /// What may need one soon: `paused` with jobs that wait, `throttled` for more than 5 minutes, `nearly_full` (90 %
@@ -187,6 +194,7 @@ impl BucketState {
             refused_per_s: census.refused_per_s,
             settled_per_s: census.settled_per_s,
             pace: census.pace.into(),
+            recent_answers: by_class(census.recent_calls),
             paused: census.paused,
             replicas: census.replicas.into_iter().map(ReplicaState::from).collect(),
             totals,
@@ -196,6 +204,10 @@ impl BucketState {
             version: census.version,
         }
     }
+}
+
+fn by_class(calls: RecentCalls) -> Map<String, Value> {
+    calls.by_class().map(|(class, count)| (class.as_str().to_owned(), count.into())).collect()
 }
 
 /// Counts by problem code; two reasons may share one.

@@ -5,7 +5,7 @@ use crate::parts::numbers;
 
 /// Classes of the API, from the bottom of the pile on.
 pub(super) const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "429", "5xx", "none"];
-const CLASSES: [&str; 6] = ["c2xx", "c3xx", "c4xx", "c429", "c5xx", "none"];
+const CLASSES: [&str; 6] = ["c2xx", "c3xx", "c4xx", "c429", "c5xx", "unanswered"];
 
 /// In a line above a strip.
 const MOST_NAMED: usize = 4;

@@ -9,6 +9,8 @@ const LONG_THROTTLE_MS: u64 = 5 * 60_000;
 const NEARLY_FULL_PERCENT: u64 = 90;
 /// A lower rate is shown as 0.
 const LEAST_REFUSED_PER_S: f64 = 0.005;
+/// What fewer calls have come to says little of those that follow.
+const LEAST_CALLS: u64 = 5;
 
 /// One thing that needs an operator; its index in [`Need::ALL`] is its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -18,6 +20,7 @@ pub(crate) enum Need {
     OutboxFull,
     OutboxOversized,
     NoProcessor,
+    Failing,
     Refusing,
     Paused,
     Throttled,
@@ -38,11 +41,12 @@ pub(super) struct Needs {
 
 impl Need {
     /// In the order of the enum.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::DeadFull,
         Self::OutboxFull,
         Self::OutboxOversized,
         Self::NoProcessor,
+        Self::Failing,
         Self::Refusing,
         Self::Paused,
         Self::Throttled,
@@ -69,6 +73,7 @@ impl Needs {
                 (Need::OutboxFull, bucket.pace.reason == "outbox_full"),
                 (Need::OutboxOversized, bucket.outbox_oversized > 0),
                 (Need::NoProcessor, bucket.alive() == 0 && bucket.level > 0),
+                (Need::Failing, fails(bucket)),
                 (Need::Refusing, refuses),
             ]),
             warnings: those(&[
@@ -79,6 +84,13 @@ impl Needs {
             ]),
         }
     }
+}
+
+/// Most of its calls fail, and it is to make more of them.
+fn fails(bucket: &Census) -> bool {
+    let (all, failed) = (bucket.recent_calls.all(), bucket.recent_calls.failed());
+    let goes_on = !matches!(bucket.pace.reason, "paused" | "held");
+    goes_on && all >= LEAST_CALLS && failed.saturating_mul(2) >= all
 }
 
 fn nearly_fills(part: u64, room: u64) -> bool {

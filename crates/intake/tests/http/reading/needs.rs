@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketSettings, OnOutcome, OutcomeCourier, OutcomeTarget, Settlement, WhenDeadFull};
+use dripfeed_bucket::{BucketSettings, CallStats, OnOutcome, OutcomeCourier, OutcomeTarget, Settlement, WhenDeadFull};
 use dripfeed_job::Ending;
 use serde_json::{Value, json};
 
@@ -78,6 +78,27 @@ async fn jobs_that_are_refused_for_want_of_bytes_are_a_problem() {
     assert_eq!(needs(&harness).await, warning("nearly_full"));
     harness.ask("POST /v1/buckets/b/jobs", &[], "x".repeat(200)).await.refuses(429, "bucket_full");
     assert_eq!(needs(&harness).await, problem("refusing"));
+}
+
+#[tokio::test]
+async fn calls_most_of_which_fail_are_a_problem() {
+    let harness = with(settings("b")).await;
+    let made = async |status: Option<u16>, calls: usize| {
+        let mut saw = CallStats::default();
+        (0..calls).for_each(|_| saw.answered(status, Duration::from_millis(5)));
+        harness.bucket("b").sample_history(&saw).await.unwrap();
+    };
+    made(None, 4).await;
+    assert_eq!(needs(&harness).await, nothing());
+    made(Some(503), 3).await;
+    assert_eq!(needs(&harness).await, problem("failing"));
+    let state = harness.get("/v1/buckets/b").await.json();
+    assert_eq!(state["recent_answers"], json!({ "5xx": 3, "none": 4 }));
+    harness.post("/v1/buckets/b/pause").await;
+    assert_eq!(needs(&harness).await, nothing());
+    harness.post("/v1/buckets/b/resume").await;
+    made(Some(200), 8).await;
+    assert_eq!(needs(&harness).await, nothing());
 }
 
 #[tokio::test]

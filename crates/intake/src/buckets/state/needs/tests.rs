@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dripfeed_bucket::{BucketLimits, Overrides, Pace, ReplicaCensus};
+use dripfeed_bucket::{BucketLimits, Overrides, Pace, RecentCalls, ReplicaCensus};
 use dripfeed_tests::buckets;
 
 use super::*;
@@ -58,6 +58,7 @@ fn census() -> Census {
         outbox_oversized: 0,
         outbox_handed_over: 0,
         outbox_chains: 0,
+        recent_calls: RecentCalls::default(),
     }
 }
 
@@ -88,6 +89,7 @@ fn each_need_is_at_its_index_under_its_name() {
         "outbox_full",
         "outbox_oversized",
         "no_processor",
+        "failing",
         "refusing",
         "paused",
         "throttled",
@@ -128,6 +130,28 @@ fn a_missing_processor_is_a_problem_only_while_there_are_jobs() {
         bucket.level = 0;
     };
     assert_eq!(needs(idle), nothing());
+}
+
+#[test]
+fn a_bucket_fails_when_half_of_some_calls_do_unless_it_makes_none() {
+    let with = |answers, reason| {
+        needs(|bucket| (bucket.recent_calls, bucket.pace.reason) = (RecentCalls::new(answers), reason))
+    };
+    let after = |answers| with(answers, "target");
+    assert_eq!(after([2, 0, 0, 0, 0, 3]), problem(Need::Failing), "without an answer");
+    assert_eq!(after([5, 1, 2, 0, 2, 0]), problem(Need::Failing), "of any class");
+    assert_eq!(after([3, 0, 0, 0, 2, 0]), nothing());
+    assert_eq!(after([0, 0, 0, 0, 4, 0]), nothing(), "too few");
+    // The upstream is there, and says when to come back.
+    assert_eq!(after([0, 0, 0, 9, 0, 0]), nothing());
+    assert_eq!(with([0, 0, 0, 0, 9, 0], "held"), nothing());
+    assert_eq!(
+        needs(|bucket| {
+            bucket.recent_calls = RecentCalls::new([0, 0, 0, 0, 0, 9]);
+            (bucket.paused, bucket.pace.reason) = (true, "paused");
+        }),
+        warning(Need::Paused)
+    );
 }
 
 #[test]

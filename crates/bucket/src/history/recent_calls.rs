@@ -1,0 +1,94 @@
+//! How the latest calls of a bucket have ended: those of the last one to two minutes.
+
+use std::time::Duration;
+
+use crate::history::call_stats::AnswerClass;
+use crate::history::slot::answers_of;
+use crate::history::window::HistoryWindow;
+
+/// The slots that a census reads go back as far: the open one of the finest window, and the open and the last closed
+/// one of the next.
+const WINDOWS: [HistoryWindow; 3] = [HistoryWindow::FiveMinutes, HistoryWindow::Hour, HistoryWindow::Hour];
+/// In slots of the coarser window.
+const SLOTS: u64 = 2;
+
+/// By class of answer, in the order of [`AnswerClass::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecentCalls([u64; AnswerClass::ALL.len()]);
+
+impl RecentCalls {
+    #[must_use]
+    pub const fn new(answers: [u64; AnswerClass::ALL.len()]) -> Self {
+        Self(answers)
+    }
+
+    /// Which windows a census looks into.
+    pub(crate) fn windows() -> String {
+        HistoryWindow::packed_of(&WINDOWS[..2])
+    }
+
+    /// Of the numbers of these slots, which may be those of earlier calls.
+    pub(crate) fn of_slots(slots: &[String; 3], now: Duration) -> Self {
+        let mut all = Self::default();
+        for (text, window) in slots.iter().zip(WINDOWS) {
+            if let Some((_, answers)) = answers_of(text).filter(|(number, _)| is_recent(*number, window, now)) {
+                all.0.iter_mut().zip(answers).for_each(|(count, more)| *count = count.saturating_add(more));
+            }
+        }
+        all
+    }
+
+    /// Classes that had answers, and how many.
+    pub fn by_class(self) -> impl Iterator<Item = (AnswerClass, u64)> {
+        AnswerClass::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
+    }
+
+    #[must_use]
+    pub fn all(self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Those that delivered nothing, but for what the upstream throttled.
+    #[must_use]
+    pub fn failed(self) -> u64 {
+        let is_failed = |class| !matches!(class, AnswerClass::Success | AnswerClass::TooManyRequests);
+        self.by_class().filter(|(class, _)| is_failed(*class)).map(|(_, count)| count).sum()
+    }
+}
+
+fn is_recent(number: u64, window: HistoryWindow, now: Duration) -> bool {
+    let begun_s = number.saturating_mul(window.slot_s());
+    begun_s <= now.as_secs() && now.as_secs() - begun_s < SLOTS * HistoryWindow::Hour.slot_s()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the 21st minute.
+    const NOW: Duration = Duration::from_secs(20 * 60 + 7);
+
+    fn slot(number: u64, delivered: u64, unanswered: u64) -> String {
+        format!("{number} 0 0 0 0 0 0 0 {delivered} 0 0 0 0 {unanswered} 0 0 0 0 0 0")
+    }
+
+    #[test]
+    fn the_calls_of_the_last_slots_are_counted_and_no_earlier_ones() {
+        let calls = |slots: [String; 3]| RecentCalls::of_slots(&slots, NOW);
+        let all = calls([slot(241, 1, 2), slot(20, 10, 20), slot(19, 100, 200)]);
+        assert_eq!((all.all(), all.failed()), (333, 222));
+        // Nothing has happened for long, the next minute hasn't begun yet, or the clock was put back.
+        let some = calls([slot(215, 1, 2), slot(19, 10, 20), slot(18, 100, 200)]);
+        assert_eq!((some.all(), some.failed()), (30, 20));
+        assert_eq!(calls([slot(242, 1, 2), slot(21, 1, 1), String::new()]), RecentCalls::default());
+        assert_eq!(calls(["x".to_owned(), "1 2".to_owned(), String::new()]), RecentCalls::default());
+    }
+
+    #[test]
+    fn what_the_upstream_throttled_has_not_failed() {
+        let calls = RecentCalls::new([1, 2, 3, 4, 5, 6]);
+        assert_eq!((calls.all(), calls.failed()), (21, 16));
+        let classes: Vec<_> = RecentCalls::new([0, 0, 3, 0, 0, 1]).by_class().collect();
+        assert_eq!(classes, [(AnswerClass::ClientError, 3), (AnswerClass::None, 1)]);
+    }
+}
