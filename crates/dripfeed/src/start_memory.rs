@@ -1,7 +1,7 @@
 //! Releases memory that only the start needs.
 //!
-//! **Code**, a third of what an idle process uses: the kernel maps code in pieces of 64 KiB when it first runs, and keeps
-//! it mapped. Released code that runs again is mapped from the file again.
+//! **Code**, a third of what an idle process uses: the kernel maps code in pieces of 64 KiB when it first runs, and
+//! keeps it mapped. Released code that runs again is mapped from the file again.
 //!
 //! **What is freed meanwhile**, such as the configuration as it was read: the allocator returns it later, when more is
 //! freed; in an idle process nothing is.

@@ -14,12 +14,12 @@
 //!   The first one's call began at a or later, so after it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The
 //!   last one's call began at c or earlier, so it was granted by then: a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b.
 //!   Nothing is assumed of the order of calls, of who makes them, or of who dies.
-//! - **Ahead.** A bucket whose tokens each had to be asked for when they come would lose what passes until then, and ask
-//!   Redis for each. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
+//! - **Ahead.** If each token had to be asked for when it comes, what passes until the take would be lost, and Redis
+//!   asked for each. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
 //!   may begin: a grant of n needs V + nτ ≤ D + bτ, where D ≥ T is when the last of them begins at the earliest. The
 //!   replica waits for that time from when the reply came, and counts `valid` from then on. In the proof D takes the
 //!   place of T; as V = max(V, T) + nτ then is at least D + τ, a call still begins at most `valid` after its token. So
-//!   this is done only where that isn't charged (below), and where no caller has a rate of its own: those don't wait.
+//!   this is done only where `valid` isn't charged (below), and no caller has a rate limit: such calls don't wait.
 //! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes
 //!   to the same: m ≤ (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged,
 //!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at

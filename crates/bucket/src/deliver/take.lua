@@ -16,15 +16,15 @@
 --       12 the weights of callers that take turns (JSON; '': nobody does)  13 how fast each of them may be called, and
 --       how many times at once (limits_of.lua; '': all may)  14 µs of the Redis clock when it joined or last asked ('':
 --       unknown)  15 the last state of the pace that its process knows ('': none)  16 µs of the Redis clock when it
---       joined, until it has asked ('': it has, or did before it was on standby)  17 how many µs before their time calls
---       may be granted (permit.rs)
+--       joined, until it has asked ('': it has, or did before it was on standby)
+--       17 how many µs before their time calls may be granted (permit.rs)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, what is wanting, expired, died, µs of the Redis clock, state of
 --         the pace }
 --         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again or '' (now), what is
---         wanting, state of the pace, when the calls may begin ('': at once; else as limit_spend answers it, with spaces
---         between the numbers), for a stream what plain jobs have in common, job… }
+--         wanting, state of the pace, when the calls may begin ('': at once; else as limit_spend answers it, with
+--         spaces between the numbers), for a stream what plain jobs have in common, job… }
 --         What is wanting: 'job', where a new one would be taken at once; 'token', where the pace has none; or ''.
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no

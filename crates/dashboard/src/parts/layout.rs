@@ -41,7 +41,6 @@ pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
             (picture(failure.status))
             h1 { (failure.title) }
             p { (marked(&sentence(&failure.detail))) }
-            // As `web/retry.rs` does.
             @if failure.status.is_server_error() && visitor.is_some_and(|visitor| !visitor.is_submitting) {
                 p.faint { "This page is tried again every 5 s." }
             }

@@ -41,8 +41,7 @@ pub(crate) async fn to_redis(
     places: &[BucketPlace],
     stop: &CancellationToken,
 ) -> Result<Option<Connected>, Failure> {
-    let begun = Instant::now();
-    let mut told = None;
+    let (begun, mut told) = (Instant::now(), None);
     let Reached { store, servers, denied } = loop {
         match reach(settings, places).await {
             Ok(reached) => break reached,

@@ -157,7 +157,7 @@ async fn three_tiers_of_one_scope_take_at_most_200_bytes() {
         let key = vec![KeyPart::Tenant, KeyPart::Endpoint];
         let settings = PolicySettings { key, matching: matching.clone(), ..settings("put-product", tiers) };
         let policies = Policies::new(vec![Policy::new(settings).unwrap()]).unwrap();
-        let plan = crate::Plan::new(&policies, &keys, &request);
+        let plan = Plan::new(&policies, &keys, &request);
         bench.decide_now(&plan).await;
         let key = &plan.scopes()[0].key;
         let bytes = bench.memory(key).await;

@@ -22,7 +22,7 @@ impl Starts {
         rest.is_empty().then_some(Self(starts))
     }
 
-    /// How long after it was granted the call begins before which there are so many others.
+    /// How long after it was granted a call begins. `others`: how many of the same take begin before it.
     pub(super) fn of_call(&self, others: usize) -> Duration {
         let others = i64::try_from(others).unwrap_or(i64::MAX);
         let begin = |start: &Start| start.first.saturating_add(start.step.saturating_mul(others));

@@ -28,7 +28,9 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
                     (listing::head(&["schedule", "when", "next", "last", "#missed", "#overlapped", "caller", "action"]))
                     tbody { @for schedule in &list.items { (row(visitor, bucket, &path, schedule)) } }
                 } }
-                @if list.next.is_some() { p.faint { "There are more: " code { "dripfeed schedule " (bucket) " list" } } }
+                @if list.next.is_some() {
+                    p.faint { "There are more: " code { "dripfeed schedule " (bucket) " list" } }
+                }
             }
         }
     }
