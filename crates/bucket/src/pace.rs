@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dripfeed_job::{Rate, duration};
 use dripfeed_limit::{Plan, Tier, TierKind};
 
-use crate::deliver::permit::PROMPT;
+use crate::deliver::permit::{AHEAD, PROMPT};
 use crate::settings::Leak;
 
 /// What the pace of a bucket is to be.
@@ -40,10 +40,19 @@ pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     Some(if leak.adaptive { plan.at_a_speed() } else { plan })
 }
 
-/// Whether calls wait for tokens, and not only for windows to end.
-pub(crate) fn has_bucket(leak: &Leak) -> bool {
-    let is_bucket = |tier: &Tier| matches!(tier.kind(), TierKind::Bucket { .. } | TierKind::Gate);
-    leak.rate.is_some() || leak.tiers.tiers().iter().any(is_bucket)
+/// Whether a bucket fills up before a take that comes late by half of [`AHEAD`]: then tokens would be lost that aren't
+/// granted ahead of their time. Others gather some, of which calls and results go together, for less work in Redis.
+pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
+    let fills_up = |tier: &Tier| {
+        let burst = match *with_room_for_late(tier).kind() {
+            TierKind::Bucket { burst } => burst,
+            TierKind::Gate => 1,
+            _ => return false,
+        };
+        let gathers = u128::from(burst - 1) * tier.period().as_micros() / u128::from(tier.limit());
+        gathers < (AHEAD / 2).as_micros()
+    };
+    tiers(leak).iter().any(fills_up)
 }
 
 /// The clock of this machine, around which calendars are laid.
@@ -113,6 +122,27 @@ mod tests {
         assert_eq!(target(Some("10/s"), day), Some(("10/s, fixed 10000/24h, gate 1/250ms".to_owned(), 10.0)));
         let windows = json!([{ "kind": "fixed", "rate": "10000/day" }, { "kind": "fixed", "rate": "5/s" }]);
         assert_eq!(target(None, windows), Some(("fixed 10000/24h, fixed 5/s".to_owned(), 5.0)));
+    }
+
+    #[test]
+    fn calls_are_granted_ahead_where_a_burst_is_small() {
+        let is_ahead = |rate, burst, tiers| is_granted_ahead(&leak(rate, burst, tiers));
+        // Bursts keep the room of 25 ms, and at least 1.
+        for (rate, burst, ahead) in [
+            ("100/s", 1, true),
+            ("1/h", 1, true),
+            ("1/h", 2, false),
+            ("100/s", 4, true),
+            ("100/s", 5, false),
+            ("1000/s", 35, true),
+            ("1000/s", 36, false),
+            ("2000/s", 100, false),
+        ] {
+            assert_eq!(is_ahead(Some(rate), burst, json!([])), ahead, "{rate} {burst}");
+        }
+        assert!(!is_ahead(None, 1, json!([])));
+        assert!(!is_ahead(None, 1, json!([{ "kind": "fixed", "limit": 5, "period": "1s" }])), "no bucket");
+        assert!(is_ahead(Some("100/s"), 50, json!([{ "kind": "gate", "period": "20ms" }])));
     }
 
     #[test]

@@ -14,8 +14,8 @@
 //!   The first one's call began at a or later, so after it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The
 //!   last one's call began at c or earlier, so it was granted by then: a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b.
 //!   Nothing is assumed of the order of calls, of who makes them, or of who dies.
-//! - **Ahead.** If each token had to be asked for when it comes, what passes until the take would be lost, and Redis
-//!   asked for each. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
+//! - **Ahead.** If each token of a small burst had to be asked for when it comes, what passes until the take would be
+//!   lost. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
 //!   may begin: a grant of n needs V + nτ ≤ D + bτ, where D ≥ T is when the last of them begins at the earliest. The
 //!   replica waits for that time from when the reply came, and counts `valid` from then on. In the proof D takes the
 //!   place of T; as V = max(V, T) + nτ then is at least D + τ, a call still begins at most `valid` after its token. So
@@ -49,7 +49,7 @@ use crate::script::pace_constants::PACE_LATEST;
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 
 /// How long before its time a call is granted. Half of that is left for the next take to come in time.
-const AHEAD: Duration = Duration::from_millis(20);
+pub(crate) const AHEAD: Duration = Duration::from_millis(20);
 
 /// The longest `valid`; and half of the lease, so that nobody calls who was declared dead meanwhile.
 const LATEST: Duration = Duration::from_micros(PACE_LATEST);

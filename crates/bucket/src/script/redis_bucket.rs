@@ -59,6 +59,8 @@ pub(crate) struct EffectiveSettings {
     pub(crate) share_of_one: [String; 2],
     /// Whether those that wait take turns.
     pub(crate) takes_turns: bool,
+    /// Whether calls are granted ahead of their time, where these aren't late (permit.rs).
+    is_granted_ahead: bool,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
@@ -85,6 +87,7 @@ impl EffectiveSettings {
             ends: String::new(),
             share_of_one: [String::new(), String::new()],
             takes_turns: false,
+            is_granted_ahead: false,
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
@@ -106,7 +109,10 @@ impl EffectiveSettings {
         let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
         let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
         let has_limits = !limits.document().is_empty();
-        Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, limits, has_limits, ..self }
+        // Callers with a rate of their own are called at once.
+        let is_granted_ahead = pace::is_granted_ahead(&settings.leak) && !settings.fair.has_rate();
+        let settled = Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, ..self };
+        Self { limits, has_limits, is_granted_ahead, ..settled }
     }
 
     /// Whether calls may begin only so long after they were granted.
@@ -116,8 +122,7 @@ impl EffectiveSettings {
 
     /// How long before their time calls are granted that are made within `valid` (permit.rs).
     pub(crate) fn granted_ahead(&self, valid: Duration) -> Duration {
-        let waits_for_tokens = pace::has_bucket(&self.settings.leak) && !self.settings.fair.has_rate();
-        if waits_for_tokens { permit::ahead(valid) } else { Duration::ZERO }
+        if self.is_granted_ahead { permit::ahead(valid) } else { Duration::ZERO }
     }
 
     /// Whether no job is refused by a limit or a share, but only for lack of room.
