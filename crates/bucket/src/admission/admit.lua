@@ -269,9 +269,9 @@ local function open_admit(found, bytes_found, is_few)
   end
 
   -- `size` of its fields that each has, `first` and `besides` as for read_options, `plan`: that of its limits, nil
-  -- without any. An answer; or the id of a job that isn't one of its caller's share, its eta in µs and, where it is
-  -- limited, the states of its limits.
-  local function admit(size, first, besides, plan)
+  -- without any; `passes`: whether these are known to let it pass. An answer; or the id of a job that isn't one of its
+  -- caller's share, its eta in µs and, where it is limited, the states of its limits.
+  local function admit(size, first, besides, plan, passes)
     local options, last, more = read_options(first, besides)
     size = size + more
     local key = options['@once'] and KEYS[ONCE + options['@once']]
@@ -280,7 +280,6 @@ local function open_admit(found, bytes_found, is_few)
     if repeated then return repeated end
     if size > capacity_bytes then return refuse('never_fits') end
     local full = room_in(size)
-    local passes = plan and most_of_one == '0' and limit_pass(plan)
     local verdict = plan and not passes and rare.limit_check(plan, { length = level, wait = wait_to_leave })
     local holding = most_of_one ~= '0' and rare.holding_of(
       most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
@@ -339,11 +338,11 @@ local function open_admit(found, bytes_found, is_few)
   if ARGV[14] == '' then return admit, write end
   -- Each job of a tick has a key.
   local ticks, job = rare.open_ticks(ARGV[14], once.has), 0
-  local function admit_of_tick(size, first, besides, plan)
+  local function admit_of_tick(size, first, besides, plan, passes)
     job = job + 1
     local gone = ticks.refuse(job)
     if gone then return gone end
-    local judged, eta, states = admit(size, first, besides, plan)
+    local judged, eta, states = admit(size, first, besides, plan, passes)
     if eta then
       ticks.done('admitted', judged)
     else
@@ -369,7 +368,9 @@ for _ = 1, tonumber(ARGV[13]) do
   end
   local size = write_fields(first)
   first = first + owned
-  if besides == 0 and may_be_plain and (not plan or limit_pass(plan)) then
+  -- With shares per caller, all is judged together.
+  local passes = plan and ARGV[6] == '0' and limit_pass(plan)
+  if besides == 0 and may_be_plain and (not plan or passes) then
     -- Where the bucket is full, there is nobody to wait behind.
     if nobodys_take == nil and not (is_few or places or level >= capacity) then
       nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
@@ -383,7 +384,7 @@ for _ = 1, tonumber(ARGV[13]) do
     if not admit then
       admit, write = open_admit(found, bytes_found, is_few)
     end
-    judged, eta, states = admit(size, first, besides, plan)
+    judged, eta, states = admit(size, first, besides, plan, passes)
     first = first + 2 * besides
   end
   answers[count + 1] = judged

@@ -287,10 +287,11 @@ fn read(
             let (expired, died, redis_us) = (reply.count()?, reply.count()?, reply.count()?);
             let wait = reply.text()?.parse().ok().map(Duration::from_micros);
             let (wanting, pace) = (Wanting::read(&reply.bytes()?), reply.bytes()?);
-            let (starts, read) =
-                (reply.text()?, |text: &str| Starts::read(text).map_or_else(|| reply.unknown(text), Ok));
             // None: all at once.
-            let starts = Some(&starts[..]).filter(|starts| !starts.is_empty()).map(read).transpose()?;
+            let starts = match reply.text()? {
+                text if text.is_empty() => None,
+                text => Some(Starts::read(&text).map_or_else(|| reply.unknown(&text), Ok)?),
+            };
             let idle = wait.map(|wait| Idle { wanting, until: grant.answered + wait });
             let plain = match kind {
                 Kind::Stream => Some(PlainFields::read(&mut reply)?),

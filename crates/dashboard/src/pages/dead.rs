@@ -143,12 +143,7 @@ fn list(
 fn find_forms(path: &str, wanted: &DeadQuery) -> Markup {
     html! {
         div.toolbar {
-            form.find method="get" action=(path) {
-                label for="id" { "Job id" }
-                input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
-                    data-search-field;
-                button type="submit" { "Show" }
-            }
+            (listing::id_form(path))
             form.find method="get" action=(path) {
                 label for="caller" { "Caller" }
                 input.short #caller name="caller" placeholder="any" autocomplete="off" spellcheck="false"

@@ -199,12 +199,7 @@ pub(crate) fn label(state: &str) -> String {
 fn find_forms(path: &str, wanted: &JobsQuery) -> Markup {
     html! {
         div.toolbar {
-            form.find method="get" action=(path) {
-                label for="id" { "Job id" }
-                input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
-                    data-search-field;
-                button type="submit" { "Show" }
-            }
+            (listing::id_form(path))
             form.find method="get" action=(path) {
                 input type="hidden" name="state" value=(wanted.state());
                 label for="caller" { "Caller" }

@@ -24,6 +24,18 @@ pub(crate) fn head(columns: &[&str]) -> Markup {
     }
 }
 
+/// Asks for the id of one to show.
+pub(crate) fn id_form(path: &str) -> Markup {
+    html! {
+        form.find method="get" action=(path) {
+            label for="id" { "Job id" }
+            input #id name="id" type="search" placeholder="1700000000000-0" autocomplete="off" spellcheck="false"
+                data-search-field;
+            button type="submit" { "Show" }
+        }
+    }
+}
+
 /// What a page of a list shows: `3 jobs` if these are all, `the first 3 jobs`, or `3 more jobs` on a page after it.
 pub(crate) fn shown(items: usize, (one, many): (&str, &str), is_first: bool, is_last: bool) -> String {
     let what = if items == 1 { one } else { many };

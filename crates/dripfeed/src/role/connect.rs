@@ -41,14 +41,14 @@ pub(crate) async fn to_redis(
     places: &[BucketPlace],
     stop: &CancellationToken,
 ) -> Result<Option<Connected>, Failure> {
-    let (begun, mut told) = (Instant::now(), None);
+    let (begun, mut last_logged) = (Instant::now(), None);
     let Reached { store, servers, denied } = loop {
         match reach(settings, places).await {
             Ok(reached) => break reached,
-            Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => tell(&error, &mut told),
+            Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => log_retry(&error, &mut last_logged),
             Err(error) => return Err(error.into()),
         }
-        if is_told_to_stop(stop).await {
+        if is_asked_to_stop(stop).await {
             return Ok(None);
         }
     };
@@ -62,11 +62,11 @@ pub(crate) async fn to_redis(
         match open_installation(&store, 0).await {
             Ok(_) => break,
             Err(InstallationError::Store(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
-                tell(&error, &mut told);
+                log_retry(&error, &mut last_logged);
             }
             Err(error) => return Err(error.into()),
         }
-        if is_told_to_stop(stop).await {
+        if is_asked_to_stop(stop).await {
             return Ok(None);
         }
     }
@@ -83,7 +83,7 @@ pub(crate) async fn to_redis(
 }
 
 /// After a pause, or as soon as it is.
-async fn is_told_to_stop(stop: &CancellationToken) -> bool {
+async fn is_asked_to_stop(stop: &CancellationToken) -> bool {
     tokio::select! {
         () = stop.cancelled() => true,
         () = tokio::time::sleep(BETWEEN_TRIES) => false,
@@ -141,9 +141,9 @@ fn denials(denied: Option<&[String]>, store: &Store) -> Option<String> {
 }
 
 /// Periodically.
-fn tell(error: &StoreError, told: &mut Option<Instant>) {
-    if told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) {
-        *told = Some(Instant::now());
+fn log_retry(error: &StoreError, last_logged: &mut Option<Instant>) {
+    if last_logged.is_none_or(|at| at.elapsed() >= BETWEEN_LINES) {
+        *last_logged = Some(Instant::now());
         let error: &dyn std::error::Error = error;
         tracing::warn!(error, "can't connect to Redis yet; retrying for up to {} s", PATIENCE.as_secs());
     }
