@@ -3,13 +3,19 @@
 # The toolchain is `rust-version` of Cargo.toml.
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /src
-# The tests package comes along because cargo reads the manifest of every workspace member; it is not built.
+# What `make dist` runs besides cargo: the load of its profile needs a Redis. Debian keeps one version of each, so there is
+# none to pin.
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends llvm-19 make redis-server \
+ && rm -rf /var/lib/apt/lists/*
+# The tests come along because cargo reads the manifest of every workspace member; only the benchmark is built.
 COPY . .
 # Downloads and compiled dependencies outlive the build. They are not part of the layer, so the executable is taken out
 # in the same step. Locked, because compose may build the image for two services at once.
 RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     --mount=type=cache,target=/src/target,sharing=locked \
-    cargo build --locked --profile dist --package dripfeed --features otlp \
+    make dist \
  && install -D target/dist/dripfeed /out/dripfeed
 
 # No shell and no package manager: glibc and what the executable is linked with (tests/deploy/image compares). The health

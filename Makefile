@@ -67,6 +67,12 @@ CARGO_DEB := $(TARGET)/cargo-deb-$(CARGO_DEB_VERSION)/bin/cargo-deb
 PACKAGE_PROFILE := dist
 PACKAGED := $(TARGET)/$(if $(filter dev,$(PACKAGE_PROFILE)),debug,$(PACKAGE_PROFILE))/dripfeed
 
+# An executable that records how a load runs through it is the sample for the one that is delivered. This version of
+# llvm-profdata is Debian's latest, and reads what the compiler of rust-toolchain.toml records.
+PROFILE := $(abspath $(TARGET))/profile
+LLVM_PROFDATA := llvm-profdata-19
+PROFILE_LOAD := quick accepted refused drain latency limits batch
+
 BASE := $(shell grep -v '^\#' tests/it/upgrade/base)
 UPGRADE := $(TARGET)/upgrade/$(BASE)
 
@@ -280,10 +286,24 @@ sbom: $(CARGO_CYCLONEDX) $(SBOM_PYTHON) ## List all crates in the executable as 
 	@mv $(TARGET)/sbom/sources/crates/dripfeed/dripfeed.cdx.json $(SBOM) && rm -r $(TARGET)/sbom/sources
 	$(SBOM_PYTHON) tests/deploy/sbom.py $(SBOM)
 
+# What build scripts and macros record at the first build goes: it is no sample of the load. The load generator and the floor
+# are built without recording, for the same reason.
+.PHONY: dist
+dist: redis llvm ## Build target/dist/dripfeed as it is delivered: recorded under load, then optimised for that; takes four builds' time
+	cargo build --locked --release --package dripfeed-bench
+	RUSTFLAGS=-Cprofile-generate=$(PROFILE)/recorded \
+		cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp --target-dir $(PROFILE)/build
+	@rm -rf $(PROFILE)/recorded
+	@cp $(TARGET)/release/bench $(TARGET)/release/floor $(PROFILE)/build/dist
+	$(PROFILE)/build/dist/bench $(PROFILE_LOAD)
+	$(LLVM_PROFDATA) merge --output $(PROFILE)/dripfeed.profdata $(PROFILE)/recorded
+	RUSTFLAGS=-Cprofile-use=$(PROFILE)/dripfeed.profdata \
+		cargo build --locked --profile dist --package dripfeed --features dripfeed/otlp
+
 # What the manifest packs besides the executable has its path there, wherever cargo builds.
 .PHONY: deb
-deb: $(CARGO_DEB) sbom ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
-	cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed --features dripfeed/otlp
+deb: $(CARGO_DEB) sbom $(if $(filter dist,$(PACKAGE_PROFILE)),dist) ## Build the Debian package into target/debian; PACKAGE_PROFILE=dev packs a debug build
+	$(if $(filter dist,$(PACKAGE_PROFILE)),,cargo build --locked --profile $(PACKAGE_PROFILE) --package dripfeed --features dripfeed/otlp)
 	@rm -rf target/package $(TARGET)/debian && mkdir -p target/package
 	$(PACKAGED) man target/package/man
 	$(PACKAGED) completions bash >target/package/dripfeed.bash
@@ -311,6 +331,10 @@ redis:
 .PHONY: promtool
 promtool:
 	@if ! command -v promtool >/dev/null; then $(call apt_install,prometheus); fi
+
+.PHONY: llvm
+llvm:
+	@if ! command -v $(LLVM_PROFDATA) >/dev/null; then $(call apt_install,$(LLVM_PROFDATA:llvm-profdata-%=llvm-%)); fi
 
 .PHONY: systemd
 systemd:
