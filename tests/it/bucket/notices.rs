@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
+use dripfeed_job::Submission;
 use dripfeed_store::{ChannelEvent, Store, Subscription};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -96,21 +97,42 @@ async fn a_replayed_letter_is_announced() {
 }
 
 #[tokio::test]
-async fn what_is_put_back_into_a_list_is_announced() {
-    let redis = TestRedis::start().await;
-    let bucket = buckets::open(&redis, settings(Kind::List)).await;
-    let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
-    bucket.admit_many(vec![buckets::job("1"), buckets::job("2")]).await;
-    let taken = take(&replica, 2).await;
-    assert_eq!(listener.heard().await, ["jobs"]);
-    let gone = join(&bucket, "gone").await;
-    for job in taken {
-        settle(&replica, job, Settlement::Requeue).await;
+async fn what_is_put_back_at_once_is_announced_and_once() {
+    let alone = Fair { bounds: FlowBounds { max_in_flight: Some(1), ..FlowBounds::default() }, ..Fair::default() };
+    for (kind, fair) in [(Kind::Stream, Fair::default()), (Kind::Stream, alone), (Kind::List, Fair::default())] {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, BucketSettings { fair, ..settings(kind) }).await;
+        let mut listener = Listener::of(&redis).await;
+        let what = format!("{kind:?}");
+        for caller in ["one", "one", "other"] {
+            submit(&bucket, Submission { caller: Some(caller.to_owned()), ..buckets::job("{}") }).await;
+        }
+        assert_eq!(listener.heard().await, ["jobs"], "{what}");
+        for number in 0..3 {
+            let replica = join(&bucket, &format!("r{number}")).await;
+            let mut taken = take(&replica, 3).await;
+            listener.heard().await;
+            match number {
+                0 => drop(bucket.declare_dead(replica.consumer()).await.unwrap()),
+                1 => replica.leave().await.unwrap(),
+                _ => drop(settle(&replica, taken.remove(0), Settlement::Requeue).await),
+            }
+            assert_eq!(listener.heard().await, ["jobs"], "{what}, {number}");
+            replica.leave().await.unwrap();
+        }
     }
-    assert_eq!(listener.heard().await, ["jobs"], "settled");
-    take(&gone, 2).await;
-    assert!(bucket.declare_dead(&Consumer::new("gone")).await.unwrap().is_some());
-    assert_eq!(listener.heard().await, ["jobs"], "recovered");
+}
+
+#[tokio::test]
+async fn what_is_put_back_for_later_is_announced_to_nobody() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings(Kind::Stream)).await;
+    let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
+    submit(&bucket, buckets::job("{}")).await;
+    assert_eq!(listener.heard().await, ["jobs"]);
+    settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::from_hours(1) }).await;
+    join(&bucket, "idle").await.leave().await.unwrap();
+    assert!(listener.heard().await.is_empty());
 }
 
 #[tokio::test]

@@ -32,5 +32,6 @@ for _, held in ipairs(all_held) do
     left[#left + 1] = job
   end
 end
-leave_flows(left, keys.notices)
+-- It may have no room for them.
+leave_flows(left, keys.notices, #left > 0)
 return next

@@ -8,6 +8,10 @@ local function publish(notices, message)
   redis.pcall('PUBLISH', notices, message)
 end
 
+-- Once in a call, however many of its parts find that some wait.
+local is_published = false
 local function publish_jobs(notices)
+  if is_published then return end
+  is_published = true
   publish(notices, 'jobs')
 end

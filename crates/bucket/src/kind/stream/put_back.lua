@@ -1,5 +1,5 @@
 -- Stream kind: claimed jobs that stay in the bucket, and their failed attempts.
--- needs: constants, now, kind/held
+-- needs: constants, now, notices, kind/held
 
 -- Claims jobs for nobody, and returns which of them are there. Redis 6.2 also claims what somebody deleted while it was
 -- pending; by force it claims what isn't pending, and only if it is there.
@@ -31,7 +31,7 @@ local function put_back(keys, jobs)
   local names, is_parked = {}, {}
   for i, job in ipairs(jobs) do names[i] = job.name end
   for _, id in ipairs(claim_parked(keys, names, '0')) do is_parked[id] = true end
-  local due, counted, gone = {}, {}, {}
+  local due, counted, gone, is_due = {}, {}, {}, false
   for _, job in ipairs(jobs) do
     local id = job.name
     job.is_there = is_parked[id]
@@ -39,11 +39,13 @@ local function put_back(keys, jobs)
       gone[#gone + 1] = id
     else
       due[#due + 1], due[#due + 2] = whole(now_ms + job.wait), id
+      is_due = is_due or job.wait == 0
       if job.counts then counted[#counted + 1] = job end
     end
   end
   if #gone > 0 then redis.call('XACK', keys.jobs, GROUP, unpack(gone)) end
   if #due > 0 then redis.call('ZADD', PARKED, unpack(due)) end
+  if is_due then publish_jobs(keys.notices) end
   if #counted == 0 then return end
   local ids, attempts = {}, {}
   for i, job in ipairs(counted) do ids[i] = job.name end
