@@ -7,7 +7,7 @@ pub(crate) mod permit;
 mod precise_sleep;
 pub(crate) mod recover;
 pub(crate) mod replica;
-pub(crate) mod retries;
 pub(crate) mod settle;
 pub(crate) mod standby;
 pub(crate) mod take;
+pub(crate) mod wakes;

@@ -9,6 +9,7 @@
 --   server, settling  whether the state may have been rolled back (pace/settling.lua)
 --   weights  a print of those by which turns were last taken; missing, or empty: all were 1 (weights.lua)
 --   flows  whether jobs in flight are counted by caller (flow_state.lua); missing: nobody is throttled alone
+--   crowded  ms until which takes publish that they took the last job, for replicas that came too late (take.lua)
 --   mixed  '1' while jobs with a delay, a group or a priority may be in the bucket: then those of one caller don't all
 --          wait in one flow
 -- needs: now, pace_constants
@@ -32,7 +33,7 @@ local function pace_read(key, is_paused)
   local pace = {
     hold = tonumber(s.hold) or 0, new = s.new == '1', speed = PACE_WHOLE, unsent = tonumber(s.unsent) or 0,
     server = s.server, settling = tonumber(s.settling), flows = s.flows, weights = s.weights or '',
-    is_mixed = s.mixed == '1', is_paused = is_paused,
+    is_mixed = s.mixed == '1', crowded = tonumber(s.crowded), is_paused = is_paused,
   }
   if pace.unsent > now_us + PACE_LATEST then pace.unsent = 0 end
   if s.speed then

@@ -25,6 +25,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// that is worth sharing, long against the way of a job.
 const ALONE: Duration = Duration::from_millis(50);
 
+/// Who came too late so often doesn't try to be the first to join: where that one doesn't, it joins after `ALONE`.
+const FEW: u32 = 4;
+
 /// Lanes that look at once: a thousand that begin together would need a thousand scripts in memory.
 static LOOKS: Semaphore = Semaphore::const_new(8);
 
@@ -35,7 +38,7 @@ pub(crate) async fn until_needed(
     name: &ConsumerName,
     lease: Duration,
 ) -> Option<Replica> {
-    let mut announcements = standby.announcements();
+    let (mut announcements, mut too_late) = (standby.announcements(), 0);
     // The first look finds what came while the replica left.
     let mut seen = pin!(until_seen(context, standby));
     let _on_standby = context.standby().begin();
@@ -46,12 +49,14 @@ pub(crate) async fn until_needed(
             () = context.stopping() => return None,
             () = announcements.next() => {}
         }
-        // Apart, so that a lane that waits takes little memory.
-        match Box::pin(standby.join_first(name.of_a_new_life(), lease)).await {
-            Ok(None) => {}
-            Ok(joined) => return joined,
-            // It is reported when it fails again.
-            Err(_) => return None,
+        if too_late < FEW {
+            // Apart, so that a lane that waits takes little memory.
+            match Box::pin(standby.join_first(name.of_a_new_life(), lease)).await {
+                Ok(None) => too_late += 1,
+                Ok(joined) => return joined,
+                // It is reported when it fails again.
+                Err(_) => return None,
+            }
         }
         tokio::select! {
             () = sleep(ALONE) => {}

@@ -33,7 +33,7 @@ pub use checks::server_info::{ServerInfo, Version};
 pub use checks::slow_log::SlowCommand;
 pub use checks::write_access::WriteAccess;
 pub use cluster::same_slot;
-pub use connection::bell::{Bell, Ring};
+pub use connection::bell::{Bell, BellWords, Ring};
 pub use connection::subscriptions::{ChannelEvent, Subscription};
 pub use connection::trouble::{Trouble, TroubleReport};
 pub use durability::Durability;

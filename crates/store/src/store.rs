@@ -12,7 +12,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_re
 
 use crate::cluster::Cluster;
 use crate::connect::connector::Connector;
-use crate::connection::bell::Bell;
+use crate::connection::bell::{Bell, BellWords};
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -286,10 +286,10 @@ impl Store {
         self.inner.subscriptions.subscribe(channel, self.listened_to())
     }
 
-    /// Notifies of each `word` that is published on `channel`, and when one may have been lost; over the same
-    /// connection. All bells of a channel have the same word.
-    pub fn bell(&self, channel: &str, word: &'static str) -> Bell {
-        self.inner.subscriptions.bell(channel, word, self.listened_to())
+    /// Notifies of each word that is published on `channel`, and when one may have been lost; over the same connection.
+    /// All bells of a channel have the same words.
+    pub fn bell(&self, channel: &str, words: impl Into<BellWords>) -> Bell {
+        self.inner.subscriptions.bell(channel, words.into(), self.listened_to())
     }
 
     /// A server that messages come from, each time that one is needed.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
-use dripfeed_job::Submission;
+use dripfeed_job::{Start, Submission};
 use dripfeed_store::{ChannelEvent, Store, Subscription};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
@@ -133,6 +133,100 @@ async fn what_is_put_back_for_later_is_announced_to_nobody() {
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::from_hours(1) }).await;
     join(&bucket, "idle").await.leave().await.unwrap();
     assert!(listener.heard().await.is_empty());
+}
+
+/// Until `late`, which comes too late for each job, wants to hear of those that are taken.
+async fn crowd(redis: &TestRedis, bucket: &Bucket, prompt: &Replica, late: &Replica) {
+    for _ in 0..50 {
+        let Take::Idle(idle) = late.take(10).await.unwrap() else { panic!("nothing waits") };
+        if redis.ask::<u64>("HEXISTS dripfeed:{b}:pace crowded").await == 1 {
+            return;
+        }
+        submit(bucket, buckets::job("{}")).await;
+        for job in take(prompt, 10).await {
+            settle(prompt, job, DELIVERED).await;
+        }
+        late.wait(&idle).await;
+    }
+    panic!("it comes too late each time");
+}
+
+#[tokio::test]
+async fn who_takes_the_last_jobs_announces_that_to_those_who_come_too_late() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, settings(kind)).await;
+        let (prompt, late) = (join(&bucket, "prompt").await, join(&bucket, "late").await);
+        let mut listener = Listener::of(&redis).await;
+        crowd(&redis, &bucket, &prompt, &late).await;
+        assert!(listener.heard().await.iter().all(|word| word == "jobs"), "{kind:?}: nobody came too late so far");
+        let jobs = |jobs: usize| (0..jobs).map(|_| buckets::job("{}")).collect::<Vec<_>>();
+        bucket.admit_many(jobs(3)).await;
+        let mut taken = take(&prompt, 2).await;
+        assert_eq!(listener.heard().await, ["jobs"], "{kind:?}: one waits");
+        taken.extend(take(&prompt, 2).await);
+        assert_eq!(listener.heard().await, ["taken"], "{kind:?}");
+        bucket.admit_many(jobs(2)).await;
+        taken.extend(take(&prompt, 2).await);
+        assert_eq!(listener.heard().await, ["jobs"], "{kind:?}: it may have no room for the next");
+        for job in taken {
+            settle(&prompt, job, DELIVERED).await;
+        }
+        if kind == Kind::Stream {
+            let later = Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("{}") };
+            bucket.admit_many(vec![later, buckets::job("{}")]).await;
+            take(&prompt, 10).await;
+            assert_eq!(listener.heard().await, ["jobs", "taken"], "what is parked waits for nobody");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_one_token_was_left_for_is_announced_as_the_last() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let mut settings = settings(kind);
+        settings.leak.rate = Some("1/h".parse().unwrap());
+        let bucket = buckets::open(&redis, settings).await;
+        let (replica, mut listener) = (join(&bucket, "a").await, Listener::of(&redis).await);
+        let (seconds, _): (u64, u64) = redis.ask("TIME").await;
+        redis.ask::<u64>(&format!("HSET dripfeed:{{b}}:pace crowded {}", (seconds + 50) * 1000)).await;
+        submit(&bucket, buckets::job("{}")).await;
+        take(&replica, 10).await;
+        assert_eq!(listener.heard().await, ["jobs", "taken"], "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn jobs_are_found_though_others_seem_to_have_taken_them() {
+    for (kind, is_dead) in [Kind::Stream, Kind::List].into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let redis = TestRedis::start().await;
+        let bucket = buckets::open(&redis, settings(kind)).await;
+        let (prompt, late) = (join(&bucket, "prompt").await, join(&bucket, "late").await);
+        crowd(&redis, &bucket, &prompt, &late).await;
+        submit(&bucket, buckets::job("{}")).await;
+        settle(&prompt, take(&prompt, 10).await.remove(0), DELIVERED).await;
+        let id = submit(&bucket, buckets::job("{}")).await.id;
+        let found = async {
+            loop {
+                match late.take(10).await.unwrap() {
+                    Take::Jobs(jobs, _) => break jobs[0].claim.id(),
+                    Take::Idle(idle) => late.wait(&idle).await,
+                    Take::Fenced => panic!("it lives"),
+                }
+            }
+        };
+        let lost = async {
+            if is_dead {
+                take(&prompt, 10).await;
+                bucket.declare_dead(prompt.consumer()).await.unwrap();
+            } else {
+                redis.ask::<u64>("PUBLISH dripfeed:{b}:notices taken").await;
+            }
+        };
+        lost.await;
+        assert_eq!(tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is found"), id, "{kind:?}");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dripfeed_store::Bell;
+use dripfeed_store::{Bell, BellWords};
 use parking_lot::Mutex;
 
 use crate::bucket::Bucket;
@@ -14,16 +14,18 @@ use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::Lateness;
 use crate::deliver::precise_sleep::precise_sleep;
 use crate::deliver::recover::{Others, Recovery};
-use crate::deliver::retries::Retries;
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
 use crate::deliver::take::token_backoff::put_off;
 use crate::deliver::take::{Asked, Claim, Idle, Take, TakeRequest, TakeSize, Wanting};
+use crate::deliver::wakes::Wakes;
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
 
 /// What is published when jobs wait, and none did before (notices.lua).
 pub(super) const NEW_JOBS: &str = "jobs";
+/// What is published when they were taken.
+const TAKEN: &str = "taken";
 
 /// Between two tries to settle a job that Redis refuses to settle even alone.
 const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
@@ -67,9 +69,7 @@ struct Member {
     consumer: Consumer,
     lease: Duration,
     settlements: Settlements,
-    /// Hushed before each take: that sees what was admitted before.
-    new_jobs: Mutex<Bell>,
-    retries: Retries,
+    wakes: Wakes,
     others: tokio::sync::Mutex<Others>,
     open_claims: OpenClaims,
     lateness: Lateness,
@@ -90,7 +90,7 @@ struct Member {
 impl RedisBucket {
     /// Rings when jobs wait, and none did before.
     pub(super) fn new_jobs(&self) -> Bell {
-        self.store.bell(&self.keys.notices(), NEW_JOBS)
+        self.store.bell(&self.keys.notices(), BellWords { ring: NEW_JOBS, done: Some(TAKEN) })
     }
 }
 
@@ -128,8 +128,7 @@ impl Replica {
             redis_bucket,
             consumer,
             lease,
-            new_jobs: Mutex::new(new_jobs),
-            retries: Retries::default(),
+            wakes: Wakes::new(new_jobs),
             others: tokio::sync::Mutex::new(Others::new(lease)),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
@@ -163,8 +162,7 @@ impl Replica {
         let member = &self.0;
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
-        member.new_jobs.lock().hush();
-        member.retries.forget();
+        member.wakes.forget();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock();
@@ -173,6 +171,7 @@ impl Replica {
             consumer,
             number,
             most,
+            is_late: member.wakes.is_late(),
             before,
             open_claims: &member.open_claims,
             lateness: &member.lateness,
@@ -193,8 +192,12 @@ impl Replica {
             *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us, joined_us: None };
         }
         match &mut reply.take {
-            Take::Jobs(..) => member.token_misses.store(0, Ordering::Relaxed),
+            Take::Jobs(..) => {
+                member.token_misses.store(0, Ordering::Relaxed);
+                member.wakes.found(true);
+            }
             Take::Idle(idle) if idle.wanting == Wanting::Token => put_off(idle, &member.token_misses),
+            Take::Idle(idle) if idle.wanting == Wanting::Job => member.wakes.found(false),
             Take::Idle(_) | Take::Fenced => {}
         }
         Ok(reply.take)
@@ -225,13 +228,10 @@ impl Replica {
         if idle.wanting != Wanting::Job {
             return precise_sleep(left).await;
         }
-        // A copy rings for all that came since the last take.
-        let mut new_jobs = self.0.new_jobs.lock().clone();
         // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
         tokio::select! {
             () = precise_sleep(left) => {}
-            _ = new_jobs.rung() => {}
-            () = self.0.retries.due() => {}
+            () = self.0.wakes.next() => {}
         }
     }
 
@@ -267,7 +267,7 @@ impl Replica {
                 match answer {
                     Ok(settled) => {
                         if let Some(after) = again {
-                            self.0.retries.add(after);
+                            self.0.wakes.retries.add(after);
                         }
                         return Ok(settled);
                     }
@@ -309,9 +309,7 @@ impl Replica {
 
     /// Rings for what comes from now on.
     pub(super) fn new_jobs(&self) -> Bell {
-        let mut new_jobs = self.0.new_jobs.lock().clone();
-        new_jobs.hush();
-        new_jobs
+        self.0.wakes.of_new_jobs()
     }
 
     /// When jobs were last asked for.

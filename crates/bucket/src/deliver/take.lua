@@ -18,6 +18,7 @@
 --       unknown)  15 the last state of the pace that its process knows ('': none)  16 µs of the Redis clock when it
 --       joined, until it has asked ('': it has, or did before it was on standby)
 --       17 how many µs before their time calls may be granted (permit.rs)
+--       18 '1' where this replica came too late for the last jobs that were announced (wakes.rs)
 -- Result  { 'fenced' } | { 'changed', … }
 --         { 'settling', µs until it is worth asking again, state of the pace }: nothing was looked at (settling.lua)
 --         { 'idle', µs until it is worth asking again, what is wanting, expired, died, µs of the Redis clock, state of
@@ -106,7 +107,15 @@ want = math.min(want, tokens)
 
 local taken, expired, died, wait, takes_new = hand_out(keys, consumer, want, ARGV[12], bounds)
 record_ends(keys)
-if #taken == 0 then return idle(wait, takes_new and 'job' or '', expired, died) end
+-- Several replicas ask for each job: for a while those who come too late hear of it. A clock that is put back ends it.
+local CROWDED = 60000
+local is_crowded = pace.crowded and pace.crowded > now_ms and pace.crowded <= now_ms + CROWDED
+if #taken == 0 then
+  if takes_new and ARGV[18] == '1' and not is_crowded then
+    redis.pcall('HSET', PACE, 'crowded', whole(now_ms + CROWDED))
+  end
+  return idle(wait, takes_new and 'job' or '', expired, died)
+end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
 redis.call('HINCRBY', REPLICAS, consumer, 1)
 local state, starts = pace_spend(PACE, pace, plan, #taken)
@@ -120,4 +129,9 @@ elseif #taken == tokens then
 end
 local answer = { 'jobs', expired, died, now_us, rest, wanting, state, starts }
 answer_with(answer, taken)
+-- One that took all that it has room for isn't the next to ask. When a parked job is due, others know from their takes:
+-- all of them ask within IDLE_POLL.
+if is_crowded and #taken < tonumber(ARGV[3]) and (takes_new and wait >= IDLE_POLL or were_all(keys.jobs, #taken)) then
+  publish(keys.notices, 'taken')
+end
 return answer

@@ -136,6 +136,8 @@ pub(crate) struct TakeRequest<'a> {
     /// Counts this replica's takes.
     pub(crate) number: u64,
     pub(crate) most: usize,
+    /// Others come first for most jobs that are announced.
+    pub(crate) is_late: bool,
     /// When this replica joined or last asked.
     pub(crate) before: Asked,
     pub(crate) open_claims: &'a OpenClaims,
@@ -251,7 +253,7 @@ impl RedisBucket {
         call.arg(or_empty(request.before.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
         call.arg(&known[..]);
-        call.arg(or_empty(request.before.joined_us)).arg(us(ahead));
+        call.arg(or_empty(request.before.joined_us)).arg(us(ahead)).arg(u8::from(request.is_late));
         call.with_large_reply()
     }
 }

@@ -2,6 +2,7 @@
 -- which somebody waits for its end, and the name of the channel. A message is a word and what belongs to it:
 --   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
 --   jobs               jobs wait, and none did before
+--   taken              these jobs were taken, and who did that has room for more; only while the bucket is crowded
 -- Who doesn't know a word leaves the message alone. A message may be lost, and where the ACL denies it none is sent:
 -- who waits also looks periodically.
 local function publish(notices, message)

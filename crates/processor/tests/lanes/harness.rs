@@ -26,13 +26,16 @@ impl Harness {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let redis = PrivateServer::start(folder.path(), ServerOptions::default()).await.unwrap();
-        let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
-        let store = Store::connect(&settings).await.unwrap();
+        let store = connect(&redis).await;
         Self { redis, store, _folder: folder }
     }
 
     pub fn bucket(&self, settings: BucketSettings) -> Bucket {
         Bucket::new(self.store.clone(), settings)
+    }
+
+    pub async fn bucket_of_another_process(&self, settings: BucketSettings) -> Bucket {
+        Bucket::new(connect(&self.redis).await, settings)
     }
 
     /// Returns when the store reaches it again.
@@ -47,6 +50,11 @@ impl Harness {
         add.arg(format!("dripfeed:{{{bucket}}}:jobs")).arg("*").arg(field).arg(value);
         self.store.command::<String>(&add).await.unwrap().parse().unwrap()
     }
+}
+
+async fn connect(redis: &PrivateServer) -> Store {
+    let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
+    Store::connect(&settings).await.unwrap()
 }
 
 /// A processor at work.

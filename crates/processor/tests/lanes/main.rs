@@ -12,6 +12,8 @@ mod faults;
 mod harness;
 /// The states of a job, one after the other.
 mod lifecycle;
+/// Jobs that come one after the other, to many processes.
+mod lone_jobs;
 /// Settings that change under running lanes.
 mod reload;
 /// Whether the wait that a refusal reports is honest.

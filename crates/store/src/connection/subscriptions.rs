@@ -18,7 +18,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 
 use crate::connect::connector::Connector;
-use crate::connection::bell::{Bell, BellRope};
+use crate::connection::bell::{Bell, BellRope, BellWords};
 use crate::connection::health::SETTLED;
 use crate::connection::reconnect_backoff::pauses;
 use crate::error::{Operation, StoreError};
@@ -137,14 +137,14 @@ impl Subscriptions {
         Subscription(self.read_by(channel, read, connector))
     }
 
-    /// Rings with each `word` on the channel, the same for all bells of a channel.
+    /// Rings with its word on the channel. All bells of a channel have the same words.
     pub(crate) fn bell(
         self: &Arc<Self>,
         channel: &str,
-        word: &'static str,
+        words: BellWords,
         connector: impl Fn() -> Option<Connector> + Send + 'static,
     ) -> Bell {
-        let read = |readers: &mut Readers| readers.rope.get_or_insert_with(|| BellRope::new(word)).bell();
+        let read = |readers: &mut Readers| readers.rope.get_or_insert_with(|| BellRope::new(words)).bell();
         self.read_by(channel, read, connector)
     }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use dripfeed_store::{Bell, Ring, Store};
+use dripfeed_store::{Bell, BellWords, Ring, Store};
 use futures::FutureExt as _;
 use redis::cmd;
 
@@ -37,6 +37,35 @@ async fn a_bell_rings_for_its_word_on_its_channel_and_for_nothing_else() {
     publish(&bench.store, "one", "new").await;
     assert_eq!(rings(&mut one).await, Ring::Word);
     assert_eq!((one.rung().now_or_never(), other.rung().now_or_never()), (None, None));
+}
+
+#[tokio::test]
+async fn a_bell_knows_whether_others_did_what_it_rang_for() {
+    let bench = Bench::new().await;
+    let mut other = bell(&bench.store, "other").await;
+    let mut one = bench.store.bell("one", BellWords { ring: "new", done: Some("done") });
+    assert_eq!(rings(&mut one).await, Ring::Missed);
+    let known = |one: &Bell| (one.was_done(), one.is_done());
+    for was_done in [false, true, true] {
+        publish(&bench.store, "one", "new").await;
+        assert_eq!(rings(&mut one).await, Ring::Word);
+        assert_eq!(known(&one), (was_done, false));
+        publish(&bench.store, "one", "done").await;
+        // Messages come in their order.
+        publish(&bench.store, "other", "new").await;
+        rings(&mut other).await;
+        assert!(one.is_done());
+        assert_eq!(one.rung().now_or_never(), None);
+    }
+    for was_done in [true, false] {
+        publish(&bench.store, "one", "new").await;
+        assert_eq!(rings(&mut one).await, Ring::Word);
+        assert_eq!(known(&one), (was_done, false));
+    }
+    publish(&bench.store, "one", "done").await;
+    bench.store.command::<u64>(cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub")).await.unwrap();
+    while rings(&mut one).await != Ring::Missed {}
+    assert_eq!(known(&one), (false, false), "there may have been others since");
 }
 
 #[tokio::test]

@@ -23,6 +23,11 @@ local function answer_with(answer, taken)
   for _, job in ipairs(taken) do answer[#answer + 1], answer[#answer + 2] = job[1], job[2] end
 end
 
+-- Whether none waits any more.
+local function were_all(jobs)
+  return redis.call('EXISTS', jobs) == 0
+end
+
 -- Up to `want` jobs { id, element }…, how many expired on the way and how many died, µs until it is worth asking again,
 -- and whether a new element would be taken at once. A call ends early when it has read enough, or put enough aside.
 local function hand_out(keys, consumer, want)

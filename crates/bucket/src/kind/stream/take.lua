@@ -51,7 +51,7 @@ local function answer_with(answer, taken)
   end
 end
 
-local waiting_keys, count_in_flight, hand_out
+local waiting_keys, count_in_flight, were_all, hand_out
 do
   local PARKED, FLOWS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
   -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again;
@@ -82,6 +82,12 @@ do
     waiting_again = parked - with_due_time
     consumers = pending[4] or {}
     return pending[1] - parked
+  end
+
+  -- Whether these were all that waited, by their number: what somebody deleted by hand counts as pending, so that more
+  -- may wait.
+  function were_all(_, jobs)
+    return not_pending + waiting_again + with_due_time <= jobs
   end
 
   -- A new job that may have a delay.
