@@ -1,13 +1,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dripfeed_job::{Ending, Submission};
+use dripfeed_job::{Ending, JobId, Submission};
 use dripfeed_trace::Tracer;
 use http::StatusCode;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::harness::{Harness, Work, admitted, job, outcome, settings};
-use crate::upstream::Feed;
+use crate::upstream::{Call, Feed};
 
 #[tokio::test]
 async fn a_call_that_ended_while_redis_was_away_is_settled_and_not_made_again() {
@@ -122,16 +122,16 @@ async fn a_job_whose_task_panics_is_requeued_by_the_replica_that_holds_it() {
     work.ended().await;
 }
 
-/// Panics at the first event of a settlement.
-struct FailingLog(AtomicUsize);
+/// Panics at each event of a settlement that Redis refuses.
+struct FailingLog;
 
 impl Subscriber for FailingLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "dripfeed_bucket::deliver::settle"
+        metadata.target() == "dripfeed_bucket::deliver::settle" && *metadata.level() > Level::ERROR
     }
 
-    fn event(&self, _: &Event<'_>) {
-        assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 0, "a log that panics");
+    fn event(&self, event: &Event<'_>) {
+        unreachable!("a log that panics at {event:?}");
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -144,25 +144,34 @@ impl Subscriber for FailingLog {
     fn exit(&self, _: &Id) {}
 }
 
-/// So does one that was lost with the task that settled it.
+/// What can't be recorded is tried again, however often that panics; those that were to be recorded with it are.
 #[tokio::test]
-async fn a_job_whose_settlement_panics_is_requeued_by_the_replica_that_holds_it() {
-    let _log = tracing::subscriber::set_default(FailingLog(AtomicUsize::new(0)));
+async fn a_job_whose_settlement_panics_each_time_is_called_once_and_keeps_no_other() {
+    let _log = tracing::subscriber::set_default(FailingLog);
     let (harness, mut feed) = (Harness::start().await, Feed::open().await);
     let bucket = harness.bucket(settings("feed"));
     let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
-    let id = admitted(&bucket, job("meat")).await;
-    let call = feed.call().await;
-    // No script can settle it, which is logged.
+    for _ in 0..3 {
+        admitted(&bucket, job("meat")).await;
+    }
+    let mut calls = feed.calls(3).await;
+    // No script can bury a job, which is logged.
     let mut spoil = redis::cmd("SET");
-    spoil.arg("dripfeed:{feed}:outcomes").arg("no hash");
+    spoil.arg("dripfeed:{feed}:dead:letters").arg("no hash");
     harness.store.command::<String>(&spoil).await.unwrap();
-    call.ok();
-    let again = feed.call().await;
+    let id_of = |call: &Call| call.header("dripfeed-job-id").parse().unwrap();
+    let poisonous = calls.remove(1);
+    let (dead, delivered): (_, Vec<JobId>) = (id_of(&poisonous), calls.iter().map(id_of).collect());
+    poisonous.answer(StatusCode::BAD_REQUEST);
+    calls.into_iter().for_each(Call::ok);
+    for id in delivered {
+        assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
+    }
     let mut mend = redis::cmd("DEL");
-    mend.arg("dripfeed:{feed}:outcomes");
+    mend.arg("dripfeed:{feed}:dead:letters");
     harness.store.command::<u64>(&mend).await.unwrap();
-    again.ok();
-    assert_eq!(outcome(&bucket, id).await.outcome.result, Ending::Delivered);
+    let ended = outcome(&bucket, dead).await.outcome;
+    assert_eq!((ended.result, ended.attempts), (Ending::Dead, 1));
+    assert!(feed.has_no_call());
     work.ended().await;
 }

@@ -74,6 +74,9 @@ pub(crate) struct EndedAttempt {
     pub(super) lasted: Duration,
 }
 
+/// Of one that was to be dead-lettered for another reason.
+const UNRECORDED: &str = "recording why the job is dead panicked in the processor; this is a bug, please report it";
+
 /// As it is moved from queue to batch and on.
 pub(crate) type BoxedAttempt = Box<EndedAttempt>;
 
@@ -81,6 +84,19 @@ impl EndedAttempt {
     pub(crate) fn boxed(claim: Claim, settlement: Settlement, feedback: Feedback) -> BoxedAttempt {
         let lasted = claim.taken_at.elapsed();
         Box::new(Self { claim, settlement, feedback, lasted })
+    }
+
+    /// Without what an upstream has said, which may be what can't be recorded.
+    pub(super) fn leave_answer_out(&mut self) {
+        self.feedback.failed = None;
+        match &mut self.settlement {
+            Settlement::Complete { answer, .. } => *answer = None,
+            Settlement::Bury { reason, answer, .. } => {
+                *answer = None;
+                UNRECORDED.clone_into(reason);
+            }
+            Settlement::Retry { .. } | Settlement::Throttled { .. } | Settlement::Requeue => {}
+        }
     }
 
     /// How the upstream took the call, in the words of the script.
