@@ -19,6 +19,7 @@ mod telemetry;
 mod top;
 
 use std::num::NonZero;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::{io, thread};
 
@@ -42,10 +43,15 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { configuration, command } = arguments;
     let runtime = runtime().map_err(anyhow::Error::from)?;
-    let ended = runtime.block_on(command::run(command, configuration.layers(), Arguments::program));
-    // A thread that still waits for standard input must not keep the process.
+    ended_by(runtime, command::run(command, configuration.layers(), Arguments::program))
+}
+
+/// Ends the runtime with `work`, also where that panics: a thread that still waits for standard input must not keep the
+/// process.
+fn ended_by<T>(runtime: Runtime, work: impl Future<Output = T>) -> T {
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
     runtime.shutdown_background();
-    ended
+    ended.unwrap_or_else(|panicked| panic::resume_unwind(panicked))
 }
 
 /// Of as many threads as there are cores. On one core this thread does all: another one would cost memory, and time at
@@ -54,4 +60,31 @@ fn runtime() -> io::Result<Runtime> {
     let is_one_core = thread::available_parallelism().is_ok_and(|cores| cores == NonZero::<usize>::MIN);
     let mut builder = if is_one_core { Builder::new_current_thread() } else { Builder::new_multi_thread() };
     builder.enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_process_also_while_a_thread_waits() {
+        let runtime = runtime().unwrap();
+        let (end, wait) = mpsc::channel::<()>();
+        let (began, begins) = mpsc::channel();
+        let work = async move {
+            let _waits = tokio::task::spawn_blocking(move || {
+                began.send(()).unwrap();
+                wait.recv()
+            });
+            begins.recv().unwrap();
+            unreachable!("a bug");
+        };
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| ended_by::<()>(runtime, work)));
+        assert!(ended.is_err());
+        drop(end);
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::Store;
+use dripfeed_store::{Store, keep_running};
 use tokio::sync::Notify;
 
 use crate::decide::combined::{self, CombinedDecision, PlacedDecision};
@@ -67,8 +67,10 @@ impl Limiter {
     pub fn with_timeout(store: Store, tag: &str, policies: Policies, timeout: Duration) -> Result<Self, LimitError> {
         check(&policies, false)?;
         let state = Arc::new(LimiterState::new(store, tag, policies, timeout));
-        tokio::spawn(keep_reporting(Arc::downgrade(&state), state.async_counter.earlier()));
-        tokio::spawn(keep_giving_back(Arc::downgrade(&state), state.leases.held()));
+        let (weak, earlier) = (Arc::downgrade(&state), state.async_counter.earlier());
+        tokio::spawn(keep_running("reporting counts", move || keep_reporting(weak.clone(), Arc::clone(&earlier))));
+        let (weak, held) = (Arc::downgrade(&state), state.leases.held());
+        tokio::spawn(keep_running("returning quota", move || keep_giving_back(weak.clone(), Arc::clone(&held))));
         Ok(Self { state, heads_only: Arc::default() })
     }
 

@@ -20,7 +20,7 @@ use std::error::Error;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dripfeed_store::{Call, Store};
+use dripfeed_store::{Call, Store, keep_running};
 use redis::FromRedisValue;
 use tokio::sync::Mutex;
 
@@ -68,7 +68,8 @@ impl Services {
         let heartbeat = Mutex::new(Some(Heartbeat::new()));
         let shared = Arc::new(Shared { store, keys, known_services: KnownServices::new(timeout), heartbeat });
         shared.beat().await;
-        tokio::spawn(keep_attending(Arc::downgrade(&shared)));
+        let weak = Arc::downgrade(&shared);
+        tokio::spawn(keep_running("following rules of services", move || keep_attending(weak.clone())));
         Self(shared)
     }
 

@@ -1,14 +1,12 @@
 //! The processor: one independent lane for each bucket.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dripfeed_bucket::Bucket;
 use dripfeed_job::BucketName;
+use dripfeed_store::keep_running;
 use dripfeed_trace::Tracer;
-use futures::FutureExt;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -145,7 +143,7 @@ impl Inner {
         let lane = Lane::new(Arc::clone(&context), self.name.clone(), Arc::clone(&self.settings));
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {
-            keep_running(lane).await;
+            keep_running(format!("bucket {name}"), || lane.run()).await;
             inner.ended(&name);
         });
         context
@@ -167,14 +165,5 @@ impl Inner {
         if *context.route().upstream() != upstream {
             context.reroute(Route::new(&self.connector, upstream));
         }
-    }
-}
-
-/// A lane that panics is a bug; its bucket must not stand still for it.
-async fn keep_running(lane: Lane) {
-    while AssertUnwindSafe(lane.run()).catch_unwind().await.is_err() {
-        tracing::error!(bucket = %lane.bucket().name(), "the task of a bucket panicked and restarts; this is a bug, \
-            please report it");
-        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

@@ -41,6 +41,7 @@ use crate::connect::connector::Connector;
 use crate::connect::latest_master::NamedMaster;
 use crate::connection::redis_replicas::{RedisReplicas, ReplicasByServer};
 use crate::error::{Operation, StoreError};
+use crate::lasting_task::keep_running;
 use crate::url::HostPort;
 
 /// How long a call waits for a renewal that is under way.
@@ -50,6 +51,8 @@ const CLOSED: Renewal<'_> = Renewal::Lost(&"the connection was closed");
 /// Who asks for a connection is shown why it can't be made. A command then ends, and a server that was restarted is
 /// back: only failures after this time are logged.
 const LOGGED_AFTER: Duration = Duration::from_secs(1);
+/// The name of the task that does it.
+const CONNECTING: &str = "connecting to Redis";
 
 pub(crate) struct Connection {
     connector: Connector,
@@ -108,10 +111,13 @@ impl Connection {
             last: Mutex::default(),
             log,
         });
-        tokio::spawn(begin(Arc::downgrade(&connection)));
+        let weak = Arc::downgrade(&connection);
+        tokio::spawn(keep_running(CONNECTING, move || begin(weak.clone())));
         if connection.connector.asks_sentinels() {
             let changes = connection.connector.latest_master().changes();
-            tokio::spawn(leave_replaced_masters(Arc::downgrade(&connection), changes));
+            let weak = Arc::downgrade(&connection);
+            let leave = move || leave_replaced_masters(weak.clone(), changes.clone());
+            tokio::spawn(keep_running("following Sentinel", leave));
         }
         connection
     }
@@ -274,7 +280,8 @@ impl Connection {
         if begun {
             self.log.renews(self.connector.address(), renewal);
             let is_lost = matches!(renewal, Renewal::Lost(_));
-            tokio::spawn(keep_connecting(Arc::downgrade(self), self.count_unsettled(health), is_lost));
+            let (weak, unsettled) = (Arc::downgrade(self), self.count_unsettled(health));
+            tokio::spawn(keep_running(CONNECTING, move || keep_connecting(weak.clone(), unsettled, is_lost)));
         }
     }
 

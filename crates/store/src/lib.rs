@@ -15,6 +15,7 @@ mod durability;
 mod error;
 mod installation;
 mod large_requests;
+mod lasting_task;
 mod node;
 mod registry;
 mod replicated;
@@ -44,6 +45,7 @@ pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, OpenedInstallation, UnknownLayout, installed_layout, open_installation,
 };
 pub use large_requests::LargeTurn;
+pub use lasting_task::keep_running;
 pub use registry::known_entries::{KnownEntries, News};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;

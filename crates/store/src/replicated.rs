@@ -15,6 +15,7 @@ use crate::connection::Connection;
 use crate::connection::asking;
 use crate::connection::connection_log::ConnectionLog;
 use crate::error::{Operation, StoreError};
+use crate::lasting_task::keep_running;
 use crate::script::Call;
 use crate::settings::RedisSettings;
 
@@ -43,7 +44,8 @@ impl Replicated {
         let connections: Vec<_> = (0..CONNECTIONS).map(open).collect();
         // One after the other, so that the look of one spares the others theirs.
         for (connection, part) in connections.iter().zip(0..) {
-            tokio::spawn(keep_looking(Arc::downgrade(connection), LOOK * part / CONNECTIONS));
+            let (weak, after) = (Arc::downgrade(connection), LOOK * part / CONNECTIONS);
+            tokio::spawn(keep_running("looking for replicas of Redis", move || keep_looking(weak.clone(), after)));
         }
         Self { connections, wait: settings.response_timeout / 2, prefix: settings.prefix.clone() }
     }

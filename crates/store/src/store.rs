@@ -293,10 +293,10 @@ impl Store {
     }
 
     /// A server that messages come from, each time that one is needed.
-    fn listened_to(&self) -> impl Fn() -> Option<Connector> + Send + 'static {
+    fn listened_to(&self) -> impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static {
         let inner = Arc::downgrade(&self.inner);
         // In a Cluster each node passes on what any node publishes; so another is tried after each that was lost.
-        let next = AtomicUsize::new(0);
+        let next = Arc::new(AtomicUsize::new(0));
         move || match &inner.upgrade()?.backend {
             Backend::Server(node) => Some(node.connection().connector().clone()),
             Backend::Cluster(cluster) => {

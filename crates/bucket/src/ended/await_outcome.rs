@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_job::duration::ms_up;
-use dripfeed_store::{ChannelEvent, Script, Subscription};
+use dripfeed_store::{ChannelEvent, Script, Subscription, keep_running};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
@@ -66,7 +66,7 @@ impl OutcomeWaiters {
 
     /// None when the job hasn't ended within the time.
     pub(crate) async fn wait(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
-        self.waited_jobs.listen(|| self.redis_bucket.store.subscribe(&self.redis_bucket.keys.notices()));
+        self.waited_jobs.listen(&self.redis_bucket);
         let guard = self.waited_jobs.enter(id);
         let ended = async {
             loop {
@@ -91,9 +91,14 @@ struct WaitGuard<'b> {
 }
 
 impl WaitedJobs {
-    fn listen(self: &Arc<Self>, subscribe: impl FnOnce() -> Subscription) {
+    fn listen(self: &Arc<Self>, redis_bucket: &Arc<RedisBucket>) {
         let mut listening = self.listening.lock();
-        listening.get_or_insert_with(|| AbortOnDropHandle::new(tokio::spawn(ring(Arc::downgrade(self), subscribe()))));
+        listening.get_or_insert_with(|| {
+            let (weak, redis_bucket) = (Arc::downgrade(self), Arc::clone(redis_bucket));
+            let subscribe = move || redis_bucket.store.subscribe(&redis_bucket.keys.notices());
+            let ring = keep_running("waking those who wait for outcomes", move || ring(weak.clone(), subscribe()));
+            AbortOnDropHandle::new(tokio::spawn(ring))
+        });
     }
 
     fn enter(&self, id: JobId) -> WaitGuard<'_> {

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use dripfeed_store::keep_running;
 use futures::Future;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 
 /// How much goes into one call, and how many calls are on their way at once. One item may be larger than `bytes`: it
 /// goes alone.
@@ -45,7 +46,13 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
     {
         let call = Arc::new(call);
         let serve = move |queue| {
-            tokio::spawn(serve(queue, limits, weigh, Arc::clone(&call)));
+            let (queue, call) = (Mutex::new(queue), Arc::clone(&call));
+            // Also of a life of the task that has panicked: its calls go on.
+            let calls = Arc::new(Semaphore::new(limits.calls));
+            tokio::spawn(async move {
+                let serve = || async { serve(&mut *queue.lock().await, limits, weigh, &calls, &call).await };
+                keep_running("forming batches", serve).await;
+            });
         };
         Self(Arc::new(Entrance { queue: OnceLock::new(), serve: Box::new(serve), items_of_a_call: limits.items }))
     }
@@ -92,17 +99,21 @@ impl<I, O> Entrance<I, O> {
     }
 }
 
-async fn serve<I, O, F, R>(mut queue: Waiters<I, O>, limits: Limits, weigh: fn(&I) -> usize, call: Arc<F>)
-where
+async fn serve<I, O, F, R>(
+    queue: &mut Waiters<I, O>,
+    limits: Limits,
+    weigh: fn(&I) -> usize,
+    calls: &Arc<Semaphore>,
+    call: &Arc<F>,
+) where
     I: Send + 'static,
     O: Send + 'static,
     F: Fn(Vec<I>) -> R + Send + Sync + 'static,
     R: Future<Output = Vec<O>> + Send + 'static,
 {
-    let calls = Arc::new(Semaphore::new(limits.calls));
     let mut next = None;
     // The place is got before the batch is formed, so that the batch grows while all places are taken.
-    while let Ok(place) = calls.clone().acquire_owned().await {
+    while let Ok(place) = Arc::clone(calls).acquire_owned().await {
         let first = match next.take() {
             Some(first) => first,
             None => match queue.recv().await {
@@ -110,9 +121,9 @@ where
                 None => break,
             },
         };
-        wait_for_more(&queue, limits.items).await;
-        let (items, answers) = gather(first, &mut queue, &mut next, limits, weigh);
-        let call = call.clone();
+        wait_for_more(queue, limits.items).await;
+        let (items, answers) = gather(first, queue, &mut next, limits, weigh);
+        let call = Arc::clone(call);
         tokio::spawn(async move {
             for (answer, to) in call(items).await.into_iter().zip(answers) {
                 // Who asked may have left meanwhile.
@@ -198,6 +209,19 @@ mod tests {
     async fn what_arrives_during_a_call_goes_into_the_next() {
         assert_eq!(sizes_of_calls(&[1; 5], usize::MAX).await, [1, 4, 4, 4, 4]);
         assert_eq!(sizes_of_calls(&[1; 15], usize::MAX).await[1..11], [10; 10]);
+    }
+
+    /// Who waited for what the task had in hand is answered, and what comes later is served.
+    #[tokio::test]
+    async fn what_comes_after_a_panic_of_the_task_is_served() {
+        let weigh = |item: &usize| {
+            assert_ne!(*item, 13, "a bug");
+            1
+        };
+        let limits = Limits { items: 10, bytes: usize::MAX, calls: 1 };
+        let batches = Batches::new(limits, weigh, async |items: Vec<usize>| items);
+        assert_eq!(batches.put(13).await, None);
+        assert_eq!(batches.put(7).await, Some(7));
     }
 
     #[tokio::test]

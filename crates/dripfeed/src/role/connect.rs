@@ -76,10 +76,14 @@ pub(crate) async fn to_redis(
     memory.show(&servers);
     let max_memory = servers.iter().map(|(_, facts)| facts.max_memory).collect();
     let permissions = RedisPermissions::new(places, settings.durability, denied);
-    let keep =
-        redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), permissions, stop.clone());
-    background::spawn(keep);
-    Ok(Some(Connected { store, durability, memory, max_memory }))
+    let connected = Connected { store, durability, memory, max_memory };
+    let (store, memory, configured, stop) =
+        (connected.store.clone(), connected.memory.clone(), settings.durability, stop.clone());
+    background::keep("checking Redis", move || {
+        let (store, memory, stop) = (store.clone(), memory.clone(), stop.clone());
+        redis_monitor::keep(store, configured, known.clone(), memory, permissions.clone(), stop)
+    });
+    Ok(Some(connected))
 }
 
 /// After a pause, or as soon as it is.

@@ -89,7 +89,10 @@ impl NotedPlaces {
     async fn begin(store: &Store, places: Vec<BucketPlace>) -> Result<Self, Failure> {
         note_places(store, &places).await?;
         let done = CancellationToken::new();
-        background::spawn(keep_noting(store.clone(), places, done.clone()));
+        let (noting, until) = (store.clone(), done.clone());
+        background::keep("registering the drained bucket", move || {
+            keep_noting(noting.clone(), places.clone(), until.clone())
+        });
         Ok(Self { store: store.clone(), done })
     }
 

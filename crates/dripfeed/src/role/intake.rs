@@ -26,7 +26,6 @@ use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
 use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, once_started, outcomes, replays, retention};
-use crate::background;
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -153,7 +152,7 @@ impl IntakeRole {
         let here =
             Here { connected: connected.clone(), served: serving, buckets: buckets.clone(), intake: intake.clone() };
         defined.serve_with(here).await;
-        background::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+        served.keep_watching(&connected.store, stop);
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
         let grpc = match settings.grpc {

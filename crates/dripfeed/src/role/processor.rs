@@ -60,8 +60,12 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
 
     // Shown until the last job is settled, so that an operator sees it drain.
     let drained = CancellationToken::new();
-    let telling =
-        background::spawn(dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, drained.clone()));
+    let (until, without_health) = (drained.clone(), stop.clone().drop_guard());
+    let telling = background::spawn(async move {
+        // Nobody sees how a processor is whose listener has failed: it drains, and ends with the error.
+        let _stop = without_health;
+        dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, until).await
+    });
     let here = Here {
         wanted: settings.processor.buckets.clone(),
         connected: connected.clone(),
@@ -73,7 +77,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let defined = DefinedBuckets::new(connected.store.clone(), settings);
     let first = here.lanes(settings);
     defined.serve_with(Arc::clone(&here)).await;
-    background::spawn(served.clone().watch(connected.store.clone(), stop.clone()));
+    served.keep_watching(&connected.store, &stop);
     let of_outcomes = Arc::new(Buckets::default());
     of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
     let reload = |settings: &Settings| {

@@ -7,6 +7,7 @@ use dripfeed_store::{Durability, Store, StoreError};
 
 use crate::permissions;
 
+#[derive(Clone)]
 pub(super) struct RedisPermissions {
     /// One of each kind, if possible with our own keys: for what all buckets need, and not for the keys of each.
     places: Vec<BucketPlace>,

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use super::defined::AllDefined;
+use crate::background;
 use crate::settings::Settings;
 
 pub(super) const EVERY: Duration = Duration::from_secs(5);
@@ -56,7 +57,12 @@ impl ServedBuckets {
     }
 
     /// Notes, and looks at what others have noted, until `stop`. Where there are many places it looks less often.
-    pub(crate) async fn watch(self, store: Store, stop: CancellationToken) {
+    pub(crate) fn keep_watching(&self, store: &Store, stop: &CancellationToken) {
+        let (served, store, stop) = (self.clone(), store.clone(), stop.clone());
+        background::keep("registering buckets", move || served.clone().watch(store.clone(), stop.clone()));
+    }
+
+    async fn watch(self, store: Store, stop: CancellationToken) {
         let mut known: Vec<BucketPlace> = Vec::new();
         let mut rests = 0;
         loop {

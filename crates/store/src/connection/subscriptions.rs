@@ -22,6 +22,7 @@ use crate::connection::bell::{Bell, BellRope, BellWords};
 use crate::connection::health::SETTLED;
 use crate::connection::reconnect_backoff::pauses;
 use crate::error::{Operation, StoreError};
+use crate::lasting_task::keep_running;
 
 /// Messages that wait for a slow reader; beyond it misses some.
 const WAITING: usize = 1024;
@@ -130,7 +131,7 @@ impl Subscriptions {
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         channel: &str,
-        connector: impl Fn() -> Option<Connector> + Send + 'static,
+        connector: impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static,
     ) -> Subscription {
         let open = || broadcast::channel(WAITING).0;
         let read = |readers: &mut Readers| readers.messages.get_or_insert_with(open).subscribe();
@@ -142,7 +143,7 @@ impl Subscriptions {
         self: &Arc<Self>,
         channel: &str,
         words: BellWords,
-        connector: impl Fn() -> Option<Connector> + Send + 'static,
+        connector: impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static,
     ) -> Bell {
         let read = |readers: &mut Readers| readers.rope.get_or_insert_with(|| BellRope::new(words)).bell();
         self.read_by(channel, read, connector)
@@ -152,7 +153,7 @@ impl Subscriptions {
         self: &Arc<Self>,
         channel: &str,
         read: impl FnOnce(&mut Readers) -> T,
-        connector: impl Fn() -> Option<Connector> + Send + 'static,
+        connector: impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static,
     ) -> T {
         let mut channels = self.channels.lock();
         if channels.is_closed {
@@ -170,7 +171,8 @@ impl Subscriptions {
         }
         if !channels.is_listening {
             channels.is_listening = true;
-            tokio::spawn(keep_listening(Arc::downgrade(self), connector));
+            let weak = Arc::downgrade(self);
+            tokio::spawn(keep_running("listening to Redis", move || keep_listening(weak.clone(), connector.clone())));
         }
         drop(channels);
         if is_new {

@@ -1,0 +1,42 @@
+//! Tasks that must last as long as what they work for. One that panics, which is a bug, begins again: nobody awaits it,
+//! and without it the process would be ready and not do its work.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+
+/// So that one that panics at once isn't a hot loop.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// Runs `work` to its end, from the beginning again after each panic.
+pub async fn keep_running<T, F: Future<Output = T>>(name: impl fmt::Display, mut work: impl FnMut() -> F) -> T {
+    loop {
+        match AssertUnwindSafe(work()).catch_unwind().await {
+            Ok(ended) => return ended,
+            Err(_) => {
+                tracing::error!(task = %name, "a task panicked and restarts; this is a bug, please report it");
+                tokio::time::sleep(BETWEEN).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_begins_again_and_one_that_ends_does_not() {
+        let begun = AtomicU32::new(0);
+        let ended = keep_running("of a test", || async {
+            assert_ne!(begun.fetch_add(1, Ordering::Relaxed), 0, "a bug");
+            "ended"
+        });
+        assert_eq!(ended.await, "ended");
+        assert_eq!(begun.into_inner(), 2);
+    }
+}
