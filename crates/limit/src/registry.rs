@@ -64,12 +64,11 @@ impl Services {
 
     /// The same, with limiters that wait this long for Redis, as [`crate::Limiter::with_timeout`].
     pub async fn open_with_timeout(store: Store, timeout: Duration) -> Self {
-        let keys = RegistryKeys::new(store.prefix());
-        let heartbeat = Mutex::new(Some(Heartbeat::new()));
+        let (keys, heartbeat) = (RegistryKeys::new(store.prefix()), Mutex::new(Some(Heartbeat::new())));
         let shared = Arc::new(Shared { store, keys, known_services: KnownServices::new(timeout), heartbeat });
         shared.beat().await;
         let weak = Arc::downgrade(&shared);
-        tokio::spawn(keep_running("following rules of services", move || keep_attending(weak.clone())));
+        tokio::spawn(keep_running("following services", move || keep_attending(weak.clone())));
         Self(shared)
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod asking;
 pub(crate) mod bell;
 pub(crate) mod connection_log;
 mod health;
+pub(crate) mod lasting_task;
 mod reconnect_backoff;
 pub(crate) mod redis_replicas;
 pub(crate) mod subscriptions;
@@ -35,13 +36,13 @@ use tokio::{
 use self::{
     connection_log::{ConnectionLog, Renewal},
     health::{Health, SETTLED},
+    lasting_task::keep_running,
     reconnect_backoff::{pauses, rest},
 };
 use crate::connect::connector::Connector;
 use crate::connect::latest_master::NamedMaster;
 use crate::connection::redis_replicas::{RedisReplicas, ReplicasByServer};
 use crate::error::{Operation, StoreError};
-use crate::lasting_task::keep_running;
 use crate::url::HostPort;
 
 /// How long a call waits for a renewal that is under way.

@@ -15,7 +15,6 @@ mod durability;
 mod error;
 mod installation;
 mod large_requests;
-mod lasting_task;
 mod node;
 mod registry;
 mod replicated;
@@ -35,6 +34,7 @@ pub use checks::slow_log::SlowCommand;
 pub use checks::write_access::WriteAccess;
 pub use cluster::same_slot;
 pub use connection::bell::{Bell, BellWords, Ring};
+pub use connection::lasting_task::keep_running;
 pub use connection::subscriptions::{ChannelEvent, Subscription};
 pub use connection::trouble::{Trouble, TroubleReport};
 pub use durability::Durability;
@@ -45,7 +45,6 @@ pub use installation::{
     InstallationError, InstallationKeys, LAYOUT, OpenedInstallation, UnknownLayout, installed_layout, open_installation,
 };
 pub use large_requests::LargeTurn;
-pub use lasting_task::keep_running;
 pub use registry::known_entries::{KnownEntries, News};
 pub use registry::{REGISTRY_FRAGMENTS, Registry, RegistryEntry};
 pub use salt::Salt;

@@ -14,8 +14,8 @@ use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::connection::asking;
 use crate::connection::connection_log::ConnectionLog;
+use crate::connection::lasting_task::keep_running;
 use crate::error::{Operation, StoreError};
-use crate::lasting_task::keep_running;
 use crate::script::Call;
 use crate::settings::RedisSettings;
 

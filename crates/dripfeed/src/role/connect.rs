@@ -76,14 +76,8 @@ pub(crate) async fn to_redis(
     memory.show(&servers);
     let max_memory = servers.iter().map(|(_, facts)| facts.max_memory).collect();
     let permissions = RedisPermissions::new(places, settings.durability, denied);
-    let connected = Connected { store, durability, memory, max_memory };
-    let (store, memory, configured, stop) =
-        (connected.store.clone(), connected.memory.clone(), settings.durability, stop.clone());
-    background::keep("checking Redis", move || {
-        let (store, memory, stop) = (store.clone(), memory.clone(), stop.clone());
-        redis_monitor::keep(store, configured, known.clone(), memory, permissions.clone(), stop)
-    });
-    Ok(Some(connected))
+    redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), permissions, stop.clone());
+    Ok(Some(Connected { store, durability, memory, max_memory }))
 }
 
 /// After a pause, or as soon as it is.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::redis_memory::RedisMemory;
 use super::redis_permissions::RedisPermissions;
+use crate::background;
 
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -27,13 +28,27 @@ const WRITES_LOST: &str = "Redis has lost its latest writes, as after a failover
 type ServerProblem = (String, ServerFinding);
 
 /// Reports what is wrong and wasn't before, until `stop`. Who connects has reported `known`.
-pub(super) async fn keep(
+pub(super) fn keep(
+    store: Store,
+    durability: Durability,
+    known: Vec<ServerProblem>,
+    memory: RedisMemory,
+    permissions: RedisPermissions,
+    stop: CancellationToken,
+) {
+    background::keep("checking Redis", move || {
+        let (store, memory, stop) = (store.clone(), memory.clone(), stop.clone());
+        look_until(stop, store, durability, known.clone(), memory, permissions.clone())
+    });
+}
+
+async fn look_until(
+    stop: CancellationToken,
     store: Store,
     durability: Durability,
     mut known: Vec<ServerProblem>,
     memory: RedisMemory,
     mut permissions: RedisPermissions,
-    stop: CancellationToken,
 ) {
     let (mut newer, mut seen_ms) = (false, 0);
     loop {

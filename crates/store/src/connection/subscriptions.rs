@@ -20,9 +20,9 @@ use tokio::time::Instant;
 use crate::connect::connector::Connector;
 use crate::connection::bell::{Bell, BellRope, BellWords};
 use crate::connection::health::SETTLED;
+use crate::connection::lasting_task::keep_running;
 use crate::connection::reconnect_backoff::pauses;
 use crate::error::{Operation, StoreError};
-use crate::lasting_task::keep_running;
 
 /// Messages that wait for a slow reader; beyond it misses some.
 const WAITING: usize = 1024;
