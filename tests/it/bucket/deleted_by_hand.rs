@@ -1,6 +1,7 @@
 //! What somebody deletes by hand is no longer counted: where it was all, soon; else as the rest goes.
 
 use dripfeed_bucket::*;
+use dripfeed_job::JobState;
 use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, job, join, settle, submit, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -108,4 +109,29 @@ async fn outcomes_that_are_gone_cost_others_no_room() {
     deliver(5).await;
     assert!(before > 5, "{before}");
     assert_eq!(redis.ask::<u64>("HLEN dripfeed:{b}:outcomes").await, 5);
+}
+
+/// Redis has no range behind it. It is read last, and asked for what comes after it.
+#[tokio::test]
+async fn an_entry_with_the_largest_id_ends_a_list_a_purge_and_an_examination() {
+    const LARGEST: &str = "18446744073709551615-18446744073709551615";
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, buckets::settings("b")).await;
+    let add = async |id: &str| redis.ask::<String>(&format!("XADD dripfeed:{{b}}:jobs {id} body x")).await;
+    add("5-1").await;
+    add(LARGEST).await;
+    for state in [None, Some(JobState::Waiting)] {
+        let filter = JobFilter { state, ..JobFilter::default() };
+        let page = bucket.jobs(&filter, None, 10).await.unwrap();
+        assert_eq!((page.items.len(), page.next), (2, None), "{state:?}");
+    }
+    assert_eq!(bucket.examine(false).await.unwrap(), Examination::default());
+    bucket.enforce_retention().await.unwrap();
+    assert_eq!(bucket.purge().await.unwrap(), 2);
+    assert_eq!(bucket.level().await.unwrap(), 0);
+    // No id comes after it, also when it has left.
+    let error = bucket.admit(job("next")).await.unwrap_err();
+    assert!(error.to_string().contains("largest possible id"), "{error}");
+    assert!(bucket.jobs(&JobFilter::default(), None, 10).await.unwrap().items.is_empty());
+    assert_eq!(bucket.examine(true).await.unwrap(), Examination::default());
 }

@@ -37,7 +37,7 @@ local present, flows, next, last = {}, {}, from, nil
 local ended = false
 for _ = 1, LOOKED_AT do
   if not may_read() then break end
-  local entry = redis.call('XRANGE', JOBS, next, to, 'COUNT', 1)[1]
+  local entry = first_entry(JOBS, next, to)
   if not entry then
     ended = true
     break

@@ -1,11 +1,11 @@
 -- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts,
 -- '1' where it waits for room among the dead letters }…, and whether these are the last.
--- needs: budget
+-- needs: budget, kind/pending
 local function read_leaving(jobs, _, after, most)
   local ATTEMPTS, UNBURIED, PARKED = KEYS[#KEYS - 7], KEYS[#KEYS - 6], KEYS[#KEYS - 2]
   local read, from = {}, after == '' and '-' or '(' .. after
   while #read < most and may_read() do
-    local found = redis.call('XRANGE', jobs, from, '+', 'COUNT', 1)[1]
+    local found = first_entry(jobs, from, '+')
     if not found then return read, true end
     local id, entry = found[1], found[2]
     count_read(entry)

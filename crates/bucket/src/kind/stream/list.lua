@@ -51,7 +51,7 @@ end
 local function list_entries()
   for _ = 1, LOOKED_AT do
     if is_full() then return false end
-    local found = redis.call('XRANGE', JOBS, last ~= '' and '(' .. last or '-', newest, 'COUNT', 1)[1]
+    local found = first_entry(JOBS, last ~= '' and '(' .. last or '-', newest)
     if not found then return true end
     last = found[1]
     count_read(found[2])

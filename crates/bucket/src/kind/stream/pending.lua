@@ -40,6 +40,13 @@ local function last_delivered(jobs)
   return nil
 end
 
+-- The first entry of a range; nil without one. Redis knows no range behind the largest id.
+local BEHIND_ALL = '(18446744073709551615-18446744073709551615'
+local function first_entry(jobs, from, to)
+  if from == BEHIND_ALL then return nil end
+  return redis.call('XRANGE', jobs, from, to, 'COUNT', 1)[1]
+end
+
 -- Whether one id is of a later entry than another.
 local function is_after(id, other)
   local ms, seq = string.match(id, '^(%d+)%-(%d+)$')

@@ -18,7 +18,7 @@ local function each_waiting(jobs, parked, after, last, goes_on, look)
   after = first_waiting(jobs, after)
   local function from() return after == '' and '-' or '(' .. after end
   local function read(to)
-    local found = redis.call('XRANGE', jobs, from(), to, 'COUNT', 1)[1]
+    local found = first_entry(jobs, from(), to)
     if found then
       after = found[1]
       count_read(found[2])

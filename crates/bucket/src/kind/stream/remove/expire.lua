@@ -44,7 +44,7 @@ end
 local function look()
   for _ = 1, LOOKED_AT do
     if not may_read() then return nil end
-    local found = redis.call('XRANGE', JOBS, after == '' and '-' or '(' .. after, '+', 'COUNT', 1)[1]
+    local found = first_entry(JOBS, after == '' and '-' or '(' .. after, '+')
     if not found then return 'end' end
     count_read(found[2])
     local deadline = tonumber(option(found[2], 'expires'))

@@ -69,7 +69,7 @@ do
     local delivered = last_delivered(keys.jobs)
     -- Before the first replica.
     if not delivered then redis.call('XGROUP', 'CREATE', keys.jobs, GROUP, '0', 'MKSTREAM') end
-    local first = redis.call('XRANGE', keys.jobs, delivered and '(' .. delivered or '-', '+', 'COUNT', 1)[1]
+    local first = first_entry(keys.jobs, delivered and '(' .. delivered or '-', '+')
     if not first then return end
     local last, flow = redis.call('XREVRANGE', keys.jobs, '+', '-', 'COUNT', 1)[1], flow_of(nil, caller)
     redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last[1])
@@ -98,7 +98,7 @@ do
     local from, to = read_range(range or '')
     local looked_at, found = 0, from
     while found and looked_at < LOOKED_AT_ONCE and bytes_read < bytes do
-      found = redis.call('XRANGE', keys.jobs, from, to, 'COUNT', 1)[1]
+      found = first_entry(keys.jobs, from, to)
       if found then
         count_read(found[2])
         sort_one_again(keys, found[1], found[2])
