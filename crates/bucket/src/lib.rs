@@ -101,6 +101,7 @@ pub use settings::limits::BucketLimits;
 pub use settings::max_share::MaxShare;
 pub use settings::on_outcome::{OnOutcome, OutcomeTarget};
 pub use settings::overrides::Overrides;
+pub use settings::own_limit::OwnLimit;
 pub use settings::pace_tiers::PaceTiers;
 pub use settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
 pub use settings::setting_kind::{BadSetting, NO_LIMIT, SettingKind};

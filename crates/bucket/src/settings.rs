@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod max_share;
 pub(crate) mod on_outcome;
 pub(crate) mod overrides;
+pub(crate) mod own_limit;
 pub(crate) mod pace_tiers;
 pub(crate) mod run_time_settings;
 pub(crate) mod setting_kind;

@@ -52,7 +52,7 @@ impl Fair {
     pub(crate) fn has_rate(&self) -> bool {
         let has_tiers = |flow: &NamedFlow| flow.tiers.as_ref().is_some_and(|tiers| !tiers.is_empty());
         let of_each = self.bounds.rate.is_some() || !self.bounds.tiers.is_empty();
-        of_each || self.flows.iter().any(|(_, flow)| flow.rate.is_some() || has_tiers(flow))
+        of_each || self.flows.iter().any(|(_, flow)| flow.rate.is_limit() || has_tiers(flow))
     }
 
     /// The most tiers that anybody has.
@@ -75,7 +75,7 @@ impl Fair {
 
     /// Where all jobs wait in one line, nobody is.
     pub(crate) fn is_bounded(&self) -> bool {
-        let is_named = || self.flows.iter().any(|(_, flow)| flow.paused || flow.max_in_flight.is_some());
+        let is_named = || self.flows.iter().any(|(_, flow)| flow.paused || flow.max_in_flight.is_limit());
         self.by != FairBy::Off && (self.has_rate() || self.bounds.max_in_flight.is_some() || is_named())
     }
 }

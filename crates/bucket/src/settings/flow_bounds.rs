@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
 use crate::settings::flow_tiers::FlowTiers;
+use crate::settings::own_limit::OwnLimit;
 
 /// How many callers, or groups, may be named: each take reads them.
 pub(crate) const MOST_NAMED: usize = 100;
@@ -42,21 +43,21 @@ impl Default for FlowBounds {
     }
 }
 
-/// The settings of one caller, or group; omitted ones are those of [`FlowBounds`].
+/// The settings of one caller, or group; omitted ones are those of [`FlowBounds`], and `none` is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object of weight, rate, burst, tiers, max_in_flight and paused")]
 pub struct NamedFlow {
     #[serde(default, deserialize_with = "weight")]
     pub weight: Option<u16>,
     #[serde(default)]
-    pub rate: Option<Rate>,
+    pub rate: OwnLimit<Rate>,
     #[serde(default, deserialize_with = "count")]
     pub burst: Option<u64>,
     /// Replaces all tiers of [`FlowBounds`].
     #[serde(default)]
     pub tiers: Option<FlowTiers>,
-    #[serde(default, deserialize_with = "count")]
-    pub max_in_flight: Option<u64>,
+    #[serde(default)]
+    pub max_in_flight: OwnLimit<u64>,
     /// Whether its jobs are not called.
     #[serde(default)]
     pub paused: bool,
@@ -130,20 +131,20 @@ impl<'de> Deserialize<'de> for NamedFlows {
 impl NamedFlow {
     pub(crate) fn over(&self, each: &FlowBounds) -> FlowBounds {
         FlowBounds {
-            rate: self.rate.or(each.rate),
+            rate: self.rate.over(each.rate),
             burst: self.burst.unwrap_or(each.burst),
             tiers: self.tiers.clone().unwrap_or_else(|| each.tiers.clone()),
-            max_in_flight: self.max_in_flight.or(each.max_in_flight),
+            max_in_flight: self.max_in_flight.over(each.max_in_flight),
         }
     }
 
     fn to_json(&self) -> Json {
         let members = [
             ("weight", self.weight.map(Json::from)),
-            ("rate", self.rate.map(|rate| Json::from(rate.to_string()))),
+            ("rate", self.rate.to_json()),
             ("burst", self.burst.map(Json::from)),
             ("tiers", self.tiers.as_ref().map(FlowTiers::to_json)),
-            ("max_in_flight", self.max_in_flight.map(Json::from)),
+            ("max_in_flight", self.max_in_flight.to_json()),
             ("paused", self.paused.then_some(Json::from(true))),
         ];
         members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect::<Map<_, _>>().into()

@@ -92,7 +92,7 @@ pub static RUN_TIME_SETTINGS: [RunTimeSetting; 17] = [
     RunTimeSetting {
         name: "fair.flows",
         description: "Settings of single callers, or groups, by name: `weight`, `rate`, `burst`, `tiers`, \
-            `max_in_flight` and `paused`; replaced as a whole.",
+            `max_in_flight` and `paused`; a rate or `max_in_flight` of `none`: no limit; replaced as a whole.",
         example: r#"{"shop":{"rate":"50/s","max_in_flight":10}}"#,
         kind: Flows(|to, flows| to.settings.fair.flows = flows),
         read: |settings, _| settings.fair.flows.to_json(),

@@ -93,10 +93,10 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
             let flow = ObjectBuilder::new()
                 .additional_properties(Some(AdditionalProperties::FreeForm(false)))
                 .property("weight", count(Some(1000)))
-                .property("rate", formats::Rate::schema())
+                .property("rate", formats::RateOrNone::schema())
                 .property("burst", count(None))
                 .property("tiers", FlowTier::list())
-                .property("max_in_flight", count(None))
+                .property("max_in_flight", OneOfBuilder::new().item(count(None)).item(word([NO_LIMIT])))
                 .property("paused", ObjectBuilder::new().schema_type(Type::Boolean));
             plain(Type::Object).additional_properties(Some(flow)).into()
         }

@@ -42,6 +42,22 @@ async fn without_such_a_setting_nothing_is_left_of_it() {
 }
 
 #[tokio::test]
+async fn one_may_be_called_without_the_limits_of_each() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, &[("fair.rate", json!("1/h")), ("fair.max_in_flight", json!(1))]).await;
+    let replica = join(&bucket, "one").await;
+    for caller in ["a", "b"] {
+        flood(&bucket, caller, 5).await;
+    }
+    let mut taken = take_all(&replica).await;
+    assert_eq!(count(&taken), counts([("a", 1), ("b", 1)]));
+    let free = json!({ "a": { "rate": "none", "max_in_flight": "none" } });
+    bucket.apply_overrides(&changed("fair.flows", free)).await.unwrap();
+    taken.extend(take_all(&replica).await);
+    assert_eq!(count(&taken), counts([("a", 5), ("b", 1)]));
+}
+
+#[tokio::test]
 async fn in_one_line_nobody_is_bounded_and_in_turns_again_everybody_is() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, &[("fair.max_in_flight", json!(2))]).await;

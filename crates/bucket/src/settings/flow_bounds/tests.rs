@@ -14,6 +14,26 @@ fn what_is_read_is_shown() {
 }
 
 #[test]
+fn one_may_be_without_the_limits_of_each() {
+    let text = r#"{"free":{"max_in_flight":"none","rate":"none"},"shop":{"max_in_flight":3}}"#;
+    let named = read(text).unwrap_or_default();
+    assert_eq!(named.to_json().to_string(), text);
+    let rate = "1/s".parse().ok();
+    let each = FlowBounds { rate, max_in_flight: Some(2), ..FlowBounds::default() };
+    let over = |name| named.of(name).map(|flow| flow.over(&each)).map(|bounds| (bounds.rate, bounds.max_in_flight));
+    assert_eq!(over("free"), Some((None, None)));
+    assert_eq!(over("shop"), Some((rate, Some(3))));
+    for (text, why) in [
+        (r#"{"shop": {"rate": "many"}}"#, "`many` is not a rate"),
+        (r#"{"shop": {"rate": 5}}"#, "expected a rate such as 10/s, or `none`"),
+        (r#"{"shop": {"max_in_flight": "free"}}"#, "expected a number from 1 to 2^53 - 1, or `none`"),
+        (r#"{"shop": {"max_in_flight": -1}}"#, "expected a number from 1 to 2^53 - 1, or `none`"),
+    ] {
+        assert!(read(text).is_err_and(|error| error.contains(why)), "{text}");
+    }
+}
+
+#[test]
 fn what_would_mean_nothing_is_refused() {
     for text in [
         r#"{"": {}}"#,
