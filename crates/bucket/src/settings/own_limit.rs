@@ -9,7 +9,8 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-use crate::settings::setting_kind::NO_LIMIT;
+/// Lifts a limit, where an omitted value, or null, is another one.
+pub const NO_LIMIT: &str = "none";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnLimit<T> {
@@ -21,7 +22,7 @@ pub enum OwnLimit<T> {
 }
 
 /// What a limit is written as.
-pub(crate) trait Written: Sized {
+pub trait Written: Copy {
     const EXPECTED: &str;
 
     fn of_number(number: u64) -> Option<Self>;

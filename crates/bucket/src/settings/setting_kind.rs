@@ -18,6 +18,7 @@ use crate::settings::flow_bounds::NamedFlows;
 use crate::settings::flow_tiers::FlowTiers;
 use crate::settings::limits::BucketLimits;
 use crate::settings::max_share::MaxShare;
+use crate::settings::own_limit::NO_LIMIT;
 use crate::settings::pace_tiers::PaceTiers;
 
 /// What is set at run time.
@@ -27,9 +28,6 @@ pub struct Adjustable {
 }
 
 type Set<T> = fn(&mut Adjustable, T);
-
-/// Lifts a limit, where null restores the configured one.
-pub const NO_LIMIT: &str = "none";
 
 #[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
