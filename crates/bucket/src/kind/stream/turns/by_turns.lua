@@ -21,9 +21,19 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     lone_owners = {}, has_holes = false, gone = {}, found = 0, ranges = redis.call('ZCARD', RANGES),
   }
   local has_weights = next(weights) ~= nil
+  -- Numbers as text, which takes as long to write as a command.
+  local texts = { [0] = '0' }
 
   local function takes_more()
     return goes_on(want) and #turn.gone < MOST_RANGES
+  end
+
+  -- `called`: those of the line that have had a call, and come behind most of the others.
+  local function line_up(line, called)
+    local first = #line
+    for i = 1, #called do line[first + i] = called[i] end
+    sort_by_time(line)
+    turn.line = line
   end
 
   -- Puts further flows into the line, behind the first `walked`, which are called before any of these.
@@ -44,17 +54,17 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     if bounds then bounds.states.look(read) end
     -- Before those that have had a call: so the line is nearly in order.
     local line, called = {}, {}
-    for i, flow in ipairs(turn.line) do
+    for i = 1, #turn.line do
+      local flow = turn.line[i]
       local part = i > walked and flow.calls > 0 and called or line
       part[#part + 1] = flow
     end
-    for _, flow in ipairs(read) do
+    for i = 1, #read do
+      local flow = read[i]
       flow.is_full = flow.bound and flow.bound.room < 1
       if not flow.is_full then line[#line + 1] = flow end
     end
-    for _, flow in ipairs(called) do line[#line + 1] = flow end
-    sort_by_time(line)
-    turn.line = line
+    line_up(line, called)
     turn.reach = #flows < 2 * most and math.huge or tonumber(flows[#flows])
   end
 
@@ -66,9 +76,10 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       flow.is_out = turn.found >= turn.ranges
       if flow.is_out then return nil end
       local first, last = whole(2 * flow.number), whole(2 * flow.number + 1)
-      -- Mostly a few ranges have as many jobs. (Redis takes long to write numbers of Lua.)
-      local seen, ranges = whole(flow.seen), whole(math.ceil(flow.seen == 0 and most / 4 or most))
-      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', seen, ranges)
+      -- Mostly a few ranges have as many jobs.
+      local seen, ranges = flow.seen, math.ceil(flow.seen == 0 and most / 4 or most)
+      texts[seen], texts[ranges] = texts[seen] or whole(seen), texts[ranges] or whole(ranges)
+      flow.ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', texts[seen], texts[ranges])
       flow.seen, flow.next, turn.found = flow.seen + #flow.ranges, 1, turn.found + #flow.ranges
       flow.is_out = #flow.ranges == 0
       if flow.is_out then return nil end
@@ -104,10 +115,12 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   end
 
   -- Claims jobs that nobody has, for the first time. As XCLAIM answers them.
-  local function claim(ids, ...)
+  local function claim(ids, option)
     local words = { 'XCLAIM', keys.jobs, GROUP, consumer, NEVER }
-    for _, id in ipairs(ids) do words[#words + 1] = id end
-    for _, word in ipairs({ 'RETRYCOUNT', '1', 'FORCE', ... }) do words[#words + 1] = word end
+    local last = #words
+    for i = 1, #ids do words[last + i] = ids[i] end
+    last = #words
+    words[last + 1], words[last + 2], words[last + 3], words[last + 4] = 'RETRYCOUNT', '1', 'FORCE', option
     return redis.call(unpack(words))
   end
 
@@ -133,8 +146,8 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     if #turn.lone == 0 then return end
     local ids, owners, found, at = turn.lone, turn.lone_owners, claim(turn.lone), 1
     turn.lone, turn.lone_owners = {}, {}
-    for i, id in ipairs(ids) do
-      local job, flow, is_called = found[at], owners[i], nil
+    for i = 1, #ids do
+      local id, job, flow, is_called = ids[i], found[at], owners[i], nil
       if job and job[1] == id then
         at = at + 1
         local size = plain_size(job[2])
@@ -153,7 +166,8 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   local function call_new(flow, most)
     local range = flow.range
     local found = redis.call('XRANGE', keys.jobs, range.from, range.to, 'COUNT', most)
-    for _, job in ipairs(found) do
+    for i = 1, #found do
+      local job = found[i]
       local id, entry = job[1], job[2]
       local size = plain_size(entry)
       local is_called = size
@@ -196,16 +210,15 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- Removes flows that have no further job, or are at their limit, from the line, which is in order then.
   local function leave_line()
     local line, called = {}, {}
-    for _, flow in ipairs(turn.line) do
+    for i = 1, #turn.line do
+      local flow = turn.line[i]
       if flow.bound then flow.is_full = flow.bound.room < 1 end
       if not flow.is_out and not flow.is_full then
         local part = flow.calls > 0 and called or line
         part[#part + 1] = flow
       end
     end
-    for _, flow in ipairs(called) do line[#line + 1] = flow end
-    sort_by_time(line)
-    turn.line = line
+    line_up(line, called)
   end
 
   -- The first `most` flows with a job, all of which are called before any that isn't read; and until when another one
@@ -235,11 +248,13 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
       for _, id in ipairs(turn.unclaimed) do is_missing[id] = true end
       for _, id in ipairs(claimed) do is_missing[id] = nil end
     end
-    for i, job in ipairs(turn.jobs) do
+    local place = #taken
+    for i = 1, #turn.jobs do
+      local job = turn.jobs[i]
       if not is_missing[job[1]] then
-        local place = #taken + 1
+        place = place + 1
         taken[place], known_plain[place] = job, turn.plain[i]
-        if turn.owners[i].bound then bounds.states.take(turn.owners[i], job[1]) end
+        if bounds then bounds.states.take(turn.owners[i], job[1]) end
       end
     end
     chosen = 0
@@ -248,6 +263,7 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
   -- Flows at their limit that have further jobs. One that has none is at no limit, but out of jobs.
   local function full_flows()
     local full = {}
+    if not bounds then return full end
     for _, flow in ipairs(turn.flows) do
       if flow.is_full and range_of_flow(flow, 1) then
         full[#full + 1] = flow

@@ -68,9 +68,12 @@ end
 
 -- Sorts as ids do, and XRANGE reads it as the same id.
 local function padded(id)
-  local MS, SEQ, dash = '0000000000000', '000000', string.find(id, '-', 1, true)
-  local ms, seq = string.sub(id, 1, dash), string.sub(id, dash + 1)
-  return string.sub(MS, #ms) .. ms .. string.sub(SEQ, #seq + 1) .. seq
+  local MS, SEQ, DASH, sub = '0000000000000', '000000', 45, string.sub
+  -- Today's have as many digits.
+  if string.byte(id, 14) == DASH then return sub(id, 1, 14) .. sub(SEQ, #id - 13) .. sub(id, 15) end
+  local dash = string.find(id, '-', 1, true) or 0
+  local ms, seq = sub(id, 1, dash), sub(id, dash + 1)
+  return sub(MS, #ms) .. ms .. sub(SEQ, #seq + 1) .. seq
 end
 
 -- What is to be written of one range: from where, to where, and how many jobs, as in `read_range`.
@@ -87,10 +90,10 @@ end
 -- callers wait, and a pattern takes three times as long.
 local function lone_job(range)
   -- Behind a padded id, before the number of the jobs.
-  local FIRST, LAST = 22, -3
-  if string.sub(range, LAST + 1) ~= ' 1' or string.find(range, ' ', 1, true) ~= FIRST - 1 then return nil end
-  local id = string.sub(range, FIRST, LAST)
-  return string.find(id, '-', 1, true) and padded(id) == string.sub(range, 1, FIRST - 2) and id or nil
+  local FIRST, LAST, SPACE, sub = 22, -3, 32, string.sub
+  if sub(range, LAST + 1) ~= ' 1' or string.byte(range, FIRST - 1) ~= SPACE then return nil end
+  local id = sub(range, FIRST, LAST)
+  return padded(id) == sub(range, 1, FIRST - 2) and id or nil
 end
 
 local end_run, note_again, note_new, forget_runs, forget_called, forget_flows, first_flows, write_runs
