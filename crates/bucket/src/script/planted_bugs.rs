@@ -53,7 +53,7 @@ pub(super) const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     ),
     ("only_first_rate_is_looked_at", "if rate then room", "if rate and i == 1 then room"),
     ("flow_calls_forgotten", "state.in_flight = math.max(0, state.in_flight - left[owners[i]])", "state.in_flight = 0"),
-    ("first_delivery_is_second", "{ 'RETRYCOUNT', '1', 'FORCE', ... }", "{ 'RETRYCOUNT', '2', 'FORCE', ... }"),
+    ("first_delivery_is_second", "'RETRYCOUNT', '1', 'FORCE', option", "'RETRYCOUNT', '2', 'FORCE', option"),
     ("group_stays_behind", "if last then redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last) end", ""),
 ];
 
