@@ -2,12 +2,12 @@
 
 pub(crate) mod bounds;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dripfeed_job::{Rate, duration};
 use dripfeed_limit::{Plan, Tier, TierKind};
 
-use crate::deliver::permit::{AHEAD, PROMPT};
+use crate::deliver::permit::PROMPT;
 use crate::settings::Leak;
 
 /// What the pace of a bucket is to be.
@@ -40,9 +40,10 @@ pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     Some(if leak.adaptive { plan.at_a_speed() } else { plan })
 }
 
-/// Whether a bucket fills up before a take that comes late by half of [`AHEAD`]: then tokens would be lost that aren't
-/// granted ahead of their time. Others gather some, of which calls and results go together, for less work in Redis.
+/// Whether a bucket fills up before a take that comes somewhat late: then tokens would be lost that aren't granted
+/// ahead of their time. Others gather some, of which calls and results go together, for less work in Redis.
 pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
+    const LATE: Duration = Duration::from_millis(10);
     let fills_up = |tier: &Tier| {
         let burst = match *with_room_for_late(tier).kind() {
             TierKind::Bucket { burst } => burst,
@@ -50,7 +51,7 @@ pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
             _ => return false,
         };
         let gathers = u128::from(burst - 1) * tier.period().as_micros() / u128::from(tier.limit());
-        gathers < (AHEAD / 2).as_micros()
+        gathers < LATE.as_micros()
     };
     tiers(leak).iter().any(fills_up)
 }
@@ -92,8 +93,6 @@ fn rate_of(tier: &Tier) -> String {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-    use std::time::Duration;
-
     use serde_json::{Value as Json, json};
 
     use super::*;

@@ -48,8 +48,9 @@ use crate::script::pace_constants::PACE_LATEST;
 /// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 
-/// How long before its time a call is granted. Half of that is left for the next take to come in time.
-pub(crate) const AHEAD: Duration = Duration::from_millis(20);
+/// How long before its time a call is granted. Half of that is left for the next take to come in time. What is granted
+/// is claimed, and newcomers wait behind it: so no longer than that.
+const AHEAD: Duration = Duration::from_millis(8);
 
 /// The longest `valid`; and half of the lease, so that nobody calls who was declared dead meanwhile.
 const LATEST: Duration = Duration::from_micros(PACE_LATEST);
