@@ -64,11 +64,14 @@ impl Decision {
     fn named_tiers(&self) -> Vec<(String, &TierVerdict)> {
         let mut named: Vec<(String, &TierVerdict)> = Vec::new();
         let mut places: HashMap<(&PolicyId, usize), usize> = HashMap::new();
+        // Of one policy, no tier comes twice.
+        let may_repeat = self.policies.len() > 1;
         for PolicyVerdict { policy, tiers, .. } in &self.policies {
             if policy.settings().mode == Mode::Enforce {
                 let id = policy.id();
                 for (at, tier) in tiers.iter().enumerate() {
-                    let place = *places.entry((id, at)).or_insert(named.len());
+                    let next = named.len();
+                    let place = if may_repeat { *places.entry((id, at)).or_insert(next) } else { next };
                     match named.get_mut(place) {
                         Some((_, known)) if is_less_left(tier, known) => *known = tier,
                         Some(_) => {}

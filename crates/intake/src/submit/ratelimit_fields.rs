@@ -91,7 +91,9 @@ fn is_older(name: &HeaderName) -> bool {
 /// The fields of the caller share, and of the rate limits that matched a submission.
 pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let room = FreeCapacity::from(&judged.admission).left;
-    let of_limits = judged.limits.as_ref().and_then(Decision::least_remaining).filter(|left| *left <= room);
+    // Of use for the older fields alone.
+    let limits = judged.limits.as_ref().filter(|_| settings.x_ratelimit_headers);
+    let of_limits = limits.and_then(Decision::least_remaining).filter(|left| *left <= room);
     let mut fields = Vec::new();
     let mut is_of_share = false;
     if let Some(share) = judged.caller_share {

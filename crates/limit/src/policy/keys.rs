@@ -1,8 +1,11 @@
 //! The Redis keys of limits. Those of one bucket or service share a hash tag, so that one script can check any of its
 //! policies, also in Redis Cluster.
 
+use std::sync::Arc;
+
 use dripfeed_store::Salt;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use parking_lot::RwLock;
 use sha2::Sha256;
 
 use crate::policy::policy_id::PolicyId;
@@ -14,7 +17,11 @@ pub struct ScopeKeys {
     /// `prefix:{tag}:limit:`
     stem: String,
     salt: Salt,
+    /// Of the salt that it was last asked for with: half of the work for each name.
+    keyed: Arc<RwLock<KeyedHash>>,
 }
+
+type KeyedHash = Option<([u8; 16], Hmac<Sha256>)>;
 
 /// A scope of a policy, as Redis knows it.
 pub(crate) struct ScopeName {
@@ -28,7 +35,7 @@ impl ScopeKeys {
     pub fn new(prefix: &str, tag: &str, salt: Salt) -> Self {
         // A brace would end the hash tag.
         let tag = if tag.is_empty() || tag.contains(['{', '}']) { plain_or_hash(tag) } else { tag.to_owned() };
-        Self { stem: format!("{prefix}:{{{tag}}}:limit:"), salt }
+        Self { stem: format!("{prefix}:{{{tag}}}:limit:"), salt, keyed: Arc::default() }
     }
 
     /// Of a bucket that was created at run time: what was consumed in an earlier one of its name doesn't count.
@@ -61,10 +68,22 @@ impl ScopeKeys {
         ScopeName { key, values }
     }
 
+    /// None: never, as a key of any length is one for HMAC.
+    fn keyed_hash(&self) -> Option<Hmac<Sha256>> {
+        let salt = self.salt.bytes();
+        if let Some((of_salt, mac)) = &*self.keyed.read()
+            && *of_salt == salt
+        {
+            return Some(mac.clone());
+        }
+        let mac = Hmac::<Sha256>::new_from_slice(&salt).ok()?;
+        *self.keyed.write() = Some((salt, mac.clone()));
+        Some(mac)
+    }
+
     /// Of what a request brings for `policy`: nobody without the salt knows which values share one.
     fn slot(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> String {
-        // A key of any length is one for HMAC.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.salt.bytes()) else { return MISSING.to_owned() };
+        let Some(mut mac) = self.keyed_hash() else { return MISSING.to_owned() };
         let parts = std::iter::once(policy.as_str()).chain(parts.iter().map(|part| match part {
             KeyPartValue::Brought(value) => value.as_ref(),
             KeyPartValue::Named(_) | KeyPartValue::Missing => "",
