@@ -4,6 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod combined;
 pub(crate) mod counts;
 pub(crate) mod decision;
+pub(crate) mod key_index;
 pub(crate) mod minutes;
 pub(crate) mod plan;
 pub(crate) mod redis_decide;

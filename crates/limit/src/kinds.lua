@@ -13,7 +13,7 @@
 --     numbers                  how these are packed
 --     pass(tier, state, at, last, now, n)
 --                              charges `n` to the numbers of a state of `last` that begin at `at`, as of `now`. Where
---                              the numbers of the next tier begin; nil: `n` doesn't pass. Not for a pace
+--                              those of the next tier begin, behind one member; nil: `n` doesn't pass. Not for a pace
 --   left(tier, now)            how many would pass now, and the µs until all is left again
 --   write(tier)                packs its state
 --   seldom()                   makes the rest:

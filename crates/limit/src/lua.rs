@@ -12,6 +12,7 @@ use crate::kinds::RULES;
 /// - `now` sets `now_us`, the Redis clock. A script whose own tables come first may have another fragment of this name.
 /// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which all need
 ///   that change something.
+/// - `rules/plan`: `limit_know`, where plans name policies by their numbers ([`crate::KeyIndex::with_policies`]).
 /// - `rules/pass`: `limit_pass` and `limit_charge_passed`, for most of the requests that pass.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
 /// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that was rolled back.

@@ -83,17 +83,18 @@ impl BatchPlan {
         Arc::ptr_eq(&self.settings, settings)
     }
 
-    /// `keys`, and behind them where the limits have their states; and the plans as a script takes them, empty where no
-    /// limit applies.
-    pub(crate) fn pack(&self, keys: Vec<String>) -> (Vec<String>, Vec<Vec<u8>>) {
+    /// `keys`, and behind them where the limits have their states; and the policies and plans as a script takes them, a
+    /// plan empty where no limit applies.
+    pub(crate) fn pack(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>, Vec<Vec<u8>>) {
         if self.plans.iter().all(Option::is_none) {
-            return (keys, vec![Vec::new(); self.plans.len()]);
+            return (keys, Vec::new(), vec![Vec::new(); self.plans.len()]);
         }
-        let (mut index, now_us) = (KeyIndex::after(keys), pace::now_us());
+        let (mut index, now_us) = (KeyIndex::after(keys).with_policies(), pace::now_us());
         let pack =
             |plan: &Option<Arc<Plan>>| plan.as_ref().map(|plan| plan.pack(&mut index, now_us)).unwrap_or_default();
         let packed = self.plans.iter().map(pack).collect();
-        (index.into_keys(), packed)
+        let (keys, policies) = index.into_keys_and_policies();
+        (keys, policies, packed)
     }
 }
 

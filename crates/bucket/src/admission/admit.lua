@@ -18,10 +18,12 @@
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
 --       15 how fast each caller may be called (limits_of.lua; '': as its turn comes)
 --       16 number of the idempotency keys in KEYS
---       17 number of the fields that each entry has, then their names, and the value that each field has in all of
---         them; the places of the fields that each job has a value for, as digits; '1' where jobs have more than these;
---         '1' where limits apply to some; then per job: how many names and values it has besides, only where some have
---         any; the plan of its limits, only where some have any; its values for those fields, and what it has besides.
+--       17 policies that plans name by their numbers (limit_know)
+--       18 number of the fields that each entry has, then their names, with `caller` where each has one, and the value
+--         that each field has in all of them; the places of the fields that each job has a value for, as digits; '1'
+--         where jobs have more than these; '1' where limits apply to some; then per job: how many names and values it
+--         has besides, only where some have any; the plan of its limits, only where some have any; its values for those
+--         fields, and what it has besides.
 --         Names that begin with `@` are for this script, and missing where they say nothing; others are fields, too:
 --         @once         index of its once key, and @fingerprint
 --         @start        '+ms' from now | ms since the epoch
@@ -55,18 +57,21 @@ if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token_ttl = ARGV[10]
 -- Where the number of the fields is, and where the digits of their places are.
-local NAMES = 17
+local NAMES = 18
 local fields = tonumber(ARGV[NAMES])
 local PLACES = NAMES + 2 * fields + 1
 -- The names and values of one entry after the other, and how many there are.
 local entry, members = { nil, nil, nil, nil, nil, nil, nil, nil }, 2 * fields
--- The bytes that are the same in all; and where in an entry the values of each job stand.
-local common_bytes, own, owned = 0, { nil, nil, nil, nil }, #ARGV[PLACES]
+-- The bytes that are the same in all; and where in an entry the values of each job stand. And that of its caller; nil:
+-- not each has one.
+local common_bytes, own, owned, CALLER = 0, { nil, nil, nil, nil }, #ARGV[PLACES], nil
 for i = 1, fields do
   local value = ARGV[NAMES + fields + i]
   entry[2 * i - 1], entry[2 * i] = ARGV[NAMES + i], value
   common_bytes = common_bytes + #value
+  if ARGV[NAMES + i] == 'caller' then CALLER = 2 * i end
 end
+limit_know(ARGV[17])
 for i = 1, owned do own[i] = 2 * (string.byte(ARGV[PLACES], i) - 48) end
 -- A job that has only these fields is `plain`, whether it has limits or not.
 local PLAIN = members
@@ -90,9 +95,32 @@ rates.look(METER, 'leak', 'accepted', 'refused', 'call')
 -- A small batch takes no places where nobody waits: a take sorts its jobs in if that matters.
 local FEW = 64
 local is_few = waiting == 0 and tonumber(ARGV[13]) <= FEW
+local has_more, has_limits = ARGV[PLACES + 1] == '1', ARGV[PLACES + 2] == '1'
 -- What few calls need (admit_rare.lua), and the places of those that wait, each where it is needed; and whether jobs of
 -- nobody take places, nil where that wasn't asked yet.
 local rare, places, nobodys_take
+
+-- Of all jobs; nil where not each has one, or where they aren't at the same distance in ARGV.
+local function callers_of_batch()
+  if not CALLER or has_more then return nil end
+  local callers, are_there, step = {}, {}, owned + (has_limits and 1 or 0)
+  for i = 1, owned do
+    if own[i] == CALLER then
+      for at = PLACES + 2 + step - owned + i, #ARGV, step do
+        local caller = ARGV[at]
+        if not are_there[caller] then callers[#callers + 1], are_there[caller] = caller, true end
+      end
+      return callers
+    end
+  end
+  return { entry[CALLER] }
+end
+
+-- `sole`: as in places.lua.
+local function open_places(sole)
+  rare = rare or open_rare()
+  places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], sole, callers_of_batch)
+end
 
 local function refuse(reason, retry_us)
   refused[reason] = (refused[reason] or 0) + 1
@@ -142,15 +170,17 @@ local function write_fields(first)
   return size
 end
 
--- A plain job of nobody: most are. What it returns is as for `admit`. `is_limited`: by limits that let it pass.
-local function admit_plain(size, is_limited)
+-- A plain job: most are. What it returns is as for `admit`. `is_limited`: by limits that let it pass.
+local function admit_plain(size, caller, is_limited)
   if size > capacity_bytes then return refuse('never_fits') end
   local full = room_in(size)
   if full then return refuse('bucket_full', full) end
-  local eta = wait_for_turn(METER, pace, look, count_before(nil, '', nil))
+  local eta = wait_for_turn(METER, pace, look, count_before(nil, caller, nil))
   for i = PLAIN + 1, members do entry[i] = nil end
   members = PLAIN
-  return put(size), eta, is_limited and limit_charge_passed() or nil
+  local id = put(size)
+  count_held(caller, 1, size)
+  return id, eta, is_limited and limit_charge_passed() or nil
 end
 
 -- For what a plain job doesn't need. Redis makes the functions of a script again in each call, and all that they use of
@@ -169,8 +199,7 @@ local function open_admit(found, bytes_found, is_few)
   local function count_jobs_before(group, caller, priority)
     if takes_turns and not places and (priority or not is_few) then
       -- Where they take none, all that are there, or came before in this batch, are nobody's.
-      local sole = nobodys_take == false and (found > 0 or accepted > 0) and '' or false
-      places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], sole)
+      open_places(nobodys_take == false and (found > 0 or accepted > 0) and '' or false)
     end
     return count_before(group, caller, priority)
   end
@@ -275,7 +304,7 @@ local function open_admit(found, bytes_found, is_few)
     local options, last, more = read_options(first, besides)
     size = size + more
     local key = options['@once'] and KEYS[ONCE + options['@once']]
-    local caller = options.caller or options['@caller'] or ''
+    local caller = CALLER and entry[CALLER] or options.caller or options['@caller'] or ''
     local repeated = key and repeated_by(key, caller, options)
     if repeated then return repeated end
     if size > capacity_bytes then return refuse('never_fits') end
@@ -355,7 +384,6 @@ end
 
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
-local has_more, has_limits = ARGV[PLACES + 1] == '1', ARGV[PLACES + 2] == '1'
 local answers, count, first = { 'judged', planning, now_us, -1 }, 4, PLACES + 3
 for _ = 1, tonumber(ARGV[13]) do
   local besides, plan, judged, eta, states = 0, nil, nil, nil, nil
@@ -372,14 +400,15 @@ for _ = 1, tonumber(ARGV[13]) do
   local passes = plan and ARGV[6] == '0' and limit_pass(plan)
   if besides == 0 and may_be_plain and (not plan or passes) then
     -- Where the bucket is full, there is nobody to wait behind.
-    if nobodys_take == nil and not (is_few or places or level >= capacity) then
-      nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
-      if nobodys_take then
-        rare = rare or open_rare()
-        places = rare.open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], false)
+    if not (is_few or places or level >= capacity) then
+      if CALLER then
+        if ARGV[12] ~= '' then open_places(false) end
+      elseif nobodys_take == nil then
+        nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
+        if nobodys_take then open_places(false) end
       end
     end
-    judged, eta, states = admit_plain(size, plan)
+    judged, eta, states = admit_plain(size, CALLER and entry[CALLER] or '', plan)
   else
     if not admit then
       admit, write = open_admit(found, bytes_found, is_few)

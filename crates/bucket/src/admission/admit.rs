@@ -228,9 +228,9 @@ impl RedisBucket {
         let ticks: Vec<_> = requests.iter().filter_map(|request| request.tick.as_deref()).collect();
         let ticks = if ticks.is_empty() { String::new() } else { tick::pack(&ticks, &self.keys, &mut keys) };
         let (keys, paced) = effective.pack_pace(keys);
-        let (keys, plans) = match batch_plans.last() {
+        let (keys, policies, plans) = match batch_plans.last() {
             Some(batch_plan) => batch_plan.pack(keys),
-            None => (keys, vec![Vec::new(); requests.len()]),
+            None => (keys, Vec::new(), vec![Vec::new(); requests.len()]),
         };
         let has_plans = !paced.is_empty() || plans.iter().any(|plan| !plan.is_empty());
         let mut call = SCRIPTS.of(self.kind, has_plans).on(&self.keys.and_level(keys));
@@ -239,7 +239,7 @@ impl RedisBucket {
         call.arg(ms_up(settings.keep.idempotency_keys)).arg(settings.keep.most_idempotency_keys);
         call.arg(ms_up(REMEMBERED)).arg(batch_plans.len());
         call.arg(&effective.weights).arg(requests.len()).arg(ticks).arg(&effective.bounds);
-        call.arg(once_index.len());
+        call.arg(once_index.len()).arg(&policies[..]);
         let options = requests.iter().zip(indices);
         let options = options.map(|(request, once)| options_for_script(request, once)).collect();
         add_jobs(&mut call, self.kind, requests, options, &plans);

@@ -14,6 +14,8 @@ use crate::settings::Kind;
 const ELEMENT: &str = "element";
 /// An element is sent without its first brace, in whose place the script puts its head; it counts all the same.
 const BRACE: &str = "{";
+/// As a field of its own where each job of a batch has one; admit.lua knows it by this name.
+const CALLER: &str = "caller";
 /// The fields that are another for each job, as a rule: they aren't compared.
 const OWN: [&str; 2] = ["body", "sum"];
 
@@ -64,27 +66,48 @@ pub(super) fn add_jobs(
 
 fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options: Vec<Options>, plans: &[Vec<u8>]) {
     let entries: Vec<NewEntry> = requests.iter().map(|request| entry::encode(&request.submission)).collect();
-    let differs = |field: usize| entries.windows(2).any(|pair| pair[0].values[field] != pair[1].values[field]);
-    let own: Vec<usize> = (0..FIELDS.len()).filter(|field| OWN.contains(&FIELDS[*field]) || differs(*field)).collect();
-    call.arg(FIELDS.len()).arg(&FIELDS[..]);
-    for field in 0..FIELDS.len() {
-        let common = entries.first().filter(|_| !own.contains(&field));
-        call.arg(common.map(|entry| entry.values[field].as_bytes()).unwrap_or_default());
+    let columns = columns(&entries);
+    let differs = |values: &[&[u8]]| values.windows(2).any(|pair| pair[0] != pair[1]);
+    let is_own = |field: &usize| OWN.contains(&columns[*field].0) || differs(&columns[*field].1);
+    let own: Vec<usize> = (0..columns.len()).filter(is_own).collect();
+    call.arg(columns.len()).args(columns.iter().map(|(name, _)| *name));
+    for (field, (_, values)) in columns.iter().enumerate() {
+        call.arg(values.first().filter(|_| !own.contains(&field)).copied().unwrap_or_default());
     }
-    let has_more =
-        entries.iter().zip(&options).any(|(entry, options)| !entry.options.is_empty() || !options.is_empty());
+    let besides: Vec<Vec<_>> = entries.iter().map(|entry| besides(entry, &columns)).collect();
+    let has_more = besides.iter().zip(&options).any(|(besides, options)| !besides.is_empty() || !options.is_empty());
     let has_limits = add_places(call, &own, has_more, plans);
-    for ((entry, options), plan) in entries.iter().zip(options).zip(plans) {
+    for (job, ((besides, options), plan)) in besides.iter().zip(options).zip(plans).enumerate() {
         if has_more {
-            call.arg(entry.options.len() + options.len());
+            call.arg(besides.len() + options.len());
         }
         if has_limits {
             call.arg(&plan[..]);
         }
-        call.args(own.iter().map(|field| entry.values[*field].as_bytes()));
-        call.args(entry.options.iter().flat_map(|(name, value)| [name, value.as_str()]));
+        call.args(own.iter().map(|field| columns[*field].1[job]));
+        call.args(besides.iter().flat_map(|(name, value)| [*name, value.as_str()]));
         call.args(options.iter().flat_map(|(name, value)| [name.as_bytes(), value]));
     }
+}
+
+/// A field that each job has, and the value of each.
+type Column<'e> = (&'static str, Vec<&'e [u8]>);
+
+/// With API keys each job has a caller.
+fn columns(entries: &[NewEntry]) -> Vec<Column<'_>> {
+    let values = |field: usize| entries.iter().map(|entry| entry.values[field].as_bytes()).collect();
+    let callers: Option<Vec<_>> = entries.iter().map(caller_of).collect();
+    let fields = FIELDS.into_iter().enumerate().map(|(field, name)| (name, values(field)));
+    fields.chain(callers.map(|callers| (CALLER, callers))).collect()
+}
+
+fn caller_of(entry: &NewEntry) -> Option<&[u8]> {
+    entry.options.iter().find(|(name, _)| *name == CALLER).map(|(_, caller)| caller.as_bytes())
+}
+
+/// What an entry has besides these.
+fn besides<'e>(entry: &'e NewEntry, columns: &[Column<'_>]) -> Vec<&'e (&'static str, String)> {
+    entry.options.iter().filter(|(name, _)| columns.iter().all(|(column, _)| column != name)).collect()
 }
 
 fn add_elements(call: &mut Call<'static>, requests: &[AdmissionRequest], mut options: Vec<Options>, plans: &[Vec<u8>]) {

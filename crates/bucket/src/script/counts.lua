@@ -71,7 +71,10 @@ end
 -- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has
 -- a space in it), each only while there are some. A job without a caller is nobody's, nor is one that counts no bytes:
 -- somebody added it by hand.
-local held_more = {}
+--
+-- What this script adds, by caller; and by field what there was when it began, false where it is missing, of the
+-- callers that were looked for.
+local held_more, held_found = {}, {}
 
 -- Jobs and bytes more for a caller, or less.
 local function count_held(caller, jobs, bytes)
@@ -83,6 +86,14 @@ end
 
 local function bytes_of(caller)
   return caller .. ' bytes'
+end
+
+local function find_held(holders, callers)
+  local fields = {}
+  for i, caller in ipairs(callers) do
+    fields[2 * i - 1], fields[2 * i] = caller, bytes_of(caller)
+  end
+  for i, found in ipairs(redis.call('HMGET', holders, unpack(fields))) do held_found[fields[i]] = found end
 end
 
 -- Redis keeps a hash of up to 512 fields as a list, and looks for each field from the first one on: with a hundred
@@ -97,21 +108,29 @@ end
 
 -- To be called once, last: a few commands, however many callers and jobs.
 local function write_holders(holders)
-  local fields, more, written, gone = {}, {}, {}, {}
-  for caller, of in pairs(held_more) do
-    if of.jobs ~= 0 then fields[#fields + 1], more[#more + 1] = caller, of.jobs end
-    if of.bytes ~= 0 then fields[#fields + 1], more[#more + 1] = bytes_of(caller), of.bytes end
+  local unknown, written, gone, count = {}, {}, {}, 0
+  for caller in pairs(held_more) do
+    if held_found[caller] == nil then unknown[#unknown + 1] = caller end
   end
-  if #fields == 0 then return end
-  for i, before in ipairs(redis.call('HMGET', holders, unpack(fields))) do
-    local held = (tonumber(before or nil) or 0) + more[i]
+  if #unknown > 0 then find_held(holders, unknown) end
+
+  local function add(field, more)
+    if more == 0 then return end
+    local found = held_found[field]
+    local held = found and (tonumber(found) or 0) + more or more
     if held < 1 then
-      gone[#gone + 1] = fields[i]
+      gone[#gone + 1] = field
     else
-      written[#written + 1], written[#written + 2] = fields[i], whole(held)
+      written[count + 1], written[count + 2] = field, whole(held)
+      count = count + 2
     end
   end
+
+  for caller, more in pairs(held_more) do
+    add(caller, more.jobs)
+    add(bytes_of(caller), more.bytes)
+  end
   -- Of one caller there are two.
-  if #written > 0 and redis.call('HSET', holders, unpack(written)) > 2 then spread_out(holders) end
+  if count > 0 and redis.call('HSET', holders, unpack(written)) > 2 then spread_out(holders) end
   if #gone > 0 then redis.call('HDEL', holders, unpack(gone)) end
 end

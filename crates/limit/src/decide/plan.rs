@@ -1,8 +1,8 @@
 //! The scopes that apply to one request, packed for scripts.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::decide::key_index::KeyIndex;
 use crate::kinds;
 use crate::policy::keys::{ScopeKeys, ScopeName};
 use crate::policy::policies::Policies;
@@ -67,7 +67,18 @@ impl Scope {
     }
 
     /// `id`: of the leases that it takes.
-    fn pack(&self, packed: &mut Packed, id: u64, place: u64, now_us: u64) {
+    fn pack(&self, packed: &mut Packed, id: u64, keys: &mut KeyIndex, now_us: u64) {
+        let place = keys.place(&self.key);
+        packed.number(id, 7).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
+        if let Some(number) = keys.number_of_policy(self, now_us) {
+            packed.number(number, 2);
+            return;
+        }
+        let policy = self.pack_policy(now_us);
+        packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy);
+    }
+
+    pub(super) fn pack_policy(&self, now_us: u64) -> Vec<u8> {
         let mut policy = Packed::with_capacity(POLICY_BYTES);
         let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };
         let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
@@ -79,9 +90,13 @@ impl Scope {
         for (tier, phase) in self.phases(now_us) {
             kinds::pack(&mut policy, tier, phase);
         }
-        let policy = policy.into_bytes();
-        packed.number(id, 7).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
-        packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy);
+        policy.into_bytes()
+    }
+
+    /// Whether what is packed of its policy is the same for all requests.
+    pub(super) fn is_as_others(&self) -> bool {
+        let spreads = |tier: &Tier| matches!(tier.kind(), TierKind::Fixed(Align::Epoch { spread: Some(_) }));
+        !(self.lost_is_full || self.goes_at_a_speed || self.policy.tiers_in_store().iter().any(spreads))
     }
 }
 
@@ -167,54 +182,8 @@ impl Plan {
     pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
         let mut packed = Packed::with_capacity(self.scopes.len() * (HEAD_BYTES + POLICY_BYTES));
         for scope in &self.scopes {
-            let place = keys.place(&scope.key);
-            scope.pack(&mut packed, self.id, place, now_us);
+            scope.pack(&mut packed, self.id, keys, now_us);
         }
         packed.into_bytes()
-    }
-}
-
-/// The `KEYS` of a script, each there once.
-#[derive(Clone, Debug, Default)]
-pub struct KeyIndex {
-    keys: Vec<String>,
-    places: HashMap<String, u64>,
-}
-
-impl KeyIndex {
-    /// Behind the keys that the script has by number.
-    pub fn after(keys: Vec<String>) -> Self {
-        Self { keys, places: HashMap::new() }
-    }
-
-    /// The place of `key` in `KEYS`, counted from 1.
-    pub fn place(&mut self, key: &str) -> u64 {
-        if let Some(place) = self.places.get(key) {
-            return *place;
-        }
-        self.keys.push(key.to_owned());
-        let place = u64::try_from(self.keys.len()).unwrap_or(u64::MAX);
-        self.places.insert(key.to_owned(), place);
-        place
-    }
-
-    pub fn keys(&self) -> &[String] {
-        &self.keys
-    }
-
-    pub fn into_keys(self) -> Vec<String> {
-        self.keys
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_has_one_place_behind_the_fixed_ones() {
-        let mut keys = KeyIndex::after(vec!["jobs".to_owned(), "pace".to_owned()]);
-        assert_eq!((keys.place("a"), keys.place("b"), keys.place("a")), (3, 4, 3));
-        assert_eq!(keys.keys(), ["jobs", "pace", "a", "b"]);
     }
 }

@@ -6,7 +6,8 @@ use dripfeed_store::{Script, Store, StoreError};
 use tokio::time::timeout;
 
 use crate::decide::clock::{Clock, micros};
-use crate::decide::plan::{KeyIndex, Plan, Scope};
+use crate::decide::key_index::KeyIndex;
+use crate::decide::plan::{Plan, Scope};
 use crate::decide::report;
 use crate::decide::verdict::ScopeVerdict;
 use crate::lua::FRAGMENTS;

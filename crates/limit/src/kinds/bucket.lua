@@ -36,7 +36,7 @@ if code == BUCKET then
       level = level + n * tier.period
       if level > tier.full then return nil end
       state[at] = level
-      return at + 3
+      return at + 2
     end,
 
     wait = function(tier, _, n)

@@ -118,7 +118,7 @@ if code == EPOCH or code == CALENDAR then
     local count = last >= window_of(tier, now) and state[at] + n or n
     if count > tier.limit then return nil end
     state[at] = count
-    return at + 3
+    return at + 2
   end
 
   limit_rules[code] = rule

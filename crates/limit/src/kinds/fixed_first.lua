@@ -43,7 +43,7 @@ if code == FIRST then
       count = count + n
       if count > tier.limit then return nil end
       state[at], state[at + 1] = starts, count
-      return at + 4
+      return at + 3
     end,
 
     wait = function(tier, now, n)

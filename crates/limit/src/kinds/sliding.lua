@@ -31,12 +31,13 @@ if code == SLIDING then
     end,
 
     pass = function(tier, state, at, last, now, n)
-      local period, into = tier.period, now % tier.period
-      local prev, cur = counts_at(state[at], state[at + 1], last, now, into, period)
+      local period = tier.period
+      local into, prev, cur = now % period, state[at], state[at + 1]
+      if last < now - into then prev, cur = counts_at(prev, cur, last, now, into, period) end
       cur = cur + n
       if prev * (period - into) + cur * period > tier.limit * period then return nil end
       state[at], state[at + 1] = prev, cur
-      return at + 4
+      return at + 3
     end,
 
     wait = function(tier, _, n)

@@ -8,7 +8,7 @@ use crate::policy::tier::{Align, Tier, TierKind};
 const LARGEST: u64 = dripfeed_job::rate::EXACT - 1;
 
 /// Bytes being written.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Packed(Vec<u8>);
 
 impl Packed {

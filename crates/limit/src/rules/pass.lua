@@ -13,9 +13,8 @@ local function limit_with(tiers, key, n)
   if not packed or #packed ~= tiers.bytes then return nil end
   local state = { limit_unpack(tiers.format, packed) }
   local last, slice = state[1], tiers.slice
-  if state[2] ~= tiers.print or last > now then return nil end
-  -- Behind when it was written, for which tiers, and the kind and period of the first.
-  local at = 5
+  if state[2] ~= tiers.head or last > now then return nil end
+  local at = 3
   for i = 1, #tiers do
     local tier = tiers[i]
     at = tier.rule.pass(tier, state, at, last, now, n)
@@ -27,17 +26,17 @@ end
 
 -- Whether a request passes, as far as that is known so simply; else limit_check knows. Charges nothing.
 local function limit_pass(text)
-  local at, i, id, key, n, share, size = 1, 0, nil, nil, nil, nil, nil
+  local at, i, id, key, n, share, size, tiers = 1, 0, nil, nil, nil, nil, nil, nil
   while at <= #text do
     id, key, n, share, size, at = limit_unpack('<I7I4I7I2I2', text, at)
-    local tiers = limit_tiers_of(i + 1, string.sub(text, at, at + size - 1), limit_nothing)
+    tiers, at = limit_tiers_of(i + 1, text, at, size, limit_nothing)
     if not tiers.are_counts or n == 0 or share > 0 then return false end
     local state, lives_on = limit_with(tiers, key, n)
     if not state then return false end
     local place = 4 * i
     limit_passed[place + 1], limit_passed[place + 2] = tiers, key
     limit_passed[place + 3], limit_passed[place + 4] = state, lives_on
-    i, at = i + 1, at + size
+    i = i + 1
   end
   limit_passed_scopes = i
   return true
@@ -49,8 +48,9 @@ local function limit_charge_passed()
   for place = 0, 4 * limit_passed_scopes - 4, 4 do
     local tiers, key = limit_passed[place + 1], limit_passed[place + 2]
     local packed = limit_pack(tiers.format, unpack(limit_passed[place + 3]))
+    limit_packed[key] = packed
     -- Tiers that had its state have it no longer.
-    limit_packed[key], limit_by[key] = packed, nil
+    if limit_by[key] then limit_by[key] = nil end
     if not limit_passed[place + 4] then
       limit_ttl[key] = tiers.ttl
     elseif limit_ttl[key] == nil then

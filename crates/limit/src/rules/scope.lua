@@ -12,8 +12,9 @@
 -- as the key has it); and the tiers that had it last.
 local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil, nil, nil }
 -- By their place in a plan, then by their text: lists of tiers, with
---   print, ttl, are_counts, is_shadow, lost_is_full  of the policy; of counts also the format of their state,
---     its bytes, and the slice in µs
+--   print, ttl, are_counts, is_shadow, lost_is_full  of the policy
+--   head, format, bytes, slice  of counts: their state begins with a time and this head, then come the numbers of the
+--     first tier, and of each other one what it begins with and its numbers; how many bytes it has; the slice in µs
 --   key, now, changed         of the scope whose state they have; changed: `limit_packed` doesn't have all of it
 --   n, share, passed, taken   of the request that was judged last
 local limit_tiers = { nil, nil, nil, nil }

@@ -5,7 +5,7 @@ use dripfeed_store::{Fragment, Fragments, Script};
 use redis::cmd;
 
 use crate::decide::clock::Clock;
-use crate::decide::plan::KeyIndex;
+use crate::decide::key_index::KeyIndex;
 use crate::decide::redis_decide;
 use crate::lua::FRAGMENTS;
 use crate::{

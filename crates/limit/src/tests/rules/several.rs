@@ -2,7 +2,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use dripfeed_store::Script;
 
-use crate::decide::plan::{KeyIndex, Plan};
+use crate::decide::key_index::KeyIndex;
+use crate::decide::plan::Plan;
 use crate::lua::FRAGMENTS;
 use crate::{Align, Calendar, Decision, KeyPart, Mode, Policies, Policy, PolicySettings, Request, Tier, Unit};
 

@@ -1,7 +1,7 @@
 -- Stream kind: how many calls come before that of a job that is admitted.
--- needs: kind/flows, kind/count_waiting
+-- needs: counts, kind/flow_state, kind/flows, kind/count_waiting
 
-local count_ahead
+local count_ahead, look_for
 do
   -- As they were when the script began: flows of each rank, and jobs that wait before all of a rank.
   local flows_of, jobs_before = {}, {}
@@ -23,7 +23,8 @@ do
       local first, behind = select(5, bounds_of(flow.rank == 0 and 1 or 0)), select(5, bounds_of(2))
       jobs_before[flow.rank] = count_waiting(first, behind - 1)
     end
-    return jobs_before[flow.rank] + flow.noted[1] + (flow.rank == 2 and flow.noted[0] or 0)
+    local noted = flow_state.noted
+    return jobs_before[flow.rank] + noted[1] + (flow.rank == 2 and noted[0] or 0)
   end
 
   -- Without priorities, what a caller has in the bucket is close enough. That isn't counted of nobody's jobs, nor of a
@@ -48,6 +49,17 @@ do
       if there then more = more + weighted[i] - 1 end
     end
     return more
+  end
+
+  -- Looks at once for the flows of several callers, and for what these have in the bucket: each is asked about.
+  function look_for(callers, holders)
+    local flows, names = {}, {}
+    for i, caller in ipairs(callers) do
+      flows[i] = flow_of(nil, caller)
+      names[i] = flows[i].name
+    end
+    for i, there in ipairs(redis.call('ZMSCORE', FLOWS, unpack(names))) do flows[i].was_there = there end
+    find_held(holders, callers)
   end
 
   -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait.

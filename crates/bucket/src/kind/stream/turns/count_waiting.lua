@@ -1,14 +1,10 @@
 -- Stream kind: how much waits, of some flows.
--- needs: now, kind/flows
+-- needs: now, counts, kind/flows
 
 -- Jobs that a caller had in the bucket when the script began.
-local held_of
-do
-  local held = {}
-  function held_of(holders, caller)
-    held[caller] = held[caller] or tonumber(redis.call('HGET', holders, caller) or 0)
-    return held[caller]
-  end
+local function held_of(holders, caller)
+  if held_found[caller] == nil then find_held(holders, { caller }) end
+  return tonumber(held_found[caller] or 0)
 end
 
 -- Jobs in the flows of these numbers.

@@ -36,20 +36,19 @@ do
   end
 
   -- Of callers and of groups, of each rank.
-  local flows, noted = { [0] = {}, {}, {}, {}, {}, {} }, { [0] = 0, 0, 0 }
+  local flows = { [0] = {}, {}, {}, {}, {}, {} }
 
   -- Of a group, or else of a caller, '' or nil for jobs without one; and of a priority. `of`: whose; `jobs`: how many
-  -- this script has found to wait; `noted`: the same of each rank.
+  -- this script has found to wait; `was_there`: its time in `flows` when it was looked for, false where it wasn't in it.
+  -- It has room for eight members.
   function flow_of(group, caller, priority)
     local rank, name = RANKS[priority] or 0, group or caller or ''
     local block = 2 * rank + (group and 1 or 0)
     local flow = flows[block][name]
     if not flow then
       local number = block * NUMBERS + tonumber(string.sub(redis.sha1hex(name), 1, 11), 16) + 1
-      flow = {
-        name = whole(number) .. ' ' .. name, number = number, of = name, group = group, rank = rank,
-        priority = priority, jobs = 0, noted = noted,
-      }
+      flow = { name = whole(number) .. ' ' .. name, number = number, of = name, rank = rank, jobs = 0, was_there = nil }
+      flow.group, flow.priority = group, priority
       flows[block][name] = flow
     end
     return flow
@@ -98,32 +97,33 @@ end
 
 local end_run, note_again, note_new, forget_runs, forget_called, forget_flows, first_flows, write_runs
 do
-  -- What this script has found to wait: { first, last, jobs, flow, whether the next job may join it, whether it waits
-  -- again }….
-  local runs = {}
+  -- What this script has found to wait: { first, last, jobs, flow, whether it waits again }…. And the last of them, where
+  -- the next job may join it.
+  local runs, open = {}, nil
 
   function forget_runs()
-    runs = {}
+    runs, open = {}, nil
   end
 
   function end_run()
-    if #runs > 0 then runs[#runs].is_open = false end
+    open = nil
   end
 
   local function note_waiting(id, flow)
-    local run = runs[#runs]
-    flow.jobs, flow.noted[flow.rank] = flow.jobs + 1, flow.noted[flow.rank] + 1
-    if run and run.is_open and run.flow == flow then
-      run.last, run.jobs = id, run.jobs + 1
+    local noted, rank = flow_state.noted, flow.rank
+    flow.jobs, noted[rank] = flow.jobs + 1, noted[rank] + 1
+    if open and open.flow == flow then
+      open.last, open.jobs = id, open.jobs + 1
     else
-      runs[#runs + 1] = { first = id, last = id, jobs = 1, flow = flow, is_open = true }
+      open = { first = id, last = id, jobs = 1, flow = flow }
+      runs[#runs + 1] = open
     end
   end
 
   -- After an attempt, or a delay.
   function note_again(id, flow)
     flow.jobs = flow.jobs + 1
-    runs[#runs + 1] = { first = id, last = id, jobs = 1, flow = flow, again = true }
+    runs[#runs + 1], open = { first = id, last = id, jobs = 1, flow = flow, again = true }, nil
   end
 
   -- One that nobody has: it waits, or its time has not come. `due` and `deadline` in ms, or nil.
@@ -195,16 +195,17 @@ do
     if #runs == 0 then return end
     local before, begin = redis.call('ZCARD', FLOWS), {}
     local ranges, names, is_named = {}, {}, {}
-    for _, run in ipairs(runs) do
-      ranges[#ranges + 1] = whole(2 * run.flow.number + (run.again and 0 or 1))
-      ranges[#ranges + 1] = range_of(run.first, run.last, run.jobs)
-      if not is_named[run.flow] then
-        is_named[run.flow] = true
-        local rank = run.flow.rank
+    for i, run in ipairs(runs) do
+      local flow = run.flow
+      ranges[2 * i - 1] = whole(2 * flow.number + (run.again and 0 or 1))
+      ranges[2 * i] = range_of(run.first, run.last, run.jobs)
+      if not (is_named[flow] or flow.was_there) then
+        is_named[flow] = true
+        local rank = flow.rank
         begin[rank] = begin[rank] or flow_state.begin_of(rank, flows)
         -- A newcomer is behind the one before it, by much less than a call.
         names[#names + 1] = whole(begin[rank] + before + #names / 2)
-        names[#names + 1] = run.flow.name
+        names[#names + 1] = flow.name
       end
     end
     redis.call('ZADD', RANGES, unpack(ranges))
@@ -213,6 +214,6 @@ do
       redis.call('ZADD', FLOWS, 'NX', unpack(names))
       if flow_state.is_in_force then flow_state.note_newcomers() end
     end
-    runs = {}
+    forget_runs()
   end
 end

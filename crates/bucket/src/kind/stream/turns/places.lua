@@ -21,8 +21,8 @@ end
 
 -- For a batch into a bucket with `level` jobs. `text`: the weights. `is_few`: nobody waits, and the batch is so small
 -- that a take sorts its jobs in if that matters. `pace`: as pace_read makes it. `bounds`: '' where nobody has a rate
--- alone. `sole`: the caller of all jobs, where that was looked for; else false.
-local function open_places(keys, holders, text, level, is_few, pace, bounds, sole)
+-- alone. `sole`: the caller of all jobs, where that was looked for; else false. `callers_of_batch`: a list, or nil.
+local function open_places(keys, holders, text, level, is_few, pace, bounds, sole, callers_of_batch)
   local is_bounded = pace.flows or bounds ~= ''
   -- Where the others take theirs; false: not all that waits could be sorted in, so what comes is behind it. And whether
   -- one with a priority has asked.
@@ -57,7 +57,8 @@ local function open_places(keys, holders, text, level, is_few, pace, bounds, sol
     if not takes_place(group, caller, priority) then return now_waiting end
     if not queue then
       is_ranked = is_ranked or priority
-      queue = opened_placing().open_queue(keys, holders, text, pace.flows, sole, now_waiting)
+      local callers = callers_of_batch()
+      queue = opened_placing().open_queue(keys, holders, text, pace.flows, sole, now_waiting, callers)
       places.sole = nil
     end
     return queue and queue.ahead(group, caller, priority, now_waiting) or now_waiting

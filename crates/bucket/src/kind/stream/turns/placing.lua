@@ -12,9 +12,9 @@ local function sort_in_all(keys, sole, waiting)
 end
 
 -- `text`: the weights. `is_bounded`: some may be throttled. `sole`: the caller of all that there is, what came before
--- in this batch included, where nobody else has a job; of all, `waiting` wait. False where not all of it could be
--- sorted in: what isn't comes before all others.
-local function open_queue(keys, holders, text, is_bounded, sole, waiting)
+-- in this batch included, where nobody else has a job; of all, `waiting` wait. `callers`: of the batch; nil where that
+-- isn't known. False where not all of it could be sorted in: what isn't comes before all others.
+local function open_queue(keys, holders, text, is_bounded, sole, waiting, callers)
   flow_state.is_in_force = is_bounded
   local is_all, flows = sort_in_all(keys, sole, waiting)
   if not is_all then
@@ -22,6 +22,7 @@ local function open_queue(keys, holders, text, is_bounded, sole, waiting)
     return false
   end
   local weights, queue, flow, last = read_weights(text), {}, nil, nil
+  if callers then look_for(callers, holders) end
 
   function queue.ahead(group, caller, priority, now_waiting)
     flow = flow_of(group, caller, priority)

@@ -1,0 +1,106 @@
+//! What the plans of one script have in common: the keys of their scopes, and policies.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::decide::plan::Scope;
+use crate::policy::Policy;
+use crate::policy::wire::Packed;
+
+/// No policy has as many bytes.
+const KNOWN_POLICY: u64 = 32_768;
+/// Of more policies those that come later are packed into each plan.
+const MOST_COMMON: usize = 64;
+
+/// The policies that the plans of one script have in common, each packed once.
+#[derive(Clone, Debug, Default)]
+enum CommonPolicies {
+    /// Each plan has its own.
+    #[default]
+    None,
+    Known {
+        policies: Vec<Arc<Policy>>,
+        packed: Packed,
+    },
+}
+
+impl CommonPolicies {
+    fn number_of(&mut self, scope: &Scope, now_us: u64) -> Option<u64> {
+        let Self::Known { policies, packed } = self else { return None };
+        let known = policies.iter().position(|policy| Arc::ptr_eq(policy, &scope.policy));
+        if known.is_none() {
+            if policies.len() == MOST_COMMON || !scope.is_as_others() {
+                return None;
+            }
+            let policy = scope.pack_policy(now_us);
+            packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy);
+            policies.push(Arc::clone(&scope.policy));
+        }
+        u64::try_from(known.unwrap_or(policies.len() - 1)).ok()
+    }
+}
+
+/// The `KEYS` of a script, each there once; and the policies that its plans name by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct KeyIndex {
+    keys: Vec<String>,
+    places: HashMap<String, u64>,
+    policies: CommonPolicies,
+}
+
+impl KeyIndex {
+    /// Behind the keys that the script has by number.
+    pub fn after(keys: Vec<String>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
+    /// For plans that a script reads after `limit_know` has read their policies.
+    #[must_use]
+    pub fn with_policies(self) -> Self {
+        Self { policies: CommonPolicies::Known { policies: Vec::new(), packed: Packed::default() }, ..self }
+    }
+
+    /// In place of the bytes of the scope's policy: that it is known, and by which number. None: the plan has it itself.
+    pub(super) fn number_of_policy(&mut self, scope: &Scope, now_us: u64) -> Option<u64> {
+        Some(KNOWN_POLICY + self.policies.number_of(scope, now_us)?)
+    }
+
+    /// The place of `key` in `KEYS`, counted from 1.
+    pub fn place(&mut self, key: &str) -> u64 {
+        if let Some(place) = self.places.get(key) {
+            return *place;
+        }
+        self.keys.push(key.to_owned());
+        let place = u64::try_from(self.keys.len()).unwrap_or(u64::MAX);
+        self.places.insert(key.to_owned(), place);
+        place
+    }
+
+    pub fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    pub fn into_keys(self) -> Vec<String> {
+        self.keys
+    }
+
+    /// And the policies as `limit_know` reads them.
+    pub fn into_keys_and_policies(self) -> (Vec<String>, Vec<u8>) {
+        match self.policies {
+            CommonPolicies::None => (self.keys, Vec::new()),
+            CommonPolicies::Known { packed, .. } => (self.keys, packed.into_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_one_place_behind_the_fixed_ones() {
+        let mut keys = KeyIndex::after(vec!["jobs".to_owned(), "pace".to_owned()]);
+        assert_eq!((keys.place("a"), keys.place("b"), keys.place("a")), (3, 4, 3));
+        assert_eq!(keys.keys(), ["jobs", "pace", "a", "b"]);
+    }
+}
