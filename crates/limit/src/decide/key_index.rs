@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::decide::plan::Scope;
 use crate::policy::Policy;
 use crate::policy::wire::Packed;
 
@@ -25,16 +24,16 @@ enum CommonPolicies {
 }
 
 impl CommonPolicies {
-    fn number_of(&mut self, scope: &Scope, now_us: u64) -> Option<u64> {
+    fn number_of(&mut self, policy: &Arc<Policy>, pack: impl FnOnce() -> Vec<u8>) -> Option<u64> {
         let Self::Known { policies, packed } = self else { return None };
-        let known = policies.iter().position(|policy| Arc::ptr_eq(policy, &scope.policy));
+        let known = policies.iter().position(|known| Arc::ptr_eq(known, policy));
         if known.is_none() {
-            if policies.len() == MOST_COMMON || !scope.is_as_others() {
+            if policies.len() == MOST_COMMON {
                 return None;
             }
-            let policy = scope.pack_policy(now_us);
-            packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy);
-            policies.push(Arc::clone(&scope.policy));
+            let bytes = pack();
+            packed.number(u64::try_from(bytes.len()).unwrap_or(0), 2).bytes(&bytes);
+            policies.push(Arc::clone(policy));
         }
         u64::try_from(known.unwrap_or(policies.len() - 1)).ok()
     }
@@ -60,9 +59,10 @@ impl KeyIndex {
         Self { policies: CommonPolicies::Known { policies: Vec::new(), packed: Packed::default() }, ..self }
     }
 
-    /// In place of the bytes of the scope's policy: that it is known, and by which number. None: the plan has it itself.
-    pub(super) fn number_of_policy(&mut self, scope: &Scope, now_us: u64) -> Option<u64> {
-        Some(KNOWN_POLICY + self.policies.number_of(scope, now_us)?)
+    /// In place of the bytes of a policy, which `pack` returns: that it is known, and by which number. None: the plan
+    /// has it itself.
+    pub(super) fn number_of_policy(&mut self, policy: &Arc<Policy>, pack: impl FnOnce() -> Vec<u8>) -> Option<u64> {
+        Some(KNOWN_POLICY + self.policies.number_of(policy, pack)?)
     }
 
     /// The place of `key` in `KEYS`, counted from 1.
@@ -102,5 +102,19 @@ mod tests {
         let mut keys = KeyIndex::after(vec!["jobs".to_owned(), "pace".to_owned()]);
         assert_eq!((keys.place("a"), keys.place("b"), keys.place("a")), (3, 4, 3));
         assert_eq!(keys.keys(), ["jobs", "pace", "a", "b"]);
+    }
+
+    #[test]
+    fn a_policy_has_one_number_and_those_beyond_the_most_have_none() {
+        let policies: Vec<_> = (0..=MOST_COMMON).map(|_| Arc::new(Policy::of_pace(Vec::new()))).collect();
+        let mut keys = KeyIndex::default().with_policies();
+        let mut number_of = |policy| keys.number_of_policy(policy, || vec![7]);
+        let numbers: Vec<_> = policies.iter().map(&mut number_of).collect();
+        let known = (KNOWN_POLICY..).take(MOST_COMMON).map(Some).chain([None]);
+        assert!(numbers.iter().copied().eq(known));
+        assert!(policies.iter().map(number_of).eq(numbers));
+        let (_, packed) = keys.into_keys_and_policies();
+        assert_eq!(packed, [1, 0, 7].repeat(MOST_COMMON));
+        assert_eq!(KeyIndex::default().number_of_policy(&policies[0], || vec![7]), None);
     }
 }

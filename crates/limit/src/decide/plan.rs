@@ -70,15 +70,17 @@ impl Scope {
     fn pack(&self, packed: &mut Packed, id: u64, keys: &mut KeyIndex, now_us: u64) {
         let place = keys.place(&self.key);
         packed.number(id, 7).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
-        if let Some(number) = keys.number_of_policy(self, now_us) {
-            packed.number(number, 2);
-            return;
-        }
-        let policy = self.pack_policy(now_us);
-        packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy);
+        let pack = || self.pack_policy(now_us);
+        match self.is_as_others().then(|| keys.number_of_policy(&self.policy, pack)).flatten() {
+            Some(number) => packed.number(number, 2),
+            None => {
+                let policy = pack();
+                packed.number(u64::try_from(policy.len()).unwrap_or(0), 2).bytes(&policy)
+            }
+        };
     }
 
-    pub(super) fn pack_policy(&self, now_us: u64) -> Vec<u8> {
+    fn pack_policy(&self, now_us: u64) -> Vec<u8> {
         let mut policy = Packed::with_capacity(POLICY_BYTES);
         let shadow = if self.policy.is_shadow() { SHADOW } else { 0 };
         let lost = if self.lost_is_full { LOST_IS_FULL } else { 0 };
@@ -94,7 +96,7 @@ impl Scope {
     }
 
     /// Whether what is packed of its policy is the same for all requests.
-    pub(super) fn is_as_others(&self) -> bool {
+    fn is_as_others(&self) -> bool {
         let spreads = |tier: &Tier| matches!(tier.kind(), TierKind::Fixed(Align::Epoch { spread: Some(_) }));
         !(self.lost_is_full || self.goes_at_a_speed || self.policy.tiers_in_store().iter().any(spreads))
     }

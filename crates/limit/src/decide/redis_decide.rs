@@ -93,8 +93,7 @@ async fn decide_until(
     Ok(Some(DecideReply { verdicts, now_us }))
 }
 
-/// The rest of the time is for the reply, and for what the clock isn't known exactly by: what is charged arrives in
-/// time.
+/// The rest of the time is for the reply, and for what the clock isn't known by: what is charged arrives in time.
 fn charged_within(left: Duration) -> Duration {
     left * 4 / 5
 }

@@ -39,8 +39,8 @@ do
   local flows = { [0] = {}, {}, {}, {}, {}, {} }
 
   -- Of a group, or else of a caller, '' or nil for jobs without one; and of a priority. `of`: whose; `jobs`: how many
-  -- this script has found to wait; `was_there`: its time in `flows` when it was looked for, false where it wasn't in it.
-  -- It has room for eight members.
+  -- this script has found to wait; `was_there`: its time in `flows` when it was looked for, false where it had none. It
+  -- has room for eight members.
   function flow_of(group, caller, priority)
     local rank, name = RANKS[priority] or 0, group or caller or ''
     local block = 2 * rank + (group and 1 or 0)
@@ -97,8 +97,8 @@ end
 
 local end_run, note_again, note_new, forget_runs, forget_called, forget_flows, first_flows, write_runs
 do
-  -- What this script has found to wait: { first, last, jobs, flow, whether it waits again }…. And the last of them, where
-  -- the next job may join it.
+  -- What this script has found to wait: { first, last, jobs, flow, whether it waits again }…. And the last of them,
+  -- where the next job may join it.
   local runs, open = {}, nil
 
   function forget_runs()
