@@ -301,3 +301,21 @@ async fn all_who_wait_for_large_answers_get_them() {
         assert_eq!(ended.outcome.answer.expect("an answer").body.len(), 1 << 19, "{id}");
     }
 }
+
+#[tokio::test]
+async fn the_end_of_a_call_makes_room_for_the_next_at_once() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let mut settings = settings(kind);
+        settings.leak.max_in_flight = Some(1);
+        let bucket = buckets::open(&redis, settings).await;
+        let replica = join(&bucket, "a").await;
+        bucket.admit_many(vec![buckets::job("1"), buckets::job("2")]).await;
+        let first = take_one(&replica).await;
+        let Take::Idle(idle) = replica.take(1).await.unwrap() else { panic!("one may be in flight") };
+        settle(&replica, first, DELIVERED).await;
+        let wait = std::pin::pin!(replica.wait(&idle));
+        assert!(futures::poll!(wait).is_ready(), "{kind:?}");
+        take_one(&replica).await;
+    }
+}

@@ -1,12 +1,15 @@
 //! A processor's membership in a bucket.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::{Bell, BellWords};
+use futures::FutureExt as _;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::bucket::Bucket;
 use crate::deliver::heartbeat_watch::beat_interval;
@@ -70,6 +73,8 @@ struct Member {
     lease: Duration,
     settlements: Settlements,
     wakes: Wakes,
+    /// Since the last take.
+    settled: Notify,
     others: tokio::sync::Mutex<Others>,
     open_claims: OpenClaims,
     lateness: Lateness,
@@ -129,6 +134,7 @@ impl Replica {
             consumer,
             lease,
             wakes: Wakes::new(new_jobs),
+            settled: Notify::new(),
             others: tokio::sync::Mutex::new(Others::new(lease)),
             open_claims: OpenClaims::default(),
             lateness: Lateness::new(lease),
@@ -163,6 +169,7 @@ impl Replica {
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
         member.wakes.forget();
+        member.settled.notified().now_or_never();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
         let asked = Instant::now();
         let before = *member.asked.lock();
@@ -225,13 +232,17 @@ impl Replica {
     /// Waits until another take may be worthwhile. Cancel-safe.
     pub async fn wait(&self, idle: &Idle) {
         let left = idle.until.saturating_duration_since(Instant::now());
-        if idle.wanting != Wanting::Job {
-            return precise_sleep(left).await;
-        }
-        // A message may be lost, and what others add rings nothing: then it is worth asking after a while.
+        let wake = async {
+            match idle.wanting {
+                Wanting::Job => self.0.wakes.next().await,
+                Wanting::Room => self.0.settled.notified().await,
+                Wanting::Token | Wanting::Time => pending().await,
+            }
+        };
+        // A message may be lost, and what others add or end rings nothing: then it is worth asking after a while.
         tokio::select! {
             () = precise_sleep(left) => {}
-            () = self.0.wakes.next() => {}
+            () = wake => {}
         }
     }
 
@@ -266,6 +277,7 @@ impl Replica {
                 };
                 match answer {
                     Ok(settled) => {
+                        self.0.settled.notify_one();
                         if let Some(after) = again {
                             self.0.wakes.retries.add(after);
                         }

@@ -26,7 +26,8 @@
 --         { 'jobs', expired, died, µs of the Redis clock, µs until it is worth asking again or '' (now), what is
 --         wanting, state of the pace, when the calls may begin ('': at once; else as limit_spend answers it, with
 --         spaces between the numbers), for a stream what plain jobs have in common, job… }
---         What is wanting: 'job', where a new one would be taken at once; 'token', where the pace has none; or ''.
+--         What is wanting: 'job', where a new one would be taken at once; 'token', where the pace has none;
+--         'room', the end of a call; or ''.
 --         In common: which of content type (4), layout version (8) and caller (10) aren't, with spaces between them;
 --         then these three of the first plain job. Such a job has nothing but them, a body and a checksum, perhaps no
 --         caller, and no failed attempts.
@@ -92,7 +93,8 @@ do
   if keys.outbox then outcome_room = keys.outbox.room(keys, flying) end
   local room = math.min(outcome_room, max_in_flight > 0 and max_in_flight - flying or math.huge)
   -- Without calls under way nothing but another bucket makes room.
-  if room <= 0 then return idle(flying > 0 and ROOM_POLL or PAUSE_POLL, '') end
+  if room <= 0 and flying > 0 then return idle(ROOM_POLL, 'room') end
+  if room <= 0 then return idle(PAUSE_POLL, '') end
   want = math.min(want, room)
 end
 

@@ -103,6 +103,8 @@ pub(crate) enum Wanting {
     Job,
     /// A token of the pace.
     Token,
+    /// The end of a call. That of another replica isn't announced.
+    Room,
     /// Something else, which no message announces.
     Time,
 }
@@ -113,6 +115,7 @@ impl Wanting {
         match word {
             b"job" => Self::Job,
             b"token" => Self::Token,
+            b"room" => Self::Room,
             _ => Self::Time,
         }
     }

@@ -209,7 +209,7 @@ do
       end
     end
     redis.call('ZADD', RANGES, unpack(ranges))
-    names = flow_state.is_in_force and without_throttled(names) or names
+    if #names > 0 and flow_state.is_in_force then names = without_throttled(names) end
     if #names > 0 then
       redis.call('ZADD', FLOWS, 'NX', unpack(names))
       if flow_state.is_in_force then flow_state.note_newcomers() end
