@@ -156,7 +156,7 @@ fn a_fault_names_what_is_valid_and_no_type_of_the_program() {
         (r#"{"fair": {"flows": {"a": 1}}}"#, "an object of weight, rate, burst, tiers, max_in_flight and paused"),
         (
             r#"{"fair": {"flows": {"a": {"max_in_flight": "2"}}}}"#,
-            r#"invalid type: string "2", expected a whole number, 0 or more"#,
+            r#"invalid value: string "2", expected a number from 1 to 2^53 - 1, or `none`"#,
         ),
         (
             r#"{"fair": {"tiers": [{"rate": "1/s", "burst": -1}]}}"#,
