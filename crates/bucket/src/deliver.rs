@@ -4,7 +4,6 @@ pub(crate) mod heartbeat_watch;
 pub(crate) mod join;
 pub(crate) mod orphaned_claims;
 pub(crate) mod permit;
-mod precise_sleep;
 pub(crate) mod recover;
 pub(crate) mod replica;
 pub(crate) mod settle;

@@ -12,7 +12,6 @@ mod attempt;
 mod attempts;
 mod call;
 mod consumer_name;
-mod history;
 mod lane;
 mod lane_context;
 mod local_shortage;

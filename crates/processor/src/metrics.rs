@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dripfeed_bucket::{CallStats, Recovery};
 use dripfeed_job::{BucketName, Ending, JobId};
 use dripfeed_trace::TraceId;
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::exemplar::HistogramWithExemplars;
@@ -13,7 +14,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::call::CLASSES;
-use crate::history::SeenCalls;
 
 /// Those that a processor records.
 const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
@@ -166,6 +166,20 @@ pub(crate) struct LaneMetrics {
     job_took: Histogram,
     /// What the history doesn't have yet.
     seen: SeenCalls,
+}
+
+/// What was seen since it was taken last.
+#[derive(Default)]
+pub(crate) struct SeenCalls(Mutex<CallStats>);
+
+impl SeenCalls {
+    pub(crate) fn note(&self, note: impl FnOnce(&mut CallStats)) {
+        note(&mut self.0.lock());
+    }
+
+    pub(crate) fn take(&self) -> CallStats {
+        std::mem::take(&mut self.0.lock())
+    }
 }
 
 impl LaneMetrics {

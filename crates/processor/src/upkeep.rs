@@ -8,9 +8,8 @@ use dripfeed_bucket::{Bucket, Replica};
 use dripfeed_job::Ending;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
-use crate::history;
 use crate::logged_retry::LoggedRetry;
-use crate::metrics::LaneMetrics;
+use crate::metrics::{LaneMetrics, SeenCalls};
 
 /// Of a new member's first heartbeat: it began when it joined, and its first jobs come first.
 const FIRST_BEAT: Duration = Duration::from_millis(100);
@@ -18,13 +17,17 @@ const FIRST_BEAT: Duration = Duration::from_millis(100);
 const RETENTION: Duration = Duration::from_secs(2);
 /// Between two lines about dropped letters.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
+/// Between two samples of the history.
+const BETWEEN_SAMPLES: Duration = Duration::from_secs(1);
+/// While nothing is seen, one in this many seconds is enough for what others do to the bucket.
+const QUIET_TICKS: u32 = 3;
 
 /// Until this replica has itself been declared dead.
 pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     tokio::select! {
         () = beat(replica, bucket, metrics) => {}
         never = keep_retention(replica, bucket, metrics) => match never {},
-        never = history::keep(bucket, metrics.seen()) => match never {},
+        never = keep_history(bucket, metrics.seen()) => match never {},
     }
 }
 
@@ -44,6 +47,27 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
                 retry.over();
             }
             // The next beat is the next try.
+            Err(error) => drop(retry.failed(&error)),
+        }
+    }
+}
+
+/// Apart from settlements, which never wait for it. What can't be added is dropped: it is for looking at only.
+async fn keep_history(bucket: &Bucket, seen: &SeenCalls) -> Infallible {
+    let mut ticks = interval(BETWEEN_SAMPLES);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut retry = LoggedRetry::new(bucket.name().clone(), "write the history");
+    let mut quiet = QUIET_TICKS;
+    loop {
+        ticks.tick().await;
+        let calls = seen.take();
+        quiet += 1;
+        if calls.is_empty() && quiet < QUIET_TICKS {
+            continue;
+        }
+        quiet = 0;
+        match bucket.sample_history(&calls).await {
+            Ok(()) => retry.over(),
             Err(error) => drop(retry.failed(&error)),
         }
     }

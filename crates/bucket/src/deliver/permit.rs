@@ -40,9 +40,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_timer::Delay;
 use parking_lot::Mutex;
+use tokio::time::sleep;
 
-use crate::deliver::precise_sleep::precise_sleep;
 use crate::script::pace_constants::PACE_LATEST;
 
 /// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
@@ -58,6 +59,9 @@ const LATEST: Duration = Duration::from_micros(PACE_LATEST);
 /// What was seen last is believed: of this many replies at least, and of so long.
 const REPLIES: usize = 8;
 const TIME: Duration = Duration::from_secs(1);
+
+/// Of a longer sleep a millisecond is a small part.
+const SHORT: Duration = Duration::from_millis(100);
 const MOST_REPLIES: usize = 256;
 
 /// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all.
@@ -151,9 +155,28 @@ impl Lateness {
     }
 }
 
+/// Ends within a fraction of a millisecond. Timers of tokio count whole ones: a bucket without burst loses all that its
+/// tokens wait for their calls, a twentieth of a hundred a second.
+pub(super) async fn precise_sleep(wait: Duration) {
+    if wait < SHORT {
+        Delay::new(wait).await;
+    } else {
+        sleep(wait).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn no_sleep_ends_early() {
+        for wait in [Duration::ZERO, Duration::from_micros(10), Duration::from_micros(1500), SHORT] {
+            let begun = Instant::now();
+            precise_sleep(wait).await;
+            assert!(begun.elapsed() >= wait, "{wait:?}");
+        }
+    }
 
     #[tokio::test]
     async fn a_permit_is_used_in_time_or_not_at_all() {

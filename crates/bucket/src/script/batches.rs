@@ -1,9 +1,9 @@
 //! Group commit: items that arrive while a call is running form the next batch. A single item never waits.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 
-use dripfeed_store::keep_running;
-use futures::Future;
+use futures::{Future, FutureExt as _};
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 
 /// How much goes into one call, and how many calls are on their way at once. One item may be larger than `bytes`: it
@@ -51,7 +51,10 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
             let calls = Arc::new(Semaphore::new(limits.calls));
             tokio::spawn(async move {
                 let serve = || async { serve(&mut *queue.lock().await, limits, weigh, &calls, &call).await };
-                keep_running("forming batches", serve).await;
+                // Again at once: each panic takes an item along.
+                while AssertUnwindSafe(serve()).catch_unwind().await.is_err() {
+                    tracing::error!("forming batches panicked and restarts; this is a bug, please report it");
+                }
             });
         };
         Self(Arc::new(Entrance { queue: OnceLock::new(), serve: Box::new(serve), items_of_a_call: limits.items }))
