@@ -14,7 +14,7 @@ use crate::settings::Kind;
 const ELEMENT: &str = "element";
 /// An element is sent without its first brace, in whose place the script puts its head; it counts all the same.
 const BRACE: &str = "{";
-/// As a field of its own where each job of a batch has one; admit.lua knows it by this name.
+/// A column where each job of a batch has one; admit.lua knows it by this name.
 const CALLER: &str = "caller";
 /// The fields that are another for each job, as a rule: they aren't compared.
 const OWN: [&str; 2] = ["body", "sum"];

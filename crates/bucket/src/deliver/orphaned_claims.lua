@@ -32,6 +32,5 @@ for _, held in ipairs(all_held) do
     left[#left + 1] = job
   end
 end
--- It may have no room for them.
-leave_flows(left, keys.notices, #left > 0)
+leave_flows(left, keys.notices)
 return next

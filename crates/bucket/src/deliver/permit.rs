@@ -59,10 +59,10 @@ const LATEST: Duration = Duration::from_micros(PACE_LATEST);
 /// What was seen last is believed: of this many replies at least, and of so long.
 const REPLIES: usize = 8;
 const TIME: Duration = Duration::from_secs(1);
+const MOST_REPLIES: usize = 256;
 
 /// Of a longer sleep a millisecond is a small part.
 const SHORT: Duration = Duration::from_millis(100);
-const MOST_REPLIES: usize = 256;
 
 /// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all.
 pub(crate) fn undrained(valid: Duration) -> Duration {

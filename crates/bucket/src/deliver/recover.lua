@@ -49,7 +49,7 @@ end
 
 local held, next = held_by(keys, consumer, most, '')
 local recovered, poisoned, suspects, bytes, all = 0, 0, tonumber(ARGV[6]), 0, next == ''
-local left, are_due = {}, false
+local left = {}
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= most_deliveries then
@@ -73,14 +73,12 @@ for _, found in ipairs(held) do
     local count = leaving and math.max(0, deliveries - 1) or deliveries
     local suspect = not leaving and deliveries * 2 > most_deliveries
     local wait = math.max(due_in, suspect and suspects * gap or 0)
-    if release(keys, job, count, wait) then
-      recovered, are_due = recovered + 1, are_due or wait == 0
-    end
+    if release(keys, job, count, wait) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
     left[#left + 1] = job
   end
 end
-leave_flows(left, keys.notices, are_due)
+leave_flows(left, keys.notices)
 record_exits(keys)
 if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned, suspects } end

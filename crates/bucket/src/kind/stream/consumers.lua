@@ -1,6 +1,6 @@
 -- Stream kind: those who take jobs. They are the consumers of the group `processors`, which begins at 0; a job that one
 -- holds is pending for it.
--- needs: constants, kind/held, kind/put_back
+-- needs: constants, notices, kind/held, kind/put_back
 
 -- The group may be gone with its stream (DEL, FLUSHALL): it starts again with all that is there.
 local function make_group(jobs)
@@ -42,7 +42,9 @@ end
 
 -- Due for any replica, at once or after `wait` ms; false for a job that isn't there.
 local function release(keys, id, deliveries, wait)
-  return park(keys, id, wait or 0, deliveries)
+  local is_there = park(keys, id, wait or 0, deliveries)
+  if is_there and (wait or 0) == 0 then publish_jobs(keys.notices) end
+  return is_there
 end
 
 local function failures_of(id)

@@ -1,2 +1,2 @@
--- List kind: all wait in one line, and nobody is throttled alone. What was put back is announced (put_back.lua).
+-- List kind: all wait in one line, and nobody is throttled alone.
 local function leave_flows() end

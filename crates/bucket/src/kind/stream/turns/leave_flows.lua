@@ -1,10 +1,8 @@
 -- Stream kind: jobs that are in flight no more, where calls of each caller are counted.
 -- needs: now, notices, kind/flow_state
 
--- Of all these jobs, none of which any replica has now; those that weren't counted change nothing. `are_due`: whether
--- some of them may be called again at once.
-local function leave_flows(jobs, notices, are_due)
-  if are_due then publish_jobs(notices) end
+-- Of all these jobs, none of which any replica has now; those that weren't counted change nothing.
+local function leave_flows(jobs, notices)
   if #jobs == 0 then return end
   local found = redis.call('HMGET', flow_state.hash, 'clock', unpack(jobs))
   local clock = tonumber(string.match(found[1] or '', '^%d+') or 0)
