@@ -20,13 +20,16 @@ use crate::background;
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 /// What it has by default: under load it costs less to keep it for a while.
 const USUAL_DELAY: c_long = 1000;
+/// Not 0: a processor that starts before a full bucket is under load at once, and would return and get anew the memory
+/// of each call.
+const DELAY_AT_START: c_long = 10;
 
 /// After the role is ready: connections are made and everything has run once.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// From now on what is freed is returned at once.
+/// From now on what is freed is returned soon.
 pub(crate) fn begin() {
-    return_freed_after(0);
+    return_freed_after(DELAY_AT_START);
 }
 
 /// Once the start is over.
