@@ -25,6 +25,9 @@
 //!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at
 //!   least 1: its calls may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second without a
 //!   burst could never be used.
+//! - **Rates of callers.** Other callers would wait behind calls that wait, so none of these is granted ahead. Instead a
+//!   caller that waits for a token keeps what comes until a take does, up to [`TOKENS_KEPT`] = k: V = max(V, T − k) + nτ.
+//!   In exchange less of `valid` isn't charged, PROMPT − k: together that is PROMPT, so the bound is the same.
 //! - **Windows** (`fixed`) count a call in the window in which it begins: at the end of a window nothing is granted
 //!   whose E is in the next one. Where `valid` is more than half of a window, that would close it. Then a window begins
 //!   with the count of the one before it, while grants of that one may still be used (`unsent` in pace.lua).
@@ -44,10 +47,13 @@ use futures_timer::Delay;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::script::pace_constants::PACE_LATEST;
+use crate::script::pace_constants::{PACE_LATEST, TOKENS_KEPT};
 
 /// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
+
+/// The same where callers have rates of their own.
+pub(crate) const PROMPT_OF_CALLERS: Duration = PROMPT.saturating_sub(Duration::from_micros(TOKENS_KEPT));
 
 /// How long before its time a call is granted. Half of that is left for the next take to come in time. What is granted
 /// is claimed, and newcomers wait behind it: so no longer than that.
@@ -64,15 +70,16 @@ const MOST_REPLIES: usize = 256;
 /// Of a longer sleep a millisecond is a small part.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all.
-pub(crate) fn undrained(valid: Duration) -> Duration {
-    valid.min(valid.saturating_sub(PROMPT) * 2)
+/// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all. `prompt`: how
+/// late they may begin for nothing.
+pub(crate) fn undrained(valid: Duration, prompt: Duration) -> Duration {
+    valid.min(valid.saturating_sub(prompt) * 2)
 }
 
 /// How long before their time calls are granted that are made within `valid`, by a pace with a bucket: no longer than
 /// all of that is kept free in its burst.
 pub(crate) fn ahead(valid: Duration) -> Duration {
-    if undrained(valid).is_zero() { AHEAD } else { Duration::ZERO }
+    if undrained(valid, PROMPT).is_zero() { AHEAD } else { Duration::ZERO }
 }
 
 /// The right to make one call.
@@ -134,10 +141,10 @@ impl Lateness {
         }
     }
 
-    /// Within which time the calls of the next take can begin: half as much again as what was seen of late.
-    pub(crate) fn valid(&self) -> Duration {
+    /// What the calls of the next take need at least: half as much again as what was seen of late.
+    pub(crate) fn needed(&self) -> Duration {
         let latest = self.seen.lock().iter().map(|(_, latest)| *latest).max().unwrap_or_default();
-        (latest * 3 / 2).clamp(PROMPT, self.longest)
+        self.longest.min(latest * 3 / 2)
     }
 
     /// Where there is no pace to be kept.
@@ -202,23 +209,23 @@ mod tests {
     fn the_next_take_is_granted_the_time_that_those_before_it_needed() {
         let (lateness, start) = (Lateness::new(Duration::from_mins(1)), Instant::now());
         let ms = Duration::from_millis;
-        assert_eq!(lateness.valid(), PROMPT);
+        assert_eq!(lateness.needed(), Duration::ZERO);
         lateness.saw_reply_at(ms(800), start);
-        assert_eq!(lateness.valid(), ms(1200));
+        assert_eq!(lateness.needed(), ms(1200));
         // Of few replies none is forgotten, however long ago it came.
         for second in 1..8 {
             lateness.saw_reply_at(ms(2), start + Duration::from_secs(second));
         }
-        assert_eq!(lateness.valid(), ms(1200));
+        assert_eq!(lateness.needed(), ms(1200));
         lateness.saw_reply_at(ms(2), start + Duration::from_secs(8));
-        assert_eq!(lateness.valid(), PROMPT);
+        assert_eq!(lateness.needed(), ms(3));
         lateness.saw_call(ms(40));
-        assert_eq!(lateness.valid(), ms(60));
+        assert_eq!(lateness.needed(), ms(60));
         lateness.saw_call(Duration::from_mins(1));
-        assert_eq!(lateness.valid(), LATEST);
+        assert_eq!(lateness.needed(), LATEST);
         for reply in 0..2 * MOST_REPLIES {
             lateness.saw_reply_at(ms(1), start + Duration::from_secs(8));
-            assert_eq!(lateness.valid() == PROMPT, reply + 1 >= MOST_REPLIES, "{reply}");
+            assert_eq!(lateness.needed() < PROMPT, reply + 1 >= MOST_REPLIES, "{reply}");
         }
     }
 
@@ -230,6 +237,7 @@ mod tests {
     #[test]
     fn a_long_time_is_charged_in_full() {
         let ms = Duration::from_millis;
-        assert_eq!([25, 30, 50, 800].map(|valid| undrained(ms(valid))), [0, 10, 50, 800].map(ms));
+        assert_eq!([25, 30, 50, 800].map(|valid| undrained(ms(valid), ms(25))), [0, 10, 50, 800].map(ms));
+        assert_eq!([20, 25, 40, 800].map(|valid| undrained(ms(valid), ms(20))), [0, 10, 40, 800].map(ms));
     }
 }

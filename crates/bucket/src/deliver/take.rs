@@ -206,8 +206,10 @@ pub(crate) struct TakeReply {
 impl RedisBucket {
     pub(crate) async fn take(&self, request: &TakeRequest<'_>) -> Result<TakeReply, BucketError> {
         let (asked, lateness) = (Instant::now(), request.lateness);
-        let paced = lateness.valid();
-        let valid = |effective: &EffectiveSettings| if effective.is_paced() { paced } else { lateness.longest() };
+        let needed = lateness.needed();
+        let valid = |effective: &EffectiveSettings| {
+            if effective.is_paced() { needed.max(effective.prompt) } else { lateness.longest() }
+        };
         // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
         let (effective, reply) = self
             .run_with_settings("take", WaitFor::Durability, |effective| {
@@ -251,7 +253,7 @@ impl RedisBucket {
         call.arg(us(request.before.at.elapsed() + JITTER));
         call.arg(&effective.ends).arg(ms_up(settings.leak.max_hold));
         let ahead = effective.granted_ahead(valid);
-        call.arg(request.number).arg(us(valid + ahead)).arg(us(undrained(valid)));
+        call.arg(request.number).arg(us(valid + ahead)).arg(us(undrained(valid, effective.prompt)));
         call.arg(&effective.weights).arg(&effective.bounds);
         call.arg(or_empty(request.before.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();

@@ -15,6 +15,8 @@ in_rust_and_lua! { PACE_CONSTANTS:
     PACE_WHOLE: f64 = 1000.0;
     /// The most µs that may pass from a grant to its call.
     PACE_LATEST: u64 = 10000000;
+    /// For how many µs tokens are kept of a caller that waits for them, should the take for them be late.
+    TOKENS_KEPT: u64 = 5000;
     /// How the upstream took a call that it refused, and one that it didn't answer in time.
     REFUSED_CALL: &str = "refused";
     LATE_CALL: &str = "late";

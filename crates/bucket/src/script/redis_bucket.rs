@@ -61,6 +61,8 @@ pub(crate) struct EffectiveSettings {
     pub(crate) takes_turns: bool,
     /// Whether calls are granted ahead of their time, where these aren't late (permit.rs).
     is_granted_ahead: bool,
+    /// How late calls may begin without being charged for it, where they are paced (permit.rs).
+    pub(crate) prompt: Duration,
     /// Where the state of the pace is.
     pace_key: String,
     configured_limits: BucketLimits,
@@ -88,6 +90,7 @@ impl EffectiveSettings {
             share_of_one: [String::new(), String::new()],
             takes_turns: false,
             is_granted_ahead: false,
+            prompt: permit::PROMPT,
             pace_key,
             configured_limits: BucketLimits::default(),
             limits: BucketLimits::default(),
@@ -109,10 +112,10 @@ impl EffectiveSettings {
         let (ends, share_of_one) = (settings.packed_ends(), settings.share_of_one());
         let takes_turns = settings.kind == Kind::Stream && settings.fair.by != FairBy::Off;
         let has_limits = !limits.document().is_empty();
-        // Callers with a rate of their own are called at once.
         let is_granted_ahead = pace::is_granted_ahead(&settings.leak) && !settings.fair.has_rate();
+        let prompt = if settings.fair.has_rate() { permit::PROMPT_OF_CALLERS } else { permit::PROMPT };
         let settled = Self { settings, pace, bounds, weights, ends, share_of_one, takes_turns, ..self };
-        Self { limits, has_limits, is_granted_ahead, ..settled }
+        Self { limits, has_limits, is_granted_ahead, prompt, ..settled }
     }
 
     /// Whether calls may begin only so long after they were granted.

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{DELIVERED, join, settle, submit};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
 use serde_json::json;
 
+use super::tiers::only_state;
 use super::{count, counts, flood, of, open, take_all};
 
 #[tokio::test]
@@ -48,6 +50,38 @@ async fn an_idle_take_answers_when_the_next_call_may_be_made() {
     }
     assert!(begun.elapsed() >= Duration::from_millis(690), "{:?}", begun.elapsed());
     assert!(asked < 100, "{asked} questions for 8 calls");
+}
+
+#[tokio::test]
+async fn who_waits_for_tokens_keeps_those_of_5_ms_until_a_take_comes_and_nobody_else_does() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, &[("fair.rate", json!("1000/s"))]).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "waiting", 50).await;
+    flood(&bucket, "idle", 1).await;
+    let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { panic!("jobs wait") };
+    assert_eq!(count(&taken), counts([("waiting", 1), ("idle", 1)]));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    flood(&bucket, "idle", 50).await;
+    let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { panic!("jobs wait") };
+    assert_eq!(count(&taken), counts([("waiting", 6), ("idle", 1)]));
+}
+
+#[tokio::test]
+async fn tokens_that_a_late_take_has_used_delay_none_of_the_next_ones() {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis, &[("fair.rate", json!("1000/s"))]).await;
+    let replica = join(&bucket, "one").await;
+    flood(&bucket, "a", 10_000).await;
+    // Behind a late reply of Redis nothing drains for a while.
+    until("only the last of six calls counts as used", async || {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { return false };
+        let (_, state) = only_state(&redis).await;
+        let used: Option<f64> = state.split(' ').nth(1).and_then(|used| used.parse().ok());
+        taken.len() == 6 && used == Some(1.0)
+    })
+    .await;
 }
 
 /// Commands that Redis has carried out so far.

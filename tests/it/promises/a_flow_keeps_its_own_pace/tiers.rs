@@ -97,7 +97,7 @@ async fn what_was_lost_of_a_tier_grants_nothing() {
 }
 
 /// The state of the only caller: its field, and the text.
-async fn only_state(redis: &TestRedis) -> (String, String) {
+pub(super) async fn only_state(redis: &TestRedis) -> (String, String) {
     let states: BTreeMap<String, String> = redis.ask("HGETALL dripfeed:{b}:flow-state").await;
     let is_number = |name: &str| name.bytes().all(|c| c.is_ascii_digit());
     states.into_iter().find(|(name, _)| is_number(name)).expect("a caller's state")

@@ -36,7 +36,8 @@ function flow_state.open_states(limits_of, clock, lost, undrained)
     local known = flow_state.read(text)
     bound.is_new = known == nil
     bound.state = known or { in_flight = 0, full = clock, waits = false, out = '' }
-    bound.state.debts, bound.state.at = flow_state.debts(bound.rates, known, clock, lost), clock
+    local has_waited = flow_state.back[bound.number]
+    bound.state.debts, bound.state.at = flow_state.debts(bound.rates, known, clock, lost, has_waited), clock
     bound.room = room_of(bound)
   end
 
@@ -74,7 +75,9 @@ function flow_state.open_states(limits_of, clock, lost, undrained)
     local bound, rates, debts = flow.bound, flow.bound.rates, flow.bound.state.debts
     for i = 1, #rates do
       local rate = rates[i]
-      if rate and bound.calls == 0 then debts[i] = math.max(debts[i], undrained * rate.limit / rate.period) end
+      if rate and bound.calls == 0 and undrained > 0 then
+        debts[i] = math.max(debts[i], undrained * rate.limit / rate.period)
+      end
       if rate then debts[i] = debts[i] + 1 end
     end
     bound.calls = bound.calls + 1

@@ -33,6 +33,7 @@ do
       if state then state.out = flow_state.without(state.out, rank) end
     end
     for owner, state in pairs(states) do
+      flow_state.back[owner] = true
       written[#written + 1], written[#written + 2] = owner, flow_state.text(state)
     end
     if #written > 0 then redis.call('HSET', flow_state.hash, unpack(written)) end

@@ -16,12 +16,13 @@
 -- had its last turn (leave_flows.lua, bound_states.lua).
 
 -- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted those who wait, or
--- who are throttled; `noted`: of each priority, how many jobs this script has found to wait; others add functions.
+-- who are throttled; `back`: the numbers of those who were throttled until this take; `noted`: of each priority, how
+-- many jobs this script has found to wait; others add functions.
 local flow_state = {
   throttled = KEYS[#KEYS - 4], hash = KEYS[#KEYS - 3],
   -- How many numbers the flows of one priority have.
   numbers = 2 ^ 45,
-  noted = { [0] = 0, 0, 0 },
+  back = {}, noted = { [0] = 0, 0, 0 },
 }
 
 -- { in_flight, debts: of each of its rates, the calls that haven't drained, at: the clock at which they were counted,
