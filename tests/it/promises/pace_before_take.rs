@@ -1,5 +1,5 @@
 //! Promise 5: A token is got before a job is read; so jobs that must wait stay untaken, for any replica. A token may be
-//! got 20 ms before its time: then the call waits for that.
+//! got 8 ms before its time: then the call waits for that.
 
 use dripfeed_bucket::JobFilter;
 use dripfeed_job::JobState;

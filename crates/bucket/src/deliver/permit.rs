@@ -16,10 +16,10 @@
 //!   Nothing is assumed of the order of calls, of who makes them, or of who dies.
 //! - **Ahead.** If each token of a small burst had to be asked for when it comes, what passes until the take would be
 //!   lost. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
-//!   may begin: a grant of n needs V + nτ ≤ D + bτ, where D ≥ T is when the last of them begins at the earliest. The
-//!   replica waits for that time from when the reply came, and counts `valid` from then on. In the proof D takes the
-//!   place of T; as V = max(V, T) + nτ then is at least D + τ, a call still begins at most `valid` after its token. So
-//!   this is done only where `valid` isn't charged (below), and no caller has a rate limit: such calls don't wait.
+//!   may begin: a grant of n needs V + nτ ≤ D + bτ, where D ≥ T is when the last of them begins at the earliest, for
+//!   which the replica waits from when the reply came. In the proof the last one has D ≤ c in place of T. The first one
+//!   began by T + `valid` all the same: of several buckets only one may make it wait, and the others count it from T.
+//!   This is done only where `valid` isn't charged (below), and no caller has a rate limit: such calls don't wait.
 //! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes
 //!   to the same: m ≤ (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged,
 //!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at
@@ -56,7 +56,8 @@ pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 pub(crate) const PROMPT_OF_CALLERS: Duration = PROMPT.saturating_sub(Duration::from_micros(TOKENS_KEPT));
 
 /// How long before its time a call is granted. Half of that is left for the next take to come in time. What is granted
-/// is claimed, and newcomers wait behind it: so no longer than that.
+/// is claimed, and newcomers wait behind it: so no longer than that. And less than a third of [`PROMPT`], which
+/// [`Lateness`] leaves at least to wait in.
 const AHEAD: Duration = Duration::from_millis(8);
 
 /// The longest `valid`; and half of the lease, so that nobody calls who was declared dead meanwhile.
@@ -111,8 +112,8 @@ impl Permit {
         if !self.token_in.is_zero() {
             precise_sleep(self.token_at.saturating_duration_since(Instant::now())).await;
         }
-        let age = self.asked.elapsed().saturating_sub(self.token_in);
-        self.lateness.saw_call(age);
+        let age = self.asked.elapsed();
+        self.lateness.saw_call(age.saturating_sub(self.token_in));
         age < self.valid
     }
 }
@@ -195,14 +196,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_permit_waits_for_its_token_and_is_good_from_then_on() {
+    async fn a_permit_waits_for_its_token_and_is_good_no_longer_for_that() {
         let lateness = Lateness::new(Duration::from_mins(1));
         let (token_in, minute, now) = (Duration::from_millis(30), Duration::from_mins(1), Instant::now());
         assert!(Permit::new(now, now, token_in, minute, lateness.clone()).spend().await);
         assert!(now.elapsed() >= token_in);
         let Some(before) = now.checked_sub(minute) else { return };
-        assert!(Permit::new(before, before, minute / 2, minute, lateness.clone()).spend().await);
-        assert!(!Permit::new(before, before, minute / 2, minute / 2, lateness).spend().await);
+        assert!(Permit::new(before, before, minute / 2, minute * 2, lateness.clone()).spend().await);
+        assert!(!Permit::new(before, before, minute / 2, minute, lateness).spend().await);
     }
 
     #[test]

@@ -253,7 +253,7 @@ impl RedisBucket {
         call.arg(us(request.before.at.elapsed() + JITTER));
         call.arg(&effective.ends).arg(ms_up(settings.leak.max_hold));
         let ahead = effective.granted_ahead(valid);
-        call.arg(request.number).arg(us(valid + ahead)).arg(us(undrained(valid, effective.prompt)));
+        call.arg(request.number).arg(us(valid)).arg(us(undrained(valid, effective.prompt)));
         call.arg(&effective.weights).arg(&effective.bounds);
         call.arg(or_empty(request.before.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
