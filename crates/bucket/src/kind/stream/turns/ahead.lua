@@ -35,7 +35,8 @@ do
       return flow.before
     end
     if flow.of == '' then return waiting end
-    return held_of(holders, flow.of)
+    flow.held = flow.held or held_of(holders, flow.of)
+    return flow.held
   end
 
   -- What the weights of those that are there add to the calls of a round, of whom each has one. Weights are looked for
@@ -64,7 +65,7 @@ do
 
   -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait.
   function count_ahead(flow, weight, waiting, weights, holders)
-    local total = count_flows(flow.rank) + (next(weights) and count_heavier(flow, weights) or 0)
+    local total = (flows_of[flow.rank] or count_flows(flow.rank)) + (next(weights) and count_heavier(flow, weights) or 0)
     if has_ranks == nil then has_ranks = redis.call('ZCARD', FLOWS) > count_flows(0) end
     has_ranks = has_ranks or flow.rank ~= 0
     local own = flow.jobs

@@ -162,29 +162,33 @@ local function hand_out_by_turns(keys, consumer, want, weights, bounds)
     end
   end
 
+  -- Whether a new job that isn't plain may be called.
+  local function is_new_callable(id, entry)
+    local deadline = tonumber(field(entry, 'expires'))
+    -- What somebody has doesn't end here.
+    local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
+    return is_ours and is_callable(keys, id, entry, false, false)
+  end
+
   -- Up to `most` of a flow's new jobs.
   local function call_new(flow, most)
-    local range = flow.range
+    local range, unclaimed = flow.range, turn.unclaimed
     local found = redis.call('XRANGE', keys.jobs, range.from, range.to, 'COUNT', most)
+    local bytes, largest, before = 0, 0, #unclaimed
     for i = 1, #found do
       local job = found[i]
-      local id, entry = job[1], job[2]
-      local size = plain_size(entry)
-      local is_called = size
+      local size = plain_size(job[2])
       if size then
-        count_sizes(size, size)
-      else
-        local deadline = tonumber(field(entry, 'expires'))
-        -- What somebody has doesn't end here.
-        local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
-        is_called = is_ours and is_callable(keys, id, entry, false, false)
+        bytes = bytes + size
+        if size > largest then largest = size end
       end
-      if is_called then
-        turn.unclaimed[#turn.unclaimed + 1] = id
-        charge(flow, 1)
+      if size or is_new_callable(job[1], job[2]) then
+        unclaimed[#unclaimed + 1] = job[1]
         call(flow, job, size ~= nil)
       end
     end
+    count_sizes(bytes, largest)
+    charge(flow, #unclaimed - before)
     if #found < most or found[most][1] == range.to then return end_range(flow) end
     range.from, range.jobs = '(' .. padded(found[most][1]), math.max(1, range.jobs - most)
     range.is_rest = true

@@ -109,17 +109,6 @@ do
     open = nil
   end
 
-  local function note_waiting(id, flow)
-    local noted, rank = flow_state.noted, flow.rank
-    flow.jobs, noted[rank] = flow.jobs + 1, noted[rank] + 1
-    if open and open.flow == flow then
-      open.last, open.jobs = id, open.jobs + 1
-    else
-      open = { first = id, last = id, jobs = 1, flow = flow }
-      runs[#runs + 1] = open
-    end
-  end
-
   -- After an attempt, or a delay.
   function note_again(id, flow)
     flow.jobs = flow.jobs + 1
@@ -131,9 +120,15 @@ do
     if due and due > now_ms and not (deadline and deadline <= now_ms) then
       redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, '0', id, 'RETRYCOUNT', '0', 'FORCE', 'JUSTID')
       redis.call('ZADD', KEYS[#KEYS - 2], whole(due), id)
-      end_run()
+      return end_run()
+    end
+    local noted, rank = flow_state.noted, flow.rank
+    flow.jobs, noted[rank] = flow.jobs + 1, noted[rank] + 1
+    if open and open.flow == flow then
+      open.last, open.jobs = id, open.jobs + 1
     else
-      note_waiting(id, flow)
+      open = { first = id, last = id, jobs = 1, flow = flow }
+      runs[#runs + 1] = open
     end
   end
 

@@ -45,7 +45,6 @@ local function open_places(keys, holders, text, level, is_few, pace, bounds, sol
 
   -- One with a priority takes a place where nobody waits, too, so that no take reads it behind what comes after it.
   local function takes_place(group, caller, priority)
-    if queue then return true end
     local asks_first = priority and not is_ranked
     if not asks_first and (is_few or queue == false) then return false end
     return not is_of_one(group, caller, priority)
@@ -54,8 +53,8 @@ local function open_places(keys, holders, text, level, is_few, pace, bounds, sol
   -- How many calls come before that of another job, where `now_waiting` wait. It needn't be asked for a job of the
   -- caller `sole`, with neither a group nor a priority: that one takes no place.
   function places.ahead(group, caller, priority, now_waiting)
-    if not takes_place(group, caller, priority) then return now_waiting end
     if not queue then
+      if not takes_place(group, caller, priority) then return now_waiting end
       is_ranked = is_ranked or priority
       local callers = callers_of_batch()
       queue = opened_placing().open_queue(keys, holders, text, pace.flows, sole, now_waiting, callers)
