@@ -35,6 +35,9 @@ pub enum BucketError {
     /// The key of the jobs has a type that no bucket has: nothing was read or written.
     #[error("the key {key} has a type that dripfeed doesn't write: delete it, or give the bucket another `key`")]
     ForeignType { bucket: BucketName, key: String },
+    /// Other keys have types that no bucket gives them.
+    #[error("{keys}: rename or delete what somebody has written there by hand")]
+    WrongTypes { keys: String, source: Arc<StoreError> },
     #[error(transparent)]
     Cursor(#[from] BadCursor),
     /// The reply of a script can't be parsed: a bug, or foreign data in our keys.

@@ -5,6 +5,7 @@ pub(crate) mod batches;
 pub(crate) mod constants;
 #[cfg(feature = "planted-bugs")]
 pub(crate) mod fault_injection;
+pub(crate) mod key_types;
 pub(crate) mod keys;
 pub(crate) mod pace_constants;
 mod packed;

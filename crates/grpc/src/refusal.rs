@@ -60,6 +60,10 @@ pub(crate) fn unread_bucket(error: &BucketError) -> Status {
             log(error, "a bucket can't be read");
             Status::unavailable("the key of the bucket's jobs has another type in Redis; see the intake's log")
         }
+        BucketError::WrongTypes { .. } => {
+            log(error, "a bucket can't be read");
+            Status::unavailable("a key of the bucket has another type in Redis; see the intake's log")
+        }
         BucketError::Reply { .. }
         | BucketError::Cursor(_)
         | BucketError::Unsupported(_)

@@ -127,8 +127,16 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
--- Appends the entry that was written last, of `size` bytes. Its id.
-local function put(size, due, expires)
+-- Appends the entry that was written last, of `size` bytes, for a caller. Its id.
+local function put(size, caller, due, expires)
+  -- What is of another type is found before anything is written. What is read of a caller is needed at the end.
+  if accepted == 0 then
+    if caller ~= '' and not held_more[caller] then
+      find_held(HOLDERS, { caller })
+    elseif has_more then
+      redis.call('HLEN', HOLDERS)
+    end
+  end
   local id = append(keys, entry)
   if places then places.add(id, due, expires) end
   if level == 0 or largest.bytes and size > largest.bytes then note_largest(largest, level, size) end
@@ -178,7 +186,7 @@ local function admit_plain(size, caller, is_limited)
   local eta = wait_for_turn(METER, pace, look, count_before(nil, caller, nil))
   for i = PLAIN + 1, members do entry[i] = nil end
   members = PLAIN
-  local id = put(size)
+  local id = put(size, caller)
   count_held(caller, 1, size)
   return id, eta, is_limited and limit_charge_passed() or nil
 end
@@ -342,7 +350,7 @@ local function open_admit(found, bytes_found, is_few)
     end
     if deadline then earliest = math.min(earliest or deadline, deadline) end
     end_entry(last, due, deadline)
-    local id = put(size, due, deadline)
+    local id = put(size, caller, due, deadline)
     -- Also where nobody takes turns: they may from now on.
     rare.note_mixed(PACE, pace, due, group, priority)
     if own_waits then own_waits.add(group, caller, priority) end
@@ -384,6 +392,10 @@ end
 
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
+-- For the same reason as in `put`.
+if ARGV[16] ~= '0' then
+  admit, write = open_admit(found, bytes_found, is_few)
+end
 local answers, count, first = { 'judged', planning, now_us, -1 }, 4, PLACES + 3
 for _ = 1, tonumber(ARGV[13]) do
   local besides, plan, judged, eta, states = 0, nil, nil, nil, nil

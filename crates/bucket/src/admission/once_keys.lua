@@ -23,6 +23,8 @@ local function open_once_keys(first, last, keyed_jobs, key_ends, most, keep_ms, 
     return held
   end
 
+  -- What is of another type is found before anything is written.
+  count_keys()
   local once = {}
 
   -- The job and fingerprint that a key names; nil where it names none. An earlier version wrote keys with a TTL.

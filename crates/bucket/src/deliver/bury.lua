@@ -1,6 +1,9 @@
--- Burying a job: out of the bucket, whole into the stream of dead letters, with the reason; the oldest letters make
+-- Burying a job: whole into the stream of dead letters, with the reason, and out of the bucket; the oldest letters make
 -- room.
 -- needs: now, keep, letters, record_each, kind/entry, kind/held, kind/put_back
+
+-- Whether Redis has no ids left for letters: somebody has added one with the largest. Known once one was refused.
+local has_no_ids = false
 
 -- Reads all that burying takes and writes nothing, so that what fails here has changed nothing. `attempt`: the failed
 -- one, '' or nil where the job dies of none.
@@ -17,22 +20,41 @@ local function letter_of(job, entry, outcome, reason, attempt)
   }
 end
 
+local function may_add_letters(keys)
+  return not has_no_ids and not dead_is_full(keys)
+end
+
+-- Comes before its job leaves, as nothing else is left of that. Whether it could be added.
+local function add_letter(keys, letter)
+  if not may_add_letters(keys) then return false end
+  -- Of a job that somebody deleted by hand nothing is left but how it ended.
+  if not letter.is_whole then return true end
+  drop_letters(keys, 1, letter.bytes)
+  local added = redis.pcall('XADD', keys.dead, '*', unpack(letter.fields))
+  if type(added) ~= 'string' then
+    -- An empty stream still knows the largest id that it had.
+    if redis.call('XLEN', keys.dead) == 0 then redis.call('DEL', keys.dead) end
+    -- Where the job can't wait for its letter, this is the error.
+    added = (waits_for_letter and redis.pcall or redis.call)('XADD', keys.dead, '*', unpack(letter.fields))
+  end
+  has_no_ids = type(added) ~= 'string'
+  if has_no_ids then return false end
+  index_letter(keys, added, letter.bytes, letter.id)
+  count_bytes(keys, 'dead_bytes', letter.bytes)
+  return true
+end
+
+-- Once its letter was added.
 local function bury(keys, letter)
   ack_and_delete(keys, { letter.job })
-  -- Of a job that somebody deleted by hand nothing is left but how it ended.
-  if letter.is_whole then
-    drop_letters(keys, 1, letter.bytes)
-    local buried = redis.call('XADD', keys.dead, '*', unpack(letter.fields))
-    index_letter(keys, buried, letter.bytes, letter.id)
-    count_bytes(keys, 'dead_bytes', letter.bytes)
-  end
   record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt, letter.chain)
 end
 
 -- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
--- it has left.
-local function bury_or_keep(keys, letter)
-  if dead_is_full(keys) then
+-- it has left. `is_added`: whether its letter was; nil: it wasn't tried.
+local function bury_or_keep(keys, letter, is_added)
+  if is_added == nil then is_added = add_letter(keys, letter) end
+  if not is_added then
     local is_there = keep_unburied(keys, letter.job, letter.outcome)
     if is_there and letter.attempt then keep_failed(keys, letter.id, letter.attempt) end
     return false

@@ -31,9 +31,9 @@ if not leaving and (beats or '') ~= seen then return { 'alive' } end
 -- All that can fail comes before the first write: a script doesn't roll back.
 check_types(keys)
 check_letters(keys)
-redis.call('HDEL', REPLICAS, consumer)
-redis.call('HDEL', BATCHES, consumer)
 redis.call('HDEL', TAKES, consumer)
+redis.call('HDEL', BATCHES, consumer)
+redis.call('HDEL', REPLICAS, consumer)
 
 local call_ms = tonumber(rates.texts.call or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
@@ -78,8 +78,8 @@ for _, found in ipairs(held) do
     left[#left + 1] = job
   end
 end
-leave_flows(left, keys.notices)
 record_exits(keys)
+leave_flows(left, keys.notices)
 if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned, suspects } end
 remove_consumer(keys.jobs, consumer)

@@ -50,12 +50,19 @@ if tonumber(batch) <= tonumber(redis.call('HGET', BATCHES, consumer) or 0) then 
 
 -- All that can fail comes before the first write: a script doesn't roll back, and the batch is sent again.
 check_types(keys)
-local letters = {}
+local letters, is_added = {}, {}
 for i = OTHERS, #ARGV, OF_OTHER do
   if ARGV[i + 1] == 'bury' then
     local job, _, outcome, reason, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
     letters[i] = opened_rare().exceptions().read_letter(keys, job, outcome, reason, attempt)
   end
+end
+-- Each of these reads its key before it writes.
+local counts_callers = recorded.rare and redis.call('HGET', PACE, 'flows')
+if hold > 0 then opened_rare().exceptions().throttle(PACE, hold) end
+if calls ~= '' then opened_rare().exceptions().adapt(PACE, calls, hold) end
+for i = OTHERS, #ARGV, OF_OTHER do
+  if letters[i] then is_added[i] = rare.exceptions().add_letter(keys, letters[i]) end
 end
 
 -- What is completed leaves first and needs no memory: so it settles at maxmemory too.
@@ -74,20 +81,13 @@ local stay, answer = {}, 'settled'
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
   if letters[i] then
-    if not rare.exceptions().bury_or_keep(keys, letters[i]) then answer = answer .. ' ' .. job end
+    if not rare.exceptions().bury_or_keep(keys, letters[i], is_added[i]) then answer = answer .. ' ' .. job end
   else
     stay[#stay + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }
   end
 end
 if #stay > 0 then opened_rare().put_each_back(keys, stay) end
 
-if hold > 0 then opened_rare().exceptions().throttle(PACE, hold) end
-if recorded.rare and redis.call('HGET', PACE, 'flows') then
-  local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
-  for i = OTHERS, #ARGV, OF_OTHER do jobs[#jobs + 1] = ARGV[i] end
-  opened_rare().exceptions().leave_flows(jobs, keys.notices)
-end
-if calls ~= '' then opened_rare().exceptions().adapt(PACE, calls, hold) end
 -- record_exits writes it with the other rates, or else the flush behind it.
 if call > 0 then
   local mean = tonumber(rates.texts.call or call)
@@ -96,4 +96,9 @@ end
 record_exits(keys)
 rates.flush(keys.meter)
 redis.call('HSET', BATCHES, consumer, batch)
+if counts_callers then
+  local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
+  for i = OTHERS, #ARGV, OF_OTHER do jobs[#jobs + 1] = ARGV[i] end
+  opened_rare().exceptions().leave_flows(jobs, keys.notices)
+end
 return answer

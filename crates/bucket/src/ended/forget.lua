@@ -6,6 +6,9 @@
 -- Result  { how many letters there were, how many of the ids were looked at }
 local keys = { dead = KEYS[1], letters = KEYS[2], sizes = KEYS[3], tally = KEYS[4] }
 local deleted, looked_at = 0, 0
+-- What is of another type is found before anything is written.
+redis.call('ZCARD', keys.sizes)
+redis.call('HLEN', keys.tally)
 for _, job in ipairs(ARGV) do
   if not may_read() then break end
   looked_at = looked_at + 1

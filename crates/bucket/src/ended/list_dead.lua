@@ -13,6 +13,6 @@ local found = {}
 local last = each_letter(KEYS[1], ARGV[1], read_filter(5), function()
   return #found < most
 end, function(letter)
-  found[#found + 1] = ids_alone and field(letter[2], 'job') or letter
+  found[#found + 1] = ids_alone and (field(letter[2], 'job') or letter[1]) or letter
 end)
 return { bytes_read - before, last, unpack(found) }

@@ -5,16 +5,16 @@
 
 -- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
 -- there were; `any_old`, whether any of them is too old; `rare`, whether any of the keys is there that few buckets
--- have. And `size`, that of all texts, where they have the same for sure.
+-- have; `notices`, how many of them there are. And `size`, that of all texts, where they have the same for sure.
 local recorded = {
   outcomes = {}, ids = {}, results = { delivered = nil }, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ',
-  before = nil, any_old = nil, rare = nil, tally = nil, size = nil,
+  before = nil, any_old = nil, rare = nil, notices = nil, tally = nil, size = nil,
 }
 
 -- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
 local function publish_ends(notices)
   local MOST = 1000
-  if recorded.rare == false or redis.call('EXISTS', notices) == 0 then return end
+  if recorded.rare == false or (recorded.notices or redis.call('EXISTS', notices)) == 0 then return end
   for from = 1, recorded.jobs, MOST do
     local ids, waited = { unpack(recorded.ids, from, math.min(recorded.jobs, from + MOST - 1)) }, {}
     for i, until_ms in ipairs(redis.call('ZMSCORE', notices, unpack(ids))) do
@@ -100,8 +100,9 @@ local function record_exits(keys)
 end
 
 -- Raises the error of a key that holds another type before anything is written: scripts don't roll back. What it reads
--- needn't be read again. Keys that few buckets have are looked for by one command.
-local function check_types(keys)
+-- needn't be read again. Keys that few buckets have are looked for by one command. `is_held`: false of jobs that no
+-- replica has.
+local function check_types(keys, is_held)
   recorded.tally = read_tally(keys)
   rates.look(keys.meter, 'settled', 'leak', 'call')
   recorded.before = redis.call('HLEN', keys.outcomes)
@@ -112,6 +113,7 @@ local function check_types(keys)
   if recorded.rare then
     redis.call('HLEN', keys.keyed_jobs)
     redis.call('ZCARD', keys.key_ends)
+    recorded.notices = redis.call('ZCARD', keys.notices)
   end
-  check_held(recorded.rare)
+  if is_held ~= false then check_held(recorded.rare) end
 end

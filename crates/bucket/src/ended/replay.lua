@@ -61,6 +61,9 @@ if has_its_share(holding, size) then
   return { 'max_share', math.ceil(wait_for_share(METER, pace, look, level, holding, size) / 1000), level }
 end
 local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, delay)
+-- What is of another type is found before anything is written.
+redis.call('ZCARD', keys.sizes)
+redis.call('HLEN', HOLDERS)
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end

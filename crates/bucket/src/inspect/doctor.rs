@@ -17,6 +17,7 @@ use kept::KeptRecords;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::key_types::WrongType;
 use crate::settings::Kind;
 
 /// The findings, and what couldn't be checked.
@@ -53,7 +54,18 @@ impl Bucket {
 
     async fn examine_all(&self, repair: bool) -> Result<Examination, BucketError> {
         let redis_bucket = &self.redis_bucket;
+        let wrong = redis_bucket.wrong_types().await?;
+        if !wrong.is_empty() {
+            let finding = |wrong: &WrongType| Finding {
+                kind: FindingKind::WrongType,
+                count: 1,
+                example: Some(wrong.to_string()),
+            };
+            let unchecked = vec!["all else: keys have wrong types"];
+            return Ok(Examination { findings: wrong.iter().map(finding).collect(), unchecked });
+        }
         let (mut findings, mut unchecked) = (Findings::default(), Vec::new());
+        redis_bucket.examine_ids(&mut findings).await?;
         if !redis_bucket.examine_jobs_and_counts(repair, &mut findings).await? {
             unchecked.push("totals of jobs by bytes and by caller: jobs were added or removed during the count");
         }

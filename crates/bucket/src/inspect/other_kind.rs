@@ -1,5 +1,7 @@
-//! Why the key of a bucket's jobs has an unexpected type: the kind of the bucket was changed, and not its key. What has
-//! no jobs makes way, and what was asked is asked again.
+//! Why a key of a bucket has an unexpected type: of that of the jobs, the kind of the bucket was changed, and not its
+//! key. What has no jobs makes way, and what was asked is asked again. So does a stream that has no ids left.
+
+use std::sync::Arc;
 
 use dripfeed_store::{ErrorKind, Script};
 
@@ -14,10 +16,19 @@ impl RedisBucket {
     /// Ok: the key of the jobs is free now, and it's worth asking again.
     ///
     /// # Errors
-    /// The same error, or [`BucketError::OtherKind`] or [`BucketError::ForeignType`].
+    /// The same error, or [`BucketError::OtherKind`], [`BucketError::ForeignType`] or [`BucketError::WrongTypes`].
     pub(crate) async fn make_way(&self, error: BucketError) -> Result<(), BucketError> {
-        if !matches!(&error, BucketError::Store(store) if store.kind() == ErrorKind::WrongType) {
-            return Err(error);
+        let BucketError::Store(store) = &error else { return Err(error) };
+        match store.kind() {
+            ErrorKind::WrongType => {
+                let wrong = self.wrong_types().await.unwrap_or_default();
+                if !wrong.is_empty() {
+                    let keys: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+                    return Err(BucketError::WrongTypes { keys: keys.join(", "), source: Arc::clone(store) });
+                }
+            }
+            ErrorKind::NoIds => {}
+            _ => return Err(error),
         }
         let Ok((in_stream, in_list)) = self.remove_empty_stream().await else { return Err(error) };
         let (kind, jobs, own) = match self.kind {
@@ -29,7 +40,7 @@ impl RedisBucket {
             Ok(0) => return Ok(()),
             Ok(jobs) => BucketError::OtherKind { bucket, key, kind: kind.as_str(), jobs },
             Err(_) if own < 0 => BucketError::ForeignType { bucket, key },
-            // Another key is the one.
+            // A key whose name isn't known, such as that of a limit; or the stream has jobs, and no ids left.
             Err(_) => error,
         })
     }

@@ -13,7 +13,8 @@ pub(crate) const CALLS: usize = 100;
 /// Bytes after which a page ends: below this, another script may read at least one more entry.
 pub(crate) const PAGE_BYTES: usize = BATCH_BYTES;
 
-const LARGEST_ID: JobId = JobId::new(u64::MAX, u64::MAX);
+/// Redis knows no range that begins behind it.
+pub(crate) const LARGEST_ID: JobId = JobId::new(u64::MAX, u64::MAX);
 
 /// The position in a list of a bucket. Opaque to callers; `Display` and `FromStr` convert it for URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]

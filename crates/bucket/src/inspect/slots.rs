@@ -53,9 +53,12 @@ impl Slots {
     /// theirs.
     async fn of(bucket: Bucket) -> Result<Self, BucketError> {
         match bucket.slots().await {
-            Err(BucketError::Gone | BucketError::OtherKind { .. } | BucketError::ForeignType { .. }) => {
-                Ok(Self::default())
-            }
+            Err(
+                BucketError::Gone
+                | BucketError::OtherKind { .. }
+                | BucketError::ForeignType { .. }
+                | BucketError::WrongTypes { .. },
+            ) => Ok(Self::default()),
             slots => slots,
         }
     }

@@ -18,6 +18,8 @@ for i = 4, #ARGV, 2 do
   ids[#ids + 1], news[ARGV[i]] = ARGV[i], ARGV[i + 1]
 end
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local ended = withdraw_moved(KEYS[1], ids, stay, function(id, entry, failures, deliveries, throttled)
   local caller, new = caller_of(entry), news[id]
   if new == '' then
@@ -28,4 +30,5 @@ local ended = withdraw_moved(KEYS[1], ids, stay, function(id, entry, failures, d
   end
 end)
 record_exits(keys)
+write_ranges(KEYS[1])
 return ended

@@ -1,7 +1,7 @@
 -- Reads outcome jobs that wait for their buckets, oldest first, for one process at a time: what several submit would be
 -- found to be there already, and have cost as much.
 --
--- needs: at_maxmemory
+-- needs: at_maxmemory, behind
 -- KEYS  1 outbox (stream)  2 lease (string: name of the process)
 -- ARGV  1 name of this process  2 ms of its lease  3 the id after which to begin, '' for the first  4 the most
 -- Result  { how many there are, '1' when this process is the one, { id, fields }… }
@@ -15,4 +15,4 @@ local other = redis.call('GET', LEASE)
 if other and other ~= name and redis.call('PTTL', LEASE) <= lease_ms then return { waiting, '' } end
 redis.call('SET', LEASE, name, 'PX', lease_ms)
 local from = after == '' and '-' or '(' .. after
-return { waiting, '1', unpack(redis.call('XRANGE', OUTBOX, from, '+', 'COUNT', most)) }
+return { waiting, '1', unpack(entries_between(OUTBOX, from, '+', most)) }

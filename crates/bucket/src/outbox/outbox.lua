@@ -2,7 +2,7 @@
 -- in the slot of this bucket, from the script that ends its job until the other bucket has accepted it (hand_over.rs).
 -- Fields: to, job, ended (ms), depth, outcome (the record, its texts cut). Bounded by number and bytes, which the tally
 -- counts: a take leaves room for all that is in flight.
--- needs: now, notices, keep
+-- needs: now, notices, keep, append_to
 
 -- nil where no end goes anywhere. `text`: what is kept, and behind its first line what on_outcome.rs packs: the bounds,
 -- a line for each target, and one for each job of a batch that says something about it.
@@ -102,7 +102,7 @@ local function open_outbox(text, key)
     local bytes = 0
     for i, fields in ipairs(noted) do
       local is_first = i == 1 and redis.call('XLEN', key) == 0
-      redis.call('XADD', key, '*', unpack(fields))
+      append_to(key, '*', unpack(fields))
       bytes = bytes + letter_bytes(fields)
       if is_first then publish(key, 'outcomes') end
     end

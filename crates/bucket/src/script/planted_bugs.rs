@@ -35,11 +35,7 @@ pub(super) const IN_SCRIPTS: [(&str, &str, &str); 18] = [
         "advance(next_tick)
          if may_overlap or not is_there(state.job) then return nil end",
     ),
-    (
-        "outbox_trimmed",
-        "redis.call('XADD', key, '*', unpack(fields))",
-        "redis.call('XADD', key, 'MAXLEN', 5, '*', unpack(fields))",
-    ),
+    ("outbox_trimmed", "append_to(key, '*', unpack(fields))", "append_to(key, 'MAXLEN', 5, '*', unpack(fields))"),
     // Of turns and own paces, for the model of these.
     (
         "flow_clock_is_the_wall_clock",

@@ -44,7 +44,9 @@ const NO_PACE: &Fragments = &[
 const FRAGMENTS: &Fragments = &[
     Fragment::new("adapt", include_str!("../pace/adapt.lua")),
     Fragment::new("admit_rare", include_str!("../admission/admit_rare.lua")),
+    Fragment::new("append_to", include_str!("append_to.lua")),
     Fragment::new("at_maxmemory", include_str!("at_maxmemory.lua")),
+    Fragment::new("behind", include_str!("behind.lua")),
     Fragment::new("budget", include_str!("budget.lua")),
     Fragment::new("bury", include_str!("../deliver/bury.lua")),
     Fragment::new("caller_share", include_str!("../admission/caller_share.lua")),

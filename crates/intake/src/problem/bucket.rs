@@ -62,7 +62,7 @@ impl Problem {
             (ErrorKind::NoIds, _) => (
                 Code::StoreUnavailable,
                 "the bucket accepts no jobs: somebody added an entry with the largest possible id to one of its \
-                    streams in Redis; an operator has to move its jobs, or delete it; see the intake's log",
+                    streams in Redis; jobs are accepted again once all in it have ended; see the intake's log",
             ),
             (ErrorKind::Full, _) => (Code::StoreFull, "nothing was stored or changed; retry later"),
             (_, Certainty::NotStored) => (Code::StoreUnavailable, "nothing was stored or changed; retry later"),
@@ -118,6 +118,16 @@ impl From<BucketError> for Problem {
                 problem.detail =
                     "the key of the bucket's jobs has another type in Redis; nothing was stored or changed; \
                                   see the intake's log"
+                        .into();
+                problem
+            }
+            BucketError::WrongTypes { source, .. } => {
+                log(&error, None);
+                let mut problem = Self::store(source.kind(), source.certainty());
+                problem.detail =
+                    "a key of the bucket has another type in Redis; it is unknown whether the request took \
+                    effect; an operator has to rename or delete that key: GET /v1/buckets/{bucket}/doctor and the \
+                    intake's log name it"
                         .into();
                 problem
             }

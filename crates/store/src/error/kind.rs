@@ -55,12 +55,15 @@ impl fmt::Display for ErrorKind {
                     hasn't expired: ?cert=/path/to/cert.pem&key=/path/to/key.pem in redis.url"
             }
             Self::Denied => "Redis denied access; check the user and password in redis.url, and the ACL",
-            Self::WrongType => "a key has an unexpected type; use another redis.prefix",
+            Self::WrongType => {
+                "a key has another type than dripfeed gives it; find it with `dripfeed doctor`, and rename or delete \
+                    it, or use another redis.prefix"
+            }
             Self::Script => "the script failed in Redis; this is a bug, please report it",
             Self::Rejected => "Redis rejected the command",
             Self::NoIds => {
-                "a stream has an entry with the largest possible id, so none can be added; move its jobs to another \
-                    bucket with `dripfeed drain`, or delete the key"
+                "a stream has an entry with the largest possible id, so none can be added before it is empty; \
+                    `dripfeed doctor` says what to do"
             }
             Self::NoCluster => "this Redis is not a Cluster; use redis.url = redis://host:6379",
             Self::Protocol => "unexpected reply from Redis; is the server Redis 6.2 or newer?",

@@ -10,7 +10,7 @@ use dripfeed_tests::service::Service;
 
 use super::faults;
 
-pub const SCRIPTS: [&str; 20] = [
+pub const SCRIPTS: [&str; 22] = [
     "buried",
     "calls",
     "due_times",
@@ -21,10 +21,12 @@ pub const SCRIPTS: [&str; 20] = [
     "indexed",
     "installation",
     "kept",
+    "key_types",
     "keyed",
     "leaving",
     "listed",
     "moved",
+    "no_ids",
     "note_places",
     "noted_places",
     "other_kind",
@@ -34,7 +36,7 @@ pub const SCRIPTS: [&str; 20] = [
 ];
 
 /// Those that a doctor asks of its buckets.
-const OF_A_DOCTOR: [&str; 13] = [
+const OF_A_DOCTOR: [&str; 15] = [
     "buried",
     "calls",
     "due_times",
@@ -43,8 +45,10 @@ const OF_A_DOCTOR: [&str; 13] = [
     "holdings",
     "indexed",
     "kept",
+    "key_types",
     "keyed",
     "listed",
+    "no_ids",
     "recorded",
     "sized",
     "totals",

@@ -8,5 +8,6 @@ local function read_letter(keys, job, outcome, reason, attempt)
 end
 
 return {
-  read_letter = read_letter, bury_or_keep = bury_or_keep, throttle = throttle, adapt = adapt, leave_flows = leave_flows,
+  read_letter = read_letter, add_letter = add_letter, bury_or_keep = bury_or_keep, throttle = throttle, adapt = adapt,
+  leave_flows = leave_flows,
 }

@@ -1,6 +1,6 @@
 -- Walks dead letters that match, oldest first. Redis reads entries whole, so one after the other, up to the bytes that
 -- a script may read.
--- needs: now, budget, kind/entry
+-- needs: now, budget, behind, kind/entry
 
 -- Five arguments, where '' lets all pass: a text within the reason, the last status or 'none', the caller, where to end
 -- as XRANGE writes it, '1': the reason is that text.
@@ -32,7 +32,7 @@ local function each_letter(dead, from, filter, goes_on, look)
   local last = ''
   for _ = 1, LOOKED_AT do
     if not goes_on() or not may_read() then return last end
-    local letter = redis.call('XRANGE', dead, from, filter.ending, 'COUNT', 1)[1]
+    local letter = entries_between(dead, from, filter.ending, 1)[1]
     if not letter then return '' end
     last, from = letter[1], '(' .. letter[1]
     count_read(letter[2])

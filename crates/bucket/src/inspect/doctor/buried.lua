@@ -1,6 +1,6 @@
 -- Examines a part of the dead letters, each at one moment, and indexes those that aren't when asked to.
 --
--- needs: at_maxmemory, now, budget, letters
+-- needs: at_maxmemory, now, budget, behind, letters
 -- KEYS  1 dead (stream)  2 letters (hash)  3 sizes (zset)
 -- ARGV  1 where to begin, as XRANGE writes it  2 '1' to repair
 -- Result  { the last letter that was looked at or '' at the end, { id of a letter, id of its job, '1' when it isn't
@@ -14,7 +14,7 @@ local LOOKED_AT = 500
 local answer = { '' }
 for _ = 1, LOOKED_AT do
   if not may_read() then return answer end
-  local letter = redis.call('XRANGE', keys.dead, from, '+', 'COUNT', 1)[1]
+  local letter = entries_between(keys.dead, from, '+', 1)[1]
   if not letter then
     answer[1] = ''
     return answer

@@ -12,6 +12,9 @@ pub struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingKind {
+    WrongType,
+    NoIdsForJobs,
+    NoIdsForLetters,
     Stranded,
     Phantom,
     NeverDue,
@@ -37,7 +40,27 @@ pub enum FindingKind {
 /// Its word in scripts, what it means, and what repairing does (None: nothing can).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
-const MEANINGS: [Meaning; 20] = [
+const MEANINGS: [Meaning; 23] = [
+    (
+        FindingKind::WrongType,
+        "wrong_type",
+        "keys of another type than dripfeed gives them: what uses them fails until somebody renames or deletes them",
+        None,
+    ),
+    (
+        FindingKind::NoIdsForJobs,
+        "no_ids_for_jobs",
+        "jobs in a stream that takes no others, as somebody added one with the largest possible id: jobs are accepted \
+            again once these have ended",
+        None,
+    ),
+    (
+        FindingKind::NoIdsForLetters,
+        "no_ids_for_letters",
+        "dead letters in a stream that takes no others, as somebody added one with the largest possible id: jobs that \
+            die wait in the bucket until these are replayed or deleted",
+        None,
+    ),
     (
         FindingKind::Stranded,
         "stranded",

@@ -8,12 +8,14 @@ use redis::Value;
 use super::finding::{FindingKind, Findings};
 use super::jobs::JobCheck;
 use crate::error::BucketError;
+use crate::inspect::pagination::LARGEST_ID;
 use crate::script::redis_bucket::RedisBucket;
 use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static LISTED: Script = Script::new("listed", SHARED, include_str!("listed.lua"));
 static RECORDED: Script = Script::new("recorded", SHARED, include_str!("recorded.lua"));
+static NO_IDS: Script = Script::new("no_ids", SHARED, include_str!("no_ids.lua"));
 static COUNTED: Script = Script::new("kept", SHARED, include_str!("kept.lua"));
 
 /// While work ends, all that is kept is counted this many times.
@@ -145,6 +147,15 @@ impl RedisBucket {
         Ok(CountedBytes { moment: reply.text()?, bytes: reply.count()? })
     }
 
+    /// In streams to which nothing can be added.
+    pub(super) async fn examine_ids(&self, findings: &mut Findings) -> Result<(), BucketError> {
+        let (jobs, dead) = (self.keys.jobs(), self.keys.dead());
+        let (of_jobs, letters): (u64, u64) = self.store.run(&NO_IDS.on(&[jobs.clone(), dead.clone()])).await?;
+        findings.many(FindingKind::NoIdsForJobs, of_jobs, jobs);
+        findings.many(FindingKind::NoIdsForLetters, letters, dead);
+        Ok(())
+    }
+
     /// As the last pass over the outbox has counted them.
     pub(super) async fn examine_outbox(&self, findings: &mut Findings) -> Result<(), BucketError> {
         let mut oversized = redis::cmd("HGET");
@@ -161,9 +172,11 @@ impl RedisBucket {
             let mut range = redis::cmd("XRANGE");
             range.arg(self.keys.outbox()).arg(&from).arg("+").arg("COUNT").arg(OUTCOMES);
             let page: Vec<(String, Vec<Vec<u8>>)> = self.store.command(&range).await?;
-            let Some((last, _)) = page.last() else { return Ok(bytes) };
-            from = format!("({last}");
             bytes += page.iter().flat_map(|(_, fields)| fields).map(|text| text.len() as u64).sum::<u64>();
+            match page.last() {
+                Some((last, _)) if *last != LARGEST_ID.to_string() => from = format!("({last}"),
+                _ => return Ok(bytes),
+            }
         }
     }
 

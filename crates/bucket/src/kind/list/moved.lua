@@ -21,3 +21,6 @@ local function withdraw_moved(jobs, ids, stay, record_end)
   end
   return ended
 end
+
+-- All wait in one line.
+local function write_ranges() end

@@ -3,6 +3,8 @@
 
 -- To the tail of the jobs, where the next are taken; false for an element that somebody removed by hand.
 local function requeue(keys, element, deliveries, throttled)
+  -- What is of another type is found before anything is written.
+  redis.call('LLEN', keys.jobs)
   local removed = redis.call('LREM', TAKEN, '1', element)
   if removed > 0 then
     local head = read_head(element)
@@ -32,7 +34,9 @@ local function write_failed(_, _, _) end
 
 local function forget_failed(_) end
 
--- A list can't park: its letters never hold it.
+-- As of a stream. A list can't park: its letters never hold it.
+local waits_for_letter = false
+
 local function keep_unburied(keys, element)
   return requeue(keys, element, 0)
 end

@@ -13,6 +13,5 @@ local function withdraw_moved(jobs, ids, _, record_end)
       ended = ended + 1
     end
   end
-  write_ranges(jobs)
   return ended
 end

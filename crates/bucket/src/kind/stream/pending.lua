@@ -1,5 +1,5 @@
 -- Stream kind: what is known of jobs without their bodies.
--- needs: constants
+-- needs: constants, behind
 
 -- The consumer that has a job pending, or nil.
 local function owner_of(jobs, id)
@@ -40,11 +40,9 @@ local function last_delivered(jobs)
   return nil
 end
 
--- The first entry of a range; nil without one. Redis knows no range behind the largest id.
-local BEHIND_ALL = '(18446744073709551615-18446744073709551615'
+-- The first entry of a range; nil without one.
 local function first_entry(jobs, from, to)
-  if from == BEHIND_ALL then return nil end
-  return redis.call('XRANGE', jobs, from, to, 'COUNT', 1)[1]
+  return entries_between(jobs, from, to, 1)[1]
 end
 
 -- Whether one id is of a later entry than another.

@@ -72,6 +72,9 @@ local function forget_failed(id)
   redis.call('HDEL', FAILED, id)
 end
 
+-- Whether a job may stay in the bucket that has ended, until its letter can be added.
+local waits_for_letter = true
+
 -- Its record says how it is to end: it is never handed out again. Whether the job is there.
 local function keep_unburied(keys, id, outcome)
   if not park(keys, id, 0, 0) then return false end

@@ -36,9 +36,9 @@ pub(super) async fn level(
             denied.push(cause);
             Ok(Err(by_acl(&denied)))
         }
-        Err(error @ (BucketError::OtherKind { .. } | BucketError::ForeignType { .. })) => {
-            Ok(Err(Unusable::OtherKind(error.to_string())))
-        }
+        Err(
+            error @ (BucketError::OtherKind { .. } | BucketError::ForeignType { .. } | BucketError::WrongTypes { .. }),
+        ) => Ok(Err(Unusable::OtherKind(error.to_string()))),
         Err(error) => Err(error.into()),
     }
 }

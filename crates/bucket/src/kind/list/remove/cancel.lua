@@ -19,6 +19,7 @@ local next = look_through(JOBS, tonumber(ARGV[3]), function(element)
   return found
 end)
 if not found then return { bytes_read, 'elsewhere', next, ended_so_far(keys.tally) } end
+check_types(keys, false)
 redis.call('LREM', JOBS, -1, found)
 local entry = entry_of(JOBS, found)
 local caller = caller_of(entry)

@@ -29,6 +29,8 @@ end
 local bound = read_head('{"id":"' .. last .. '",')
 local ended_otherwise = math.max(0, tonumber(ended_so_far(keys.tally)) - before)
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local gone, at_end = {}, false
 for _ = 1, LOOKED_AT do
   if #gone >= most or not may_read() then break end

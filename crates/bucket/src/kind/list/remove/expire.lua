@@ -17,6 +17,8 @@ local JOBS, at, earliest = KEYS[1], tonumber(ARGV[2]) or 0, tonumber(ARGV[3])
 -- replicas have may come back.
 local LATER = 60000
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local gone, at_end = {}, false
 for _ = 1, LOOKED_AT do
   if not may_read() then break end

@@ -18,6 +18,8 @@ last = last or redis.call('HGET', keys.tally, 'last_id') or '0-0'
 foreign = tonumber(foreign or redis.call('LLEN', JOBS))
 local bound = read_head('{"id":"' .. last .. '",')
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local purged, all = 0, false
 while purged < most and may_read() do
   local element = redis.call('LINDEX', JOBS, -1)

@@ -24,10 +24,11 @@ local chain = field(found[2], 'chain')
 if keys.outbox and #keys.outbox.targets_of(id, 'cancelled', chain) > 0 then
   if keys.outbox.room(keys, count_claimed(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
 end
+check_types(keys, false)
 local failures = tonumber(leave(id, found[2]) or 0)
-write_ranges(JOBS)
 local caller = caller_of(found[2])
 local outcome = outcome_of('cancelled', nil, failures, caller)
 record(keys, id, outcome, 'cancelled', counted_bytes(found[2]), caller, nil, chain)
 record_exits(keys)
+write_ranges(JOBS)
 return { bytes_read, 'cancelled' }

@@ -30,6 +30,8 @@ elseif last == '' then
   last = newest and newest[1] or '0-0'
 end
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local looked_at, cancelled = 0, 0
 local function may_go_on()
   return looked_at < LOOKED_AT and cancelled < most and may_read()
@@ -69,6 +71,6 @@ end
 
 local at_end
 if state == 'waiting' then at_end = look_at_waiting() else at_end = look_at_parked() end
-write_ranges(JOBS)
 record_exits(keys)
+write_ranges(JOBS)
 return { cancelled, last, at_end and '1' or '0', after }

@@ -21,6 +21,8 @@ local LOOKED_AT, LATER = 200, 60000
 -- After how many ms all is looked at for the second time, where an intake of an earlier version may add jobs.
 local UPGRADED = 3600000
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local room = keys.outbox and keys.outbox.room(keys, count_claimed(JOBS)) or math.huge
 local expired = 0
 
@@ -59,8 +61,8 @@ local function look()
 end
 
 local stopped = look()
-write_ranges(JOBS)
 record_exits(keys)
+write_ranges(JOBS)
 if stopped ~= 'end' then return { expired, stopped and '0' or '1', after, earliest and whole(earliest) or '' } end
 if redis.call('HSETNX', keys.tally, 'deadline_known', '1') == 1 then
   earliest = math.min(earliest or math.huge, now_ms + UPGRADED)

@@ -2,6 +2,10 @@
 -- Behind the last one, `write_ranges`.
 -- needs: constants, kind/held, kind/flows, kind/leave_ranges
 local JOBS = KEYS[1]
+-- What is of another type is found before anything is written.
+redis.call('ZCARD', PARKED)
+redis.call('HLEN', UNBURIED)
+redis.call('HLEN', FAILED)
 
 -- What was counted of its attempts: a number as text, or false.
 local function leave(id, entry)

@@ -6,7 +6,7 @@ local leave_range, write_ranges
 do
   -- The heaviest weight that a caller may have.
   local MOST_WEIGHT = 1000
-  local has_ranges = redis.call('ZCARD', RANGES) > 0
+  local has_ranges = redis.call('ZCARD', RANGES) > 0 and redis.call('ZCARD', FLOWS) >= 0
   -- Ranges from which jobs left, by their texts: { range, flow, how many }; and all flows of such jobs.
   local ranges, flows = {}, {}
 

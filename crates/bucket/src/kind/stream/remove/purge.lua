@@ -23,6 +23,8 @@ if last == '' then
   last = newest[1]
 end
 
+-- All that can fail comes before the first write: a script doesn't roll back.
+check_types(keys, false)
 local looked_at, purged = 0, 0
 local function may_go_on()
   return looked_at < most and may_read()
@@ -78,7 +80,7 @@ local function forget_flows()
 end
 
 local all = drop_parked() and drop_waiting()
+record_exits(keys)
 write_ranges(JOBS)
 all = all and forget_flows()
-record_exits(keys)
 return { purged, all and '' or last, after }

@@ -1,23 +1,26 @@
 -- Stream kind: parked jobs that are due.
--- needs: budget, keep, bury, kind/entry, kind/held, kind/ends, kind/give
+-- needs: budget, bury, kind/entry, kind/held, kind/ends, kind/give
 
 -- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
 -- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
 local function bury_due(keys, due)
   if #due == 0 or redis.call('HLEN', UNBURIED) == 0 then return due, 0 end
   check_letters(keys)
+  check_once(keys)
   local records = redis.call('HMGET', UNBURIED, unpack(due))
   local others, buried = {}, 0
   for i, id in ipairs(due) do
     if not records[i] then
       others[#others + 1] = id
-    elseif may_read() and #taken + expired + put_aside + buried < outcome_room and not dead_is_full(keys) then
+    elseif may_read() and #taken + expired + put_aside + buried < outcome_room and may_add_letters(keys) then
       local reason = cjson.decode(records[i]).reason
       local letter = letter_of(id, entry_of(keys.jobs, id), records[i], type(reason) == 'string' and reason or '')
       count_read(letter.fields)
-      redis.call('ZREM', PARKED, id)
-      bury(keys, letter)
-      buried = buried + 1
+      if add_letter(keys, letter) then
+        redis.call('ZREM', PARKED, id)
+        bury(keys, letter)
+        buried = buried + 1
+      end
     end
   end
   put_aside, rare.died = put_aside + buried, rare.died + buried

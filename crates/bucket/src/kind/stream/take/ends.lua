@@ -1,7 +1,16 @@
 -- Stream kind: jobs that end on their way to a replica.
--- needs: constants, now, record_each, kind/entry, kind/held, kind/give, kind/put_back
+-- needs: constants, now, record, record_each, kind/entry, kind/held, kind/give, kind/put_back
+
+-- Before the first of them ends: what is of another type is found before anything is written.
+local has_checked = false
+local function check_once(keys)
+  if has_checked then return end
+  has_checked = true
+  check_types(keys)
+end
 
 local function remove(keys, id)
+  check_once(keys)
   redis.call('XACK', keys.jobs, GROUP, id)
   redis.call('XDEL', keys.jobs, id)
   redis.call('HDEL', ATTEMPTS, id)

@@ -5,6 +5,8 @@
 local function sort_in_all(keys, sole, waiting)
   -- Refused at maxmemory, as what comes after a first write that needs no memory isn't; it changes nothing.
   redis.call('ZADD', FLOWS, 'XX', 0, '')
+  -- What is of another type is found before anything else is written.
+  redis.call('ZCARD', RANGES)
   local first = first_flows(2)
   if not sole or #first > 0 or not flow_state.begins() then return sort_new(keys, first, waiting, 0, BATCH_BYTES) end
   sort_sole(keys, sole, waiting)

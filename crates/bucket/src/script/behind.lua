@@ -1,0 +1,8 @@
+-- Ranges of streams: Redis knows none that begins behind the largest possible id, which somebody may have added.
+local BEHIND_ALL = '(18446744073709551615-18446744073709551615'
+
+-- Up to `most` entries of a range.
+local function entries_between(stream, from, to, most)
+  if from == BEHIND_ALL then return {} end
+  return redis.call('XRANGE', stream, from, to, 'COUNT', most)
+end

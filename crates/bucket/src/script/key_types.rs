@@ -1,0 +1,69 @@
+//! The type of each key of a bucket, and the keys that have another one, because somebody has written them by hand: no
+//! script gets beyond such a key, and Redis doesn't say which one it is.
+
+use std::fmt;
+
+use dripfeed_store::Script;
+
+use crate::error::BucketError;
+use crate::script::keys::Keys;
+use crate::script::redis_bucket::RedisBucket;
+use crate::script::scripts::SHARED;
+use crate::settings::Kind;
+
+static SCRIPT: Script = Script::new("key_types", SHARED, include_str!("key_types.lua"));
+
+/// A key that has another type than it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WrongType {
+    key: String,
+    found: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for WrongType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is a {}, not a {}", self.key, self.found, self.expected)
+    }
+}
+
+/// But for those of single consumers, idempotency keys, batches and limits.
+fn expected(keys: &Keys, kind: Kind) -> Vec<(String, &'static str)> {
+    let of_both = [keys.replicas(), keys.members(), keys.standby(), keys.batches(), keys.takes(), keys.pace()];
+    let counted = [keys.meter(), keys.tally(), keys.control(), keys.history(), keys.holders(), keys.keyed_jobs()];
+    let ended = [keys.outcomes(), keys.letters(), keys.replays(), keys.schedules(), keys.schedule_states()];
+    let (jobs, hashes, zsets) = match kind {
+        Kind::Stream => {
+            let hashes = vec![keys.attempts(), keys.failed(), keys.unburied(), keys.flow_state()];
+            let zsets = vec![keys.parked(), keys.flows(), keys.ranges(), keys.throttled()];
+            ("stream", hashes, zsets)
+        }
+        Kind::List => ("list", vec![keys.takers()], Vec::new()),
+    };
+    let hashes = of_both.into_iter().chain(counted).chain(ended).chain(hashes).map(|key| (key, "hash"));
+    let ordered = [keys.ended(), keys.letter_sizes(), keys.notices(), keys.key_ends(), keys.next_ticks()];
+    let zsets = ordered.into_iter().chain(zsets).map(|key| (key, "zset"));
+    let streams = [keys.dead(), keys.outbox(), keys.audit()].map(|key| (key, "stream"));
+    let strings = [keys.pace_tiers(), keys.outbox_lease()].map(|key| (key, "string"));
+    hashes.chain(zsets).chain(streams).chain(strings).chain([(keys.jobs(), jobs)]).collect()
+}
+
+impl RedisBucket {
+    /// All that have a wrong type. None where that is the key of the jobs alone: what to do depends on what is there
+    /// (other_kind.rs).
+    pub(crate) async fn wrong_types(&self) -> Result<Vec<WrongType>, BucketError> {
+        let (keys, types): (Vec<_>, Vec<_>) = expected(&self.keys, self.kind).into_iter().unzip();
+        let mut call = SCRIPT.on(&keys);
+        call.arg(&types);
+        let wrong: Vec<(usize, String)> = self.store.run(&call).await?;
+        let named = wrong.into_iter().filter_map(|(place, found)| {
+            let at = place.checked_sub(1)?;
+            Some(WrongType { key: keys.get(at)?.clone(), found, expected: types.get(at)? })
+        });
+        let mut wrong: Vec<WrongType> = named.collect();
+        if wrong.iter().all(|wrong| wrong.key == self.keys.jobs()) {
+            wrong.clear();
+        }
+        Ok(wrong)
+    }
+}

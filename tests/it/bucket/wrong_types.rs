@@ -1,0 +1,216 @@
+//! Somebody has written another type under a key of a bucket (`SET`): each verb says which key it is, no job is lost or
+//! added twice, and once the key is gone all goes on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dripfeed_bucket::*;
+use dripfeed_job::idempotency::IdempotencyKey;
+use dripfeed_job::{JobId, Submission};
+use dripfeed_store::Store;
+use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, submit, take};
+use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::until;
+
+/// But for that of the jobs.
+const OF_BOTH: [&str; 25] = [
+    "audit",
+    "batches",
+    "control",
+    "dead",
+    "dead:letters",
+    "dead:replays",
+    "dead:sizes",
+    "history",
+    "holders",
+    "idempotency:ends",
+    "idempotency:jobs",
+    "members",
+    "meter",
+    "notices",
+    "outbox",
+    "outcomes",
+    "outcomes:ended",
+    "pace",
+    "replicas",
+    "schedules",
+    "schedules:next",
+    "schedules:state",
+    "standby",
+    "takes",
+    "tally",
+];
+const OF_A_STREAM: [&str; 8] =
+    ["attempts", "attempts:failed", "dead:waiting", "flow-state", "flows", "parked", "ranges", "throttled"];
+const OF_A_LIST: [&str; 1] = ["takers"];
+
+/// One bucket, of which one key is broken.
+struct Broken {
+    bucket: Bucket,
+    store: Store,
+    /// Without the name of the key.
+    prefix: String,
+    key: String,
+}
+
+fn by(caller: &str, key: &str) -> Submission {
+    let idempotency_key = IdempotencyKey::parse(key).ok();
+    Submission { caller: Some(caller.to_owned()), idempotency_key, ..buckets::job("x") }
+}
+
+fn settings(kind: Kind, name: &str) -> BucketSettings {
+    let target = OutcomeTarget { bucket: "events".parse().unwrap(), outcomes: dripfeed_job::Ending::ALL.to_vec() };
+    let on_outcome = OnOutcome { targets: vec![target], most: 1000, bytes: 1 << 20 };
+    match kind {
+        Kind::Stream => BucketSettings { on_outcome, ..buckets::settings(name) },
+        Kind::List => BucketSettings { kind, ..buckets::settings(name) },
+    }
+}
+
+impl Broken {
+    async fn ask<T: redis::FromRedisValue>(&self, command: &str, of: &str, rest: &[&str]) -> T {
+        let mut command = redis::cmd(command);
+        command.arg(format!("{}{of}", self.prefix)).arg(rest);
+        self.store.command(&command).await.unwrap()
+    }
+
+    /// The ids of all jobs that are in the bucket or have ended.
+    async fn accounted(&self) -> BTreeSet<String> {
+        let mut ids = BTreeSet::new();
+        let mut elements: Vec<String> = Vec::new();
+        if self.bucket.settings().kind == Kind::Stream {
+            let entries: Vec<(String, Vec<String>)> = self.ask("XRANGE", "jobs", &["-", "+"]).await;
+            ids.extend(entries.into_iter().map(|(id, _)| id));
+        } else {
+            for list in ["jobs", "taken:a", "taken:b"] {
+                elements.extend(self.ask::<Vec<String>>("LRANGE", list, &["0", "-1"]).await);
+            }
+        }
+        ids.extend(elements.iter().filter_map(|element| Some(element.split('"').nth(3)?.to_owned())));
+        if self.key != "outcomes" {
+            ids.extend(self.ask::<Vec<String>>("HKEYS", "outcomes", &[]).await);
+        }
+        ids
+    }
+
+    fn says<T>(&self, verb: &str, answer: &Result<T, BucketError>) {
+        let Err(error) = answer else { return };
+        let (error, full) = (error.to_string(), format!("{}{}", self.prefix, self.key));
+        let is_named = error.contains(&format!("{full} is a string, not a"));
+        assert!(is_named || error.contains("dripfeed doctor"), "{verb} with {full}: {error}");
+    }
+
+    /// What was accepted and refused of a job that is submitted meanwhile.
+    async fn submits_all_or_nothing(&self) {
+        let before = self.accounted().await.len();
+        let submitted = self.bucket.admit_many(vec![buckets::job("y"), by("bob", "late")]).await;
+        let more = self.accounted().await.len() - before;
+        let accepted = submitted.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(more, accepted, "{}{}: {submitted:?}", self.prefix, self.key);
+        submitted.iter().for_each(|answer| self.says("submit", answer));
+    }
+
+    async fn operates(&self, waiting: JobId) {
+        self.says("cancel", &self.bucket.cancel(waiting).await);
+        self.says("census", &self.bucket.census().await);
+        self.says("list", &self.bucket.jobs(&JobFilter::default(), None, 10).await);
+        self.says("list dead", &self.bucket.dead_letters(&NO_FILTER, None, 10).await);
+        self.says("retention", &self.bucket.enforce_retention().await);
+        self.says("record", &self.bucket.record(None, "pause", "").await);
+        let examined = self.bucket.examine(true).await.unwrap();
+        let full = format!("{}{} is a string", self.prefix, self.key);
+        let found = examined.findings.iter().find(|finding| finding.kind.what().contains("another type"));
+        let example = found.and_then(|finding| finding.example.clone()).unwrap_or_default();
+        assert!(example.contains(&full), "{full}: {examined:?}");
+    }
+}
+
+async fn breaks(redis: &TestRedis, kind: Kind, number: usize, key: &str) {
+    let name = format!("{}-{number}", kind.as_str());
+    let bucket = buckets::open(redis, settings(kind, &name)).await;
+    let (prefix, key) = (format!("dripfeed:{{{name}}}:"), key.to_owned());
+    let broken = Broken { bucket: bucket.clone(), store: redis.store().await, prefix, key };
+    let replica = join(&bucket, "a").await;
+    let mut accepted = Vec::new();
+    for n in 0..6 {
+        accepted.push(submit(&bucket, by("alice", &n.to_string())).await.id);
+    }
+    let taken = take(&replica, 3).await;
+    // It expires before it is called: by a take, or where nobody takes it.
+    let brief = Submission { expires_in: Some(Duration::from_millis(1)), ..by("alice", "brief") };
+    accepted.insert(5, submit(&bucket, brief).await.id);
+    let asked: BTreeSet<String> = accepted.iter().map(ToString::to_string).collect();
+
+    broken.ask::<String>("SET", &broken.key, &["wrong"]).await;
+    let ends = match kind {
+        Kind::Stream => Settlement::Retry { after: Duration::ZERO },
+        Kind::List => Settlement::Requeue,
+    };
+    let settlements = [DELIVERED, buried("no luck"), ends];
+    let settled = taken.into_iter().zip(settlements).map(|(taken, settlement)| {
+        let replica = replica.clone();
+        tokio::spawn(async move { replica.settle(taken.claim, settlement).await })
+    });
+    let settled: Vec<_> = settled.collect();
+    let scripts = async || redis.calls("evalsha").await;
+    let begun = scripts().await;
+    // Refused three times together, and then each alone.
+    until("they are tried", async || {
+        settled.iter().all(|settled| settled.is_finished()) || scripts().await > begun + 15
+    })
+    .await;
+    broken.submits_all_or_nothing().await;
+    broken.operates(*accepted.last().unwrap()).await;
+    let late = replica.take(1).await;
+    broken.says("take", &late);
+    let of_alice = JobFilter { caller: Some("alice".to_owned()), ..JobFilter::default() };
+    broken.says("bulk cancel", &bucket.cancel_many(&of_alice).await);
+    broken.says("purge", &bucket.purge().await);
+    let left = broken.accounted().await;
+    assert!(asked.is_subset(&left), "{}{}: {asked:?}, {left:?}", broken.prefix, broken.key);
+
+    broken.ask::<u64>("DEL", &broken.key, &[]).await;
+    for settled in settled {
+        settled.await.unwrap().unwrap();
+    }
+    if let Ok(Take::Jobs(late, _)) = late {
+        for taken in late {
+            replica.settle(taken.claim, DELIVERED).await.unwrap();
+        }
+    }
+    let other = join(&bucket, "b").await;
+    bucket.repair_jobs().await.unwrap();
+    bucket.admit(buckets::job("z")).await.unwrap();
+    bucket.purge().await.unwrap();
+    while let Ok(Take::Jobs(jobs, _)) = other.take(10).await {
+        for taken in jobs {
+            other.settle(taken.claim, DELIVERED).await.unwrap();
+        }
+    }
+    let ended: BTreeSet<String> = broken.ask::<Vec<String>>("HKEYS", "outcomes", &[]).await.into_iter().collect();
+    assert!(asked.is_subset(&ended), "{}{}: {asked:?}, {ended:?}", broken.prefix, broken.key);
+    assert_eq!(bucket.jobs(&JobFilter::default(), None, 100).await.unwrap().items.len(), 0, "{}", broken.key);
+}
+
+/// All that are wrong are reported.
+async fn breaks_each(kind: Kind, keys: impl Iterator<Item = &'static str>) {
+    let redis = Arc::new(TestRedis::start().await);
+    let mut wrong = Vec::new();
+    for (number, key) in keys.enumerate() {
+        let redis = Arc::clone(&redis);
+        let broken = tokio::spawn(async move { breaks(&redis, kind, number, key).await }).await;
+        wrong.extend(broken.err().map(|_| key));
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_is_named_and_no_job_is_lost_in_a_stream() {
+    breaks_each(Kind::Stream, OF_BOTH.into_iter().chain(OF_A_STREAM)).await;
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_is_named_and_no_job_is_lost_in_a_list() {
+    breaks_each(Kind::List, OF_BOTH.into_iter().filter(|key| *key != "outbox").chain(OF_A_LIST)).await;
+}
