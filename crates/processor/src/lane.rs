@@ -294,6 +294,7 @@ impl Lane {
         tokio::select! {
             () = attempts.one_ended(replica) => {}
             () = self.rest(LOOK) => {}
+            () = replica.offer_retries() => {}
         }
         // Attempts that were settled together end together: one take for all of their slots.
         tokio::task::yield_now().await;

@@ -25,7 +25,7 @@ use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
 
 /// What is published when jobs wait, and none did before (notices.lua).
-pub(super) const NEW_JOBS: &str = "jobs";
+const NEW_JOBS: &str = "jobs";
 /// What is published when they were taken.
 const TAKEN: &str = "taken";
 
@@ -290,6 +290,18 @@ impl Replica {
         }
     }
 
+    /// For a replica without room for another job: announces each job that it has put back, when that is due. Others
+    /// would ask within a second. Never returns; may be dropped at any time.
+    pub async fn offer_retries(&self) {
+        let retries = &self.0.wakes.retries;
+        loop {
+            retries.due().await;
+            // Waited for once: the next take of this replica sees it anyway.
+            retries.forget();
+            announce(&self.0.redis_bucket).await;
+        }
+    }
+
     /// Sends a heartbeat, checks those of the others, and requeues the jobs of dead replicas.
     ///
     /// # Errors
@@ -339,5 +351,15 @@ impl Replica {
     #[must_use]
     pub fn concurrency(&self) -> u32 {
         self.0.redis_bucket.effective_settings().settings.leak.concurrency
+    }
+}
+
+/// Announces to all processes that serve a bucket that it has jobs. A message may be lost.
+pub(super) async fn announce(redis_bucket: &RedisBucket) {
+    let mut publish = redis::cmd("PUBLISH");
+    publish.arg(redis_bucket.keys.notices()).arg(NEW_JOBS);
+    // Where the ACL denies it, each process finds them when it looks.
+    if let Err(error) = redis_bucket.store.command::<u64>(&publish).await {
+        tracing::debug!(bucket = %redis_bucket.settings().name, %error, "could not announce the jobs of a bucket");
     }
 }

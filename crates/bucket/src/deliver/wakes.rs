@@ -108,7 +108,7 @@ const fn moment(too_late: u32) -> Duration {
 /// When the next job that this replica has parked is due.
 #[derive(Debug, Default)]
 pub(crate) struct Retries {
-    /// Of those put back since the last take, which saw all before.
+    /// At the latest with the first of them all are seen: by a take, or by others (`Replica::offer_retries`).
     next: Mutex<Option<Instant>>,
     earlier: Notify,
 }
@@ -125,13 +125,14 @@ impl Retries {
         }
     }
 
-    /// A take is about to look.
-    fn forget(&self) {
-        *self.next.lock() = None;
+    /// A take is about to look: at what is due by now, and where it leaves no room for another job at nothing else.
+    pub(crate) fn forget(&self) {
+        let now = Instant::now();
+        self.next.lock().take_if(|at| *at <= now);
     }
 
     /// Until the next is due. For one who waits.
-    async fn due(&self) {
+    pub(crate) async fn due(&self) {
         loop {
             let next = *self.next.lock();
             let Some(at) = next else {

@@ -1,10 +1,12 @@
 use std::time::Duration;
 
-use dripfeed_job::{Ending, Submission};
+use dripfeed_job::{Ending, Retry, Submission};
+use dripfeed_store::ChannelEvent;
 use http::StatusCode;
+use tokio::time::timeout;
 
 use crate::harness::{Harness, Work, admitted, job, outcome, settings};
-use crate::upstream::Feed;
+use crate::upstream::{Feed, PATIENCE};
 
 #[tokio::test]
 async fn a_job_reaches_its_upstream_as_it_was_sent_and_its_answer_is_recorded() {
@@ -157,5 +159,33 @@ async fn a_lane_that_is_stuck_stops_no_other() {
     for id in waiting {
         assert_eq!(outcome(&one, id).await.outcome.result, Ending::Delivered);
     }
+    work.ended().await;
+}
+
+#[tokio::test]
+async fn a_retry_that_is_due_while_no_slot_is_free_is_announced_to_others() {
+    let (harness, mut feed) = (Harness::start().await, Feed::open().await);
+    let mut settings = settings("feed");
+    settings.leak.concurrency = 1;
+    settings.retry = Retry { attempts: 1000, first: Duration::from_millis(500), max: Duration::from_millis(500) };
+    let bucket = harness.bucket(settings);
+    let work = Work::begin(vec![(bucket.clone(), feed.upstream())]);
+    for body in ["fails", "lasts"] {
+        admitted(&bucket, job(body)).await;
+    }
+    let first = feed.call().await;
+    let mut messages = harness.store.subscribe("dripfeed:{feed}:notices");
+    let mut call = first;
+    // What is due goes first: so it isn't, once the other one has the slot.
+    while call.body == "fails" {
+        call.answer(StatusCode::INTERNAL_SERVER_ERROR);
+        call = feed.call().await;
+    }
+    let is_announced = async {
+        while !matches!(messages.next().await, Some(ChannelEvent::Message(message)) if message[..] == *b"jobs") {}
+    };
+    timeout(PATIENCE, is_announced).await.expect("the retry is announced when it is due");
+    call.ok();
+    feed.call().await.ok();
     work.ended().await;
 }

@@ -7,7 +7,7 @@ use dripfeed_store::{InstallationKeys, Script};
 use futures::StreamExt;
 
 use crate::bucket::Bucket;
-use crate::deliver::replica::{Consumer, NEW_JOBS};
+use crate::deliver::replica::{Consumer, announce};
 use crate::error::BucketError;
 use crate::inspect::count_each::count_each;
 use crate::settings::Kind;
@@ -86,14 +86,6 @@ fn count_of(bucket: &Bucket) -> redis::Cmd {
 
 /// Announces to all processes that serve these buckets that they have jobs. A message may be lost.
 pub async fn announce_jobs(buckets: impl Iterator<Item = &Bucket>) {
-    futures::stream::iter(buckets).for_each_concurrent(MESSAGES_AT_ONCE, announce).await;
-}
-
-async fn announce(bucket: &Bucket) {
-    let mut publish = redis::cmd("PUBLISH");
-    publish.arg(bucket.redis_bucket.keys.notices()).arg(NEW_JOBS);
-    // Where the ACL denies it, each process finds them in its own sweeps.
-    if let Err(error) = bucket.redis_bucket.store.command::<u64>(&publish).await {
-        tracing::debug!(bucket = %bucket.name(), %error, "could not announce the jobs of a bucket");
-    }
+    let announced = buckets.map(|bucket| &*bucket.redis_bucket);
+    futures::stream::iter(announced).for_each_concurrent(MESSAGES_AT_ONCE, announce).await;
 }
