@@ -2,7 +2,9 @@
 
 use dripfeed_bucket::*;
 use dripfeed_job::JobState;
-use dripfeed_tests::buckets::{self, DELIVERED, admitted, buried, job, join, settle, submit, take_one, takes_nothing};
+use dripfeed_tests::buckets::{
+    self, DELIVERED, NO_FILTER, admitted, buried, job, join, settle, submit, take_one, takes_nothing,
+};
 use dripfeed_tests::redis_server::TestRedis;
 
 const KINDS: [Kind; 2] = [Kind::Stream, Kind::List];
@@ -27,6 +29,27 @@ async fn a_bucket_without_jobs_has_room_for_all_its_bytes() {
         for _ in 0..9 {
             admitted(bucket.admit(job("x".repeat(1000))).await);
         }
+        let kinds = bucket.examine(false).await.unwrap().findings;
+        let is_miscounted = kinds.iter().any(|finding| finding.kind == FindingKind::BytesMiscounted);
+        assert!(!is_miscounted, "{kind:?}: {kinds:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_letter_is_replayed_into_a_bucket_without_jobs() {
+    for kind in KINDS {
+        let redis = TestRedis::start().await;
+        let settings = BucketSettings { kind, capacity_bytes: 10_000, ..buckets::settings("b") };
+        let bucket = buckets::open(&redis, settings).await;
+        let replica = join(&bucket, "one").await;
+        bury(&bucket, &replica, 1).await;
+        let died = bucket.dead_letters(&NO_FILTER, None, 1).await.unwrap().items[0].id;
+        for _ in 0..9 {
+            submit(&bucket, job("x".repeat(1000))).await;
+        }
+        redis.ask::<u64>("DEL dripfeed:{b}:jobs").await;
+        let replayed = bucket.replay(died).await.unwrap();
+        assert!(matches!(&replayed, Replayed::As(new) if new.level == 1), "{kind:?}: {replayed:?}");
         let kinds = bucket.examine(false).await.unwrap().findings;
         let is_miscounted = kinds.iter().any(|finding| finding.kind == FindingKind::BytesMiscounted);
         assert!(!is_miscounted, "{kind:?}: {kinds:?}");

@@ -6,7 +6,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::{Start, Submission};
 use dripfeed_tests::buckets::{
-    self, DELIVERED, admitted, changed, job, join, refused, settle, submit, take_one, takes_nothing,
+    self, DELIVERED, admitted, buried, changed, job, join, refused, settle, submit, take_one, takes_nothing,
 };
 use dripfeed_tests::redis_server::TestRedis;
 
@@ -144,5 +144,29 @@ async fn a_bucket_full_of_a_throttled_caller_asks_to_wait_for_its_next_call() {
     for _ in 0..3 {
         let wait = refused(bucket.admit(job("4")).await).retry_after.expect("it ends");
         assert!(wait < hour / 4, "{wait:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_replay_has_to_wait_as_long_as_a_new_job_of_its_size() {
+    for kind in [Kind::Stream, Kind::List] {
+        let redis = TestRedis::start().await;
+        let settings = BucketSettings { kind, capacity_bytes: 10_000, ..buckets::settings("b") };
+        let bucket = buckets::open(&redis, settings).await;
+        let replica = join(&bucket, "one").await;
+        let large = job("x".repeat(5000));
+        let died = submit(&bucket, large.clone()).await.id;
+        settle(&replica, take_one(&replica).await, buried("no luck")).await;
+        bucket.apply_overrides(&changed("leak.rate", "1/h")).await.unwrap();
+        for _ in 0..9 {
+            submit(&bucket, job("x".repeat(1000))).await;
+        }
+        let new = refused(bucket.admit(large).await).retry_after.expect("room comes");
+        let Replayed::Refused(replay) = bucket.replay(died).await.unwrap() else { panic!("there is no room") };
+        assert_eq!(replay.reason, RefusalReason::BucketFull);
+        let wait = replay.retry_after.expect("room comes");
+        // Room for one job comes after an hour.
+        assert!(new > Duration::from_hours(2), "{kind:?}: {new:?}");
+        assert!(wait.abs_diff(new) < Duration::from_mins(1), "{kind:?}: {wait:?}, {new:?}");
     }
 }

@@ -48,11 +48,15 @@ local size = counted_bytes(entry)
 -- Its capacity may have been lowered since it died.
 if size > capacity_bytes then return { 'never_fits', -1, level } end
 local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
-local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
-if level >= capacity or bytes + size > capacity_bytes then
-  local wait = wait_for_room(METER, pace, look, level, math.max(1, level - capacity + 1))
-  return { 'bucket_full', math.ceil(wait / 1000), level }
+-- Somebody may have deleted jobs by hand.
+local bytes, largest = level > 0 and tonumber(counted[1] or 0) or 0, read_largest(counted[2])
+local full
+if level >= capacity then
+  full = wait_for_room(METER, pace, look, level, level - capacity + 1)
+elseif bytes + size > capacity_bytes then
+  full = wait_for_bytes(METER, pace, look, level, bytes, bytes + size - capacity_bytes)
 end
+if full then return { 'bucket_full', math.ceil(full / 1000), level } end
 local caller = size > 0 and caller_of(entry)
 local holding = holding_of(
   most_of_one, most_bytes_of_one, HOLDERS, caller, level, bytes, capacity - level, capacity_bytes - bytes
@@ -75,7 +79,7 @@ remove_letter(keys, letter, found[2])
 redis.call('HINCRBY', TALLY, 'accepted', 1)
 redis.call('HINCRBY', TALLY, 'replayed', 1)
 if part_of ~= '' then redis.call('HINCRBY', REPLAYS, part_of .. ':done', 1) end
-redis.call('HINCRBY', TALLY, 'bytes', whole(size))
+redis.call('HSET', TALLY, 'bytes', whole(bytes + size))
 count_held(caller, 1, size)
 write_holders(HOLDERS)
 rates.count(METER, 'accepted', 1)
