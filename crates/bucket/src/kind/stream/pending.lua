@@ -20,7 +20,7 @@ local function pending_jobs(jobs, from, to, most, consumer)
 end
 
 -- How many jobs replicas have.
-local function count_claimed(jobs)
+local function count_with_replicas(jobs)
   local pending, parked = redis.pcall('XPENDING', jobs, GROUP), 0
   if pending.err then return 0 end
   for _, consumer in ipairs(pending[4] or {}) do

@@ -22,7 +22,7 @@ if not found then return { 0, 'elsewhere', -1, 0 } end
 count_read(found[2])
 local chain = field(found[2], 'chain')
 if keys.outbox and #keys.outbox.targets_of(id, 'cancelled', chain) > 0 then
-  if keys.outbox.room(keys, count_claimed(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
+  if keys.outbox.room(keys, count_with_replicas(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
 end
 check_types(keys, false)
 local failures = tonumber(leave(id, found[2]) or 0)

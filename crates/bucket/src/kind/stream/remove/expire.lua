@@ -23,7 +23,7 @@ local UPGRADED = 3600000
 
 -- All that can fail comes before the first write: a script doesn't roll back.
 check_types(keys, false)
-local room = keys.outbox and keys.outbox.room(keys, count_claimed(JOBS)) or math.huge
+local room = keys.outbox and keys.outbox.room(keys, count_with_replicas(JOBS)) or math.huge
 local expired = 0
 
 -- When it is to be looked at again, in ms; nil: not for its deadline.
