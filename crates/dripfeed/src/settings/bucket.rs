@@ -1,6 +1,7 @@
 //! `[buckets.NAME]`, which overrides `[defaults]`.
 
 mod checks;
+mod keep;
 mod leak;
 mod limits;
 mod order;
@@ -9,15 +10,15 @@ mod targets;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, Keep, Kind, OnOutcome, WhenDeadFull};
+use dripfeed_bucket::{BucketLimits, BucketSettings, OnOutcome};
+use dripfeed_job::BucketName;
 use dripfeed_job::forward::ClientAddress;
-use dripfeed_job::{BucketName, Retry};
 use dripfeed_processor::Upstream;
 use dripfeed_store::Durability;
 use serde_json::{Value as Json, json};
 
 use self::checks::{check_fair, check_keep, check_key, check_retry, refuse_for_list};
-use self::section::{ConfiguredKind, ConfiguredWhenDeadFull, Section};
+use self::section::{ConfiguredKind, Section};
 use super::read::{Reader, SectionPath};
 use super::tree::Step;
 use super::upstream::UpstreamKeys;
@@ -139,10 +140,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let (leak, upstream, limits) = (leak?, upstream?, limits?);
     let settings = BucketSettings {
         name: name.clone(),
-        kind: match section.kind {
-            ConfiguredKind::Stream => Kind::Stream,
-            ConfiguredKind::List => Kind::List,
-        },
+        kind: section.kind.kind(),
         key: Some(key).filter(|key| !key.is_empty()),
         capacity,
         capacity_bytes,
@@ -151,26 +149,9 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
         schedules_bytes: section.schedules_bytes,
         fair,
         leak,
-        retry: Retry { attempts: retry.attempts, first: retry.first, max: retry.max },
+        retry: retry.settings(),
         deliveries,
-        keep: Keep {
-            outcomes: keep.outcomes,
-            most_outcomes: keep.most_outcomes,
-            outcomes_bytes: keep.outcomes_bytes,
-            answer_bytes: keep.answer,
-            failed_attempts: keep.failed_attempts,
-            failed_answer_bytes: keep.failed_answer,
-            most_failed: keep.most_failed,
-            idempotency_keys: keep.idempotency_keys,
-            most_idempotency_keys: keep.most_idempotency_keys,
-            dead: keep.dead,
-            most_dead: keep.most_dead,
-            dead_bytes: keep.dead_bytes,
-            when_dead_full: match keep.when_dead_full {
-                ConfiguredWhenDeadFull::DropOldest => WhenDeadFull::DropOldest,
-                ConfiguredWhenDeadFull::Hold => WhenDeadFull::Hold,
-            },
-        },
+        keep: keep.settings(),
         on_outcome,
         client_address: match forward_client_address {
             true => ClientAddress::Forwarded,

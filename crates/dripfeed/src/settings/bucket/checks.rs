@@ -3,8 +3,9 @@
 use dripfeed_bucket::{Fair, FairBy, Keep};
 use dripfeed_job::size;
 
+use super::keep::{ConfiguredWhenDeadFull, KeepSection};
 use super::order::check_order;
-use super::section::{ConfiguredWhenDeadFull, KeepSection, RetrySection, Section};
+use super::section::{RetrySection, Section};
 use crate::settings::read::{Reader, SectionPath};
 use crate::settings::tree::Step;
 

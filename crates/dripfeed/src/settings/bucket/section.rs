@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dripfeed_bucket::{Fair, FairBy, FlowBounds, FlowTiers, MaxShare, NamedFlows, OnOutcome, OutcomeTarget, Weights};
-use dripfeed_job::{BucketName, Ending, Rate};
+use dripfeed_bucket::{
+    Fair, FairBy, FlowBounds, FlowTiers, Kind, MaxShare, NamedFlows, OnOutcome, OutcomeTarget, Weights,
+};
+use dripfeed_job::{BucketName, Ending, Rate, Retry};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::keep::KeepSection;
 use super::leak::LeakSection;
 use crate::settings::deserialize;
 use crate::settings::upstream::headers::SecretHeaders;
@@ -82,6 +85,15 @@ pub(super) enum ConfiguredKind {
     List,
 }
 
+impl ConfiguredKind {
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Stream => Kind::Stream,
+            Self::List => Kind::List,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct FairSection {
@@ -115,41 +127,9 @@ pub(super) struct RetrySection {
     pub(super) max: Duration,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub(super) struct KeepSection {
-    #[serde(deserialize_with = "deserialize::time")]
-    pub(super) outcomes: Duration,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    pub(super) most_outcomes: u64,
-    #[serde(deserialize_with = "deserialize::size")]
-    pub(super) outcomes_bytes: u64,
-    #[serde(deserialize_with = "deserialize::size_or_zero")]
-    pub(super) answer: u64,
-    pub(super) failed_attempts: u32,
-    #[serde(deserialize_with = "deserialize::size_or_zero")]
-    pub(super) failed_answer: u64,
-    pub(super) most_failed: u64,
-    #[serde(deserialize_with = "deserialize::time")]
-    pub(super) idempotency_keys: Duration,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    pub(super) most_idempotency_keys: u64,
-    #[serde(deserialize_with = "deserialize::time")]
-    pub(super) dead: Duration,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    pub(super) most_dead: u64,
-    #[serde(deserialize_with = "deserialize::size")]
-    pub(super) dead_bytes: u64,
-    pub(super) when_dead_full: ConfiguredWhenDeadFull,
-    #[serde(deserialize_with = "deserialize::one_or_more")]
-    pub(super) most_outbox: u64,
-    #[serde(deserialize_with = "deserialize::size")]
-    pub(super) outbox_bytes: u64,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ConfiguredWhenDeadFull {
-    DropOldest,
-    Hold,
+impl RetrySection {
+    pub(super) const fn settings(&self) -> Retry {
+        let Self { attempts, first, max } = *self;
+        Retry { attempts, first, max }
+    }
 }
