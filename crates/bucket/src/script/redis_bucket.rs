@@ -298,7 +298,7 @@ impl RedisBucket {
         let fields = reply.array()?.fields()?;
         self.check_incarnation(&fields)?;
         let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
-        let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields));
+        let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields, &self.settings().name));
         self.set(|before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before });
         Ok(None)
     }

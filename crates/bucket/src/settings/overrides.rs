@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dripfeed_job::BucketName;
 use serde_json::Value as Json;
 
 use crate::settings::BucketSettings;
@@ -78,9 +79,9 @@ impl Overrides {
         self.iter().map(|(setting, value)| (setting.field(), value.map(text)))
     }
 
-    /// Reads the control hash: the settings that are changed now. What can't be read, as when another version has
-    /// written it, is left as configured.
-    pub(crate) fn read(fields: &[(String, String)]) -> Self {
+    /// Reads the control hash of this bucket: the settings that are changed now. What can't be read, as when another
+    /// version has written it, is left as configured.
+    pub(crate) fn read(fields: &[(String, String)], bucket: &BucketName) -> Self {
         let mut overrides = Self::default();
         for setting in &RUN_TIME_SETTINGS {
             let field = fields.iter().find(|(field, _)| field == setting.field());
@@ -88,7 +89,12 @@ impl Overrides {
             let read = setting.kind.json_of_text(text).map_err(|error| error.to_string());
             let set = read.and_then(|json| overrides.set(setting, json).map_err(|error| error.to_string()));
             if let Err(error) = set {
-                tracing::error!("the run-time setting {name} can't be parsed: {error}");
+                tracing::error!(
+                    %bucket,
+                    setting = %name,
+                    error,
+                    "can't read a run-time setting; it is left as configured until it is set again"
+                );
             }
         }
         overrides
