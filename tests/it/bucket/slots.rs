@@ -110,7 +110,7 @@ async fn most_of_all_buckets_is_the_most_of_one() {
 }
 
 #[tokio::test]
-async fn nor_do_those_of_more_callers_than_one_script_looks_at() {
+async fn throttled_jobs_of_more_callers_than_one_script_looks_at_ask_for_no_calls() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, BucketSettings { capacity: 5000, ..buckets::settings("b") }).await;
     bucket.apply_overrides(&changed("fair.rate", "1/h")).await.expect("Redis answers");

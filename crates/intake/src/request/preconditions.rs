@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nor_is_one_made_to_a_version_that_must_not_be_there() {
+    fn no_change_is_made_to_a_version_that_must_not_be_there() {
         for (value, is_there) in [("\"17\"", false), ("*", false), ("\"16\"", true), ("", true)] {
             let found = [Some(17), None].map(|version| allows(header::IF_NONE_MATCH, value, version));
             assert_eq!(found, [is_there, true], "{value}");

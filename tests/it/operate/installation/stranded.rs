@@ -64,7 +64,7 @@ async fn jobs_of_buckets_that_left_the_settings_are_reported_until_they_are_gone
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn so_are_those_of_a_bucket_that_was_created_right_before_all_stopped() {
+async fn jobs_of_a_bucket_that_was_created_right_before_all_stopped_are_reported() {
     let service = Service::new("[define]\nupstreams = [\"https://a.example\"]\n").await;
     let mut intake = service.intake().await;
     let client = intake.client();

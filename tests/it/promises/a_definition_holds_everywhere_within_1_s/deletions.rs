@@ -155,14 +155,14 @@ async fn a_deletion_that_a_new_definition_came_before_deletes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_purges_nothing_either() {
+async fn a_deletion_that_a_new_definition_came_before_purges_nothing() {
     for kind in [Kind::Stream, Kind::List] {
         refused(kind, "b?purge=true", false).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_does_it_purge_what_waits_beside_jobs_in_flight() {
+async fn a_deletion_that_a_new_definition_came_before_purges_nothing_beside_jobs_in_flight() {
     for kind in [Kind::Stream, Kind::List] {
         refused(kind, "b?purge=true", true).await;
     }

@@ -67,7 +67,7 @@ async fn a_full_target_stops_the_source_and_passes_no_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn also_in_a_cluster_with_the_two_in_different_slots() {
+async fn a_full_target_in_another_slot_of_a_cluster_stops_the_source_and_passes_no_bound() {
     let cluster = TestCluster::start(2, 0, "").await;
     let store = cluster.store(Durability::Everysec).await;
     let from = Bucket::new(store.clone(), reporting("work", vec![to("events")], MOST));
@@ -104,7 +104,7 @@ async fn a_take_leaves_room_for_all_that_is_in_flight() {
 
 /// Answers of the most bytes that are kept of one, so that few outcome jobs fill the bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn neither_is_the_bound_of_bytes_passed() {
+async fn the_bound_of_bytes_of_the_outbox_is_not_passed() {
     let redis = TestRedis::start().await;
     let mut settings = reporting("from", vec![to("events")], 1000);
     let largest = OnOutcome::largest(settings.keep.failed_answer_bytes);

@@ -61,7 +61,7 @@ fn nobody_is_ahead(counts: &BTreeMap<String, usize>, weights: &[(String, f64)]) 
 }
 
 #[tokio::test]
-async fn nor_is_one_of_more_callers_than_a_take_has_calls() {
+async fn none_of_more_callers_than_a_take_has_calls_is_ahead_of_another() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
     // The heavy ones come first and last: a take of a few calls doesn't reach the last.
@@ -83,7 +83,7 @@ async fn nor_is_one_of_more_callers_than_a_take_has_calls() {
 }
 
 #[tokio::test]
-async fn nor_is_one_that_has_as_many_calls_under_way_as_it_may() {
+async fn none_that_has_as_many_calls_under_way_as_it_may_is_ahead_of_another() {
     let redis = TestRedis::start().await;
     for (most, taken) in [(1, 1), (2, 3)] {
         for names in [["a", "b"], ["c", "d"], ["e", "f"]] {
@@ -104,7 +104,7 @@ async fn nor_is_one_that_has_as_many_calls_under_way_as_it_may() {
 }
 
 #[tokio::test]
-async fn nor_is_one_that_was_paused() {
+async fn none_that_was_paused_is_ahead_of_another() {
     let redis = TestRedis::start().await;
     // At the same time it is the turn of either first.
     for names in [["a", "b"], ["b", "a"]] {

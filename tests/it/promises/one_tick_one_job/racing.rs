@@ -73,7 +73,7 @@ async fn twenty_intakes_submit_each_tick_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn into_a_list_as_well() {
+async fn twenty_intakes_submit_each_tick_once_into_a_list() {
     each_tick_has_one_job(BucketSettings { capacity: 1000, kind: Kind::List, ..buckets::settings("b") }).await;
 }
 

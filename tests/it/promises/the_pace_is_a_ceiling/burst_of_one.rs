@@ -59,7 +59,7 @@ async fn deaths_and_pauses_bring_no_two_calls_closer_together() {
 
 /// One replica gets its replies late for a while, repeatedly; the other one doesn't.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_do_late_replies() {
+async fn late_replies_bring_no_two_calls_closer_together() {
     let upstream = Upstream::willing().await;
     let redis = TestRedis::start().await;
     let socket = socket_of(&redis);

@@ -63,7 +63,7 @@ async fn a_new_process_uses_the_quota_of_a_new_day() {
 }
 
 #[tokio::test]
-async fn also_of_one_in_a_time_zone() {
+async fn a_new_process_uses_the_quota_of_a_new_day_in_a_time_zone() {
     joins_on_the_next_day(
         json!({ "kind": "fixed", "limit": QUOTA, "period": "day", "align": "calendar(Europe/Berlin)" }),
     )
@@ -71,12 +71,12 @@ async fn also_of_one_in_a_time_zone() {
 }
 
 #[tokio::test]
-async fn also_where_it_begins_with_the_first_call() {
+async fn a_new_process_uses_a_quota_that_begins_with_its_first_call() {
     joins_on_the_next_day(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d", "align": "first" })).await;
 }
 
 #[tokio::test]
-async fn also_one_that_was_on_standby() {
+async fn a_process_that_was_on_standby_uses_the_quota_of_a_new_day() {
     let used_up = UsedUp::with(json!({ "kind": "fixed", "limit": QUOTA, "period": "1d" })).await;
     used_up.redis.set_clock(&used_up.clock, DAY).await;
     let standby = used_up.process().await.stand_by(Consumer::new("second"));
