@@ -20,8 +20,8 @@ use crate::background;
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 /// What it has by default: under load it costs less to keep it for a while.
 const USUAL_DELAY: c_long = 1000;
-/// Not 0: a processor that starts before a full bucket is under load at once, and would return and get anew the memory
-/// of each call.
+/// Not 0: a processor that starts before a full bucket is under load at once, and would return the memory of each call
+/// and get it again.
 const DELAY_AT_START: c_long = 10;
 
 /// After the role is ready: connections are made and everything has run once.

@@ -102,7 +102,7 @@ fn start(redis_bucket: Arc<RedisBucket>, tiring: usize) -> Queue {
     })
 }
 
-/// As flows.lua knows them.
+/// As turns/flows.lua knows them.
 fn flow_of(request: &AdmissionRequest) -> (Option<&Group>, Option<&str>, Priority) {
     let Submission { group, caller, priority, .. } = &*request.submission;
     let caller = caller.as_deref().filter(|_| group.is_none());

@@ -55,12 +55,13 @@ impl Keys {
         self.of("replicas")
     }
 
-    /// Hash: consumer → ms when it joined, and ms of its latest heartbeat.
+    /// Hash: consumer → ms when it joined, ms of its latest heartbeat, and ms after which it is dead without one.
     pub(crate) fn members(&self) -> String {
         self.of("members")
     }
 
-    /// Hash: name of a process that serves the bucket without being a member → ms when it was last noted.
+    /// Hash: name of a process that serves the bucket without being a member → ms when it was last noted, and ms after
+    /// which it is gone then, where these aren't the usual (standby.lua).
     pub(crate) fn standby(&self) -> String {
         self.of("standby")
     }
@@ -110,7 +111,7 @@ impl Keys {
         self.of("history")
     }
 
-    /// Hash: caller → jobs of its in the bucket.
+    /// Hash: caller → jobs of its in the bucket, and `<caller> bytes` → their bytes (counts.lua).
     pub(crate) fn holders(&self) -> String {
         self.of("holders")
     }
@@ -130,7 +131,7 @@ impl Keys {
         self.of("outcomes")
     }
 
-    /// Zset: job id → ms of its outcome.
+    /// Zset: ids of jobs that one script ended, and the sizes of their outcomes → ms of these (order.lua).
     pub(crate) fn ended(&self) -> String {
         self.of("outcomes:ended")
     }

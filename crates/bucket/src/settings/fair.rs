@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Weights {
 }
 
 impl Fair {
-    /// The weights as the scripts take them (flows.lua); empty where nobody takes turns.
+    /// The weights as the scripts take them (turns/weights.lua); empty where nobody takes turns.
     pub(crate) fn weights_of_turns(&self) -> String {
         match self.by {
             FairBy::Caller | FairBy::Group => {

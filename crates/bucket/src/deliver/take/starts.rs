@@ -14,7 +14,7 @@ struct Start {
 }
 
 impl Starts {
-    /// As limit_spend in pace.lua answers it, with spaces between the numbers. None: in another way.
+    /// As limit_spend (limit/src/rules/pace.lua) answers it, with spaces between the numbers. None: in another way.
     pub(super) fn read(text: &str) -> Option<Self> {
         let numbers: Vec<i64> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
         let (pairs, rest) = numbers.as_chunks();
