@@ -3,6 +3,7 @@
 
 pub(crate) mod async_counter;
 mod counted_scope;
+mod evicted;
 pub(crate) mod leased;
 mod next_report;
 pub(crate) mod outage;

@@ -49,7 +49,7 @@ impl LimiterState {
             clock: Clock::new(),
             refusals: RefusalCache::new(),
             leases: Leases::new(),
-            async_counter: AsyncCounter::new(),
+            async_counter: AsyncCounter::new(AsyncCounter::MOST),
             outage: Outage::new(),
             tally: VerdictTally::default(),
         }

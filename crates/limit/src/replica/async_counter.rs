@@ -16,27 +16,31 @@ use crate::decide::clock::Clock;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::{self, Count, PER_CALL};
 use crate::decide::verdict::ScopeVerdict;
-use crate::policy::consistency::Consistency;
-use crate::replica::counted_scope::{CountedScope, Unreported, signed};
+use crate::replica::counted_scope::{CountedScope, Unreported, out_of_touch, signed, sync};
+use crate::replica::evicted::Evicted;
 use crate::replica::next_report::NextReport;
-
-const MOST: u64 = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct AsyncCounter {
     scopes: Cache<String, Arc<Mutex<CountedScope>>>,
+    evicted: Evicted,
     next_report: NextReport,
     /// The last report to Redis failed.
     failing: AtomicBool,
 }
 
 impl AsyncCounter {
-    pub(crate) fn new() -> Self {
-        Self {
-            scopes: Cache::builder().max_capacity(MOST).time_to_idle(Duration::from_hours(1)).build(),
-            next_report: NextReport::default(),
-            failing: AtomicBool::new(false),
-        }
+    /// Counters that are known here.
+    pub(crate) const MOST: u64 = 100_000;
+
+    /// Knows up to `most` counters.
+    pub(crate) fn new(most: u64) -> Self {
+        let (evicted, next_report) = (Evicted::default(), NextReport::default());
+        let kept = evicted.clone();
+        let scopes = Cache::builder().max_capacity(most).time_to_idle(Duration::from_hours(1));
+        // It locks the counter, so the cache is never used while one is locked.
+        let scopes = scopes.eviction_listener(move |_, counted, _| kept.keep(counted)).build();
+        Self { scopes, evicted, next_report, failing: AtomicBool::new(false) }
     }
 
     /// Reads from Redis those of `scopes` that aren't known here, or were known with other tiers: of what was consumed
@@ -72,8 +76,8 @@ impl AsyncCounter {
     /// Judges by what is known here, and counts if it passes. None: Redis is away for too long to go on.
     pub(crate) fn take(&self, scope: &Scope, clock: &Clock) -> Option<ScopeVerdict> {
         let now = clock.now_us();
-        let counted = self.counted(scope, now);
-        let mut counted = counted.lock();
+        let known = self.counted(scope, now);
+        let mut counted = known.lock();
         if let Some(since) = counted.unreported.since {
             self.next_report.within(sync(scope));
             if since.elapsed() > out_of_touch(scope) {
@@ -84,20 +88,30 @@ impl AsyncCounter {
         let verdict = counted.state.take(scope.cost, 0);
         if verdict.taken > 0 {
             counted.unreported.add(signed(verdict.taken), None);
-            self.next_report.within(sync(scope));
+            drop(counted);
+            self.report_later(&known, scope);
         }
         Some(verdict)
     }
 
     /// Takes back what was counted: here at once, and in Redis with the next report if it was reported already.
     pub(crate) fn refund(&self, scope: &Scope, clock: &Clock) {
-        let now = clock.now_us();
-        let counted = self.counted(scope, now);
-        let mut counted = counted.lock();
+        let known = self.counted(scope, clock.now_us());
+        let mut counted = known.lock();
         let ends_us = counted.window_ends();
         counted.state.refund(scope.cost, 0);
         counted.unreported.add(-signed(scope.cost), ends_us);
-        self.next_report.within(sync(scope));
+        drop(counted);
+        self.report_later(&known, scope);
+    }
+
+    /// After something was counted; it isn't locked any more. It may have been evicted before.
+    fn report_later(&self, counted: &Arc<Mutex<CountedScope>>, scope: &Scope) {
+        if self.scopes.get(&scope.key).is_none_or(|known| !Arc::ptr_eq(&known, counted)) {
+            self.evicted.keep(Arc::clone(counted));
+        }
+        let at_once = self.evicted.are_many() && !self.failing.load(Ordering::Relaxed);
+        self.next_report.within(if at_once { Duration::ZERO } else { sync(scope) });
     }
 
     /// Is notified when [`AsyncCounter::due`] is earlier than it was, and when this is dropped.
@@ -129,12 +143,12 @@ impl AsyncCounter {
                 }
             }
             Err(error) => {
+                let failed_before = self.failing.swap(true, Ordering::Relaxed);
                 for (counted, unreported) in part.iter().zip(unreported) {
-                    let mut counted = counted.lock();
-                    counted.unreported.put_back(unreported);
-                    self.next_report.within(sync(&counted.scope));
+                    let scope = counted.lock().put_back(unreported);
+                    self.report_later(counted, &scope);
                 }
-                if !self.failing.swap(true, Ordering::Relaxed) {
+                if !failed_before {
                     tracing::warn!(error = &error as &dyn Error, "could not send counts to Redis; retrying");
                 }
             }
@@ -142,8 +156,8 @@ impl AsyncCounter {
     }
 
     fn unreported(&self) -> Vec<Arc<Mutex<CountedScope>>> {
-        let scopes = self.scopes.iter().map(|(_, counted)| counted);
-        scopes.filter(|counted| counted.lock().unreported.calls != 0).collect()
+        let known = self.scopes.iter().map(|(_, counted)| counted);
+        self.evicted.take().into_iter().chain(known).filter(|counted| counted.lock().unreported.calls != 0).collect()
     }
 
     fn counted(&self, scope: &Scope, now: u64) -> Arc<Mutex<CountedScope>> {
@@ -162,15 +176,4 @@ impl AsyncCounter {
         }
         counted
     }
-}
-
-fn sync(scope: &Scope) -> Duration {
-    match scope.policy.settings().consistency {
-        Consistency::Async { sync } => sync,
-        Consistency::Strict | Consistency::Leased => Duration::from_secs(1),
-    }
-}
-
-fn out_of_touch(scope: &Scope) -> Duration {
-    2 * sync(scope) + Duration::from_secs(1)
 }

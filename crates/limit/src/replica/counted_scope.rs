@@ -1,11 +1,12 @@
 //! A local counter of one scope, and what of it Redis wasn't reported yet.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::decide::clock::micros;
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Count;
 use crate::local::LocalScope;
+use crate::policy::consistency::Consistency;
 use crate::policy::tier::{Tier, TierKind};
 
 #[derive(Debug)]
@@ -59,6 +60,12 @@ impl CountedScope {
         (count, unreported)
     }
 
+    /// Takes again what may have been reported, of the scope that is returned.
+    pub(super) fn put_back(&mut self, lost: Unreported) -> Scope {
+        self.unreported.put_back(lost);
+        self.scope.clone()
+    }
+
     /// `now`: µs of the Redis clock.
     pub(super) fn learn(&mut self, packed: &[u8], now: u64) {
         // Of other tiers: a replica that has another version of the policy has written it last. The next time, then.
@@ -99,8 +106,8 @@ impl Unreported {
         self.ends_us = ends_us.filter(|_| self.calls < 0);
     }
 
-    /// Takes again what may have been reported. Twice counted is better than not at all: nothing is taken back again.
-    pub(super) fn put_back(&mut self, lost: Self) {
+    /// Twice counted is better than not at all: nothing is taken back again.
+    fn put_back(&mut self, lost: Self) {
         if lost.calls > 0 {
             let last = self.last.or(lost.last);
             self.since = lost.since;
@@ -113,6 +120,19 @@ impl Unreported {
 /// What it counts is forgotten at the end of a window.
 fn is_window(tier: &Tier) -> bool {
     matches!(tier.kind(), TierKind::Fixed(_) | TierKind::Sliding)
+}
+
+/// How often it is reported.
+pub(super) fn sync(scope: &Scope) -> Duration {
+    match scope.policy.settings().consistency {
+        Consistency::Async { sync } => sync,
+        Consistency::Strict | Consistency::Leased => Duration::from_secs(1),
+    }
+}
+
+/// For how long it is counted without a report.
+pub(super) fn out_of_touch(scope: &Scope) -> Duration {
+    2 * sync(scope) + Duration::from_secs(1)
 }
 
 pub(super) fn signed(calls: u64) -> i64 {

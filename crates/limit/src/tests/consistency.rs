@@ -11,6 +11,8 @@ use super::bench::{Bench, call, policies, seconds, settings};
 
 /// Calls are charged when they were let pass, not when they are reported.
 mod late_reports;
+/// More counters than an intake knows at once.
+mod many_counters;
 /// Counts of policies that are reported at different times.
 mod syncs;
 
