@@ -169,15 +169,16 @@ async fn leased_what_was_not_spent_in_its_time_is_given_back() {
     let bench = Bench::new().await;
     let [idle, busy] = replicas(&bench, 2, &leased(vec![long(1_000)])).await.try_into().unwrap();
     assert_eq!(ask(&idle, "acme", 1).await, 1);
-    assert_eq!(ask(&busy, "acme", 1_000).await, 990);
+    let mut passed = ask(&busy, "acme", 1_000).await;
+    // On a busy machine some come back meanwhile.
+    assert!(passed >= 990, "{passed}");
     let since = Instant::now();
-    let mut late = 0;
-    while late < 9 {
-        assert!(since.elapsed() < seconds(60), "{late} came back");
+    while passed < 999 {
+        assert!(since.elapsed() < seconds(60), "{passed} passed");
         tokio::time::sleep(Duration::from_millis(100)).await;
-        late += ask(&busy, "acme", 20).await;
+        passed += ask(&busy, "acme", 20).await;
     }
-    assert_eq!(late, 9);
+    assert_eq!(passed, 999);
 }
 
 #[tokio::test]
