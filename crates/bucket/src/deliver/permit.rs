@@ -25,9 +25,10 @@
 //!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at
 //!   least 1: its calls may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second without a
 //!   burst could never be used.
-//! - **Rates of callers.** Other callers would wait behind calls that wait, so none of these is granted ahead. Instead a
-//!   caller that waits for a token keeps what comes until a take does, up to [`TOKENS_KEPT`] = k: V = max(V, T − k) + nτ.
-//!   In exchange less of `valid` isn't charged, PROMPT − k: together that is PROMPT, so the bound is the same.
+//! - **Rates of callers.** Other callers would wait behind calls that wait, so none of these is granted ahead. Instead
+//!   a caller that waits for a token keeps what comes until a take does, up to [`TOKENS_KEPT`] = k:
+//!   V = max(V, T − k) + nτ. In exchange less of `valid` isn't charged, PROMPT − k: together that is PROMPT, so the
+//!   bound is the same.
 //! - **Windows** (`fixed`) count a call in the window in which it begins: at the end of a window nothing is granted
 //!   whose E is in the next one. Where `valid` is more than half of a window, that would close it. Then a window begins
 //!   with the count of the one before it, while grants of that one may still be used (`unsent` in pace.lua).
@@ -52,7 +53,7 @@ use crate::script::pace_constants::{PACE_LATEST, TOKENS_KEPT};
 /// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 
-/// The same where callers have rates of their own.
+/// The same where each caller has a rate, too.
 pub(crate) const PROMPT_OF_CALLERS: Duration = PROMPT.saturating_sub(Duration::from_micros(TOKENS_KEPT));
 
 /// How long before its time a call is granted. Half of that is left for the next take to come in time. What is granted
@@ -71,8 +72,8 @@ const MOST_REPLIES: usize = 256;
 /// Of a longer sleep a millisecond is a small part.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all. `prompt`: how
-/// late they may begin for nothing.
+/// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all. `prompt`:
+/// how late they may begin for nothing.
 pub(crate) fn undrained(valid: Duration, prompt: Duration) -> Duration {
     valid.min(valid.saturating_sub(prompt) * 2)
 }
