@@ -28,7 +28,8 @@ use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::TierKind;
 use crate::policy::{Policy, PolicyId};
-use crate::replica::leased::{LOOK_AFTER, Withdraw};
+use crate::replica::lease_account::Withdraw;
+use crate::replica::leased::LOOK_AFTER;
 
 /// How long a decision waits for Redis, where nothing else is said. It is there within 50 ms: the rest is for what is
 /// then done without Redis, on a busy machine.

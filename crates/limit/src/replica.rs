@@ -4,6 +4,7 @@
 pub(crate) mod async_counter;
 mod counted_scope;
 mod evicted;
+pub(crate) mod lease_account;
 pub(crate) mod leased;
 mod next_report;
 pub(crate) mod outage;

@@ -20,7 +20,8 @@ use crate::policy::keys::ScopeKeys;
 use crate::policy::policies::Policies;
 use crate::policy::request::Request;
 use crate::replica::async_counter::AsyncCounter;
-use crate::replica::leased::{Leases, Withdraw};
+use crate::replica::lease_account::Withdraw;
+use crate::replica::leased::Leases;
 use crate::replica::outage::Outage;
 use crate::replica::refusal_cache::RefusalCache;
 
@@ -48,7 +49,7 @@ impl LimiterState {
             policies: ArcSwap::from_pointee(policies),
             clock: Clock::new(),
             refusals: RefusalCache::new(),
-            leases: Leases::new(),
+            leases: Leases::new(Leases::MOST),
             async_counter: AsyncCounter::new(AsyncCounter::MOST),
             outage: Outage::new(),
             tally: VerdictTally::default(),

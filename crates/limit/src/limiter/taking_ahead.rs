@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::decide::plan::Plan;
 use crate::decide::redis_decide::{self, DecideError, DecideReply};
 use crate::limiter::limiter_state::LimiterState;
-use crate::replica::leased::LeaseAccount;
+use crate::replica::lease_account::LeaseAccount;
 
 /// The account of a scope, which others wait for.
 pub(super) type Account = OwnedMutexGuard<LeaseAccount>;
