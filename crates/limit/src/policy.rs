@@ -32,16 +32,18 @@ pub use crate::policy::policy_settings::{Mode, PolicySettings};
 use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, LEAST_LEASED, Tier, TierKind};
+use crate::quota::QuotaPolicy;
 
 /// Each part makes the name of every scope longer.
 pub(crate) const MOST_KEY_PARTS: usize = 16;
-const LONGEST_SYNC: Duration = Duration::from_mins(1);
 
 /// A validated policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
     settings: PolicySettings,
     tiers_in_store: Vec<Tier>,
+    /// The tiers as answers show them.
+    pub(crate) quotas: Vec<QuotaPolicy>,
     fingerprint: u32,
     keep_ms: u64,
 }
@@ -57,16 +59,15 @@ impl Policy {
             return Err(BadPolicy::new(faults));
         }
         let tiers_in_store = settings.tiers_in_store();
-        let fingerprint = fingerprint::fingerprint(&tiers_in_store);
-        let keep_ms = keep_ms(&settings, &tiers_in_store);
-        Ok(Self { settings, tiers_in_store, fingerprint, keep_ms })
+        let (fingerprint, keep_ms) = (fingerprint::fingerprint(&tiers_in_store), keep_ms(&settings, &tiers_in_store));
+        Ok(Self { quotas: settings.quotas(), settings, tiers_in_store, fingerprint, keep_ms })
     }
 
     /// Of tiers that need no more than there is: without a part to spread windows by, in Redis alone.
     pub(crate) fn of_pace(tiers: Vec<Tier>) -> Self {
         let settings = PolicySettings::new(PolicyId::pace(), tiers);
         let (fingerprint, keep_ms) = (fingerprint::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
-        Self { tiers_in_store: settings.tiers.clone(), settings, fingerprint, keep_ms }
+        Self { tiers_in_store: settings.tiers.clone(), quotas: Vec::new(), settings, fingerprint, keep_ms }
     }
 
     pub fn settings(&self) -> &PolicySettings {
@@ -137,7 +138,7 @@ pub(crate) fn faults_of(settings: &PolicySettings) -> Vec<PolicyFault> {
         faults.push(PolicyFault::Scopes);
     }
     if let Consistency::Async { sync } = settings.consistency
-        && !(Duration::from_millis(10)..=LONGEST_SYNC).contains(&sync)
+        && !(Duration::from_millis(10)..=Duration::from_mins(1)).contains(&sync)
     {
         faults.push(PolicyFault::Sync(sync));
     }

@@ -11,7 +11,10 @@ use http::{HeaderName, HeaderValue};
 use crate::decide::decision::{Decision, PolicyVerdict, TierVerdict};
 use crate::decide::wait::Wait;
 use crate::policy::{Mode, PolicyId};
-use crate::quota::{self, Field, Quota, Window};
+use crate::quota::{self, Field, Quota, QuotaPolicy};
+
+/// Of all policies that decide on a request.
+const USUAL_TIERS: usize = 4;
 
 /// Whole seconds, rounded up: who waits a little less is refused again.
 pub fn seconds_up(time: Duration) -> u64 {
@@ -22,14 +25,9 @@ impl Decision {
     /// The fields for an answer: those of the enforced tiers, as far as they fit; `Retry-After` when it was refused and
     /// waiting helps.
     pub fn fields(&self) -> Vec<Field> {
-        let named = self.named_tiers();
-        let mut fields = quota::fields(named.iter().map(|(name, tier)| Quota {
-            name,
-            most: tier.limit,
-            window: window(tier),
-            left: tier.shown_remaining(),
-            reset_s: reset_s(tier),
-        }));
+        let quota =
+            |(policy, tier): (_, &TierVerdict)| Quota { policy, left: tier.shown_remaining(), reset_s: reset_s(tier) };
+        let mut fields = quota::fields(&self.enforced_tiers().into_iter().map(quota).collect::<Vec<_>>());
         if let Some(wait) = self.retry_after() {
             fields.push(field(RETRY_AFTER, &seconds_up(wait).to_string()));
         }
@@ -39,7 +37,7 @@ impl Decision {
     /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier that has the least left; without the last where
     /// nothing is left, and it isn't known for how long.
     pub fn older_fields(&self) -> Vec<Field> {
-        let Some((_, tier)) = self.named_tiers().into_iter().min_by_key(|(_, tier)| tier.shown_remaining()) else {
+        let Some((_, tier)) = self.enforced_tiers().into_iter().min_by_key(|(_, tier)| tier.shown_remaining()) else {
             return Vec::new();
         };
         let left = tier.shown_remaining();
@@ -56,34 +54,29 @@ impl Decision {
 
     /// What is left of the tier that has the least left; `None` without enforced tiers.
     pub fn least_remaining(&self) -> Option<u64> {
-        self.named_tiers().into_iter().map(|(_, tier)| tier.shown_remaining()).min()
+        self.enforced_tiers().into_iter().map(|(_, tier)| tier.shown_remaining()).min()
     }
 
-    /// Tiers by the name of their policy, and their number when it has several. Of a policy that was asked for several
-    /// scopes, each tier is there once: where least is left.
-    fn named_tiers(&self) -> Vec<(String, &TierVerdict)> {
-        let mut named: Vec<(String, &TierVerdict)> = Vec::new();
+    /// Of a policy that was asked for several scopes, each tier is there once: where least is left.
+    fn enforced_tiers(&self) -> Vec<(&QuotaPolicy, &TierVerdict)> {
+        let mut enforced: Vec<(&QuotaPolicy, &TierVerdict)> = Vec::with_capacity(USUAL_TIERS);
         let mut places: HashMap<(&PolicyId, usize), usize> = HashMap::new();
         // Of one policy, no tier comes twice.
         let may_repeat = self.policies.len() > 1;
         for PolicyVerdict { policy, tiers, .. } in &self.policies {
             if policy.settings().mode == Mode::Enforce {
-                let id = policy.id();
-                for (at, tier) in tiers.iter().enumerate() {
-                    let next = named.len();
-                    let place = if may_repeat { *places.entry((id, at)).or_insert(next) } else { next };
-                    match named.get_mut(place) {
+                for (at, (quota, tier)) in policy.quotas.iter().zip(tiers).enumerate() {
+                    let next = enforced.len();
+                    let place = if may_repeat { *places.entry((policy.id(), at)).or_insert(next) } else { next };
+                    match enforced.get_mut(place) {
                         Some((_, known)) if is_less_left(tier, known) => *known = tier,
                         Some(_) => {}
-                        None => {
-                            let name = if tiers.len() > 1 { format!("{id}:{}", at + 1) } else { id.to_string() };
-                            named.push((name, tier));
-                        }
+                        None => enforced.push((quota, tier)),
                     }
                 }
             }
         }
-        named
+        enforced
     }
 }
 
@@ -98,16 +91,6 @@ fn reset_s(tier: &TierVerdict) -> Option<u64> {
         ("backlog", Wait::After(wait)) => Some(seconds_up(wait)),
         ("backlog", Wait::Ready | Wait::Never) => None,
         _ => Some(seconds_up(tier.reset)),
-    }
-}
-
-/// Seconds, where the window has a whole number of them; leases have none.
-fn window(tier: &TierVerdict) -> Window {
-    match tier.kind {
-        "concurrent" => Window::AtOnce,
-        "backlog" => Window::Unnamed,
-        _ if tier.period.subsec_nanos() == 0 => Window::Seconds(tier.period.as_secs()),
-        _ => Window::Unnamed,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dripfeed_bucket::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, Refused};
 use dripfeed_limit::Decision;
-use dripfeed_limit::quota::{self, Quota, Window};
+use dripfeed_limit::quota::{self, Quota, QuotaPolicy, Window};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::settings::IntakeSettings;
@@ -137,7 +137,7 @@ fn older_fields(most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, He
 
 /// A limit on concurrent jobs, not on a time window: hence the unit, and no window.
 fn jobs_at_once(id: &str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
-    quota::fields([Quota { name: id, most, window: Window::AtOnce, left, reset_s: reset }])
+    quota::fields(&[Quota { policy: &QuotaPolicy::new(id, most, Window::AtOnce), left, reset_s: reset }])
 }
 
 fn seconds_up(wait: Duration) -> u64 {

@@ -7,7 +7,8 @@ use crate::policy::cost::Cost;
 use crate::policy::matching::Match;
 use crate::policy::policy_id::PolicyId;
 use crate::policy::scope::KeyPart;
-use crate::policy::tier::Tier;
+use crate::policy::tier::{Tier, TierKind};
+use crate::quota::{QuotaPolicy, Window};
 
 /// As many that of a thousand values at once one in a few hundred shares its count; at 150 B each 40 MB in Redis.
 pub(crate) const MAX_SCOPES: u64 = 1 << 18;
@@ -60,6 +61,24 @@ impl PolicySettings {
             Consistency::Leased => self.tiers.iter().map(Tier::held_back).collect(),
             Consistency::Strict | Consistency::Async { .. } => self.tiers.clone(),
         }
+    }
+
+    /// Each tier by the name of the policy, and its number where there are several.
+    pub(super) fn quotas(&self) -> Vec<QuotaPolicy> {
+        let Self { id, tiers, .. } = self;
+        let name = |at: usize| if tiers.len() > 1 { format!("{id}:{}", at + 1) } else { id.to_string() };
+        let quota = |(at, tier): (usize, &Tier)| QuotaPolicy::new(&name(at), tier.limit(), window(tier));
+        tiers.iter().enumerate().map(quota).collect()
+    }
+}
+
+/// Seconds, where the window has a whole number of them; leases have none.
+fn window(tier: &Tier) -> Window {
+    match tier.kind() {
+        TierKind::Concurrent => Window::AtOnce,
+        TierKind::Backlog => Window::Unnamed,
+        _ if tier.period().subsec_nanos() == 0 => Window::Seconds(tier.period().as_secs()),
+        _ => Window::Unnamed,
     }
 }
 
