@@ -44,6 +44,8 @@
 --         nothing }
 --         { 'gone': the tick has had its turn, or hasn't come | 'overlapped' }
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
+-- It is read for each job, and a global costs more.
+local ARGV = ARGV
 local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local NOTICES = KEYS[10]
 
@@ -127,6 +129,10 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
+-- As measured_leak says it, nil where that wasn't asked yet; and µs until the bucket is no longer throttled.
+local passed, left
+local throttled = wait_for_throttle(pace)
+
 -- Appends the entry that was written last, of `size` bytes, for a caller. Its id.
 local function put(size, caller, due, expires)
   -- What is of another type is found before anything is written. What is read of a caller is needed at the end.
@@ -142,7 +148,7 @@ local function put(size, caller, due, expires)
   if level == 0 or largest.bytes and size > largest.bytes then note_largest(largest, level, size) end
   if was_idle then
     rates.restart(METER, 'leak')
-    was_idle = false
+    was_idle, passed = false, nil
   end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted = accepted + 1
@@ -178,16 +184,28 @@ local function write_fields(first)
   return size
 end
 
--- A plain job: most are. What it returns is as for `admit`. `is_limited`: by limits that let it pass.
+-- A plain job: most are, so what it doesn't need isn't called. What it returns is as for `admit`. `is_limited`: by
+-- limits that let it pass.
 local function admit_plain(size, caller, is_limited)
-  if size > capacity_bytes then return refuse('never_fits') end
-  local full = room_in(size)
-  if full then return refuse('bucket_full', full) end
-  local eta = wait_for_turn(METER, pace, look, count_before(nil, caller, nil))
-  for i = PLAIN + 1, members do entry[i] = nil end
-  members = PLAIN
+  if level >= capacity or bytes + size > capacity_bytes then
+    if size > capacity_bytes then return refuse('never_fits') end
+    return refuse('bucket_full', room_in(size))
+  end
+  local ahead, eta = places and count_before(nil, caller, nil) or waiting, nil
+  if look then
+    eta = wait_for_turn(METER, pace, look, ahead)
+  elseif ahead > 0 then
+    if not passed then passed, left = measured_leak(METER) end
+    eta = ahead * passed / left + throttled
+  else
+    eta = throttled
+  end
+  if members > PLAIN then
+    for i = PLAIN + 1, members do entry[i] = nil end
+    members = PLAIN
+  end
   local id = put(size, caller)
-  count_held(caller, 1, size)
+  if caller ~= '' then count_held(caller, 1, size) end
   return id, eta, is_limited and limit_charge_passed() or nil
 end
 

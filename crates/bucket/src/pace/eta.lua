@@ -56,12 +56,19 @@ local function wait_for_bytes(meter, pace, look, level, bytes, excess)
   return wait_for_room(meter, pace, look, level, math.max(1, leaving))
 end
 
+-- The measured leak: µs, and the jobs that have left in this time. 0 and 1: nothing is known.
+local function measured_leak(meter)
+  local m = rates.read(meter, 'leak')
+  if not m or m.c <= m.c0 then return 0, 1 end
+  return math.max(1, now_us - m.t0), m.c - m.c0
+end
+
 -- µs until a job with `ahead` jobs before it is called.
 local function wait_for_turn(meter, pace, look, ahead)
   local wait = look and limit_passing(look, ahead + 1) or 0
-  local m = ahead > 0 and rates.read(meter, 'leak')
-  if m and m.c > m.c0 then
-    local measured = ahead * math.max(1, now_us - m.t0) / (m.c - m.c0)
+  if ahead > 0 then
+    local passed, left = measured_leak(meter)
+    local measured = ahead * passed / left
     if measured > wait then wait = measured end
   end
   return wait + wait_for_throttle(pace)

@@ -41,8 +41,9 @@ local function limit_stored(key, reads_ahead)
   local packed, by = limit_packed[key], limit_by[key]
   if packed == nil then
     local to = reads_ahead and math.min(#KEYS, key + 63) or key
-    for i, found in ipairs(redis.call('MGET', unpack(KEYS, key, to))) do
-      if limit_packed[key + i - 1] == nil then limit_packed[key + i - 1] = found end
+    local found = redis.call('MGET', unpack(KEYS, key, to))
+    for i = 1, #found do
+      if limit_packed[key + i - 1] == nil then limit_packed[key + i - 1] = found[i] end
     end
     return limit_packed[key]
   elseif by and by.changed and by.key == key then
