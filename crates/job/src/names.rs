@@ -12,7 +12,8 @@ macro_rules! is_a_text {
     ($($name:ident),*) => {$(
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                // In one piece: `collect_str` looks in each part for what is to be escaped.
+                serializer.serialize_str(&self.to_string())
             }
         }
 

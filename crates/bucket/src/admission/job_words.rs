@@ -65,7 +65,7 @@ pub(super) fn add_jobs(
 }
 
 fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options: Vec<Options>, plans: &[Vec<u8>]) {
-    let entries: Vec<NewEntry> = requests.iter().map(|request| entry::encode(&request.submission)).collect();
+    let entries: Vec<NewEntry<'_>> = requests.iter().map(|request| entry::encode(&request.submission)).collect();
     let columns = columns(&entries);
     let differs = |values: &[&[u8]]| values.windows(2).any(|pair| pair[0] != pair[1]);
     let is_own = |field: &usize| OWN.contains(&columns[*field].0) || differs(&columns[*field].1);
@@ -94,19 +94,19 @@ fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options:
 type Column<'e> = (&'static str, Vec<&'e [u8]>);
 
 /// With API keys each job has a caller.
-fn columns(entries: &[NewEntry]) -> Vec<Column<'_>> {
-    let values = |field: usize| entries.iter().map(|entry| entry.values[field].as_bytes()).collect();
+fn columns<'e>(entries: &'e [NewEntry<'_>]) -> Vec<Column<'e>> {
+    let values = |field: usize| entries.iter().map(|entry| &*entry.values[field]).collect();
     let callers: Option<Vec<_>> = entries.iter().map(caller_of).collect();
     let fields = FIELDS.into_iter().enumerate().map(|(field, name)| (name, values(field)));
     fields.chain(callers.map(|callers| (CALLER, callers))).collect()
 }
 
-fn caller_of(entry: &NewEntry) -> Option<&[u8]> {
+fn caller_of<'e>(entry: &'e NewEntry<'_>) -> Option<&'e [u8]> {
     entry.options.iter().find(|(name, _)| *name == CALLER).map(|(_, caller)| caller.as_bytes())
 }
 
 /// What an entry has besides these.
-fn besides<'e>(entry: &'e NewEntry, columns: &[Column<'_>]) -> Vec<&'e (&'static str, String)> {
+fn besides<'e>(entry: &'e NewEntry<'_>, columns: &[Column<'_>]) -> Vec<&'e (&'static str, String)> {
     entry.options.iter().filter(|(name, _)| columns.iter().all(|(column, _)| column != name)).collect()
 }
 

@@ -135,7 +135,7 @@ impl RedisBucket {
         id: JobId,
         delay: Duration,
         part_of: Option<ReplayId>,
-        edited: Option<&NewEntry>,
+        edited: Option<&NewEntry<'_>>,
     ) -> Result<Option<Replayed>, BucketError> {
         let (effective, mut reply) = self
             .run_with_settings("replay", WaitFor::Durability, |effective| {
@@ -169,7 +169,7 @@ impl RedisBucket {
         id: JobId,
         delay: Duration,
         part_of: Option<ReplayId>,
-        edited: Option<&NewEntry>,
+        edited: Option<&NewEntry<'_>>,
     ) -> Call<'static> {
         let (keys, settings) = (&self.keys, &effective.settings);
         let common = vec![

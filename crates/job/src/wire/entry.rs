@@ -9,7 +9,7 @@ mod decode;
 mod encode;
 
 pub use decode::{Job, Unreadable, counted_bytes, decode};
-pub use encode::{FieldValue, NewEntry, bytes_of, encode};
+pub use encode::{NewEntry, bytes_of, encode};
 
 /// The fields that each has, in their order, and what stands in them: raw bytes · MIME type, which may be empty ·
 /// checksum · layout version.

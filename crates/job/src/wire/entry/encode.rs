@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use http::Method;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -20,45 +19,22 @@ pub(super) const COVERED: [&str; 10] =
 /// Of a checksum.
 const CHECKSUM_DIGITS: usize = 16;
 
-/// A field's value: owned text, or the body shared with the submission.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldValue {
-    Bytes(Bytes),
-    Text(String),
-}
-
-impl Default for FieldValue {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
-
-impl FieldValue {
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Text(text) => text.as_bytes(),
-        }
-    }
-}
-
 /// The name and the value of a field that not every job has.
 type OptionalField<'a> = (&'static str, Cow<'a, str>);
 
 /// A new job's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewEntry {
+pub struct NewEntry<'s> {
     /// The values of `FIELDS`.
-    pub values: [FieldValue; FIELDS.len()],
+    pub values: [Cow<'s, [u8]>; FIELDS.len()],
     /// Names and values of what not every job has.
     pub options: Vec<(&'static str, String)>,
 }
 
-impl NewEntry {
+impl NewEntry<'_> {
     /// Names and values, in their order.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
-        let values = FIELDS.into_iter().zip(self.values.iter().map(FieldValue::as_bytes));
+        let values = FIELDS.into_iter().zip(self.values.iter().map(|value| &**value));
         values.chain(self.options.iter().map(|(name, value)| (*name, value.as_bytes())))
     }
 
@@ -71,16 +47,20 @@ impl NewEntry {
 
 /// A new job's fields, but for `due` and `expires`, which the admit script writes.
 #[must_use]
-pub fn encode(submission: &Submission) -> NewEntry {
+pub fn encode(submission: &Submission) -> NewEntry<'_> {
     let content_type = submission.content_type.as_deref().unwrap_or_default();
     let (covered, uncovered) = options(submission);
     let first = [&submission.body[..], content_type.as_bytes()];
     let covered_values = covered.iter().map(|(_, value)| value.as_bytes());
     let sum = checksum(first.into_iter().chain(covered_values).chain([LAYOUT.as_bytes()]));
     let options = covered.into_iter().chain(uncovered).filter(|(_, value)| !value.is_empty());
-    let [content_type, sum, layout] = [content_type.to_owned(), sum, LAYOUT.to_owned()].map(FieldValue::Text);
     NewEntry {
-        values: [FieldValue::Bytes(submission.body.clone()), content_type, sum, layout],
+        values: [
+            submission.body[..].into(),
+            content_type.as_bytes().into(),
+            sum.into_bytes().into(),
+            LAYOUT.as_bytes().into(),
+        ],
         options: options.map(|(name, value)| (name, value.into_owned())).collect(),
     }
 }
@@ -137,5 +117,16 @@ pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
         hash.update(&(part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    format!("{:0CHECKSUM_DIGITS$x}", hash.digest())
+    hexadecimal(hash.digest())
+}
+
+/// As `{:016x}`, in a quarter of the time.
+pub(super) fn hexadecimal(number: u64) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+    let mut text = String::with_capacity(CHECKSUM_DIGITS);
+    for byte in number.to_be_bytes() {
+        text.extend([byte >> 4, byte & 0xf].map(|digit| char::from(DIGITS[usize::from(digit)])));
+    }
+    text
 }

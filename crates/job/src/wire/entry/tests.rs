@@ -4,7 +4,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 
-use super::encode::{COVERED, checksum};
+use super::encode::{COVERED, checksum, hexadecimal};
 use super::*;
 use crate::chain::Chain;
 use crate::names::JobId;
@@ -141,6 +141,13 @@ fn every_byte_counts_and_so_does_where_it_stands() {
     assert_eq!(of_parts(&[]).len(), 16);
     for other in [["a", "c"], ["ab", ""], ["", "ab"], ["b", "a"]] {
         assert_ne!(of_parts(&["a", "b"]), of_parts(&other), "{other:?}");
+    }
+}
+
+#[test]
+fn a_checksum_has_all_digits() {
+    for number in [0, 0xa1, 0x0123_4567_89ab_cdef, u64::MAX] {
+        assert_eq!(hexadecimal(number), format!("{number:016x}"));
     }
 }
 
