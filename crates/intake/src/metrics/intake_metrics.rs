@@ -131,7 +131,9 @@ impl IntakeMetrics {
     }
 
     pub(crate) fn accepted(&self, bucket: &BucketName, jobs: u64) {
-        self.count(&self.accepted, &BucketLabels { bucket: bucket.into() }, bucket, jobs);
+        if jobs > 0 {
+            self.count(&self.accepted, &BucketLabels { bucket: bucket.into() }, bucket, jobs);
+        }
     }
 
     /// Counts one accepted job each time that it is called.

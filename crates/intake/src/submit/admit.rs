@@ -119,6 +119,17 @@ pub(crate) fn judge(
     bucket: &BucketName,
     judged: Result<Judgement, BucketError>,
 ) -> Result<Admitted, Problem> {
+    let admitted = judge_one_of_many(intake, bucket, judged)?;
+    intake.metrics().accepted(bucket, u64::from(!admitted.repeated));
+    Ok(admitted)
+}
+
+/// The same, without counting a job that was accepted.
+pub(super) fn judge_one_of_many(
+    intake: &Intake,
+    bucket: &BucketName,
+    judged: Result<Judgement, BucketError>,
+) -> Result<Admitted, Problem> {
     if let Ok(judged) = &judged {
         intake.metrics().limited(bucket, judged);
     }
@@ -128,11 +139,7 @@ pub(crate) fn judge(
             Err(refusal(&judged, refused).with(of_judgement(&judged, intake.settings())))
         }
     });
-    let admitted = counted(intake, bucket, judged)?;
-    if !admitted.repeated {
-        intake.metrics().accepted(bucket, 1);
-    }
-    Ok(admitted)
+    counted(intake, bucket, judged)
 }
 
 fn refusal(judged: &Judgement, refused: &Refused) -> Problem {

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Caller, Submit, Waiter};
-use dripfeed_bucket::{Bucket, Origin};
+use dripfeed_bucket::{Admitted, Bucket, Origin};
 use dripfeed_job::Submission;
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -28,7 +28,7 @@ use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::unread;
-use crate::submit::admit::{count_refusal, counted, judge, judge_many_in_current};
+use crate::submit::admit::{count_refusal, counted, judge_many_in_current, judge_one_of_many};
 use crate::submit::options;
 use crate::submit::priority::capped;
 use crate::submit::ratelimit_fields::of_judgement;
@@ -118,18 +118,22 @@ async fn admit_all(
 
     let last = admissions.iter().rev().find_map(|judged| judged.as_ref().ok());
     let limits = last.map(|judged| of_judgement(judged, intake.settings())).unwrap_or_default();
-    let mut admissions = admissions.into_iter();
+    let (mut admissions, mut accepted) = (admissions.into_iter(), 0);
     let items = invalid.into_iter().map(|invalid| match invalid {
         Some(problem) => counted(intake, bucket.name(), Err(problem)),
         None => admissions.next().map_or_else(
             || Err(Problem::internal()),
             |judged| {
                 count_refusal(intake, bucket.name(), caller.id(), &judged);
-                judge(intake, bucket.name(), judged)
+                judge_one_of_many(intake, bucket.name(), judged)
             },
         ),
     });
-    let judged = BatchResult::of(items.map(BatchItemResult::from).collect());
+    let count = |judged: &Result<Admitted, Problem>| {
+        accepted += u64::from(judged.as_ref().is_ok_and(|admitted| !admitted.repeated));
+    };
+    let judged = BatchResult::of(items.inspect(count).map(BatchItemResult::from).collect());
+    intake.metrics().accepted(bucket.name(), accepted);
     let mut response = (judged.status(), Json(&judged)).into_response();
     response.headers_mut().extend(judged.retry_after());
     response.headers_mut().extend(limits);

@@ -2,6 +2,8 @@
 //!
 //! Items are split without parsing numbers or strings, so that a number of any size goes on as it was sent.
 
+use memchr::memchr2;
+
 /// As deep as the usual parsers go, the item included.
 const DEEPEST: usize = 127;
 
@@ -46,7 +48,8 @@ fn end_of_string(bytes: &[u8], begin: usize) -> Result<usize, Illegible> {
                 Some(0xDC00..=0xDFFF) => return Err(lone(at)),
                 _ => at += 2,
             },
-            Some(_) => at += 1,
+            // Of most strings that is all.
+            Some(_) => at += memchr2(b'"', b'\\', &bytes[at..]).unwrap_or(bytes.len() - at),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::{HeaderMap, header};
+use memchr::memchr_iter;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -64,7 +65,7 @@ fn of_array(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
 
 fn of_lines(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
     let mut items = Vec::new();
-    for (line, text) in (1..).zip(body.split(|byte| *byte == b'\n')) {
+    for (line, text) in (1..).zip(lines(body)) {
         if text.trim_ascii().is_empty() {
             continue;
         }
@@ -76,6 +77,13 @@ fn of_lines(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
         items.push(std::str::from_utf8(text).map_err(not_utf8)?);
     }
     Ok(items)
+}
+
+/// With what stands behind the last break. `split` looks at each byte alone.
+fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut begin = 0;
+    let ends = memchr_iter(b'\n', body).chain([body.len()]);
+    ends.map(move |end| &body[std::mem::replace(&mut begin, end + 1)..end])
 }
 
 fn bad(error: &serde_json::Error, item: Option<usize>, line: usize) -> Problem {
