@@ -29,6 +29,23 @@ async fn drain(bucket: &Bucket, replica: &Replica, most: usize) -> Vec<String> {
     bodies
 }
 
+/// How Redis keeps those who wait, and how many there are.
+async fn kept(callers: usize) -> (String, u64) {
+    let redis = TestRedis::start().await;
+    let bucket = open(&redis).await;
+    for caller in 0..callers {
+        submit(&bucket, of(&caller.to_string(), "x")).await;
+    }
+    (redis.ask("OBJECT ENCODING dripfeed:{b}:flows").await, redis.ask("ZCARD dripfeed:{b}:flows").await)
+}
+
+#[tokio::test]
+async fn many_who_wait_are_not_looked_for_one_after_the_other() {
+    let (few, of_few) = kept(10).await;
+    assert!(few != "skiplist" && of_few == 10, "{of_few} in a {few}");
+    assert_eq!(kept(20).await, ("skiplist".to_owned(), 20));
+}
+
 #[tokio::test]
 async fn where_nobody_waits_nothing_is_kept() {
     let redis = TestRedis::start().await;

@@ -65,8 +65,8 @@ do
 
   -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait.
   function count_ahead(flow, weight, waiting, weights, holders)
-    local flows = flows_of[flow.rank] or count_flows(flow.rank)
-    local total = flows + (next(weights) and count_heavier(flow, weights) or 0)
+    local total = flows_of[flow.rank] or count_flows(flow.rank)
+    if next(weights) then total = total + count_heavier(flow, weights) end
     if has_ranks == nil then has_ranks = redis.call('ZCARD', FLOWS) > count_flows(0) end
     has_ranks = has_ranks or flow.rank ~= 0
     local own = flow.jobs

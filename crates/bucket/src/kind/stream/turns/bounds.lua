@@ -37,7 +37,7 @@ do
       written[#written + 1], written[#written + 2] = owner, flow_state.text(state)
     end
     if #written > 0 then redis.call('HSET', flow_state.hash, unpack(written)) end
-    redis.call('ZADD', FLOWS, 'NX', unpack(words))
+    flow_state.add_flows(words, redis.call('ZCARD', FLOWS))
     redis.call('ZREM', flow_state.throttled, unpack(due))
     return #due
   end

@@ -185,6 +185,17 @@ do
     return others
   end
 
+  -- Redis keeps up to 128 members as a list, and looks for each from the first one on: to write the times of a hundred
+  -- costs more than all else of a take. A long member makes it a table, until nobody is in it. `before`: how many were
+  -- there; `words`: time, name….
+  function flow_state.add_flows(words, before)
+    local MANY, LONG = 16, string.rep('-', 65)
+    local become_many = before < MANY and before + #words / 2 >= MANY
+    if become_many then words[#words + 1], words[#words + 2] = '0', LONG end
+    redis.call('ZADD', FLOWS, 'NX', unpack(words))
+    if become_many then redis.call('ZREM', FLOWS, LONG) end
+  end
+
   -- Newcomers begin in the order in which they came; others keep their times. `flows`: the first ones.
   function write_runs(flows)
     if #runs == 0 then return end
@@ -206,7 +217,7 @@ do
     redis.call('ZADD', RANGES, unpack(ranges))
     if #names > 0 and flow_state.is_in_force then names = without_throttled(names) end
     if #names > 0 then
-      redis.call('ZADD', FLOWS, 'NX', unpack(names))
+      flow_state.add_flows(names, before)
       if flow_state.is_in_force then flow_state.note_newcomers() end
     end
     forget_runs()
