@@ -87,8 +87,8 @@ pub fn fields(quotas: &[Quota<'_>]) -> Vec<Field> {
         push_integer(&mut limits, ";r=", *left);
         reset_s.iter().for_each(|seconds| push_integer(&mut limits, ";t=", *seconds));
     }
-    let field = |name, list: String| Some((HeaderName::from_static(name), list.try_into().ok()?));
-    [field("ratelimit-policy", policies), field("ratelimit", limits)].into_iter().flatten().collect()
+    let names = const { [HeaderName::from_static("ratelimit-policy"), HeaderName::from_static("ratelimit")] };
+    names.into_iter().zip([policies, limits]).filter_map(|(name, list)| Some((name, list.try_into().ok()?))).collect()
 }
 
 /// Characters that no string of a structured field has are left out.
