@@ -62,10 +62,12 @@ fn ticks(process: &Process) -> u64 {
     fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
 }
 
-/// The ticks that an intake takes for this many batches of one job each, nothing being wrong with them; at least one
-/// each.
+/// The ticks that an intake takes for this many batches of one job each, full of short texts, nothing being wrong with
+/// them; at least one each.
 pub async fn of_plain_batches(street: &Street, many: usize, bytes: usize) -> u64 {
-    let batch = format!("{{\"body\":\"{}\"}}", "x".repeat(bytes - 11));
+    const TEXT: &str = "\"plain!\"";
+    let texts = vec![TEXT; (bytes - 11) / (TEXT.len() + 1)].join(",");
+    let batch = format!("{{\"body\":[{texts}]}}");
     let submit = async {
         for _ in 0..many {
             let answer = street.neighbour.post(&format!("/v1/buckets/{SHARED}/jobs/batch"), batch.clone()).await;

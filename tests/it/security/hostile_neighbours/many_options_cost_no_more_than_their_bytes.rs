@@ -43,7 +43,7 @@ pub async fn strike(street: &Street, batch: &Bytes) {
 }
 
 /// What an attack by the bytes of batches may cost, in what as many plain bytes cost.
-pub const TIMES: u64 = 20;
+pub const TIMES: u64 = 8;
 const BLOWS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
