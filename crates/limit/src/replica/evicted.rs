@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use crate::replica::counted_scope::CountedScope;
 
 /// While Redis is away they must not fill the memory: of more, what was counted is lost.
-const MOST: usize = 100_000;
+pub(super) const MOST: usize = 100_000;
 /// From this number on they are reported at once; not before, because each report looks at all that are known.
 const MANY: usize = 10_000;
 

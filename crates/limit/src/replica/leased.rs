@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::decide::plan::Scope;
 use crate::decide::redis_decide::Refunded;
+use crate::replica::evicted;
 use crate::replica::lease_account::{LeaseAccount, Withdraw};
 
 /// One of this many calls that are left is taken ahead: where little is left, a replica keeps little from the others.
@@ -34,8 +35,11 @@ impl Leases {
         let (kept, noticed) = (Arc::clone(&evicted), Arc::clone(&held));
         let accounts = Cache::builder().max_capacity(most).time_to_idle(Duration::from_hours(1));
         let evict = move |_, account, _| {
-            kept.lock().push(account);
-            noticed.notify_one();
+            let mut kept = kept.lock();
+            if kept.len() < evicted::MOST {
+                kept.push(account);
+                noticed.notify_one();
+            }
         };
         Self { accounts: accounts.eviction_listener(evict).build(), evicted, held }
     }
