@@ -1,6 +1,3 @@
-use std::hash::{BuildHasher as _, RandomState};
-use std::net::TcpListener;
-
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use tempfile::TempDir;
 
@@ -26,14 +23,6 @@ impl Bench {
 
 pub(crate) fn settings(server: &PrivateServer) -> RedisSettings {
     RedisSettings::new(server.address(), "test", Durability::Everysec)
-}
-
-/// A port of 127.0.0.1 that was free a moment ago. Below those that the system gives to outgoing connections: one of
-/// these could have it before the server that is to listen there.
-pub(crate) fn free_port() -> u16 {
-    let random = || RandomState::new().hash_one("port") % 20_000 + 10_000;
-    let mut tries = std::iter::repeat_with(random).take(1000).map(|port| u16::try_from(port).unwrap());
-    tries.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// Options with more arguments for the server, parted by spaces.

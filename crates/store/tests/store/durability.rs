@@ -4,9 +4,10 @@ use dripfeed_store::{
     AppendFsync, Certainty, Durability, ErrorKind, PrivateServer, Script, ServerInfo, ServerOptions, Store, effective,
     findings,
 };
+use dripfeed_tests::redis_server::free_port;
 use redis::cmd;
 
-use crate::bench::{Bench, arguments, free_port, settings};
+use crate::bench::{Bench, arguments, settings};
 
 #[tokio::test]
 async fn the_server_of_dev_gives_everysec_and_no_more() {

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dripfeed_store::{Certainty, ChannelEvent, ErrorKind, RedisSettings, ServerOptions, Store, StoreError};
+use dripfeed_tests::redis_server::free_port;
 use redis::cmd;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, watch};
 
-use crate::bench::{Bench, arguments, free_port, settings};
+use crate::bench::{Bench, arguments, settings};
 
 /// For what must happen at last: far more than it takes, so that a machine that stands still changes nothing.
 const PATIENCE: Duration = Duration::from_secs(60);

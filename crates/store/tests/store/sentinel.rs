@@ -1,11 +1,12 @@
 use std::{fs, path::Path, time::Duration};
 
 use dripfeed_store::{ErrorKind, PrivateServer, RedisSettings, ServerOptions, Store, StoreError};
+use dripfeed_tests::redis_server::free_port;
 use redis::cmd;
 use tokio::process::{Child, Command};
 
 use crate::{
-    bench::{Bench, arguments, free_port, settings},
+    bench::{Bench, arguments, settings},
     durability::until_followed,
 };
 

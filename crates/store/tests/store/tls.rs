@@ -1,11 +1,12 @@
 use std::fs;
 
 use dripfeed_store::{ErrorKind, RedisSettings, ServerOptions, Store, StoreError};
+use dripfeed_tests::redis_server::free_port;
 use rcgen::{CertificateParams, DnType, KeyPair};
 use redis::cmd;
 use tempfile::TempDir;
 
-use crate::bench::{Bench, arguments, free_port, settings};
+use crate::bench::{Bench, arguments, settings};
 use crate::sentinel::{in_time, sentinel};
 
 /// Certificates that stand for themselves: of the server, and of a client.
