@@ -1,6 +1,6 @@
 -- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
 -- time has not come is parked on the way.
--- needs: constants, now, budget, kind/entry, kind/give, kind/takes_places
+-- needs: constants, now, budget, kind/entry, kind/give, kind/unread
 -- opens: open_rare = kind/turns
 
 rare.open = open_rare

@@ -1,5 +1,5 @@
 -- Stream kind: what a take has gathered so far, and what becomes of a job on the way; and which parked jobs are due.
--- needs: constants, now, budget, kind/entry, kind/largest
+-- needs: constants, now, budget, kind/entry, kind/unread
 
 -- Jobs { id, fields, failed attempts unless there are none, when it became due where that is known }…; how many
 -- expired, and how many were parked or ended otherwise.

@@ -1,6 +1,6 @@
 -- Stream kind: places among those that wait, for jobs that are admitted. Most take none: nobody waits, or all that do
 -- are of one caller.
--- needs: kind/takes_places
+-- needs: kind/unread
 -- opens: open_placing = kind/placing
 
 local placing

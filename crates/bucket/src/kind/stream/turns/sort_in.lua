@@ -1,5 +1,5 @@
 -- Stream kind: sorts jobs in that wait and are in no flow yet.
--- needs: constants, now, budget, kind/pending, kind/largest, kind/flow_state, kind/flows
+-- needs: constants, now, budget, kind/pending, kind/unread, kind/flow_state, kind/flows
 
 -- All else stays inside: a script has no room for more than 200 names.
 local mark_unsorted, sort_new, sort_again, sort_sole

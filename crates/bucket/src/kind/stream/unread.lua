@@ -1,6 +1,21 @@
--- Stream kind: whether all jobs are of one flow. Then nobody waits for others, so none takes a place: they are called
--- in the order in which they came, and are sorted in, all at once, when somebody else comes.
--- needs: kind/largest
+-- Stream kind: what is known of jobs before they are read: how large one can be, and whether all are of one flow. Then
+-- nobody waits for others, so none takes a place: they are called in the order in which they came, and are sorted in,
+-- all at once, when somebody else comes.
+
+-- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one, or
+-- deleted one, behind which an added one would not be seen. `level`: how many jobs there are. Read once for a level.
+local largest_at, largest_found
+local function largest_entry(keys, level)
+  if level == largest_at then return largest_found end
+  largest_at, largest_found = level, nil
+  -- The names of an entry's fields, and the times that the admit script writes into it.
+  local BESIDE = 200
+  local counts = redis.call('HMGET', keys.tally, 'largest', 'accepted', 'delivered', 'dead', 'expired', 'cancelled')
+  for i = 1, 6 do counts[i] = tonumber(counts[i] or nil) end
+  local ours = (counts[2] or 0) - (counts[3] or 0) - (counts[4] or 0) - (counts[5] or 0) - (counts[6] or 0)
+  if counts[1] and level == ours then largest_found = counts[1] + BESIDE end
+  return largest_found
+end
 
 -- The caller of all jobs in the bucket, '' for jobs without one; nil where they are of several flows, or may be.
 -- `level`: how many jobs there are; `is_mixed`: whether some may have a delay, a group or a priority.

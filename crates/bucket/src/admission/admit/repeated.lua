@@ -1,0 +1,31 @@
+-- Jobs that were accepted before, by their idempotency keys.
+-- needs: batch, places_of_batch, job_options, once_keys, kind/look_at_pending
+
+-- Behind this one in KEYS are the keys.
+local ONCE, once_keys = 10, tonumber(ARGV[16])
+local once = once_keys > 0
+  and open_once_keys(
+    ONCE + 1, ONCE + once_keys, KEYS[8], KEYS[9], tonumber(ARGV[9]), tonumber(ARGV[8]), wait_to_leave
+  )
+
+-- µs until the call of a job that was accepted before, 0 unless it is still to come. Which jobs are before it isn't
+-- known: as if it were the last of its flow.
+local function eta_of(id, caller, options)
+  if not once.has(id) then return 0 end
+  local is_in_flight, due = look_at_pending(keys.jobs, id, waiting)
+  if is_in_flight then return 0 end
+  if due then return math.max(wait_for_turn(METER, pace, look, 0), (due - now_ms) * 1000) end
+  -- Refused at maxmemory, where it would sort in what waits: then as if it were the last of all.
+  local is_counted, ahead = pcall(count_jobs_before, options.group, caller, options.priority)
+  local eta = wait_for_turn(METER, pace, look, math.max(0, (is_counted and ahead or waiting) - 1))
+  due = options['@start'] and due_of(options['@start'], tonumber(string.match(id, '^%d+')))
+  return due and math.max(eta, (due - now_ms) * 1000) or eta
+end
+
+-- The job that its idempotency key names, where that isn't forgotten; the answer then.
+local function repeated_by(name, caller, options)
+  local id, other = once.named_by(name)
+  if not id then return nil end
+  if other ~= options['@fingerprint'] then return refuse('idempotency_conflict') end
+  return { 'repeated', id, level, math.floor(eta_of(id, caller, options) / 1000) }
+end
