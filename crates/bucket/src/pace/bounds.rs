@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::pace::with_room_for_late;
 use crate::settings::Leak;
-use crate::settings::fair::{Fair, FairBy};
+use crate::settings::fair::{Fair, FairBy, Weights};
 use crate::settings::flow_bounds::{FlowBounds, NamedFlow, NamedFlows};
 use crate::settings::flow_tiers::FlowTier;
 
@@ -27,12 +27,13 @@ impl Fair {
     /// What is wrong with settings that are each valid alone.
     pub fn faults(&self) -> impl Iterator<Item = FairFault> {
         let burst = self.burst_fault().map(|why| FairFault { setting: "burst", why });
-        // One line of all jobs has nobody of whom more could be asked than of others.
+        // One line of all jobs has nobody of whom more could be asked, or to whom more could be given, than of others.
         let is_bounded = self.bounds != FlowBounds::default() || self.flows != NamedFlows::default();
-        let off = (self.by == FairBy::Off && is_bounded).then(|| FairFault {
+        let has_effect = is_bounded || self.weights != Weights::default();
+        let off = (self.by == FairBy::Off && has_effect).then(|| FairFault {
             setting: "by",
-            why: "rate, burst, tiers, max_in_flight and flows of [fair] need fair queuing: use by = \"caller\" or \
-                \"group\", or remove them"
+            why: "weights, rate, burst, tiers, max_in_flight and flows of [fair] need fair queuing: use by = \
+                \"caller\" or \"group\", or remove them"
                 .to_owned(),
         });
         burst.into_iter().chain(off)

@@ -10,7 +10,7 @@ mod targets;
 
 use std::collections::BTreeMap;
 
-use dripfeed_bucket::{BucketLimits, BucketSettings, OnOutcome};
+use dripfeed_bucket::{BucketLimits, BucketSettings, FairBy, OnOutcome};
 use dripfeed_job::BucketName;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_processor::Upstream;
@@ -101,7 +101,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     let defaults_path = ["defaults".into()];
     let place = SectionPath { path: &path, otherwise: Some(&defaults_path) };
     let own = reader.tree.json(&path);
-    let fallback = for_kind(defaults.clone(), &own);
+    let fallback = applicable(defaults.clone(), &own);
     let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
     check_keep(reader, &place, &section.keep);
     let is_list = matches!(section.kind, ConfiguredKind::List);
@@ -162,8 +162,9 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     Some(ConfiguredBucket { settings, limits, upstream })
 }
 
-/// A list has no second attempt, no turns, and parks nothing: what `[defaults]` says about that doesn't reach it.
-fn for_kind(mut defaults: Json, own: &Json) -> Json {
+/// A list has no second attempt, no turns, and parks nothing: what `[defaults]` says about that doesn't reach it. Nor
+/// do weights reach a bucket that turns fair queuing off, which couldn't empty their table.
+fn applicable(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
@@ -171,6 +172,8 @@ fn for_kind(mut defaults: Json, own: &Json) -> Json {
         defaults["fair"] = laid_over(json!({ "by": "off", "weights": {}, "flows": {} }), bounds);
         defaults["on_outcome"] = json!([]);
         defaults["keep"]["when_dead_full"] = json!("drop_oldest");
+    } else if own["fair"]["by"] == FairBy::Off.as_str() {
+        defaults["fair"]["weights"] = json!({});
     }
     defaults
 }

@@ -193,9 +193,9 @@ async fn pace_tiers_change_at_once_and_are_shown() {
     assert_eq!((&back["pace"]["target"], &back["changes"]["leak"]), (&json!("10/s"), &json!({"rate": "10/s"})));
 }
 
-/// Or a paused caller would be called.
+/// Or a paused caller would be called, and a weight have no effect.
 #[tokio::test]
-async fn fair_queuing_is_not_turned_off_under_the_limits_of_callers() {
+async fn fair_queuing_is_not_turned_off_under_the_limits_and_weights_of_callers() {
     let harness = Harness::start().await;
     let off = r#"{"fair": {"by": "off", "rate": "1/s", "flows": {"shop": {"paused": true}}}}"#;
     let problem = harness.ask(PATCH, &[], off).await.refuses(422, "bad_member");
@@ -204,6 +204,7 @@ async fn fair_queuing_is_not_turned_off_under_the_limits_of_callers() {
         (r#"{"fair": {"flows": {"shop": {"paused": true}}}}"#, r#"{"fair": {"by": "off", "flows": null}}"#),
         (r#"{"fair": {"max_in_flight": 1}}"#, r#"{"fair": {"by": "off", "max_in_flight": null}}"#),
         (r#"{"fair": {"tiers": [{"rate": "1/s"}]}}"#, r#"{"fair": {"by": "off", "tiers": null}}"#),
+        (r#"{"fair": {"weights": {"shop": 4}}}"#, r#"{"fair": {"by": "off", "weights": {}}}"#),
     ] {
         harness.ask(PATCH, &[], limit).await.json();
         harness.ask(PATCH, &[], r#"{"fair": {"by": "off"}}"#).await.refuses(422, "bad_member");

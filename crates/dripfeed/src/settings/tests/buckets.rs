@@ -61,6 +61,21 @@ fn a_tier_of_a_caller_that_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
+fn weights_without_fair_queuing_are_refused_except_those_of_the_defaults() {
+    let upstream = "upstream = \"http://127.0.0.1:1/\"";
+    let refused = "fair.by: weights, rate, burst,";
+    let own = reported(&format!("[buckets.mail]\n{upstream}\nfair = {{ by = \"off\", weights = {{ shop = 4 }} }}"));
+    assert!(own.contains(&format!("buckets.mail.{refused}")), "{own}");
+    let defaults = "[defaults.fair]\nweights = { shop = 4 }\n";
+    let one = format!("{defaults}[buckets.mail]\n{upstream}\n[buckets.one]\n{upstream}\nfair.by = \"off\"\n");
+    assert_eq!(reported(&one), "taken", "a table can't be emptied by a later layer");
+    let named = reported(&format!("{one}fair.weights = {{ mail = 2 }}"));
+    assert!(named.contains(&format!("buckets.one.{refused}")), "{named}");
+    let all = reported(&format!("{defaults}by = \"off\"\n[buckets.mail]\n{upstream}"));
+    assert!(all.contains(&format!("defaults.{refused}")), "{all}");
+}
+
+#[test]
 fn limits_that_cannot_be_enforced_are_refused_with_their_place() {
     let reported = reported(
         r#"
