@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, counted};
 use dripfeed_store::StoreError;
 use thiserror::Error;
 
@@ -28,8 +28,9 @@ pub enum BucketError {
     OutboxFull,
     /// The key of the jobs holds those of a bucket of another kind: nothing was read or written.
     #[error(
-        "the key {key} holds a {kind} with {jobs} jobs; move them with `dripfeed drain {bucket} --into OTHER`, or give \
-         the bucket another `key`"
+        "the key {key} holds a {kind} with {}; move them with `dripfeed drain {bucket} --into OTHER`, or give \
+         the bucket another `key`",
+        counted(*jobs, "job")
     )]
     OtherKind { bucket: BucketName, key: String, kind: &'static str, jobs: u64 },
     /// The key of the jobs has a type that no bucket has: nothing was read or written.

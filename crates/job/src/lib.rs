@@ -34,6 +34,7 @@ pub use outcome::state::JobState;
 pub use outcome::{Ending, Outcome, rate_limit, retry_after};
 pub use priority::Priority;
 pub use submission::{Start, Submission};
+pub use units::counted::counted;
 pub use units::rate::Rate;
 pub use units::share::Share;
 pub use units::{duration, expected, rate, share, size, time};

@@ -1,5 +1,6 @@
-//! Durations, times, rates, shares and sizes in text form.
+//! Durations, times, rates, shares, sizes and counts in text form.
 
+pub(crate) mod counted;
 pub mod duration;
 pub mod expected;
 pub mod rate;

@@ -53,7 +53,8 @@ local left = {}
 for _, found in ipairs(held) do
   local job, deliveries = found[1], found[2]
   if not leaving and deliveries >= most_deliveries then
-    local reason = 'handed out ' .. deliveries .. ' times without an end: it seems to kill its processor'
+    local times = deliveries == 1 and 'once' or deliveries .. ' times'
+    local reason = 'handed out ' .. times .. ' without an end: it seems to kill its processor'
     if bytes >= BATCH_BYTES / 2 then
       all = false
       break

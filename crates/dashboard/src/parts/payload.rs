@@ -8,8 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 
-use self::indent::indented;
 use dripfeed_job::redaction::{Redaction, Shown};
+
+use self::indent::indented;
+use crate::parts::numbers;
 
 /// More is cut: it can be had from the API.
 const SHOWN_BYTES: usize = 64 * 1024;
@@ -43,7 +45,7 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
     html! {
         p.faint {
-            (content_type.unwrap_or("no content type")) ", " (bytes.len()) " bytes"
+            (content_type.unwrap_or("no content type")) ", " (numbers::counted(bytes.len() as u64, "byte", "bytes"))
             @if truncated { ", cut when it was kept" }
             @if shown.len() < bytes.len() { "; the beginning is shown" }
         }

@@ -39,7 +39,7 @@ fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
             span.count {
                 (numbers::count(replay.done)) " of " (numbers::count(replay.total))
                 @if replay.failed > 0 {
-                    span.faint { "; " (numbers::count(replay.failed)) " stay: their callers are at their share" }
+                    span.faint { "; " (numbers::count(replay.failed)) " left, as their caller is at its share" }
                 }
             }
             @if replay.is_running() && visitor.may("operate") {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use dripfeed_job::counted;
 use serde_json::Value as Json;
 
 use crate::output::{self, Format};
@@ -13,8 +14,7 @@ pub(super) fn print(document: &Json, member: &str, what: &str, format: Format) -
         Format::Json => output::json(document),
         Format::Table => {
             let count = document[member].as_u64().unwrap_or(0);
-            let plural = if count == 1 { "" } else { "s" };
-            output::line(format!("{count} {what}{plural} {member}"))
+            output::line(format!("{} {member}", counted(count, what)))
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::Args;
 use dripfeed_bucket::{Bucket, BucketPlace, StrandedJobs, note_places, release_place, stranded_jobs};
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, counted};
 use dripfeed_store::Store;
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "into")]
     resume: bool,
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
     output: Format,
     #[command(flatten)]
     role: super::Arguments,
@@ -71,11 +71,11 @@ fn interrupted(what: impl Display) -> Failure {
 }
 
 /// As messages name them.
-fn counted(jobs: u64, outcome_jobs: u64) -> String {
+fn jobs_shown(jobs: u64, outcome_jobs: u64) -> String {
     match (jobs, outcome_jobs) {
-        (jobs, 0) => format!("{jobs} jobs"),
-        (0, outcome_jobs) => format!("{outcome_jobs} outcome jobs"),
-        (jobs, outcome_jobs) => format!("{jobs} jobs and {outcome_jobs} outcome jobs"),
+        (jobs, 0) => counted(jobs, "job"),
+        (0, outcome_jobs) => counted(outcome_jobs, "outcome job"),
+        (jobs, outcome_jobs) => format!("{} and {}", counted(jobs, "job"), counted(outcome_jobs, "outcome job")),
     }
 }
 
@@ -128,7 +128,7 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
         true => "; no jobs are stranded".to_owned(),
         false => {
             let lines = stranded.iter().map(|StrandedJobs { place, jobs, outcome_jobs, .. }| {
-                format!("\n  {}: {}", described(place, store), counted(jobs - outcome_jobs, *outcome_jobs))
+                format!("\n  {}: {}", described(place, store), jobs_shown(jobs - outcome_jobs, *outcome_jobs))
             });
             format!("; stranded jobs:{}", lines.collect::<String>())
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dripfeed_job::counted;
+
 /// One thing to repair: where it was said, under which key, what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigError {
@@ -46,7 +48,7 @@ impl ConfigErrors {
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors = if self.0.len() == 1 { "1 error".to_owned() } else { format!("{} errors", self.0.len()) };
+        let errors = counted(self.0.len() as u64, "error");
         write!(f, "invalid configuration, {errors}:")?;
         self.0.iter().try_for_each(|error| write!(f, "\n  {error}"))
     }

@@ -5,6 +5,7 @@ use std::error::Error;
 use axum::Json;
 use dripfeed_auth::{Caller, KeyAuditEntry, Read};
 use dripfeed_bucket::{AuditEntry, Bucket, BucketError};
+use dripfeed_job::counted;
 use dripfeed_limit::ServiceName;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -74,20 +75,20 @@ pub(crate) async fn record_changes(bucket: &Bucket, caller: &Caller, action: &st
     }
 }
 
-/// As [`record`], of what is done in parts to all that match a filter: also when it failed, because what was done until
-/// then stays.
+/// As [`record`], of what is done in parts to all of these (`one`: its name) that match a filter: also when it failed,
+/// because what was done until then stays.
 pub(crate) async fn record_parts<T>(
     bucket: &Bucket,
     caller: &Caller,
     action: &str,
     done: &Result<T, BucketError>,
     count: impl FnOnce(&T) -> u64,
-    what: &str,
+    one: &str,
     filter: Option<&str>,
 ) {
     let count = match done {
-        Ok(done) => format!("{} {what}", count(done)),
-        Err(error) => format!("{} {what} before it failed; these stay so", error.done()),
+        Ok(done) => counted(count(done), one),
+        Err(error) => format!("{} before it failed; these stay so", counted(error.done(), one)),
     };
     let detail = filter.map_or_else(|| count.clone(), |filter| format!("{count}: {filter}"));
     record(bucket, caller, action, &detail).await;

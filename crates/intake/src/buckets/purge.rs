@@ -34,7 +34,7 @@ pub(crate) async fn purge(
     _: Unused,
 ) -> Result<Json<Purged>, Problem> {
     let purged = bucket.purge().await;
-    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| *purged, "jobs", None).await;
+    audit::record_parts(&bucket, &caller, "purge", &purged, |purged| *purged, "job", None).await;
     intake.metrics().cancelled(bucket.name(), purged.as_ref().map_or_else(BucketError::done, |all| *all));
     let purged = purged?;
     Ok(Json(Purged { purged }))

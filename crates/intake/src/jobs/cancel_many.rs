@@ -42,7 +42,7 @@ pub(crate) async fn cancel_many(
     let filter = body::parse(body, |body| json::read::<CancelRequest>(body)?.filter()).await?;
     let cancelled = bucket.cancel_many(&filter).await;
     let which = described(&filter);
-    audit::record_parts(&bucket, &caller, "cancel", &cancelled, |cancelled| *cancelled, "jobs", Some(&which)).await;
+    audit::record_parts(&bucket, &caller, "cancel", &cancelled, |cancelled| *cancelled, "job", Some(&which)).await;
     intake.metrics().cancelled(bucket.name(), cancelled.as_ref().map_or_else(BucketError::done, |all| *all));
     let cancelled = cancelled?;
     Ok(Json(CancelSummary { cancelled }))

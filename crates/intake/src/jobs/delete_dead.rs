@@ -28,7 +28,7 @@ pub(crate) async fn delete_many(
     let filter = query.filter_of_deletion()?;
     let deleted = bucket.delete_dead_many(&filter).await;
     let which = described(&filter, None);
-    audit::record_parts(&bucket, &caller, "delete", &deleted, |deleted| *deleted, "dead letters", Some(&which)).await;
+    audit::record_parts(&bucket, &caller, "delete", &deleted, |deleted| *deleted, "dead letter", Some(&which)).await;
     Ok(Json(DeletionSummary { deleted: deleted? }))
 }
 

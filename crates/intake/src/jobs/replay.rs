@@ -124,7 +124,7 @@ pub(crate) async fn replay_many(
     let replayed = bucket.replay_many(&filter, rate).await;
     let which = described(&filter, rate);
     let count = |done: &ReplayedMany| done.replayed;
-    audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letters", Some(&which)).await;
+    audit::record_parts(&bucket, &caller, "replay", &replayed, count, "dead letter", Some(&which)).await;
     intake.metrics().accepted(bucket.name(), replayed.as_ref().map_or_else(BucketError::done, count));
     Ok(Json(replayed?.into()))
 }

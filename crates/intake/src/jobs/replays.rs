@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use dripfeed_auth::{Operate, Read};
 use dripfeed_bucket::{Bucket, BucketError, CancelledReplay, ReplayId, ReplayTask};
-use dripfeed_job::{BucketName, LastStatus, Rate};
+use dripfeed_job::{BucketName, LastStatus, Rate, counted};
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -67,7 +67,8 @@ pub(crate) async fn start(
             background replay; retrying");
     }
     let started = find(&bucket, id).await?;
-    audit::record(&bucket, &caller, "replay", &format!("{} dead letters, as {id}: {what}", started.total)).await;
+    audit::record(&bucket, &caller, "replay", &format!("{}, as {id}: {what}", counted(started.total, "dead letter")))
+        .await;
     let location = format!("/v1/buckets/{}/dead/replays/{id}", bucket.name());
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(started)).into_response())
 }

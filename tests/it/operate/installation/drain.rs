@@ -107,7 +107,7 @@ async fn a_drain_that_is_stopped_ends_in_order_and_leaves_the_rest_stranded() {
     assert!(noted_ms(&service, "mail stream ").await > Some(1), "it isn't reported as stranded meanwhile");
     drain.terminate();
     assert_eq!(drain.ended().await.code(), Some(1), "nobody takes the bucket for empty");
-    assert!(drain.log().contains("interrupted: 1 jobs are left"), "{}", drain.log());
+    assert!(drain.log().contains("still has 1 job; drain it again"), "{}", drain.log());
     assert_eq!((service.counts("mail").await.parked, upstream.count()), (1, 0));
     assert_eq!(noted_ms(&service, "mail stream ").await, Some(1), "it is stranded again, at once");
     let replicas: u64 = service.redis("HLEN dripfeed:{mail}:replicas").await;

@@ -81,7 +81,7 @@ async fn jobs_in_a_stream_hinder_their_list_alone_and_only_until_they_are_moved(
     assert!(code == Some(1) && said.contains("jobs in a stream under the key of this list"), "{said}");
 
     let (code, said) = service.run(&["drain", "b", "--into", "other"]).await;
-    assert!(code == Some(0) && said.contains("1 jobs of `b` moved into `other`"), "{said}");
+    assert!(code == Some(0) && said.contains("1 job of `b` moved into `other`"), "{said}");
     assert_eq!(service.redis.ask::<u64>("EXISTS dripfeed:{b}:jobs").await, 0);
     assert_eq!(intake.client().submit("b", "{}").await.expect("an answer").status, 202);
 }

@@ -54,7 +54,7 @@ async fn a_move_that_does_not_know_their_bucket_changes_nothing_and_a_drain_that
     assert!(said.contains("3 outcome jobs for `crm`") && said.contains("-c OLD drain partner"), "{said}");
     assert_eq!((service.level("partner").await, service.level("post").await, schedules(&service).await), (1, 0, 1));
     let (code, said) = service.run(&["drain", "other"]).await;
-    assert!(code == Some(78) && said.contains("1 jobs and 3 outcome jobs"), "{said}");
+    assert!(code == Some(78) && said.contains("1 job and 3 outcome jobs"), "{said}");
 
     // The outcome jobs are of earlier settings than these.
     partner.purge().await.expect("Redis answers");

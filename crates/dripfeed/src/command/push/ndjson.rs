@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dripfeed_client::{BatchSender, ClientError, ItemResult, Retries, SentBatch};
-use dripfeed_job::{BucketName, duration};
+use dripfeed_job::{BucketName, counted, duration};
 use futures::StreamExt as _;
 use serde_json::json;
 use tokio::io::AsyncBufRead;
@@ -62,7 +62,7 @@ pub(super) async fn push(
     match (failed, progress.failures()) {
         (Some(failure), _) => Err(failure),
         (None, 0) => Ok(()),
-        (None, lines) => Err(Failure::new(Exit::Failure, format!("{lines} lines were not submitted"))),
+        (None, lines) => Err(Failure::new(Exit::Failure, format!("not submitted: {}", counted(lines, "line")))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use dripfeed_client::{ClientError, Problem};
-use dripfeed_job::duration;
+use dripfeed_job::{counted, duration};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -96,9 +96,10 @@ impl Progress {
         let seconds = self.begun.elapsed().as_secs_f64();
         let waits = match self.waits.get() {
             0 => String::new(),
-            waits => format!("; waited {waits} times"),
+            waits => format!("; waited {}", counted(waits, "time")),
         };
-        format!("{accepted} jobs accepted, {failed} lines failed, in {seconds:.1} s{waits}")
+        let (accepted, failed) = (counted(accepted, "job"), counted(failed, "line"));
+        format!("{accepted} accepted, {failed} failed, in {seconds:.1} s{waits}")
     }
 }
 

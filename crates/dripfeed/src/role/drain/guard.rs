@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dripfeed_bucket::{BucketPlace, NotedPlace, level_at, noted_places};
+use dripfeed_job::counted;
 use dripfeed_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +62,7 @@ pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Resu
         }
         let jobs = level_at(store, other).await?;
         if noted.is_served() || jobs > 0 {
-            let why = if noted.is_served() { "is in use".to_owned() } else { format!("has {jobs} jobs") };
+            let why = if noted.is_served() { "is in use".to_owned() } else { format!("has {}", counted(jobs, "job")) };
             let (what, other) = (described(place, store), described(other, store));
             let message = format!(
                 "{what} can't be drained while {other} {why}: they share due times and replicas in Redis; move its \

@@ -58,8 +58,8 @@ impl Outbox {
             return Err(Failure::new(Exit::RefusedForNow, message));
         };
         if waiting.unreadable > 0 {
-            let entries = waiting.unreadable;
-            let message = format!("the outbox of `{name}` has {entries} entries that aren't outcome jobs: delete them");
+            let others = waiting.unreadable;
+            let message = format!("entries in the outbox of `{name}` that aren't outcome jobs: {others}; delete them");
             return Err(Failure::new(Exit::Failure, message));
         }
         let targets = targets(&waiting, settings, connected).await?;

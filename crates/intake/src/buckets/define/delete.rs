@@ -5,6 +5,7 @@ use std::time::Instant;
 use axum::extract::State;
 use dripfeed_auth::Define;
 use dripfeed_bucket::{DECIDED_WITHIN, Deletion, Suspended};
+use dripfeed_job::counted;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
@@ -90,7 +91,6 @@ pub(crate) async fn delete_bucket(
 fn deleted_with(schedules: u64) -> String {
     match schedules {
         0 => "deleted".to_owned(),
-        1 => "deleted, with 1 schedule".to_owned(),
-        number => format!("deleted, with {number} schedules"),
+        number => format!("deleted, with {}", counted(number, "schedule")),
     }
 }

@@ -3,6 +3,7 @@
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{Bucket, BucketError, Closed, Definition, LastJob, Suspended};
+use dripfeed_job::counted;
 
 use crate::buckets::audit::record_parts;
 use crate::intake::Intake;
@@ -44,7 +45,7 @@ pub(super) async fn end_begun(
 pub(super) async fn purge(intake: &Intake, bucket: &Bucket, caller: &Caller, last: LastJob) -> Result<(), Problem> {
     let purged = bucket.purge_until(last).await;
     if !matches!(purged, Ok(0)) {
-        record_parts(bucket, caller, "purge", &purged, |purged| *purged, "jobs", None).await;
+        record_parts(bucket, caller, "purge", &purged, |purged| *purged, "job", None).await;
     }
     intake.metrics().cancelled(bucket.name(), purged.as_ref().map_or_else(BucketError::done, |all| *all));
     purged?;
@@ -53,5 +54,5 @@ pub(super) async fn purge(intake: &Intake, bucket: &Bucket, caller: &Caller, las
 
 pub(super) fn not_empty(jobs: u64, was_purged: bool) -> Problem {
     let what_to_do = if was_purged { "they are in flight; retry later" } else { "drain it, or add ?purge=true" };
-    Problem::new(Code::BucketNotEmpty, format!("the bucket has {jobs} jobs: {what_to_do}"))
+    Problem::new(Code::BucketNotEmpty, format!("the bucket has {}: {what_to_do}", counted(jobs, "job")))
 }

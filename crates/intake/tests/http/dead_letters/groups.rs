@@ -114,7 +114,7 @@ async fn the_audit_log_names_the_filter_of_what_was_done_with_many() {
     let detail = async || harness.get("/v1/buckets/b/audit").await.json()["items"][0]["detail"].clone();
     let filter = r#"{"reason": "late", "exact_reason": true, "status": 410, "rate": "1000/s"}"#;
     harness.ask("POST /v1/buckets/b/dead/replay", &[], filter).await;
-    assert_eq!(detail().await, "1 dead letters: at 1000/s, status 410, the reason `late`");
+    assert_eq!(detail().await, "1 dead letter: at 1000/s, status 410, the reason `late`");
     let started = harness.ask("POST /v1/buckets/b/dead/replays", &[], r#"{"caller": "nobody"}"#).await.json();
     assert_eq!(detail().await, format!("0 dead letters, as {}: of nobody", started["id"].as_str().unwrap()));
     harness.ask("DELETE /v1/buckets/b/dead?reason=gon&since=2020-01-01T00:00:00Z", &[], "").await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dripfeed_job::counted;
 use hdrhistogram::Histogram;
 use serde_json::{Value as Json, json};
 
@@ -92,7 +93,10 @@ impl Tally {
     /// Why some failed, and the exit code of the first.
     pub(super) fn into_failure(self) -> Option<Failure> {
         let first = Failure::from(self.failure?);
-        Some(Failure::new(first.exit, format!("{} submissions failed; the first error: {first}", self.failed)))
+        Some(Failure::new(
+            first.exit,
+            format!("{} failed; the first error: {first}", counted(self.failed, "submission")),
+        ))
     }
 
     /// In ms. None: there were no answers.
@@ -164,7 +168,7 @@ mod tests {
         let about = |percent, ms: f64| tally.percentile(percent).is_some_and(|found| (found - ms).abs() < ms / 500.0);
         assert!(about(50.0, 50.0) && about(100.0, 500.0), "{found}");
         let failure = tally.into_failure().map(|failure| failure.to_string());
-        assert!(failure.is_some_and(|why| why.starts_with("1 submissions failed; the first error: an event of more")));
+        assert!(failure.is_some_and(|why| why.starts_with("1 submission failed; the first error: an event of more")));
     }
 
     #[test]

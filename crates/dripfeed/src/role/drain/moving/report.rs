@@ -1,14 +1,14 @@
 //! The report of a move: what became of the jobs, and what is left.
 
 use dripfeed_bucket::{BucketPlace, MoveProgress, level_at};
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, counted};
 use dripfeed_store::Store;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
 use crate::role::drain::outbox::Delivered;
-use crate::role::drain::{Arguments, counted, interrupted, print};
+use crate::role::drain::{self, Arguments, interrupted, print};
 
 /// Of the jobs that can't be moved.
 const MOST_SHOWN: usize = 20;
@@ -40,8 +40,8 @@ pub(super) async fn report(
         tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; these jobs are called twice");
     }
     if is_interrupted {
-        let left = counted(left, outcomes.left);
-        return Err(interrupted(format_args!("{left} are left in `{bucket}`")));
+        let left = drain::jobs_shown(left, outcomes.left);
+        return Err(interrupted(format_args!("`{bucket}` still has {left}")));
     }
     if unmovable.is_empty() {
         return Ok(());
@@ -49,8 +49,8 @@ pub(super) async fn report(
     let shown = unmovable.iter().take(MOST_SHOWN).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
     let more = unmovable.len().saturating_sub(MOST_SHOWN);
     let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
-    let message =
-        format!("{} jobs of `{bucket}` could not be moved and stay in the bucket:{shown}{more}", unmovable.len());
+    let jobs = counted(unmovable.len() as u64, "job");
+    let message = format!("{jobs} of `{bucket}` could not be moved and stayed in the bucket:{shown}{more}");
     Err(Failure::new(Exit::Failure, message))
 }
 
@@ -63,12 +63,14 @@ fn sentence(
     outcomes: Delivered,
 ) -> String {
     let Delivered { handed_over, left: outcomes_left } = outcomes;
-    let of_outcomes = format!("{handed_over} outcome jobs handed over to their buckets, {outcomes_left} left");
-    let of_jobs = format!("{moved} jobs of `{bucket}` moved into `{into}`, {expired} expired, {left} left");
+    let of_outcomes = format!("{} handed over, {outcomes_left} left", counted(handed_over, "outcome job"));
+    let of_jobs =
+        format!("{} of `{bucket}` moved into `{into}`, {expired} expired, {left} left", counted(*moved, "job"));
     match (is_none, outcomes.is_some()) {
         (true, false) => format!("no stranded jobs of `{bucket}` found"),
         (_, true) if moved + expired + left == 0 => {
-            format!("`{bucket}` has no jobs, but {} outcome jobs: {of_outcomes}", handed_over + outcomes_left)
+            let outcome_jobs = counted(handed_over + outcomes_left, "outcome job");
+            format!("`{bucket}` has no jobs, but {outcome_jobs}: {of_outcomes}")
         }
         (_, false) => of_jobs,
         (_, true) => format!("{of_jobs}; {of_outcomes}"),

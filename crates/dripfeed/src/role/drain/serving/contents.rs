@@ -1,11 +1,11 @@
 //! What is in a bucket before and after it is drained, and the report of what became of it.
 
 use dripfeed_bucket::{Bucket, BucketError, Census};
-use dripfeed_job::Ending;
+use dripfeed_job::{Ending, counted};
 use serde_json::json;
 
 use crate::exit::Failure;
-use crate::role::drain::{Arguments, counted, interrupted, print};
+use crate::role::drain::{self, Arguments, interrupted, print};
 
 /// What is in the bucket, and in its outbox: also of those written with other settings.
 pub(super) struct Contents {
@@ -38,16 +38,17 @@ pub(super) fn report(arguments: &Arguments, before: &Contents, after: &Contents,
         document[ending.as_str()] = json!(jobs);
     }
     let ended = ended.map(|(ending, jobs)| format!("{jobs} {ending}")).join(", ");
-    let still = counted(left, outcome_jobs_left);
+    let still = drain::jobs_shown(left, outcome_jobs_left);
     let sentence = match (before.census.level, before.outcome_jobs, after.is_empty()) {
         (0, 0, _) => format!("{what} has no jobs"),
         (0, outcome_jobs, true) => {
-            format!("{what} has no jobs, but had {outcome_jobs} outcome jobs, which their buckets have now")
+            let outcome_jobs = counted(outcome_jobs, "outcome job");
+            format!("{what} has no jobs, but had {outcome_jobs}, now in the target buckets")
         }
         (0, _, false) => format!("{what} has no jobs, but {still}"),
         (_, _, true) => format!("{what} is empty: {ended}"),
         (_, _, false) => format!("{what} still has {still}: {ended}"),
     };
     print(arguments.output, &document, &sentence)?;
-    if after.is_empty() { Ok(()) } else { Err(interrupted(format_args!("{still} are left in {what}"))) }
+    if after.is_empty() { Ok(()) } else { Err(interrupted(format_args!("{what} still has {still}"))) }
 }
