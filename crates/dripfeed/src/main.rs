@@ -7,6 +7,7 @@ mod command;
 mod dev;
 mod exit;
 mod memory;
+mod nearest;
 mod open_files;
 mod output;
 mod permissions;

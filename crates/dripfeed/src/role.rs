@@ -19,6 +19,7 @@ mod retention;
 pub(crate) mod served;
 mod upkeep;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -84,8 +85,15 @@ fn once_started<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
 async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
     listener.map_err(|error| {
-        let in_use = error.kind() == std::io::ErrorKind::AddrInUse;
-        let hint = if in_use { format!("; stop the process that has it, or set another {key}") } else { String::new() };
+        let hint = match error.kind() {
+            ErrorKind::AddrInUse if key == "intake.listen" => {
+                "; stop the process that has it, or set another intake.listen (`dripfeed dev` has --port)".to_owned()
+            }
+            ErrorKind::AddrInUse => format!("; stop the process that has it, or set another {key}"),
+            ErrorKind::AddrNotAvailable => "; use an address of this machine, or 0.0.0.0 for all of them".to_owned(),
+            ErrorKind::PermissionDenied => "; use a port from 1024 on, or grant CAP_NET_BIND_SERVICE".to_owned(),
+            _ => String::new(),
+        };
         anyhow::anyhow!("can't listen on {address} ({key}): {error}{hint}").into()
     })
 }

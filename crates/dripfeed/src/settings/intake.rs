@@ -188,7 +188,7 @@ fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> 
         (false, false) => None,
     };
     if let Some((missing, there)) = half {
-        reader.error(&key(missing), format!("is missing, but intake.{there} is set: TLS needs both"));
+        reader.error(&key(there), format!("is set, but intake.{missing} isn't: TLS needs both"));
         return None;
     }
     let certificates = reader.accept(&key("tls_cert"), secret::read_public(tls_cert));

@@ -5,12 +5,14 @@ pub(super) mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dripfeed_job::expected;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_path_to_error::Segment;
 
 use super::config_error::{ConfigError, ConfigErrors};
 use super::tree::{self, Step, Tree};
+use crate::nearest::suggestion;
 
 pub(super) struct Reader<'a> {
     pub(super) tree: &'a Tree,
@@ -29,7 +31,8 @@ impl<'a> Reader<'a> {
     pub(super) fn refuse_unknown_sections(&mut self, known: &[&str]) {
         for name in self.tree.sections() {
             if !known.contains(&name.as_str()) {
-                let message = format!("unknown section: use {}", known.join(", "));
+                let suggestion = suggestion(&name, known.iter().copied());
+                let message = format!("unknown section{suggestion}: use {}", known.join(", "));
                 self.error(&[Step::Key(name)], message);
             }
         }
@@ -165,7 +168,7 @@ fn values<T: DeserializeOwned>(json: &Json, path: &[Step]) -> Option<String> {
     *place = Json::from("");
     let error = serde_path_to_error::deserialize::<_, T>(&probe).err()?;
     let is_there = error.path().iter().filter_map(step).eq(path.iter().cloned());
-    let message = error.inner().to_string();
+    let message = expected::plain(&error.inner().to_string());
     wording::unknown_variant(&message).filter(|_| is_there).map(|(_, list)| list.to_owned())
 }
 

@@ -17,9 +17,12 @@ const TYPES: [(&str, &str); 11] = [
 const WHOLE: &str = "a whole number, 0 or more";
 const AN_OBJECT: &str = "an object";
 
-/// A message of serde, with the type at its end put plainly.
+/// A message of serde, put plainly.
 #[must_use]
 pub fn plain(message: &str) -> String {
+    // Of an enum, which a document hasn't.
+    let value = message.strip_prefix("unknown variant ").map(|rest| format!("unknown value {rest}"));
+    let message = value.as_deref().unwrap_or(message);
     let Some((before, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let of_a_type = TYPES.into_iter().find_map(|(name, plain)| (name == expected).then_some(plain));
     // The name of a struct is one word.
@@ -46,6 +49,7 @@ mod tests {
             ("invalid type: integer `1`, expected a sequence", "invalid type: integer `1`, expected a list"),
             ("invalid type: map, expected a string", "invalid type: map, expected a string"),
             ("unknown field `u64`", "unknown field `u64`"),
+            ("unknown variant `a`, expected `b` or `c`", "unknown value `a`, expected `b` or `c`"),
         ] {
             assert_eq!(plain(message), expected);
         }

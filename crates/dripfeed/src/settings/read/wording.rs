@@ -3,6 +3,8 @@
 use dripfeed_job::expected;
 use toml::value::Datetime;
 
+use crate::nearest::suggestion;
+
 /// What serde says was expected, and what a person writes.
 const EXPECTED: [(&str, &str); 5] = [
     ("a string", "a string in quotes"),
@@ -16,8 +18,9 @@ const EXPECTED: [(&str, &str); 5] = [
 pub(in crate::settings) fn plain(message: &str, values: Option<&str>) -> String {
     let message = expected::plain(message);
     let split = |prefix| message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
-    if let Some((_, list)) = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected ")) {
-        return format!("unknown key: use {}", known(list));
+    if let Some((name, list)) = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected ")) {
+        let quoted = list.split('`').skip(1).step_by(2);
+        return format!("unknown key{}: use {}", suggestion(name.trim_matches('`'), quoted), known(list));
     }
     if let Some((value, list)) = unknown_variant(&message) {
         return format!("{value} is not a valid value: use {}", known(list));
@@ -45,7 +48,7 @@ pub(in crate::settings) fn plain(message: &str, values: Option<&str>) -> String 
 
 /// The value, and a list of those that there are.
 pub(in crate::settings) fn unknown_variant(message: &str) -> Option<(&str, &str)> {
-    message.strip_prefix("unknown variant ")?.split_once(", expected ")
+    message.strip_prefix("unknown value ")?.split_once(", expected ")
 }
 
 fn known(list: &str) -> String {
@@ -97,6 +100,10 @@ mod tests {
             ("invalid type: string \"canary\", expected a sequence", "must be a list in brackets, not a string"),
             ("invalid length 0, expected a table", "must be a table, not a list"),
             ("unknown field `a`, expected `b` or `c`", "unknown key: use b or c"),
+            (
+                "unknown field `ulr`, expected one of `url`, `prefix`",
+                "unknown key (did you mean url?): use url, prefix",
+            ),
             ("unknown variant `a`, expected one of `b`, `c`, `d`", "`a` is not a valid value: use b, c, d"),
         ] {
             assert_eq!(plain(message, None), expected);
