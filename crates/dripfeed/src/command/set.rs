@@ -1,5 +1,6 @@
 //! `dripfeed set BUCKET key=value…`
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use bytes::Bytes;
@@ -13,7 +14,8 @@ use serde_json::{Value as Json, json};
 
 use super::buckets::bucket_state;
 use crate::client::{ConnectionArgs, if_match};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::nearest::suggestion;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -40,9 +42,10 @@ impl FromStr for Change {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once('=').ok_or("use key=value")?;
-        let setting = RunTimeSetting::named(name.trim()).ok_or_else(|| {
-            let names: Vec<&str> = RUN_TIME_SETTINGS.iter().map(|setting| setting.name).collect();
-            format!("unknown setting: use one of {}", names.join(", "))
+        let name = name.trim();
+        let setting = RunTimeSetting::named(name).ok_or_else(|| {
+            let names = RUN_TIME_SETTINGS.each_ref().map(|setting| setting.name);
+            format!("unknown setting{}: use one of {}", suggestion(name, names), names.join(", "))
         })?;
         let value = value.trim();
         Ok(Self { setting, value: if value.is_empty() { Json::Null } else { value_of(setting.kind, value)? } })
@@ -99,18 +102,26 @@ fn list(value: &str) -> Result<Json, String> {
 pub(super) async fn run(
     Arguments { bucket, changes, if_match: version, connection }: &Arguments,
 ) -> Result<(), Failure> {
+    let body = document(changes).map_err(|message| Failure::new(Exit::Usage, message))?;
     let path = format!("/v1/buckets/{bucket}");
     let mut headers = if_match(version.as_deref())?;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let body = Bytes::from(document(changes).to_string());
-    let state = connection.server()?.call(Method::PATCH, &path, headers, body).await?.json()?;
+    let state =
+        connection.server()?.call(Method::PATCH, &path, headers, Bytes::from(body.to_string())).await?.json()?;
     Ok(bucket_state::print(&state, &[], connection.output())?)
 }
 
-fn document(changes: &[Change]) -> Json {
+/// Of two changes of one setting, one would be dropped.
+fn document(changes: &[Change]) -> Result<Json, String> {
     let mut document = json!({});
-    changes.iter().for_each(|change| change.setting.put(&mut document, change.value.clone()));
-    document
+    let mut named = BTreeSet::new();
+    for Change { setting, value } in changes {
+        if !named.insert(setting.name) {
+            return Err(format!("`{}` is given twice: set it once", setting.name));
+        }
+        setting.put(&mut document, value.clone());
+    }
+    Ok(document)
 }
 
 #[cfg(test)]
@@ -119,7 +130,7 @@ mod tests {
 
     fn read(changes: &[&str]) -> Result<Json, String> {
         let changes: Result<Vec<Change>, String> = changes.iter().map(|change| change.parse()).collect();
-        changes.map(|changes| document(&changes))
+        document(&changes?)
     }
 
     #[test]
@@ -132,6 +143,15 @@ mod tests {
         );
         let none = json!({"max_share": "none", "leak": {"rate": "none", "max_in_flight": "none"}});
         assert_eq!(read(&["max_share=none", "leak.rate=none", "leak.max_in_flight=none"]), Ok(none));
+    }
+
+    #[test]
+    fn a_setting_that_is_given_twice_is_refused_and_named() {
+        for twice in [["capacity=5", "capacity=6"], ["leak.rate=1/s", "leak.rate="], ["capacity=5", " capacity = 5"]] {
+            let (name, _) = twice[0].split_once('=').unwrap_or_default();
+            assert_eq!(read(&twice), Err(format!("`{name}` is given twice: set it once")));
+        }
+        assert!(read(&["leak.burst=2", "fair.burst=2"]).is_ok());
     }
 
     #[test]
