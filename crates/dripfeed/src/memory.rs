@@ -22,6 +22,6 @@ pub(crate) fn shortfall(settings: &Settings, limits: &[u64]) -> Option<String> {
 /// Logs it, where the roles start.
 pub(crate) fn warn(settings: &Settings, limits: &[u64]) {
     if let Some(shortfall) = shortfall(settings, limits) {
-        tracing::warn!("{shortfall}");
+        tracing::warn!(shortfall, "Redis may have less memory than the buckets can use");
     }
 }

@@ -24,8 +24,11 @@ pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
     if room < connections {
         tracing::warn!(
-            "{key} is {connections}, but the limit of open files, {limit}, allows only {room} connections: raise it \
-                (ulimit -Hn, LimitNOFILE=)"
+            setting = key,
+            connections,
+            limit,
+            room,
+            "the limit of open files allows fewer connections than are set; raise it (ulimit -Hn, LimitNOFILE=)"
         );
     }
     room.min(connections)

@@ -6,7 +6,7 @@ pub(crate) const RULES: &str = "config/deploy/redis-acl.conf";
 pub(crate) const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and `+acl|whoami \
     +acl|dryrun` for the Redis user";
 /// Before a report of what a role works without.
-pub(crate) const NOTICED_LATER: &str = "jobs and their ends are noticed up to a second later: ";
+pub(crate) const NOTICED_LATER: &str = "jobs and their ends are noticed up to a second later";
 
 /// `denials` are the words of Redis; `prefix`: that of our keys and channels.
 pub(crate) fn report(denials: &[String], prefix: &str) -> String {
@@ -36,11 +36,11 @@ pub(crate) fn are_dispensable(denials: &[String]) -> bool {
 
 /// Logs what is denied.
 pub(crate) fn log(denials: &[String], prefix: &str) {
-    let report = report(denials, prefix);
+    let denials_and_rules = report(denials, prefix);
     if are_dispensable(denials) {
-        tracing::warn!("{NOTICED_LATER}{report}");
+        tracing::warn!(denied = denials_and_rules, "{NOTICED_LATER}");
     } else {
-        tracing::error!("{report}");
+        tracing::error!(denied = denials_and_rules, "the Redis user lacks permissions");
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) use self::define::definition::DefinitionReader;
 pub(crate) use self::define::definition_fault::{DefinitionFault, UnreadDefinition};
 pub(crate) use self::grpc::GrpcPort;
 pub(crate) use self::intake::{DashboardPlace, IntakeRole};
-pub(crate) use self::layers::Layers;
+pub(crate) use self::layers::{Layers, Misnamed};
 pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use self::processor::ProcessorRole;
 pub(crate) use self::render::RenderedSetting;
@@ -64,8 +64,8 @@ pub(crate) struct Settings {
     pub(crate) definitions: DefinitionReader,
     /// What is allowed and probably not meant, for `check`.
     pub(crate) warnings: Vec<String>,
-    /// Warnings of variables that set nothing, for `check` and the log.
-    pub(crate) misnamed_variables: Vec<String>,
+    /// Variables that set nothing, for `check` and the log.
+    pub(crate) misnamed_variables: Vec<Misnamed>,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
     pub(crate) anyone_may_call: bool,
     /// The sections that take a restart to change, as they are set, in the order of `BY_RESTART`.

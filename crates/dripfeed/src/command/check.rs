@@ -5,8 +5,9 @@ mod redis_check;
 mod server;
 
 use clap::Args;
+use dripfeed_job::counted;
 
-use self::redis_check::{RedisCheck, counted};
+use self::redis_check::RedisCheck;
 use crate::exit::Failure;
 use crate::output;
 use crate::settings::{Layers, Settings};
@@ -20,10 +21,11 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(Arguments { connect }: &Arguments, layers: &Layers) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
-    let (buckets, keys) = (counted(settings.buckets.len(), "bucket"), counted(settings.keys.len(), "key"));
+    let (buckets, keys) =
+        (counted(settings.buckets.len() as u64, "bucket"), counted(settings.keys.len() as u64, "key"));
     output::line(format!("configuration is valid: {buckets}, {keys}"))?;
-    for warning in settings.warnings.iter().chain(&settings.misnamed_variables).chain(&settings.expiring_certificate())
-    {
+    let misnamed = settings.misnamed_variables.iter().map(ToString::to_string);
+    for warning in settings.warnings.iter().cloned().chain(misnamed).chain(settings.expiring_certificate()) {
         output::line(format!("warning: {warning}"))?;
     }
     if *connect { RedisCheck::run(&settings).await } else { Ok(()) }

@@ -115,7 +115,7 @@ impl Connected {
             // That Redis is away is reported by those who need it.
             let Ok(denied) = denied_at(&store, &places, durability).await else { return };
             if let Some(denials) = denials(denied.as_deref(), &store) {
-                tracing::error!("not every bucket of the reloaded settings can be served: {denials}");
+                tracing::error!(denials, "not every bucket of the reloaded settings can be served");
             }
         });
     }
@@ -126,8 +126,7 @@ fn denials(denied: Option<&[String]>, store: &Store) -> Option<String> {
     match denied {
         Some([]) => None,
         Some(denied) if permissions::are_dispensable(denied) => {
-            let report = permissions::report(denied, store.prefix());
-            tracing::warn!("{}{report}", permissions::NOTICED_LATER);
+            permissions::log(denied, store.prefix());
             None
         }
         Some(denied) => Some(permissions::report(denied, store.prefix())),
@@ -165,7 +164,7 @@ fn look_at(server: &Store, facts: &ServerInfo, configured: Durability) -> Result
     for finding in findings(facts, configured) {
         match finding.severity {
             Severity::Error => errors.push(format!("\n  {}: {}", finding.what, finding.what_to_do)),
-            Severity::Warning => tracing::warn!("{}: {}", finding.what, finding.what_to_do),
+            Severity::Warning => redis_monitor::log(&server.address().to_string(), &finding),
         }
     }
     if !errors.is_empty() {
@@ -174,6 +173,7 @@ fn look_at(server: &Store, facts: &ServerInfo, configured: Durability) -> Result
         return Err(Failure::new(Exit::Configuration, message));
     }
     let effective = effective(configured, facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
-    tracing::info!(redis = %server.address(), durability = %effective.class, "connected to {}", facts.product);
+    let (redis, product) = (server.address(), &facts.product);
+    tracing::info!(%redis, %product, durability = %effective.class, "connected to Redis");
     Ok(effective.class)
 }

@@ -2,13 +2,19 @@
 
 use std::net::SocketAddr;
 
-/// What the log says at the start; nothing where keys are asked for, or only this machine reaches the intake.
-/// `open_to_others`: where others reach it.
-pub(super) fn warning(open_to_others: Option<SocketAddr>, has_keys: bool) -> Option<String> {
-    let address = open_to_others.filter(|_| !has_keys)?;
-    Some(format!(
-        "no [[keys]] are configured: anyone who can reach {address} may submit, read, change and purge everything"
-    ))
+/// At the start. `open_to_others`: where others reach it.
+pub(super) fn warn(open_to_others: Option<SocketAddr>, has_keys: bool) {
+    if let Some(address) = without_keys(open_to_others, has_keys) {
+        tracing::warn!(
+            %address,
+            "no [[keys]] are configured: anyone who can reach the intake may submit, read, change and purge everything"
+        );
+    }
+}
+
+/// None: keys are asked for, or only this machine reaches the intake.
+fn without_keys(open_to_others: Option<SocketAddr>, has_keys: bool) -> Option<SocketAddr> {
+    open_to_others.filter(|_| !has_keys)
 }
 
 #[cfg(test)]
@@ -18,8 +24,7 @@ mod tests {
     #[test]
     fn an_open_intake_is_warned_of() {
         let everywhere = "0.0.0.0:7180".parse().ok();
-        let warned = warning(everywhere, false);
-        assert!(warned.is_some_and(|text| text.contains("anyone who can reach 0.0.0.0:7180")));
-        assert_eq!((warning(everywhere, true), warning(None, false)), (None, None));
+        assert_eq!(without_keys(everywhere, false), everywhere);
+        assert_eq!((without_keys(everywhere, true), without_keys(None, false)), (None, None));
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let settings = Settings::load(&layers)?;
     let log = Log::start(&settings.log);
     let stop = arguments.stop()?;
-    settings.expiring_certificate().iter().for_each(|warning| tracing::warn!("{warning}"));
+    warn_of_certificate(&settings);
     let reloading = Reloading::new(layers, settings, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
     service_manager::ready(stop.clone());
@@ -51,6 +51,12 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     tokio::select! {
         ended = role.serve(ports, stop) => ended,
         never = reloading.forever(|settings| role.reload(settings)) => match never {},
+    }
+}
+
+fn warn_of_certificate(settings: &Settings) {
+    if let Some(why) = settings.expiring_certificate() {
+        tracing::warn!(why, "the certificate of the intake has to be renewed");
     }
 }
 
@@ -170,9 +176,7 @@ impl IntakeRole {
         let page = dashboard.as_ref().map(TcpListener::local_addr).transpose()?;
         let bound = [Some(http.local_addr()?), grpc.as_ref().map(Grpc::address).transpose()?, page];
         let open_to_others = bound.into_iter().flatten().find(|address| !address.ip().is_loopback());
-        if let Some(warning) = exposure::warning(open_to_others, !settings.keys.is_empty()) {
-            tracing::warn!("{warning}");
-        }
+        exposure::warn(open_to_others, !settings.keys.is_empty());
         let ports = Ports { http, grpc, metrics, dashboard };
         let grpc = super::grpc::settings(&settings.intake);
         Ok((
@@ -313,7 +317,7 @@ impl IntakeRole {
         self.keys.replace(settings.keys.iter().cloned());
         if let (Some(tls), Some(identity)) = (&self.tls, &settings.intake.tls) {
             tls.replace(identity.clone());
-            settings.expiring_certificate().iter().for_each(|warning| tracing::warn!("{warning}"));
+            warn_of_certificate(settings);
         }
         self.connected.report_denials(buckets::places(settings, |_| true));
         Ok(())

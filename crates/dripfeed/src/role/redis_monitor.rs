@@ -61,7 +61,8 @@ async fn look_until(
             Err(InstallationError::Store(_)) => {}
             Err(error) if !newer => {
                 newer = true;
-                tracing::error!("{error}");
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, "the data in Redis can't be used any more");
             }
             Err(_) => newer = true,
             Ok(opened) => {
@@ -80,13 +81,17 @@ async fn look_until(
         follow(&store, &servers, durability);
         let wrong = wrong(&servers, durability);
         for (server, finding) in wrong.iter().filter(|wrong| !known.contains(wrong)) {
-            let ServerFinding { severity, what, what_to_do } = finding;
-            match severity {
-                Severity::Error => tracing::error!(redis = server, "{what}: {what_to_do}"),
-                Severity::Warning => tracing::warn!(redis = server, "{what}: {what_to_do}"),
-            }
+            log(server, finding);
         }
         known = wrong;
+    }
+}
+
+/// `redis`: the server's address.
+pub(super) fn log(redis: &str, ServerFinding { severity, what, what_to_do }: &ServerFinding) {
+    match severity {
+        Severity::Error => tracing::error!(redis, what, what_to_do, "this Redis can't be used"),
+        Severity::Warning => tracing::warn!(redis, what, what_to_do, "this Redis needs attention"),
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::signal::unix::Signal;
 
 use crate::exit::Failure;
 use crate::service_manager;
-use crate::settings::{Layers, Settings};
+use crate::settings::{Layers, Misnamed, Settings};
 use crate::signals;
 use crate::telemetry::Log;
 
@@ -18,7 +18,7 @@ use crate::telemetry::Log;
 pub(crate) struct Refused(pub(crate) String);
 
 fn kept(why: &dyn Display) {
-    tracing::error!("reload failed; settings unchanged: {why}");
+    tracing::error!(error = %why, "reload failed; settings unchanged");
 }
 
 /// The settings in force, and where they came from.
@@ -35,7 +35,13 @@ impl Reloading {
     /// # Errors
     /// When signals can't be received.
     pub(crate) fn new(layers: Layers, settings: Settings, log: Log) -> Result<Self, Failure> {
-        settings.misnamed_variables.iter().for_each(|warning| tracing::warn!("{warning}"));
+        for Misnamed { variable, setting } in &settings.misnamed_variables {
+            tracing::warn!(
+                variable,
+                setting,
+                "this environment variable sets nothing; rename it to that of the setting"
+            );
+        }
         Ok(Self { layers, settings, log, hangups: signals::hangups()? })
     }
 
@@ -60,7 +66,8 @@ impl Reloading {
         self.log.set_level(&settings.log.level);
         let by_restart = self.settings.restart_needed(settings);
         if !by_restart.is_empty() {
-            tracing::warn!("{} changed; restart to apply", by_restart.join(", "));
+            let settings = by_restart.join(", ");
+            tracing::warn!(settings, "settings changed that are read at the start only; restart to apply them");
         }
         tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings reloaded");
     }

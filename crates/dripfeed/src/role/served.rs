@@ -120,8 +120,7 @@ fn warn(stranded: &StrandedJobs) {
     let StrandedJobs { place, key, jobs, outcome_jobs, .. } = stranded;
     let (bucket, kind) = (&place.bucket, place.kind.as_str());
     tracing::warn!(
-        %bucket, kind, key, jobs, outcome_jobs,
-        "accepted jobs are stranded: no process is configured with this bucket, kind and key: {}",
-        remedy(stranded)
+        %bucket, kind, key, jobs, outcome_jobs, what_to_do = remedy(stranded),
+        "accepted jobs are stranded: no process is configured with this bucket, kind and key"
     );
 }

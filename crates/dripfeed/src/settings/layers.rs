@@ -12,6 +12,8 @@ use config::{Environment, FileFormat, Format as _, Map, Source, Value, ValueKind
 use dripfeed_job::unique_members::UniqueMembers;
 use dripfeed_limit::load;
 
+pub(crate) use self::misnamed::Misnamed;
+
 use super::config_error::{ConfigError, ConfigErrors};
 use super::tree::{self, ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
 
@@ -58,10 +60,10 @@ impl Layers {
     }
 
     /// What is in the environment and sets nothing, though its name is nearly that of a setting.
-    pub(super) fn misnamed_variables(&self, defaults: &Value) -> Vec<String> {
+    pub(super) fn misnamed_variables(&self, defaults: &Value) -> Vec<Misnamed> {
         let of_process = || std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
         let names = self.environment.as_ref().map_or_else(of_process, |given| given.keys().cloned().collect());
-        misnamed::warnings(names, defaults)
+        misnamed::among(names, defaults)
     }
 }
 

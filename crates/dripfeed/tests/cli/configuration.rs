@@ -117,7 +117,9 @@ async fn more_connections_than_open_files_are_told() {
         Running::start(command.arg(program.get_program()).args(program.get_args()))
     };
     let few = start("-n 300");
-    few.says("intake.max_connections is 10000, but the limit of open files, 300, allows only 172 connections");
+    let warning = few.says("the limit of open files allows fewer connections than are set");
+    let fields = r#""setting":"intake.max_connections","connections":10000,"limit":300,"room":172"#;
+    assert!(warning.contains(fields), "{warning}");
     // A limit that can be raised is.
     let raised = start("-Sn 300");
     raised.address();

@@ -9,6 +9,8 @@ use nix::sys::signal::Signal;
 use crate::program::{Running, dripfeed, redis, run, run_with_input, write};
 
 const ONE: &str = "[buckets.one]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 10\n";
+/// That of the lease.
+const NEEDS_RESTART: &str = r#"restart to apply them","settings":"processor.lease""#;
 const TWO: &str = "[buckets.two]\nupstream = \"http://127.0.0.1:1/\"\n";
 
 #[tokio::test]
@@ -42,7 +44,7 @@ async fn sound_settings_are_taken_and_unsound_ones_change_nothing() {
     reload(&one_key, "buckets.two.key: the bucket `one` has the same key, `jobs`");
     assert!(buckets().contains("two") && buckets().contains("0 of 20"), "{}", buckets());
 
-    reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), "processor.lease changed; restart to apply");
+    reload(&format!("{ONE}[processor]\nlease = \"20s\"\n"), NEEDS_RESTART);
     processor.says("this replica has left the bucket");
     assert!(!buckets().contains("two"), "{}", buckets());
 
@@ -64,7 +66,7 @@ async fn another_log_level_takes_no_restart_and_one_that_is_none_changes_nothing
         processor.says(says)
     };
     let quiet = format!("{ONE}[log]\nlevel = \"warn\"\n");
-    reload(&format!("{quiet}[processor]\nlease = \"20s\"\n"), "processor.lease changed; restart to apply");
+    reload(&format!("{quiet}[processor]\nlease = \"20s\"\n"), NEEDS_RESTART);
     reload(&quiet.replace("warn", "loud"), "log.level: `loud` is not a log level");
     let first = reload(&format!("{ONE}{TWO}"), "settings reloaded");
     assert!(first.contains(r#""buckets":2"#), "what was read at the level `warn` is in the log: {first}");

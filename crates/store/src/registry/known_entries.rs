@@ -135,7 +135,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
                 self.entries.remove(name);
                 if !text.is_empty() {
                     self.unreadable += 1;
-                    tracing::error!(name, "this {} in Redis can't be parsed; ignoring it", E::WHAT);
+                    tracing::error!(what = E::WHAT, name, "an entry in Redis can't be parsed; ignoring it");
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! be seen is reported.
 
 use dripfeed_bucket::Bucket;
-use dripfeed_job::BucketName;
+use dripfeed_job::{BucketName, counted};
 use dripfeed_store::{Durability, Store, installed_layout};
 
 use super::level::{Unusable, level};
@@ -102,7 +102,7 @@ impl<'s> RedisCheck<'s> {
         self.can_be_asked &= denied.is_some();
         if let Some(dispensable) = denied.take_if(|denied| permissions::are_dispensable(denied)) {
             let report = permissions::report(&dispensable, prefix);
-            output::line(format!("warning: bucket {name}: {}{report}", permissions::NOTICED_LATER))?;
+            output::line(format!("warning: bucket {name}: {}: {report}", permissions::NOTICED_LATER))?;
             denied = Some(Vec::new());
         }
         match partial.unless_away(level(&bucket, denied, prefix).await)? {
@@ -133,13 +133,9 @@ impl<'s> RedisCheck<'s> {
             (0, _) => Exit::NotAllowed,
             _ => Exit::Configuration,
         };
-        let errors = counted(self.errors + self.denials, "error");
+        let errors = counted((self.errors + self.denials) as u64, "error");
         Err(Failure::new(exit, format!("Redis can't be used as configured, {errors}")))
     }
-}
-
-pub(super) fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// One error.

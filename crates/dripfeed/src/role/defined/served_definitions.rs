@@ -101,11 +101,15 @@ impl ServedDefinitions {
         match self.reader.read(bucket, &definition.definition, definition.sealed.as_deref()) {
             Ok(configured) => Some(Arc::new(DefinedBucket { definition: Arc::clone(definition), configured })),
             Err(why @ UnreadDefinition::Invalid(_)) => {
-                tracing::error!(%bucket, "invalid bucket definition; this process doesn't serve the bucket: {why}");
+                tracing::error!(
+                    %bucket,
+                    error = %why,
+                    "invalid bucket definition; this process doesn't serve the bucket"
+                );
                 None
             }
             Err(why @ UnreadDefinition::Sealed { .. }) => {
-                tracing::error!(%bucket, "this process doesn't serve the bucket, and its jobs wait: {why}");
+                tracing::error!(%bucket, error = %why, "this process doesn't serve the bucket, and its jobs wait");
                 let place = self.reader.place(bucket, &definition.definition);
                 self.all.sealed.extend(place.map(|settings| (bucket.clone(), BucketPlace::from(&settings))));
                 None

@@ -75,7 +75,7 @@ async fn drain(
     bucket.resume().await?;
     for found in bucket.repair_jobs().await? {
         let (bucket, count, what) = (bucket.name(), found.count, found.kind.what());
-        tracing::warn!(%bucket, count, "repaired before the drain: {what}");
+        tracing::warn!(%bucket, what, count, "repaired before the drain");
     }
     let concurrency = bucket.settings().leak.concurrency;
     open_files::raise_for("the concurrency of the bucket", usize::try_from(concurrency).unwrap_or(usize::MAX));

@@ -3,6 +3,7 @@
 //! DRIPFEED_INTAKE_PORT.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use config::{Value, ValueKind};
 
@@ -11,16 +12,29 @@ use crate::settings::tree::ENVIRONMENT_PREFIX;
 /// Names of settings with single underscores, and as they are read.
 type Names = BTreeMap<String, String>;
 
-/// A sentence for each of these variables, in the order of their names.
-pub(super) fn warnings(mut variables: Vec<String>, defaults: &Value) -> Vec<String> {
+/// A variable that sets nothing, and how that of the setting is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misnamed {
+    pub(crate) variable: String,
+    pub(crate) setting: String,
+}
+
+impl fmt::Display for Misnamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the environment variable {} sets nothing: name it {}", self.variable, self.setting)
+    }
+}
+
+/// Those of these variables, in the order of their names.
+pub(super) fn among(mut variables: Vec<String>, defaults: &Value) -> Vec<Misnamed> {
     let mut names = Names::new();
     add_names(defaults, "", &mut names);
     variables.sort();
-    let warning = |variable: &String| {
-        let meant = meant(variable, &names)?;
-        Some(format!("the environment variable {variable} sets nothing: name it {ENVIRONMENT_PREFIX}__{meant}"))
+    let misnamed = |variable: String| {
+        let setting = format!("{ENVIRONMENT_PREFIX}__{}", meant(&variable, &names)?);
+        Some(Misnamed { variable, setting })
     };
-    variables.iter().filter_map(warning).collect()
+    variables.into_iter().filter_map(misnamed).collect()
 }
 
 fn add_names(value: &Value, above: &str, names: &mut Names) {

@@ -200,7 +200,8 @@ fn a_byte_order_mark_is_no_part_of_a_file() {
 fn a_variable_that_is_nearly_a_setting_is_warned_of() {
     let environment = |names: &[&str]| {
         let environment = names.iter().map(|name| ((*name).to_owned(), "7".to_owned())).collect();
-        load(&Layers { environment: Some(environment), ..layers([]) }).misnamed_variables
+        let misnamed = load(&Layers { environment: Some(environment), ..layers([]) }).misnamed_variables;
+        misnamed.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     // Of commands and of test runs, and of services of Kubernetes that have such a name.
     let others =
