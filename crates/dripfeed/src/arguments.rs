@@ -102,7 +102,7 @@ pub(crate) struct Configuration {
     /// Configuration file (TOML, YAML or JSON); repeatable, later files override earlier ones
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Set a configuration key; overrides files and environment; repeatable
+    /// Set a configuration key; overrides files and environment; repeatable, later ones override earlier ones
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Allow the intake to listen beyond loopback without keys: anyone who reaches it may do everything
@@ -134,6 +134,33 @@ impl Configuration {
             environment: None,
             arguments: self.settings,
             insecure_no_auth: self.insecure_no_auth,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command and those within it, and their names.
+    fn all(command: clap::Command, above: &str) -> Vec<(String, clap::Command)> {
+        let name = format!("{above} {}", command.get_name());
+        let within: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+        let within = within.into_iter().flat_map(|inner| all(inner, &name)).collect::<Vec<_>>();
+        [(name, command)].into_iter().chain(within).collect()
+    }
+
+    #[test]
+    fn each_argument_says_what_it_is_and_names_its_value() {
+        let mut program = Arguments::program();
+        program.build();
+        for (name, command) in all(program, "") {
+            for argument in command.get_arguments() {
+                let id = argument.get_id();
+                assert!(argument.get_help().is_some(), "{name}: {id} has no help");
+                let values = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+                assert!(!values.unwrap_or_default().iter().any(|value| value.contains('_')), "{name}: {id}");
+            }
         }
     }
 }

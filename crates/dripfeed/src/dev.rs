@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Redis to use instead of a private one
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
-    /// Port of the intake on 127.0.0.1; 0 selects a free port
+    /// Port of the intake on 127.0.0.1; 0 selects a free port [default: that of intake.listen, 7180]
     #[arg(long)]
     port: Option<u16>,
     /// Port of the echo upstream on 127.0.0.1; if it is in use, a free port is selected

@@ -27,7 +27,7 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, global = true, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
     #[arg(hide_env_values = true, display_order = LAST)]
     server: OsString,
-    /// File with the key [default: the environment variable DRIPFEED_KEY]
+    /// File with the API key [default: the environment variable DRIPFEED_KEY]
     #[arg(long, global = true, value_name = "FILE", display_order = LAST + 1)]
     key_file: Option<PathBuf>,
     /// PEM file with the certificate authorities to trust instead of the public ones
@@ -35,7 +35,7 @@ pub(crate) struct ConnectionArgs {
     #[arg(value_hint = ValueHint::FilePath, display_order = LAST + 2)]
     ca: Option<OsString>,
     /// Output format [default: table]
-    #[arg(short, long, global = true, value_enum, display_order = LAST + 3)]
+    #[arg(short, long, global = true, value_name = "FORMAT", value_enum, display_order = LAST + 3)]
     output: Option<Format>,
 }
 

@@ -29,7 +29,10 @@ enum BucketCommand {
     /// Create a bucket, or replace its definition
     Put(Box<PutArgs>),
     /// Show a bucket, its definition and the version of the definition
-    Show { name: BucketName },
+    Show {
+        /// Name of the bucket
+        name: BucketName,
+    },
     /// Delete a bucket that has no jobs
     Delete {
         /// Name of the bucket

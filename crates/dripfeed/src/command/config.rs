@@ -10,7 +10,7 @@ use crate::settings::{Layers, Settings};
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
     output: Format,
 }
 

@@ -6,7 +6,7 @@ mod replays;
 
 use clap::{ArgGroup, Args, Subcommand};
 use dripfeed_client::Client;
-use dripfeed_job::{BucketName, JobId, Rate};
+use dripfeed_job::{BucketName, JobId, Rate, counted};
 use http::Method;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ enum DeadCommand {
     /// List the dead letters (default)
     List {
         /// Maximum number of letters
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, value_name = "NUMBER", default_value_t = 100)]
         limit: usize,
         #[command(flatten)]
         filter: FilterArgs,
@@ -53,7 +53,7 @@ enum DeadCommand {
         /// Id of the dead letter
         #[arg(conflicts_with = "FilterArgs")]
         id: Option<JobId>,
-        /// Replay all that match the filter
+        /// Replay all that match the options below; without any, all
         #[arg(long)]
         all: bool,
         /// Rate of replays, such as 10/s [default: the bucket's rate]
@@ -130,8 +130,9 @@ pub(super) async fn run(Arguments { bucket, command, connection }: &Arguments) -
                 Some(left) => Err(Failure::new(
                     Exit::RefusedForNow,
                     format!(
-                        "{left} letters were not replayed: the bucket is full, or they are larger than its \
-                            capacity_bytes; run it again later"
+                        "not replayed: {}; the bucket is full, or they are larger than its capacity_bytes: run it \
+                            again later",
+                        counted(left, "dead letter")
                     ),
                 )),
             }

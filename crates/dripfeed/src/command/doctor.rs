@@ -23,11 +23,11 @@ use crate::settings::{Layers, Settings};
 pub(crate) struct Arguments {
     /// Bucket to check [default: all]
     bucket: Option<BucketName>,
-    /// Repair what can be repaired automatically
+    /// Repair what can be repaired automatically; accepted jobs that are missing are written off
     #[arg(long)]
     repair: bool,
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
     output: Format,
 }
 

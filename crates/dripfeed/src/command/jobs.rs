@@ -21,15 +21,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: FilterArgs,
     /// Only the job with this idempotency key, in any state; with --caller, that of this caller
-    #[arg(long, conflicts_with_all = ["cancel", "state", "older_than", "since", "until"])]
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["cancel", "state", "older_than", "since", "until"])]
     idempotency_key: Option<String>,
     /// Maximum number of jobs [default: 100]
-    #[arg(long, conflicts_with = "cancel")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "cancel")]
     limit: Option<usize>,
     /// Cancel all waiting and parked jobs that match, instead of listing them
     #[arg(long)]
     cancel: bool,
-    /// Don't ask for confirmation; needed where standard input isn't a terminal
+    /// Don't ask for confirmation of --cancel; needed where standard input isn't a terminal
     #[arg(long, requires = "cancel")]
     yes: bool,
     #[command(subcommand)]

@@ -39,7 +39,7 @@ enum KeyCommand {
     /// List the keys created over the API
     List {
         /// Maximum number of keys
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, value_name = "NUMBER", default_value_t = 100)]
         limit: usize,
         #[command(flatten)]
         connection: ConnectionArgs,

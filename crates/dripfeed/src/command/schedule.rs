@@ -29,21 +29,27 @@ enum ScheduleCommand {
     /// List the schedules (default)
     List {
         /// Maximum number of schedules
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, value_name = "NUMBER", default_value_t = 100)]
         limit: usize,
     },
     /// Show a schedule
-    Show { id: ScheduleId },
+    Show(Which),
     /// Create a schedule, or replace its definition
     Put(Box<PutArgs>),
     /// Pause a schedule; ticks during the pause are not submitted later
-    Pause { id: ScheduleId },
+    Pause(Which),
     /// Resume a schedule at its next tick
-    Resume { id: ScheduleId },
+    Resume(Which),
     /// Submit the job of a schedule now
-    Run { id: ScheduleId },
+    Run(Which),
     /// Delete a schedule; jobs it has submitted stay in the bucket
-    Delete { id: ScheduleId },
+    Delete(Which),
+}
+
+#[derive(Args, Debug)]
+struct Which {
+    /// Id of the schedule
+    id: ScheduleId,
 }
 
 const COLUMNS: [Column; 8] = [
@@ -84,11 +90,15 @@ pub(super) async fn run(Arguments { bucket, command, connection }: Arguments) ->
     match command {
         None => list(&server, &path, 100, format).await,
         Some(ScheduleCommand::List { limit }) => list(&server, &path, limit, format).await,
-        Some(ScheduleCommand::Show { id }) => Ok(print(&server.get(&format!("{path}/{id}")).await?, format)?),
+        Some(ScheduleCommand::Show(Which { id })) => Ok(print(&server.get(&format!("{path}/{id}")).await?, format)?),
         Some(ScheduleCommand::Put(arguments)) => Ok(print(&put::put(&server, &path, &arguments).await?, format)?),
-        Some(ScheduleCommand::Pause { id }) => Ok(print(&server.post(&format!("{path}/{id}/pause")).await?, format)?),
-        Some(ScheduleCommand::Resume { id }) => Ok(print(&server.post(&format!("{path}/{id}/resume")).await?, format)?),
-        Some(ScheduleCommand::Run { id }) => {
+        Some(ScheduleCommand::Pause(Which { id })) => {
+            Ok(print(&server.post(&format!("{path}/{id}/pause")).await?, format)?)
+        }
+        Some(ScheduleCommand::Resume(Which { id })) => {
+            Ok(print(&server.post(&format!("{path}/{id}/resume")).await?, format)?)
+        }
+        Some(ScheduleCommand::Run(Which { id })) => {
             let receipt = server.post(&format!("{path}/{id}/run")).await?;
             match format {
                 Format::Table => output::line(shown(&receipt, "/id"))?,
@@ -96,7 +106,7 @@ pub(super) async fn run(Arguments { bucket, command, connection }: Arguments) ->
             }
             Ok(())
         }
-        Some(ScheduleCommand::Delete { id }) => {
+        Some(ScheduleCommand::Delete(Which { id })) => {
             server.delete(&format!("{path}/{id}")).await?;
             Ok(())
         }

@@ -64,6 +64,9 @@ fn each_command_has_a_man_page() {
     for command in ["", "-intake", "-push", "-dead-replay", "-man"] {
         assert!(page(&format!("dripfeed{command}.1")).contains(".SH SYNOPSIS"), "{command}");
     }
+    // As it is typed.
+    let synopsis = page("dripfeed-dead-delete.1").replace('\\', "");
+    assert!(synopsis.contains("dripfeed dead <BUCKET> delete [OPTIONS] <ID|--all>"), "{synopsis}");
     // Exit codes, and one command beside the others.
     assert!(page("dripfeed.1").contains("configuration") && page("dripfeed.1").contains("dripfeed\\-push"));
     let file = write(folder.path(), "file", "");

@@ -10,10 +10,11 @@ use serde_json::{Map, Value as Json, json};
 /// The server validates the keys.
 #[derive(Args, Debug)]
 pub(super) struct DefinitionArgs {
-    /// File with the definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON
+    /// File with the definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON; the options below
+    /// override it
     #[arg(long, value_name = "FILE", required_unless_present = "upstream")]
     file: Option<PathBuf>,
-    /// URL to call
+    /// URL of the upstream
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Rate limit of the calls, such as 10/s

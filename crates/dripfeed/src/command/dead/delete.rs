@@ -19,10 +19,10 @@ pub(super) struct DeleteArgs {
     /// Id of the dead letter
     #[arg(conflicts_with = "FilterArgs")]
     id: Option<JobId>,
-    /// Delete all that match the filter
+    /// Delete all that match the options below, of which one is required
     #[arg(long)]
     all: bool,
-    /// Don't ask for confirmation
+    /// Don't ask for confirmation of --all; needed where standard input isn't a terminal
     #[arg(long, requires = "all", conflicts_with = "id")]
     yes: bool,
     #[command(flatten)]

@@ -8,22 +8,22 @@ use serde_json::{Value as Json, json};
 #[derive(Args, Debug, Default)]
 pub(super) struct FilterArgs {
     /// Only letters whose reason contains this text
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Only letters whose reason is exactly the text of --reason
     #[arg(long, requires = "reason")]
     exact_reason: bool,
-    /// Only letters with this last upstream status; none: no answer came
+    /// Only letters with this last status of the upstream, such as 410; none: no answer came
     #[arg(long)]
     status: Option<LastStatus>,
     /// Only letters of this caller
     #[arg(long)]
     caller: Option<String>,
-    /// Only letters of jobs that died at or after this time (RFC 3339)
-    #[arg(long)]
+    /// Only letters of jobs that died at or after this time, such as 2030-01-01T12:00:00Z
+    #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only letters of jobs that died at or before this time (RFC 3339)
-    #[arg(long)]
+    /// Only letters of jobs that died at or before this time
+    #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
 

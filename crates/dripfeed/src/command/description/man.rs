@@ -16,10 +16,20 @@ pub(crate) struct Arguments {
 }
 
 /// One page of each command, for `man dripfeed-push`.
-pub(in crate::command) fn run(Arguments { folder }: &Arguments, program: clap::Command) -> Result<(), Failure> {
+pub(in crate::command) fn run(Arguments { folder }: &Arguments, mut program: clap::Command) -> Result<(), Failure> {
     let shown = folder.display();
     fs::create_dir_all(folder).with_context(|| format!("can't create {shown}"))?;
+    program.build();
+    let program = with_usage(program);
     clap_mangen::generate_to(program, folder).with_context(|| format!("can't write the man pages to {shown}"))?;
     output::say(format_args!("man pages written to {shown}"));
     Ok(())
+}
+
+/// The usage of each is that of its help. A generated one leaves out what stands before a command within a command:
+/// `dripfeed dead <BUCKET> delete`.
+fn with_usage(mut command: clap::Command) -> clap::Command {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_owned();
+    command.override_usage(usage).mut_subcommands(with_usage)
 }

@@ -13,13 +13,13 @@ pub(super) struct FilterArgs {
     #[arg(long)]
     caller: Option<String>,
     /// Only jobs that were accepted at least this long ago, such as 10m
-    #[arg(long)]
+    #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
-    /// Only jobs that were accepted at or after this time (RFC 3339)
-    #[arg(long)]
+    /// Only jobs that were accepted at or after this time, such as 2030-01-01T12:00:00Z
+    #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only jobs that were accepted at or before this time (RFC 3339)
-    #[arg(long)]
+    /// Only jobs that were accepted at or before this time
+    #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
 

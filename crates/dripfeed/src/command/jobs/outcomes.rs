@@ -24,7 +24,7 @@ enum OutcomesCommand {
     /// List them, oldest first (default)
     List {
         /// Maximum number of outcomes
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, value_name = "NUMBER", default_value_t = 100)]
         limit: usize,
         #[command(flatten)]
         filter: FilterArgs,
@@ -40,11 +40,11 @@ enum OutcomesCommand {
 
 #[derive(Args, Debug, Default)]
 struct FilterArgs {
-    /// Only jobs that ended at or after this time (RFC 3339)
-    #[arg(long)]
+    /// Only jobs that ended at or after this time, such as 2030-01-01T12:00:00Z
+    #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only jobs that ended at or before this time (RFC 3339)
-    #[arg(long)]
+    /// Only jobs that ended at or before this time
+    #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Only delivered, dead, expired or cancelled jobs
     #[arg(long)]

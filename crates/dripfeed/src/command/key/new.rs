@@ -14,7 +14,7 @@ pub(super) struct NewKey {
     #[arg(long, default_value = "caller", value_parser = id)]
     id: String,
     /// Output format: table prints the key to standard output and its section to standard error
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
     output: Format,
 }
 

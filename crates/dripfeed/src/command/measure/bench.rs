@@ -32,11 +32,11 @@ pub(crate) struct Arguments {
     /// Rate of submissions, such as 100/s
     #[arg(long, default_value = "100/s")]
     rate: Rate,
-    /// Duration
-    #[arg(long, default_value = "30s", value_parser = time)]
+    /// Duration of the test, such as 30s or 5m
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = time)]
     time: Duration,
     /// Size of each payload in bytes
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 256)]
     bytes: usize,
     /// Write a chart of the latency percentiles to this file, as SVG
     #[arg(long, value_name = "FILE")]

@@ -34,16 +34,16 @@ pub(super) struct PutArgs {
     /// File with its job: {"body": …, "options": {…}}
     #[arg(long, value_name = "FILE")]
     job: Option<PathBuf>,
-    /// Missed ticks to submit later [default: latest]
+    /// Missed ticks to submit later: the latest; all, at most 100; or with skip none after --grace [default: latest]
     #[arg(long, value_enum)]
     missed: Option<Missed>,
-    /// How late a tick may be submitted, such as 1h; at least 1s
+    /// How late a tick may be submitted, such as 1h; at least 1s [default: 1m with --missed skip, otherwise unlimited]
     #[arg(long, value_name = "DURATION")]
     grace: Option<String>,
     /// Whether a tick is submitted while the job of an earlier one is in the bucket [default: allow]
     #[arg(long, value_enum)]
     overlap: Option<Overlap>,
-    /// Create it paused
+    /// Pause it; without this a new schedule runs, and an existing one is unchanged
     #[arg(long)]
     paused: bool,
     #[command(flatten)]
