@@ -102,18 +102,20 @@ const FRAGMENTS: &Fragments = &[
 
 const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/ahead", include_str!("../kind/stream/turns/ahead.lua")),
-    Fragment::new("kind/begin_again", include_str!("../kind/stream/turns/begin_again.lua")),
+    Fragment::new("kind/begin_again", include_str!("../kind/stream/turns/by_turns/begin_again.lua")),
     Fragment::new("kind/bound_states", include_str!("../kind/stream/turns/bound_states.lua")),
     Fragment::new("kind/bounds", include_str!("../kind/stream/turns/bounds.lua")),
     Fragment::new("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
+    Fragment::new("kind/calls", include_str!("../kind/stream/turns/by_turns/calls.lua")),
     Fragment::new("kind/census", include_str!("../kind/stream/census.lua")),
     Fragment::new("kind/consumers", include_str!("../kind/stream/consumers.lua")),
     Fragment::new("kind/count_waiting", include_str!("../kind/stream/turns/count_waiting.lua")),
     Fragment::new("kind/debts", include_str!("../kind/stream/turns/debts.lua")),
-    Fragment::new("kind/divide", include_str!("../kind/stream/turns/divide.lua")),
+    Fragment::new("kind/divide", include_str!("../kind/stream/turns/by_turns/divide.lua")),
     Fragment::new("kind/due", include_str!("../kind/stream/take/due.lua")),
     Fragment::new("kind/ends", include_str!("../kind/stream/take/ends.lua")),
     Fragment::new("kind/entry", include_str!("../kind/stream/entry.lua")),
+    Fragment::new("kind/flow_ranges", include_str!("../kind/stream/turns/by_turns/flow_ranges.lua")),
     Fragment::new("kind/flow_state", include_str!("../kind/stream/turns/flow_state.lua")),
     Fragment::new("kind/flows", include_str!("../kind/stream/turns/flows.lua")),
     Fragment::new("kind/give", include_str!("../kind/stream/take/give.lua")),
@@ -125,6 +127,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/leave_flows", include_str!("../kind/stream/turns/leave_flows.lua")),
     Fragment::new("kind/leave_ranges", include_str!("../kind/stream/remove/leave_ranges.lua")),
     Fragment::new("kind/leaving", include_str!("../kind/stream/leaving.lua")),
+    Fragment::new("kind/line", include_str!("../kind/stream/turns/by_turns/line.lua")),
     Fragment::new("kind/look_at_pending", include_str!("../kind/stream/look_at_pending.lua")),
     Fragment::new("kind/moved", include_str!("../kind/stream/moved.lua")),
     Fragment::new("kind/own_wait", include_str!("../kind/stream/turns/own_wait.lua")),
@@ -139,7 +142,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/view", include_str!("../kind/stream/view.lua")),
     Fragment::new("kind/waiting", include_str!("../kind/stream/waiting.lua")),
     Fragment::new("kind/weights", include_str!("../kind/stream/turns/weights.lua")),
-    Fragment::new("kind/write_turn", include_str!("../kind/stream/turns/write_turn.lua")),
+    Fragment::new("kind/write_turn", include_str!("../kind/stream/turns/by_turns/write_turn.lua")),
 ];
 
 const OF_LISTS: &Fragments = &[

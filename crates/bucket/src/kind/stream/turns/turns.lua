@@ -1,11 +1,12 @@
 -- Stream kind: what a take needs where jobs are due, callers have to wait for others, or jobs end on their way.
--- needs: budget, record, kind/consumers, kind/due, kind/ends, kind/bounds, kind/sort_in, kind/weights, kind/by_turns
+-- needs: budget, record, kind/consumers, kind/due, kind/ends, kind/bounds, kind/sort_in, kind/weights
+-- opens: open_by_turns = kind/by_turns
 
 -- How many jobs that are due may join their flows in one script. Reading what is only sorted leaves half of the bytes
 -- to what is handed out.
 local DUE_AT_ONCE, SORTING_BYTES = 500, BATCH_BYTES / 2
 
--- In the pending list, from which call_again in by_turns.lua reads it.
+-- In the pending list, from which call_again in calls.lua reads it.
 local function keep_due(jobs, id, due_ms)
   redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'TIME', whole(math.max(0, due_ms)), 'JUSTID')
 end
@@ -48,7 +49,7 @@ local function end_flows(keys, consumer, want, flows)
     is_all = sort_again(keys, SORTING_BYTES)
     write_runs(flows)
   end
-  return hand_out_by_turns(keys, consumer, want, {}) and is_all
+  return open_by_turns()({ keys = keys, consumer = consumer, want = want, weights = {} }) and is_all
 end
 
 local function hand_out_all_by_turns(
@@ -56,7 +57,8 @@ local function hand_out_all_by_turns(
 )
   flow_state.see_weights(keys, weights)
   local is_all = sort_all(keys, flows, due, most, not_pending, waiting_again)
-  return hand_out_by_turns(keys, consumer, want, read_weights(weights), bounds) and is_all
+  local asked = { keys = keys, consumer = consumer, want = want, weights = read_weights(weights), bounds = bounds }
+  return open_by_turns()(asked) and is_all
 end
 
 -- Whether somebody deleted those who wait, or who are throttled.

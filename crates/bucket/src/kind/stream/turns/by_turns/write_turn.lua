@@ -43,17 +43,10 @@ do
   end
 
   -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
-  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting. `full`: the
-  -- flows at their limits, which are in `bounds`.
-  function write_turn(turn, bounds, full)
-    local charged, away, latest = {}, {}, {}
-    if not write_ranges(turn) then
-      turn.line, turn.reach = {}, math.huge
-      if bounds then bounds.states.write() end
-      return forget_flows()
-    end
-    local first = first_times(turn)
-    note_called(turn)
+  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting. Of each
+  -- rank, the latest time that was written.
+  local function write_flows(turn)
+    local charged, away, latest, first = {}, {}, {}, first_times(turn)
     for _, flow in ipairs(turn.flows) do
       local first_of_rank = first[flow.rank]
       local stays = not flow.is_full and flow.calls > 0 and (not flow.is_out or first_of_rank)
@@ -67,8 +60,20 @@ do
     end
     if #charged > 0 then redis.call('ZADD', FLOWS, unpack(charged)) end
     if #away > 0 then redis.call('ZREM', FLOWS, unpack(away)) end
-    if #full > 0 then bounds.states.put_out(full) end
+    return latest
+  end
+
+  -- `full`: the flows at their limits.
+  function write_turn(turn, full)
+    if not write_ranges(turn) then
+      turn.line, turn.reach = {}, math.huge
+      if turn.states then turn.states.write() end
+      return forget_flows()
+    end
+    note_called(turn)
+    local latest = write_flows(turn)
+    if #full > 0 then turn.states.put_out(full) end
     begin_again_if_late(latest)
-    if bounds then bounds.states.write() end
+    if turn.states then turn.states.write() end
   end
 end
