@@ -103,8 +103,11 @@ const FRAGMENTS: &Fragments = &[
 const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/ahead", include_str!("../kind/stream/turns/ahead.lua")),
     Fragment::new("kind/begin_again", include_str!("../kind/stream/turns/by_turns/begin_again.lua")),
-    Fragment::new("kind/bound_states", include_str!("../kind/stream/turns/bound_states.lua")),
+    Fragment::new("kind/bound_rates", include_str!("../kind/stream/turns/bounds/bound_rates.lua")),
+    Fragment::new("kind/bound_states", include_str!("../kind/stream/turns/bounds/bound_states.lua")),
     Fragment::new("kind/bounds", include_str!("../kind/stream/turns/bounds.lua")),
+    Fragment::new("kind/bounds_in_force", include_str!("../kind/stream/turns/bounds/bounds_in_force.lua")),
+    Fragment::new("kind/bring_back", include_str!("../kind/stream/turns/bounds/bring_back.lua")),
     Fragment::new("kind/by_turns", include_str!("../kind/stream/turns/by_turns.lua")),
     Fragment::new("kind/calls", include_str!("../kind/stream/turns/by_turns/calls.lua")),
     Fragment::new("kind/census", include_str!("../kind/stream/census.lua")),

@@ -8,7 +8,9 @@ rare.open = open_rare
 -- As open_bounds in bounds.lua.
 local function bounds_by(pace_key, pace, text, elapsed, asked, undrained)
   if text == '' and not pace.flows then return nil end
-  return opened_rare().open_bounds(pace_key, pace, text, elapsed, asked, undrained)
+  return opened_rare().open_bounds({
+    pace_key = pace_key, pace = pace, limits = text, elapsed = elapsed, since = asked, undrained = undrained,
+  })
 end
 
 -- Records the jobs that have ended.

@@ -22,3 +22,13 @@ function flow_state.debts(rates, state, clock, lost, has_waited)
   for i = #rates + 1, #debts do debts[i] = nil end
   return debts
 end
+
+-- µs until the call of one more job behind as many.
+function flow_state.wait_behind(rates, debts, jobs)
+  local wait = 0
+  for i = 1, #rates do
+    local rate = rates[i]
+    if rate then wait = math.max(wait, (debts[i] + jobs + 1 - rate.burst) * rate.period / rate.limit) end
+  end
+  return math.ceil(wait)
+end

@@ -25,6 +25,14 @@ local flow_state = {
   back = {}, noted = { [0] = 0, 0, 0 },
 }
 
+-- What is noted of the clock: { now, wall, print, lost } as above; nil: nothing that can be read. And its text.
+function flow_state.read_clock()
+  local text = redis.call('HGET', flow_state.hash, 'clock')
+  local now, wall, print, lost = string.match(text or '', '^(%d+) (%d+) (%x+) (%d+)$')
+  if not now then return nil, text end
+  return { now = tonumber(now), wall = tonumber(wall), print = print, lost = tonumber(lost) }, text
+end
+
 -- { in_flight, debts: of each of its rates, the calls that haven't drained, at: the clock at which they were counted,
 -- full: the clock at which all will have drained, waits: whether it is throttled until one of its calls ends, out:
 -- text, of each rank whose flow is throttled ` rank:its virtual time:when a newcomer began then` }; nil for another

@@ -8,13 +8,8 @@ local function open_own_waits(text, holders)
   local known = {}
 
   -- As flow_state.lua notes it: its clock by now, and since when bursts are earned; nil where that isn't known.
-  local clock, lost
-  do
-    local noted, wall, _, since = string.match(
-      redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+) (%x+) (%d+)$'
-    )
-    if noted then clock, lost = noted + math.max(0, now_us - wall), tonumber(since) end
-  end
+  local noted = flow_state.read_clock()
+  local clock, lost = noted and noted.now + math.max(0, now_us - noted.wall), noted and noted.lost
 
   -- Calls that haven't drained by now.
   local function debts_of(number, rates)
@@ -48,20 +43,12 @@ local function open_own_waits(text, holders)
     end
   end
 
-  -- µs until the call of one more job behind as many.
-  local function wait_behind(own, before)
-    local wait = 0
-    for i, rate in ipairs(own.rates) do
-      if rate then wait = math.max(wait, (own.debts[i] + before + 1 - rate.burst) * rate.period / rate.limit) end
-    end
-    return math.ceil(wait)
-  end
-
   -- Whether a caller has tokens for all that it has in the bucket, which is at least what waits of it and is known
   -- without counting that. Of a group's jobs it isn't known, nor of nobody's.
   local function has_tokens_for_all(own, flow)
     if flow.group or flow.of == '' then return false end
-    return wait_behind(own, held_of(holders, flow.of) + own.added[0] + own.added[1] + own.added[2]) == 0
+    local jobs = held_of(holders, flow.of) + own.added[0] + own.added[1] + own.added[2]
+    return flow_state.wait_behind(own.rates, own.debts, jobs) == 0
   end
 
   return {
@@ -71,7 +58,8 @@ local function open_own_waits(text, holders)
       local own = look_at(flow)
       if not own then return 0 end
       if has_tokens_for_all(own, flow) then return 0 end
-      return wait_behind(own, count_before(own, group, caller, flow.rank))
+      local before = count_before(own, group, caller, flow.rank)
+      return flow_state.wait_behind(own.rates, own.debts, before)
     end,
 
     -- One was admitted.

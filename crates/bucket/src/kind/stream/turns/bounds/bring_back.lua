@@ -1,0 +1,71 @@
+-- Stream kind: flows that were throttled, and may be called again.
+-- needs: now, kind/flow_state, kind/flows
+
+local bring_back, has_lost, end_bounds
+do
+  -- The number of its caller's normal flow, as text, and its rank.
+  local function owner_and_rank(flow)
+    local number = (string.match(flow, '^%d+') or 1) - 1
+    return whole(number % flow_state.numbers + 1), math.min(2, math.floor(number / flow_state.numbers))
+  end
+
+  -- Where it was, but not before the first one, so that nobody gains by being throttled. `first`: the first flows.
+  local function time_of(state, rank, first)
+    local begin = flow_state.begin_of(rank, first)
+    local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
+    at, before = tonumber(at or begin), tonumber(before or begin)
+    -- Where the times began again meanwhile, it is as far behind a newcomer as it was.
+    return begin < before and begin + (at - before) or math.max(at, begin)
+  end
+
+  -- By the numbers of those whose flows are back.
+  local function write_states(states)
+    local words = {}
+    for owner, state in pairs(states) do
+      flow_state.back[owner] = true
+      words[#words + 1], words[#words + 2] = owner, flow_state.text(state)
+    end
+    if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
+  end
+
+  -- The first `most` of those that may be called again at `clock` are among the others again. How many these were.
+  function bring_back(clock, most)
+    local flows = redis.call('ZRANGE', flow_state.throttled, '-inf', clock, 'BYSCORE', 'LIMIT', 0, most)
+    if #flows == 0 then return 0 end
+    local first = redis.call('ZRANGE', FLOWS, 0, 1, 'WITHSCORES')
+    local owners, ranks, states, words = {}, {}, {}, {}
+    for i, flow in ipairs(flows) do owners[i], ranks[i] = owner_and_rank(flow) end
+    for i, text in ipairs(redis.call('HMGET', flow_state.hash, unpack(owners))) do
+      local owner, rank = owners[i], ranks[i]
+      -- Several flows may be of one caller.
+      states[owner] = states[owner] or flow_state.read(text)
+      local state = states[owner]
+      words[2 * i - 1], words[2 * i] = whole(time_of(state, rank, first)), flows[i]
+      if state then state.out = flow_state.without(state.out, rank) end
+    end
+    write_states(states)
+    flow_state.add_flows(words, redis.call('ZCARD', FLOWS))
+    redis.call('ZREM', flow_state.throttled, unpack(flows))
+    return #flows
+  end
+
+  -- Whether somebody deleted one of these keys, where they were there at the end of the last take, or the hash that
+  -- says so (`is_state_lost`): those who were in it would be called no more.
+  function has_lost(is_state_lost)
+    if is_state_lost then return true end
+    local were_in_flows, were_throttled = flow_state.were_there()
+    local keys = {}
+    if were_in_flows then keys[1] = FLOWS end
+    if were_throttled then keys[#keys + 1] = flow_state.throttled end
+    return #keys > 0 and redis.call('EXISTS', unpack(keys)) < #keys
+  end
+
+  -- No limit is in force any more: all flows come back, some in each take.
+  function end_bounds(pace_key, is_state_lost)
+    local BACK_AT_ONCE = 1000
+    flow_state.has_lost = has_lost(is_state_lost)
+    if bring_back('+inf', BACK_AT_ONCE) == BACK_AT_ONCE then return end
+    redis.call('DEL', flow_state.hash)
+    redis.call('HDEL', pace_key, 'flows')
+  end
+end
