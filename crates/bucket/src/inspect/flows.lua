@@ -1,6 +1,7 @@
 -- Lists who waits, in the order of their turns. What nobody had to sort yet is sorted in first.
 --
--- needs: at_maxmemory, constants, now, pace, kind/jobs, kind/flow_state, kind/flows, kind/sort_in
+-- needs: at_maxmemory, constants, now, pace, kind/jobs, kind/flow_state
+-- needs: kind/flows, kind/ranges, kind/flow_times, kind/runs, kind/sort_in
 -- KEYS  1 jobs (stream)  2 tally (hash)  3 control (hash), then throttled (zset), flow-state (hash), parked (zset),
 --       flows (zset), ranges (zset)
 -- ARGV  1 version of what is in force (pace.lua)  2 the weights of callers that take turns (JSON; '': nobody does)

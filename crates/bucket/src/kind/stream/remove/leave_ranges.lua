@@ -1,6 +1,6 @@
 -- Stream kind: what waited in a range and left without a call. A take removes the ranges and flows in which it finds
 -- nothing; but nobody takes from a paused bucket, however many jobs are submitted there and cancelled.
--- needs: kind/flow_state, kind/flows, kind/in_range
+-- needs: kind/flows, kind/ranges, kind/flow_times, kind/in_range
 
 local leave_range, write_ranges
 do
@@ -39,7 +39,7 @@ do
     local from, to = whole(2 * flow.number), whole(2 * flow.number + 1)
     if redis.call('ZCOUNT', RANGES, from, to) > 0 then return end
     local at = tonumber(redis.call('ZSCORE', FLOWS, flow.name) or nil)
-    if not at or at >= flow_state.begin_of(flow.rank, first) + UNIT / MOST_WEIGHT then return end
+    if not at or at >= begin_of(flow.rank, first) + UNIT / MOST_WEIGHT then return end
     if redis.call('ZCARD', FLOWS) > 1 then redis.call('ZREM', FLOWS, flow.name) end
   end
 

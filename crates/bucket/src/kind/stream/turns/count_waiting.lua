@@ -1,5 +1,5 @@
 -- Stream kind: how much waits, of some flows.
--- needs: now, counts, kind/flows
+-- needs: now, counts, kind/flows, kind/ranges
 
 -- Jobs that a caller had in the bucket when the script began.
 local function held_of(holders, caller)

@@ -1,5 +1,5 @@
 -- Stream kind: whether a take will come to a job that waits.
--- needs: now, kind/flow_state, kind/flows
+-- needs: now, kind/flow_state, kind/flows, kind/ranges
 
 -- What is unsorted: from where, to where; nil where all is sorted.
 local unsorted_from, unsorted_to = read_range(redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1] or '')

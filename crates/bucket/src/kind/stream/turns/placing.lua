@@ -1,5 +1,5 @@
 -- Stream kind: how jobs that are admitted take their places among those that wait (places.lua).
--- needs: constants, kind/flow_state, kind/flows, kind/sort_in, kind/ahead, kind/own_wait
+-- needs: constants, kind/flow_state, kind/flows, kind/flow_times, kind/runs, kind/sort_in, kind/ahead, kind/own_wait
 
 -- Sorts in what waits in no flow yet. Whether that was all, and the first flows.
 local function sort_in_all(keys, sole, waiting)

@@ -1,5 +1,6 @@
 -- Stream kind: sorts jobs in that wait and are in no flow yet.
--- needs: constants, now, budget, kind/pending, kind/unread, kind/flow_state, kind/flows
+-- needs: constants, now, budget, kind/pending, kind/unread, kind/flow_state, kind/flows, kind/ranges
+-- needs: kind/flow_times, kind/runs
 
 -- All else stays inside: a script has no room for more than 200 names.
 local mark_unsorted, sort_new, sort_again, sort_sole
@@ -74,7 +75,7 @@ do
     local last, flow = redis.call('XREVRANGE', keys.jobs, '+', '-', 'COUNT', 1)[1], flow_of(nil, caller)
     redis.call('XGROUP', 'SETID', keys.jobs, GROUP, last[1])
     redis.call('ZADD', RANGES, whole(2 * flow.number + 1), range_of(first[1], last[1], jobs))
-    redis.call('ZADD', FLOWS, flow_state.begin_of(flow.rank, {}), flow.name)
+    redis.call('ZADD', FLOWS, begin_of(flow.rank, {}), flow.name)
   end
 
   local function sort_one_again(keys, id, entry)

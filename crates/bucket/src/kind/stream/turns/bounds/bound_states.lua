@@ -1,5 +1,5 @@
 -- Stream kind: how often callers, or groups, may be called now, and what of that this script has used.
--- needs: now, kind/bound_rates, kind/debts, kind/flow_state, kind/flows
+-- needs: now, kind/bound_rates, kind/debts, kind/flow_state, kind/flows, kind/flow_times
 
 -- As bounds_in_force.lua opens it. `limits_of`: as open_limits makes it; `clock`, `lost`: as in flow_state.lua;
 -- `undrained`: for how many µs what is granted now doesn't drain (permit.rs); `bounds`: what was looked at, by the
@@ -95,7 +95,7 @@ do
   local function put_out(flow, first)
     local bound, rank, throttled = flow.bound, flow_state.rank_of(flow), states.throttled
     -- Where nobody waits, it is behind nobody. It is never before a newcomer: below 0 are the times of another rank.
-    local begin = math.min(flow.at, flow_state.begin_of(rank, first, flow.at))
+    local begin = math.min(flow.at, begin_of(rank, first, flow.at))
     throttled[#throttled + 1], throttled[#throttled + 2] = whole(opens_at(bound)), flow.name
     local others = flow_state.without(bound.state.out, rank)
     bound.state.out = others .. string.format(' %d:%.0f:%.0f', rank, flow.at, begin)

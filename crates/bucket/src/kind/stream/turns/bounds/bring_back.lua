@@ -1,5 +1,5 @@
 -- Stream kind: flows that were throttled, and may be called again.
--- needs: now, kind/flow_state, kind/flows
+-- needs: now, kind/flow_state, kind/flows, kind/flow_times
 
 local bring_back, has_lost, end_bounds
 do
@@ -11,7 +11,7 @@ do
 
   -- Where it was, but not before the first one, so that nobody gains by being throttled. `first`: the first flows.
   local function time_of(state, rank, first)
-    local begin = flow_state.begin_of(rank, first)
+    local begin = begin_of(rank, first)
     local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
     at, before = tonumber(at or begin), tonumber(before or begin)
     -- Where the times began again meanwhile, it is as far behind a newcomer as it was.
@@ -44,7 +44,7 @@ do
       if state then state.out = flow_state.without(state.out, rank) end
     end
     write_states(states)
-    flow_state.add_flows(words, redis.call('ZCARD', FLOWS))
+    add_flows(words, redis.call('ZCARD', FLOWS))
     redis.call('ZREM', flow_state.throttled, unpack(flows))
     return #flows
   end

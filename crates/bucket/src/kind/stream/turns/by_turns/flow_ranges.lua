@@ -1,5 +1,5 @@
 -- Stream kind: the ranges of each flow in a take by turns (by_turns.lua), one after the other.
--- needs: now, kind/flows
+-- needs: now, kind/flows, kind/ranges
 
 local range_of_flow, end_range, keep_rest
 do

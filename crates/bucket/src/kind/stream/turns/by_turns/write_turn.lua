@@ -1,5 +1,5 @@
 -- Stream kind: what a take by turns (by_turns.lua) has changed in flows and ranges.
--- needs: now, kind/flows, kind/begin_again
+-- needs: now, kind/flows, kind/flow_times, kind/begin_again
 
 local write_turn
 do
