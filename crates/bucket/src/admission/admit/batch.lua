@@ -56,8 +56,8 @@ rates.look(METER, 'leak', 'accepted', 'refused', 'call')
 local FEW = 64
 local is_few = waiting == 0 and tonumber(ARGV[13]) <= FEW
 local has_more, has_limits = ARGV[PLACES + 1] == '1', ARGV[PLACES + 2] == '1'
--- The places of those that wait (admit_rare.lua), where they are needed; and whether jobs of nobody take places, nil where
--- that wasn't asked yet.
+-- The places of those that wait (places_of_batch.lua), where they are needed; and whether jobs of nobody take places,
+-- nil where that wasn't asked yet.
 local places, nobodys_take
 
 local function refuse(reason, retry_us)
