@@ -11,9 +11,16 @@ use std::time::Duration;
 
 use dripfeed_job::JobId;
 use dripfeed_limit::Decision;
+use tokio::sync::oneshot;
+
+use crate::error::BucketError;
 
 /// The id of the limit set by `max_share`, among the ids of policies.
 pub const MAX_SHARE: &str = "max_share";
+
+/// The decision on a submission that is on its way, which is made also if nobody waits for it. None comes while the
+/// process ends.
+pub type Judging = oneshot::Receiver<Result<Judgement, BucketError>>;
 
 /// An admission, and the decision of the bucket's limits.
 #[derive(Clone, Debug)]

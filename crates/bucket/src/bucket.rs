@@ -8,7 +8,7 @@ use dripfeed_store::{Durability, Store};
 
 use crate::admission::admission_request::{AdmissionRequest, Origin};
 use crate::admission::admit::Admissions;
-use crate::admission::{Admission, Judgement, MAX_SHARE};
+use crate::admission::{Admission, Judgement, Judging, MAX_SHARE};
 use crate::ended::await_outcome::OutcomeWaiters;
 use crate::ended::ended_job::EndedJob;
 use crate::error::BucketError;
@@ -121,17 +121,29 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time: then
     /// [`StoreError::certainty`](dripfeed_store::StoreError::certainty) says whether the job may be stored. For a
     /// submission that this kind of bucket can't do, and while the process ends.
-    pub fn judge(
+    pub async fn judge(
         &self,
         submission: impl Into<Box<Submission>>,
         origin: Arc<Origin>,
-    ) -> impl Future<Output = Result<Judgement, BucketError>> {
+    ) -> Result<Judgement, BucketError> {
+        self.submit(submission, origin).await?.await.unwrap_or(Err(BucketError::Closing))
+    }
+
+    /// As [`Bucket::judge`], before the decision. Once this has returned, Redis is asked in any case.
+    ///
+    /// # Errors
+    /// As [`Bucket::judge`].
+    pub fn submit(
+        &self,
+        submission: impl Into<Box<Submission>>,
+        origin: Arc<Origin>,
+    ) -> impl Future<Output = Result<Judging, BucketError>> {
         // In a box from here on: what waits for an answer is small.
         let submission = submission.into();
         async move {
             self.refuse(&submission)?;
             let request = self.redis_bucket.admission_request(submission, origin).await?;
-            self.admissions().put(request).await.unwrap_or(Err(BucketError::Closing))
+            self.admissions().enter(request).await.ok_or(BucketError::Closing)
         }
     }
 

@@ -29,7 +29,7 @@ mod settings;
 
 pub use admission::admission_request::Origin;
 pub use admission::parsing::parse;
-pub use admission::{Admission, Admitted, CallerShare, Judgement, MAX_SHARE, RefusalReason, Refused};
+pub use admission::{Admission, Admitted, CallerShare, Judgement, Judging, MAX_SHARE, RefusalReason, Refused};
 pub use bucket::{Bucket, Buckets};
 pub use define::changed_definitions::{DefinitionChange, KnownDefinitions};
 pub use define::definition::Definition;

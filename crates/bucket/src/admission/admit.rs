@@ -14,7 +14,7 @@ use redis::Value;
 use crate::admission::admission_request::{AdmissionRequest, BatchPlan};
 use crate::admission::job_words::{add_jobs, options_for_script};
 use crate::admission::tick::{self, Ticked};
-use crate::admission::{Admission, Admitted, CallerShare, Judgement, RefusalReason, Refused};
+use crate::admission::{Admission, Admitted, CallerShare, Judgement, Judging, RefusalReason, Refused};
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_JOBS, BATCH_TIERS, SMALL_BYTES};
@@ -52,12 +52,12 @@ impl Admissions {
         Self { small: start(redis_bucket.clone(), usize::MAX), large: start(redis_bucket.clone(), TIRING_BYTES) }
     }
 
-    /// None while the process ends, as for each of several.
-    pub(crate) async fn put(&self, request: AdmissionRequest) -> Option<Result<Judgement, BucketError>> {
-        self.queue_for(weigh(&request)).put(request).await
+    /// None while the process ends.
+    pub(crate) async fn enter(&self, request: AdmissionRequest) -> Option<Judging> {
+        self.queue_for(weigh(&request)).enter(request).await
     }
 
-    /// Appended and answered in their order.
+    /// Appended and answered in their order. None as for one.
     pub(crate) async fn put_all(&self, requests: Vec<AdmissionRequest>) -> Vec<Option<Result<Judgement, BucketError>>> {
         self.queue_for(requests.iter().map(weigh).sum()).put_all(requests).await
     }

@@ -85,7 +85,8 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
         answers
     }
 
-    async fn enter(&self, item: I) -> Option<oneshot::Receiver<O>> {
+    /// As [`Self::put`], before the answer: that comes also if nobody waits for it.
+    pub(crate) async fn enter(&self, item: I) -> Option<oneshot::Receiver<O>> {
         let (to, answer) = oneshot::channel();
         self.0.queue().send((item, to)).await.ok()?;
         Some(answer)

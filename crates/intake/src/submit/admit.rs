@@ -1,12 +1,12 @@
 //! Submits to the bucket, counts the result and builds the response.
 
-use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
+use std::{mem, slice};
 
 use axum::response::Response;
 use dripfeed_auth::{Caller, Turn, Waiter};
-use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Origin, Refused};
+use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement, Judging, Origin, Refused};
 use dripfeed_job::{BucketName, Submission};
 use dripfeed_limit::Decision;
 
@@ -32,18 +32,11 @@ pub(crate) async fn admit(
     let wait = wait.map(|(wait, reader)| (wait, reader, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
-    let (other, judged) = if turn.is_of_one() {
-        let judged = judge_in_current(intake, bucket, submission, origin).await;
-        drop(turn);
-        judged
-    } else {
-        Box::pin(judge_large(turn, intake.clone(), bucket.clone(), submission, origin)).await?
-    };
+    let submitted = Submitted { intake, bucket, sender, begun, span, turn: Some(turn), judging: None };
+    let (other, judged, span) = submitted.judge_in_current(submission, origin).await;
     let bucket = other.as_ref().unwrap_or(bucket);
-    intake.metrics().admitted_in(bucket.name(), begun.elapsed(), span.trace());
-    span.end(bucket.name(), &judged);
+    note(intake, bucket.name(), sender, (begun, span), &judged);
     let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
-    count_refusal(intake, bucket.name(), sender, &judged);
     let admitted = judge(intake, bucket.name(), judged)?;
     let mut response = match wait {
         // Apart, as it is rare: so each submission takes less memory.
@@ -56,49 +49,73 @@ pub(crate) async fn admit(
     Ok(response)
 }
 
-/// Its turn lasts until Redis has it, even if its caller leaves: so no caller has more of them there than its turns.
-async fn judge_large(
-    turn: Turn,
-    intake: Intake,
-    bucket: Bucket,
-    submission: Box<Submission>,
-    origin: Arc<Origin>,
-) -> Result<(Option<Bucket>, Result<Judgement, BucketError>), Problem> {
-    Ok(turn.run(async move { judge_in_current(&intake, &bucket, submission, origin).await }).await?)
+/// A submission until it is decided on. Its caller may leave before that, which ends the request: Redis may have the
+/// job all the same. So its turn lasts until then, and it is noted as any other.
+struct Submitted<'s> {
+    intake: &'s Intake,
+    bucket: &'s Bucket,
+    sender: Option<&'s str>,
+    begun: Instant,
+    span: SubmissionSpan,
+    turn: Option<Turn>,
+    /// None: Redis wasn't asked yet, or has answered.
+    judging: Option<Judging>,
 }
 
-/// Submits to the current incarnation of a bucket: if it was deleted and created again a moment ago, the new one
-/// decides, whichever this intake knew when the request arrived. And the bucket that has decided, where it is another
-/// one.
-async fn judge_in_current(
-    intake: &Intake,
-    bucket: &Bucket,
-    submission: Box<Submission>,
-    origin: Arc<Origin>,
-) -> (Option<Bucket>, Result<Judgement, BucketError>) {
-    let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
-    let judged = bucket.judge(submission, origin).await;
-    let Some((submission, origin)) = again else { return (None, judged) };
-    let again = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
-    intake.or_current(bucket, judged, again).await
+impl Submitted<'_> {
+    /// Submits to the current incarnation of a bucket: if it was deleted and created again a moment ago, the new one
+    /// decides, whichever this intake knew when the request arrived. And the bucket that has decided, where it is
+    /// another one.
+    async fn judge_in_current(
+        mut self,
+        submission: Box<Submission>,
+        origin: Arc<Origin>,
+    ) -> (Option<Bucket>, Result<Judgement, BucketError>, SubmissionSpan) {
+        let (intake, bucket) = (self.intake, self.bucket);
+        let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
+        let judged = match bucket.submit(submission, origin).await {
+            Ok(judging) => self.judging.insert(judging).await.unwrap_or(Err(BucketError::Closing)),
+            Err(error) => Err(error),
+        };
+        self.judging = None;
+        let (other, judged) = match again {
+            None => (None, judged),
+            Some((submission, origin)) => {
+                let again = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
+                intake.or_current(bucket, judged, again).await
+            }
+        };
+        (other, judged, mem::take(&mut self.span))
+    }
 }
 
-/// As [`judge_in_current`], in order.
-pub(super) async fn judge_many_in_current(
+impl Drop for Submitted<'_> {
+    fn drop(&mut self) {
+        let Some(judging) = self.judging.take() else { return };
+        let (span, turn) = (mem::take(&mut self.span), self.turn.take());
+        let (intake, bucket, begun) = (self.intake.clone(), self.bucket.clone(), self.begun);
+        let sender = self.sender.map(str::to_owned);
+        tokio::spawn(async move {
+            // It isn't while the process ends.
+            let Ok(judged) = judging.await else { return };
+            drop(turn);
+            note(&intake, bucket.name(), sender.as_deref(), (begun, span), &judged);
+            drop(judge(&intake, bucket.name(), judged));
+        });
+    }
+}
+
+/// What was decided, and how long it took.
+fn note(
     intake: &Intake,
-    bucket: &Bucket,
-    submissions: Vec<Submission>,
-    origin: Origin,
-) -> Vec<Result<Judgement, BucketError>> {
-    let (count, origin) = (submissions.len(), Arc::new(origin));
-    let again = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
-    let judged = bucket.judge_many(submissions, origin).await;
-    let Some((submissions, origin)) = again else { return judged };
-    let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
-    let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
-    let again = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
-    let (_, judged) = intake.or_current(bucket, judged, again).await;
-    judged.unwrap_or_else(|error| vec![Err(error); count])
+    bucket: &BucketName,
+    sender: Option<&str>,
+    (begun, span): (Instant, SubmissionSpan),
+    judged: &Result<Judgement, BucketError>,
+) {
+    intake.metrics().admitted_in(bucket, begun.elapsed(), span.trace());
+    span.end(bucket, judged);
+    count_refusal(intake, bucket, sender, judged);
 }
 
 /// Who was refused by what. Without keys nobody is known.

@@ -6,6 +6,7 @@ mod result;
 mod schema;
 mod split;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
@@ -14,7 +15,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Caller, Submit, Waiter};
-use dripfeed_bucket::{Admitted, Bucket, Origin};
+use dripfeed_bucket::{Admitted, Bucket, BucketError, Judgement, Origin};
 use dripfeed_job::Submission;
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -28,7 +29,7 @@ use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::unread;
-use crate::submit::admit::{count_refusal, counted, judge_many_in_current, judge_one_of_many};
+use crate::submit::admit::{count_refusal, counted, judge_one_of_many};
 use crate::submit::options;
 use crate::submit::priority::capped;
 use crate::submit::ratelimit_fields::of_judgement;
@@ -138,4 +139,22 @@ async fn admit_all(
     response.headers_mut().extend(judged.retry_after());
     response.headers_mut().extend(limits);
     unread::hold(response, reserved).await
+}
+
+/// Several to the current incarnation of a bucket, in order.
+async fn judge_many_in_current(
+    intake: &Intake,
+    bucket: &Bucket,
+    submissions: Vec<Submission>,
+    origin: Origin,
+) -> Vec<Result<Judgement, BucketError>> {
+    let (count, origin) = (submissions.len(), Arc::new(origin));
+    let again = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
+    let judged = bucket.judge_many(submissions, origin).await;
+    let Some((submissions, origin)) = again else { return judged };
+    let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
+    let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
+    let again = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
+    let (_, judged) = intake.or_current(bucket, judged, again).await;
+    judged.unwrap_or_else(|error| vec![Err(error); count])
 }

@@ -9,6 +9,7 @@ use crate::intake::Intake;
 use crate::problem::Problem;
 
 /// One request, with the jobs that it brings. Without a span they keep the caller's `traceparent`.
+#[derive(Default)]
 pub(crate) struct SubmissionSpan(Option<ActiveSpan>);
 
 impl SubmissionSpan {

@@ -4,8 +4,9 @@ use futures::stream;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
-use crate::harness::{Harness, delivered, settings};
+use crate::harness::{Harness, PATIENCE, delivered, request, settings};
 
 const JOBS: &str = "POST /v1/buckets/b/jobs";
 
@@ -146,4 +147,34 @@ async fn an_unknown_route_is_not_found() {
     answer.refuses(405, "method_not_allowed");
     assert_eq!(answer.header("allow"), Some("POST,GET,HEAD"));
     harness.get("/v1/buckets/b/pause").await.refuses(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn a_job_is_counted_though_its_caller_leaves_before_the_answer() {
+    let harness = Harness::start().await;
+    let leave = async |line: &str, body: String| {
+        let mut answering = Box::pin(harness.intake.front().oneshot(request(line, &[], body)));
+        assert!(futures::poll!(answering.as_mut()).is_pending(), "Redis was asked");
+        drop(answering);
+    };
+    let counted = async |line: &str| {
+        let counted = async {
+            let is_counted = |text: &str| text.lines().any(|counted| counted == line);
+            while !is_counted(str::from_utf8(&harness.get("/metrics").await.body).unwrap()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, counted).await.unwrap_or_else(|_| panic!("{line} isn't there"));
+    };
+    let ways = [(JOBS, 1), ("PUT /v1/buckets/b/proxy/x", 1), (JOBS, 40_000)];
+    for (jobs, (line, bytes)) in (1..).zip(ways) {
+        leave(line, "x".repeat(bytes)).await;
+        counted(&format!("dripfeed_jobs_accepted_total{{bucket=\"b\"}} {jobs}")).await;
+    }
+    // There is room for ten.
+    for _ in 3..10 {
+        harness.submit("x").await;
+    }
+    leave(JOBS, "x".to_owned()).await;
+    counted("dripfeed_jobs_refused_total{bucket=\"b\",reason=\"bucket_full\"} 1").await;
 }
