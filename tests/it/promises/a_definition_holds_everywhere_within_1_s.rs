@@ -2,6 +2,7 @@
 //! other at once, changes and deletions reach all processes by their next look, and a name that was deleted comes back
 //! clean. (How often they look, `crates/dripfeed/src/role/defined.rs` shows.)
 
+mod at_once;
 mod bounds;
 mod clean_names;
 mod credentials;

@@ -1,6 +1,6 @@
 //! `If-Match` and `If-None-Match` of a definition.
 
-use dripfeed_bucket::{Bucket, Definition};
+use dripfeed_bucket::{Bucket, BucketError, Definition};
 
 use crate::buckets::version;
 use crate::problem::Problem;
@@ -16,9 +16,12 @@ pub(super) async fn check(
         return Ok(());
     }
     let version = match known {
-        Some((definition, Some(bucket))) => {
-            Some(version::of(bucket, Some(definition), &bucket.census().await?.version))
-        }
+        Some((definition, Some(bucket))) => match bucket.census().await {
+            Ok(census) => Some(version::of(bucket, Some(definition), &census.version)),
+            // Another request has stored it a moment ago, and is about to open it.
+            Err(BucketError::Gone) => Some(definition.version.to_string()),
+            Err(error) => return Err(error.into()),
+        },
         Some((definition, None)) => Some(definition.version.to_string()),
         None => None,
     };

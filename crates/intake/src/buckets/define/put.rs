@@ -8,7 +8,7 @@ use dripfeed_bucket::DefinitionBounds;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
-use super::wanted::Wanted;
+use super::wanted::{Wanted, contended};
 use super::{audit, shown};
 use crate::buckets::define::body::BucketDefinition;
 use crate::intake::Intake;
@@ -54,13 +54,19 @@ pub(crate) async fn define_bucket(
     let document = body::parse(body, |body| json::read::<serde_json::Map<String, Value>>(body)).await?;
     let document = Value::Object(document);
     let wanted = Wanted { name: &name, document: &document, caller: &caller, preconditions: &preconditions };
-    let (before, after, bucket) = wanted.define(&intake, &*definitions).await?;
+    let (before, after, bucket) = wanted.define(&intake, &*definitions).await.map_err(unless_final)?;
     audit::defined(&bucket, &caller, before.as_ref(), &after).await;
-    let mut response = shown::show(&bucket, &caller, definitions.get(name.as_str()).as_deref()).await?;
+    // With the version that it sent: by a later one of somebody else its caller would undo what it hasn't seen.
+    let mut response = shown::show(&bucket, &caller, Some(&after)).await.map_err(unless_final)?;
     if before.is_none() {
         *response.status_mut() = StatusCode::CREATED;
         let location = format!("/v1/buckets/{name}").parse();
         response.headers_mut().extend(location.ok().map(|location| (header::LOCATION, location)));
     }
     Ok(response)
+}
+
+/// That somebody has deleted the bucket meanwhile is no reason to give up: it can be defined again.
+fn unless_final(problem: Problem) -> Problem {
+    if problem.code() == Code::UnknownBucket { contended() } else { problem }
 }

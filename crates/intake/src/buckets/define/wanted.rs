@@ -26,7 +26,7 @@ pub(super) struct Wanted<'w> {
 }
 
 impl Wanted<'_> {
-    /// The definition before, the one that was stored, and the bucket.
+    /// The definition before, the one that was stored, which another request may have changed since, and the bucket.
     pub(super) async fn define(
         &self,
         intake: &Intake,
@@ -35,17 +35,17 @@ impl Wanted<'_> {
         let name = self.name.as_str();
         let mut stored = None;
         for _ in 0..TRIES {
-            let (before, version) = self.store(intake, definitions, stored.take()).await?;
+            let (before, after) = self.store(intake, definitions, stored.take()).await?;
             definitions.follow().await?;
-            let (Some(after), Some(bucket)) = (definitions.get(name), intake.buckets().get(name)) else { continue };
-            match bucket.open(after.version).await? {
-                Opened::Open => return Ok((before, Definition::clone(&after), bucket)),
+            let (Some(current), Some(bucket)) = (definitions.get(name), intake.buckets().get(name)) else { continue };
+            match bucket.open(current.version).await? {
+                Opened::Open => return Ok((before, after, bucket)),
                 // A later definition keeps it from being deleted, or comes after that.
-                Opened::Suspended => stored = Some((before, version)),
+                Opened::Suspended => stored = Some((before, after.version)),
                 // Who deleted it was stopped before the end: that comes first.
                 Opened::Closed => {
                     bucket.close().await?;
-                    after.delete(intake.redis().store()).await?;
+                    current.delete(intake.redis().store()).await?;
                 }
                 // Another one was created meanwhile.
                 Opened::Gone => {}
@@ -54,14 +54,14 @@ impl Wanted<'_> {
         Err(contended())
     }
 
-    /// The definition before, and the version of the one that is stored now. `stored`: the same of this very change,
-    /// which is stored again.
+    /// The definition before, and the one that is stored now. `stored`: the definition before and the version of this
+    /// very change, which is stored again.
     async fn store(
         &self,
         intake: &Intake,
         definitions: &dyn Definitions,
         stored: Option<(Option<Definition>, u64)>,
-    ) -> Result<(Option<Definition>, u64), Problem> {
+    ) -> Result<(Option<Definition>, Definition), Problem> {
         let store = intake.redis().store();
         for _ in 0..TRIES {
             definitions.follow().await?;
@@ -88,9 +88,12 @@ impl Wanted<'_> {
                 sealed: prepared.sealed.as_deref(),
             };
             match new.put(store, definitions.bounds()).await? {
-                PutDefinition::Done { version, .. } => {
+                PutDefinition::Done { version, incarnation } => {
                     let before = again.map(|(before, _)| before.clone());
-                    return Ok((before.unwrap_or_else(|| known.map(|known| Definition::clone(&known))), version));
+                    let before = before.unwrap_or_else(|| known.map(|known| Definition::clone(&known)));
+                    let PreparedDefinition { definition, sealed, .. } = prepared;
+                    let (bucket, by) = (self.name.clone(), self.caller.id().map(str::to_owned));
+                    return Ok((before, Definition { bucket, version, incarnation, by, definition, sealed }));
                 }
                 PutDefinition::Changed => {}
                 PutDefinition::Deleting => self.end_deletion(intake, definitions, known.as_deref()).await?,
