@@ -79,6 +79,20 @@ fn check_scope(caller: &Caller, scope: Scope) -> Result<(), Status> {
     caller.may(scope).then_some(()).ok_or_else(lacks)
 }
 
+/// Does what Redis is asked for in its turn, to the end also if the caller leaves: so no caller has more on its way
+/// than its turns, and what is charged is counted.
+pub(crate) async fn in_turn<T: Send + 'static>(
+    turn: Turn,
+    work: impl Future<Output = Result<T, Status>> + Send + 'static,
+) -> Result<T, Status> {
+    turn.run(work).await.unwrap_or_else(|_| Err(panicked()))
+}
+
+/// The panic hook has logged the panic.
+pub(crate) fn panicked() -> Status {
+    Status::internal("internal error; see the intake's log")
+}
+
 /// Who asks, by its key, or by its address where there are no keys.
 pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> Waiter {
     Waiter::new(caller.id(), address(extensions))

@@ -7,7 +7,7 @@ use dripfeed_limit::{
 };
 use tonic::{Request, Response, Status};
 
-use crate::access::{Access, unknown_service};
+use crate::access::{Access, in_turn, unknown_service};
 use crate::descriptor::DescribedRequest;
 use crate::rate_limit_service::rate_limit_response::rate_limit::Unit;
 use crate::rate_limit_service::rate_limit_response::{Code, DescriptorStatus, RateLimit};
@@ -36,18 +36,22 @@ impl RateLimitService for Envoy {
         &self,
         request: Request<RateLimitRequest>,
     ) -> Result<Response<RateLimitResponse>, Status> {
-        let RateLimitRequest { domain, descriptors, hits_addend } = request.get_ref();
+        let RateLimitRequest { domain, descriptors, .. } = request.get_ref();
         let (caller, service) = self.access.allow(&request, Scope::Submit, domain)?;
         if !(1..=MOST_DESCRIPTORS).contains(&descriptors.len()) {
             return Err(Status::invalid_argument(format!("descriptors: give 1 to {MOST_DESCRIPTORS}")));
         }
-        let described = descriptors.iter().enumerate();
-        let described: Vec<DescribedRequest<'_>> = described
-            .map(|(place, descriptor)| DescribedRequest::read(place, descriptor, *hits_addend))
-            .collect::<Result<_, _>>()?;
-        let requests: Vec<Checked<'_>> = described.iter().map(|described| described.request(caller.id())).collect();
-        let _turn = self.access.turn(&caller, request.extensions()).await;
-        let combined = self.services.check_together(&service, &requests).await.map_err(|error| refusal(&error))?;
+        let turn = self.access.turn(&caller, request.extensions()).await;
+        let (services, asked) = (self.services.clone(), request.into_inner());
+        let check = async move {
+            let described = asked.descriptors.iter().enumerate();
+            let described: Vec<DescribedRequest<'_>> = described
+                .map(|(place, descriptor)| DescribedRequest::read(place, descriptor, asked.hits_addend))
+                .collect::<Result<_, _>>()?;
+            let requests: Vec<Checked<'_>> = described.iter().map(|described| described.request(caller.id())).collect();
+            services.check_together(&service, &requests).await.map_err(|error| refusal(&error))
+        };
+        let combined = in_turn(turn, check).await?;
         Ok(Response::new(self.answer(&combined.ok_or_else(unknown_service)?)))
     }
 }

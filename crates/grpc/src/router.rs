@@ -17,7 +17,7 @@ use tonic::Status;
 use tonic::service::Routes;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::access::Access;
+use crate::access::{Access, panicked};
 use crate::envoy::Envoy;
 use crate::external_scaler::external_scaler_server::ExternalScalerServer;
 use crate::messages::{self, Messages};
@@ -90,7 +90,6 @@ async fn time_out(State(timeout): State<Duration>, request: Request, next: Next)
     }
 }
 
-/// The panic hook has logged the panic.
 fn answer_panic(_: Box<dyn Any + Send>) -> http::Response<Body> {
-    Status::internal("internal error; see the intake's log").into_http()
+    panicked().into_http()
 }

@@ -9,7 +9,7 @@ use dripfeed_limit::{Request as Checked, Services};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::{Request, Response, Status};
 
-use crate::access::{Access, unknown_service, waiter};
+use crate::access::{Access, in_turn, unknown_service, waiter};
 use crate::descriptor::MOST_ENTRIES;
 use crate::proto::{
     RegisterServiceRequest, RegisterServiceResponse, ShouldForwardRequestResponse, ShouldForwardsRequestRequest,
@@ -42,9 +42,14 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         let (caller, service) = self.access.allow(&request, Scope::Operate, &name)?;
         let rules = rules::read(asked)?;
         // Changes of rules are made one after the other.
-        let _turn = self.access.lookup_turn(waiter(&caller, request.extensions())).await;
-        self.services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
-        tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
+        let turn = self.access.lookup_turn(waiter(&caller, request.extensions())).await;
+        let services = self.services.clone();
+        let put = async move {
+            services.put(&service, &rules).await.map_err(|error| refusal(&error))?;
+            tracing::info!(%service, key = caller.id(), action = "put rules", "audit");
+            Ok(())
+        };
+        in_turn(turn, put).await?;
         Ok(Response::new(RegisterServiceResponse { status: REGISTERED, error: String::new() }))
     }
 
@@ -55,10 +60,14 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         let asked = request.get_ref();
         let name = rules::name(asked.service_id, &asked.service)?;
         let (caller, service) = self.access.allow(&request, Scope::Submit, &name)?;
-        let headers = headers(asked)?;
-        let checked = checked(asked, &caller, &headers)?;
-        let _turn = self.access.turn(&caller, request.extensions()).await;
-        let decision = self.services.check(&service, &checked).await.map_err(|error| refusal(&error))?;
+        let turn = self.access.turn(&caller, request.extensions()).await;
+        let (services, asked) = (self.services.clone(), request.into_inner());
+        let check = async move {
+            let headers = headers(&asked)?;
+            let checked = checked(&asked, &caller, &headers)?;
+            services.check(&service, &checked).await.map_err(|error| refusal(&error))
+        };
+        let decision = in_turn(turn, check).await?;
         Ok(Response::new(answer::of(&decision.ok_or_else(unknown_service)?)))
     }
 }

@@ -147,8 +147,8 @@ impl Intake {
         Ok(self.0.lookups.run(caller, work(bucket.clone())).await??)
     }
 
-    /// The turn of a caller whose request reads more of Redis than the state of one job or bucket. It lasts until it is
-    /// dropped.
+    /// The turn of a caller whose request reads more of Redis than the state of one job or bucket. What has to have it
+    /// is done by [`Turn::run`]: so it lasts until then, even if the caller leaves.
     pub(crate) async fn lookup_turn(&self, caller: &Caller, address: Option<IpAddr>) -> Turn {
         self.0.lookups.take_one(Waiter::new(caller.id(), address)).await
     }

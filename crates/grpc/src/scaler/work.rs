@@ -6,7 +6,7 @@ use tonic::Status;
 
 use super::asked::Asked;
 use super::known_buckets::KnownBuckets;
-use crate::access::Access;
+use crate::access::{Access, in_turn};
 use crate::refusal::unread_bucket;
 
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl Work {
     /// Checks the key each time: it may be revoked while a stream is open.
     pub(super) async fn slots(&self, asked: &Asked) -> Result<Slots, Status> {
         let (caller, buckets) = asked.buckets(&self.access, &self.buckets).await?;
-        let _turn = self.access.lookup_turn(asked.waiter(&caller)).await;
-        Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error))
+        let turn = self.access.lookup_turn(asked.waiter(&caller)).await;
+        in_turn(turn, async move { Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error)) }).await
     }
 }

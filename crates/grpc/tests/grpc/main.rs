@@ -12,6 +12,8 @@ mod generated;
 mod harness;
 /// Triggers of KEDA.
 mod keda;
+/// Callers that leave before they are answered.
+mod leaving;
 /// Messages that don't end, and their memory.
 mod messages;
 /// Published clients, and our own fields.

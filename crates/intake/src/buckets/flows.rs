@@ -38,8 +38,8 @@ pub(crate) async fn flows(
     ClientIp(address): ClientIp,
 ) -> Result<Json<FlowSummary>, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
-    let _turn = intake.lookup_turn(&caller, address).await;
-    Ok(Json(bucket.flows(limit).await?.into()))
+    let turn = intake.lookup_turn(&caller, address).await;
+    Ok(Json(turn.run(async move { bucket.flows(limit).await }).await??.into()))
 }
 
 #[derive(Serialize, ToSchema)]

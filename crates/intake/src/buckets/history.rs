@@ -41,7 +41,8 @@ pub(crate) async fn history(
     Params(HistoryQuery { window }): Params<HistoryQuery>,
 ) -> Result<Json<ShownHistory>, Problem> {
     let window = pagination::parsed::<HistoryWindow>("window", window.as_deref())?;
-    let _turn = intake.lookup_turn(&caller, address).await;
-    let history = bucket.history(window.unwrap_or(HistoryWindow::FiveMinutes)).await?;
-    Ok(Json(ShownHistory::of(bucket.name(), history)))
+    let (name, window) = (bucket.name().clone(), window.unwrap_or(HistoryWindow::FiveMinutes));
+    let turn = intake.lookup_turn(&caller, address).await;
+    let history = turn.run(async move { bucket.history(window).await }).await??;
+    Ok(Json(ShownHistory::of(&name, history)))
 }

@@ -61,11 +61,15 @@ pub(crate) async fn buckets(
 ) -> Result<Response, Problem> {
     let limit = query.limit.as_deref().map_or(Ok(pagination::MOST_ITEMS), |text| pagination::limit(Some(text)))?;
     let after = pagination::parsed::<BucketName>("cursor", query.cursor.as_deref())?;
-    let _turn = intake.lookup_turn(&caller, address).await;
+    let turn = intake.lookup_turn(&caller, address).await;
     let is_behind = |name: &str| after.as_ref().is_none_or(|after| name > after.as_str());
     let theirs = intake.buckets().among(|name| is_behind(name) && caller.may_use(name));
-    let recent = recent::are_wanted(&headers).then(|| intake.recent_states());
-    let page = BucketPage::read(&theirs, limit, recent).await?;
+    let (reading, wanted) = (intake.clone(), recent::are_wanted(&headers));
+    let read = async move {
+        let page = BucketPage::read(&theirs, limit, wanted.then(|| reading.recent_states())).await;
+        page.map(|page| (page, theirs))
+    };
+    let (page, theirs) = turn.run(read).await??;
     let next = theirs.get(page.items.len()).and(page.items.len().checked_sub(1).map(|last| theirs[last].name()));
     // Where no state can be read, the cause isn't a single bucket; but a small page may have only some that can't.
     if let Some(problem) = page.none_is_read

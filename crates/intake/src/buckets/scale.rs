@@ -44,9 +44,9 @@ pub(crate) async fn scale(
         let BucketAccess { bucket, .. } = BucketAccess::to(&query.bucket, allowed, &intake).await?;
         return Ok(Json(bucket.slots().await?.into()));
     }
-    let _turn = intake.lookup_turn(&allowed.caller, address).await;
+    let turn = intake.lookup_turn(&allowed.caller, address).await;
     let theirs = intake.buckets().among(|name| allowed.caller.may_use(name));
-    Ok(Json(Slots::most_of(theirs).await?.into()))
+    Ok(Json(turn.run(Slots::most_of(theirs)).await??.into()))
 }
 
 /// The demand for calls and processors.

@@ -43,8 +43,8 @@ pub(crate) async fn schedules(
 ) -> Result<Response, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let _turn = intake.lookup_turn(&caller, address).await;
-    let page = bucket.schedules(after.as_ref(), limit).await?;
+    let (turn, listed) = (intake.lookup_turn(&caller, address).await, bucket.clone());
+    let page = turn.run(async move { listed.schedules(after.as_ref(), limit).await }).await??;
     let show = |(known, definition): (_, Option<_>)| Some(Schedule::of(&intake, &bucket, &caller, known, definition?));
     let shown = Definition::of_known(page.items).await?.into_iter().filter_map(show).collect();
     Ok(pagination::answer(&uri, Page { items: shown, next: page.next }, |shown: Schedule| shown))

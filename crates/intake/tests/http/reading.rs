@@ -9,9 +9,11 @@ mod payloads;
 
 use std::collections::BTreeSet;
 
+use dripfeed_auth::LOOKUPS;
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
-use crate::harness::{Harness, buried, delivered};
+use crate::harness::{Harness, buried, delivered, request};
 
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
@@ -236,5 +238,33 @@ async fn a_job_is_found_by_its_idempotency_key() {
         ("caller=", "caller"),
     ] {
         assert_eq!(find(wrong).await.refuses(422, "bad_query")["member"], member, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_lookup_keeps_its_turn_though_its_caller_leaves() {
+    let harness = Harness::start().await;
+    let scripts = async || {
+        let stats: String = harness.store.command(redis::cmd("INFO").arg("commandstats")).await.unwrap();
+        let scripts = stats.lines().filter(|line| line.starts_with("cmdstat_eval"));
+        let calls = scripts.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok());
+        calls.sum::<u64>()
+    };
+    for path in ["b/flows", "b/history"] {
+        let path = format!("/v1/buckets/{path}");
+        harness.get(&path).await;
+        let before = scripts().await;
+        harness.redis.pause().unwrap();
+        for _ in 0..4 * LOOKUPS {
+            let mut answering = Box::pin(harness.intake.front().oneshot(request(&format!("GET {path}"), &[], "")));
+            // Until it is on its way to Redis, if it has a turn.
+            for _ in 0..10 {
+                assert!(futures::poll!(answering.as_mut()).is_pending(), "it isn't answered");
+                tokio::task::yield_now().await;
+            }
+        }
+        harness.redis.resume().unwrap();
+        harness.get(&path).await;
+        assert_eq!(scripts().await - before, u64::from(LOOKUPS) + 1, "{path}");
     }
 }
