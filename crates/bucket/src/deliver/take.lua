@@ -50,7 +50,7 @@ local late, undrained, ahead = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 
 -- Few buckets have any of these keys: one command looks for all of them.
-local has_rare = redis.call('EXISTS', TAKES, waiting_keys()) > 0
+local has_rare = redis.call('EXISTS', TAKES, unpack(waiting_keys)) > 0
 -- The replica has given up on this late take: jobs claimed now would never be called. (Lua allows 200 local variables.)
 if has_rare then
   local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)

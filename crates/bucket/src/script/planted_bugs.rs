@@ -22,11 +22,7 @@ pub(super) const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     ("stream_trimmed", "redis.call('XADD', keys.jobs, '*',", "redis.call('XADD', keys.jobs, 'MAXLEN', 5, '*',"),
     ("lost_pace_is_full_bucket", "new = s.new == '1'", "new = true"),
     ("turn_not_charged", "flow.at + calls * UNIT / flow.weight", "flow.at"),
-    (
-        "deleted_index_stays",
-        "if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then",
-        "if true then",
-    ),
+    ("deleted_index_stays", "if #flows > 0 or not is_all or are_all_new then", "if true then"),
     ("call_of_group_not_charged", "debts[i] = debts[i] + 1", "debts[i] = debts[i]"),
     ("call_of_group_not_counted", "bound.state.in_flight + 1, true", "bound.state.in_flight, true"),
     (

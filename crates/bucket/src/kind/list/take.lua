@@ -12,7 +12,7 @@ local function record_ends(keys)
 end
 
 -- What is there only while some jobs wait for something: nothing.
-local function waiting_keys() end
+local waiting_keys = {}
 
 local function count_in_flight(jobs)
   local _, held = count_jobs(jobs)

@@ -18,9 +18,11 @@ local function record_ends(keys)
   if rare.opened then rare.opened.record_exits(keys) end
 end
 
--- Adds jobs to the answer; plain ones in fewer words than they have in the stream, and of these only what differs.
-local function answer_with(answer, taken)
-  local CONTENT_TYPE, VERSION, CALLER = 4, 8, 10
+local CONTENT_TYPE, VERSION, CALLER = 4, 8, 10
+
+-- The entries of plain jobs by their places, and the first of these; and which of its members the others don't all have
+-- in common with it.
+local function plain_of(taken)
   local plain, first, has_own_type, has_own_caller = {}, nil, false, false
   for i = 1, #taken do
     local job = taken[i]
@@ -33,7 +35,12 @@ local function answer_with(answer, taken)
   end
   local own = has_own_type and { CONTENT_TYPE, VERSION } or {}
   if has_own_caller then own[#own + 1] = CALLER end
-  first = first or {}
+  return plain, first or {}, own
+end
+
+-- Adds jobs to the answer; plain ones in fewer words than they have in the stream, and of these only what differs.
+local function answer_with(answer, taken)
+  local plain, first, own = plain_of(taken)
   local last, more = #answer + 4, #own
   answer[last - 3], answer[last - 2] = table.concat(own, ' '), first[CONTENT_TYPE] or ''
   answer[last - 1], answer[last] = first[VERSION] or '', first[CALLER] or ''
@@ -56,19 +63,14 @@ end
 local waiting_keys, count_in_flight, were_all, hand_out
 do
   local PARKED, FLOWS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
-  -- As the script found them: jobs that aren't pending, and jobs that are parked without a due time, and so wait again;
-  -- and those with one.
-  local not_pending, waiting_again, with_due_time, consumers
-  -- Whether any of `waiting_keys` may be there.
-  local may_wait
-
   -- What is there only while jobs are parked, or wait for others.
-  function waiting_keys()
-    return PARKED, FLOWS
-  end
+  waiting_keys = { PARKED, FLOWS }
+
+  -- As the script found the jobs: whether any of `waiting_keys` may be there; how many jobs aren't pending, how many
+  -- are parked without a due time, and so wait again, and how many with one; and { consumer, number }… of the pending.
+  local found = { may_wait = nil, not_pending = nil, waiting_again = nil, with_due_time = nil, consumers = nil }
 
   function count_in_flight(jobs, is_any_there)
-    may_wait = is_any_there
     local pending = redis.pcall('XPENDING', jobs, GROUP)
     if pending.err then
       opened_rare().make_group(jobs)
@@ -79,17 +81,17 @@ do
       if consumer[1] == PARKED_OWNER then parked = tonumber(consumer[2]) end
     end
     level_at_first = redis.call('XLEN', jobs)
-    not_pending = level_at_first - pending[1]
-    with_due_time = may_wait and redis.call('ZCARD', PARKED) or 0
-    waiting_again = parked - with_due_time
-    consumers = pending[4] or {}
+    local with_due_time = is_any_there and redis.call('ZCARD', PARKED) or 0
+    found.may_wait, found.consumers = is_any_there, pending[4] or {}
+    found.not_pending, found.with_due_time = level_at_first - pending[1], with_due_time
+    found.waiting_again = parked - with_due_time
     return pending[1] - parked
   end
 
   -- Whether these were all that waited, by their number: what somebody deleted by hand counts as pending, so that more
   -- may wait.
   function were_all(_, jobs)
-    return not_pending + waiting_again + with_due_time <= jobs
+    return found.not_pending + found.waiting_again + found.with_due_time <= jobs
   end
 
   -- A new job that may have a delay.
@@ -136,7 +138,7 @@ do
     local read, is_read = hand_out_new(keys, consumer, want)
     is_all = is_all and is_read
     -- With no flow all that waits is new, or was due: somebody deleted the keys.
-    if is_all and #flows == 0 and (not_pending > read or waiting_again > 0) then
+    if is_all and #flows == 0 and (found.not_pending > read or found.waiting_again > 0) then
       opened_rare().mark_unsorted(keys)
       return false
     end
@@ -148,35 +150,35 @@ do
   -- put enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
   -- flows that there are end first. `bounds` as open_bounds makes them: then nobody is called but by turns.
   function hand_out(keys, consumer, want, weights, bounds)
-    if bounds then
-      if not bounds.count(keys.jobs, consumers) then return taken, expired, rare.died, 0 end
-      bounds.bring_back()
+    if rare.opened and not rare.opened.begin(keys, bounds, found.consumers) then
+      return taken, expired, rare.died, 0
     end
-    if rare.opened and rare.opened.has_lost() then rare.opened.mark_unsorted(keys) end
     if keys.pace_found.is_mixed and level_at_first == 0 then redis.call('HDEL', keys.pace, 'mixed') end
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want
     -- What is opened may have made them.
-    local has_flows = (may_wait or rare.opened) and redis.call('EXISTS', FLOWS) == 1
-    local due = with_due_time > 0 and read_due(most_due) or {}
+    local has_flows = (found.may_wait or rare.opened) and redis.call('EXISTS', FLOWS) == 1
+    local due = found.with_due_time > 0 and read_due(most_due) or {}
     local flows = has_flows and opened_rare().first_flows(2) or {}
     -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
     -- that fewer seem to wait than do.
-    local others_wait = #flows > 0 or bounds or #due + not_pending > want
-      and not (waiting_again <= 0 and sole_caller(keys, keys.holders, level_at_first, keys.pace_found.is_mixed))
+    local others_wait = #flows > 0 or bounds or #due + found.not_pending > want
+      and not (found.waiting_again <= 0
+        and sole_caller(keys, keys.holders, level_at_first, keys.pace_found.is_mixed))
     local is_all
     if takes_turns and others_wait then
-      is_all = opened_rare().hand_out_by_turns(
-        keys, consumer, want, weights, bounds, flows, due, most_due, not_pending, waiting_again
-      )
+      is_all = opened_rare().hand_out_by_turns({
+        keys = keys, consumer = consumer, want = want, weights = weights, bounds = bounds, flows = flows, due = due,
+        most_due = most_due, not_pending = found.not_pending, waiting_again = found.waiting_again,
+      })
     else
       is_all = hand_out_in_order(keys, consumer, want, flows, due)
     end
     if bounds then bounds.note_there() end
     if not is_all then return taken, expired, rare.died, 0 end
     -- Otherwise none was parked, nor is now.
-    local may_be_parked = with_due_time > 0 or put_aside > 0 or rare.opened
+    local may_be_parked = found.with_due_time > 0 or put_aside > 0 or rare.opened
     local wait = may_be_parked and next_due() or math.huge
     return taken, expired, rare.died, bounds and math.min(wait, bounds.next_us()) or wait, true
   end

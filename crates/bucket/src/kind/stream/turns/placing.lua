@@ -8,7 +8,9 @@ local function sort_in_all(keys, sole, waiting)
   -- What is of another type is found before anything else is written.
   redis.call('ZCARD', RANGES)
   local first = first_flows(2)
-  if not sole or #first > 0 or not flow_state.begins() then return sort_new(keys, first, waiting, 0, BATCH_BYTES) end
+  if not sole or #first > 0 or not flow_state.begins() then
+    return sort_new(keys, { flows = first, not_pending = waiting, waiting_again = 0 }, BATCH_BYTES)
+  end
   sort_sole(keys, sole, waiting)
   return true, first_flows(2)
 end

@@ -51,12 +51,13 @@ do
     redis.call('ZADD', FLOWS, '-inf', UNSORTED)
   end
 
-  -- Sorts in what was delivered to nobody, until it has read `bytes`. `flows` are the first ones, and how many jobs
-  -- aren't pending, or wait again and are, was counted before: where there is no flow yet, all of it is new. Whether
-  -- nothing new is left, and the first flows.
-  function sort_new(keys, flows, not_pending, waiting_again, bytes)
-    local read, is_all = sort_in(keys, bytes)
-    if #flows > 0 or not is_all or not_pending <= read and waiting_again <= 0 then return is_all, flows end
+  -- Sorts in what was delivered to nobody, until it has read `bytes`. `before`: what was there, { flows: the first
+  -- ones, not_pending, waiting_again: how many jobs aren't pending, or wait again and are }; where there is no flow
+  -- yet, all of these are new. Whether nothing new is left, and the first flows.
+  function sort_new(keys, before, bytes)
+    local flows, read, is_all = before.flows, sort_in(keys, bytes)
+    local are_all_new = before.not_pending <= read and before.waiting_again <= 0
+    if #flows > 0 or not is_all or are_all_new then return is_all, flows end
     -- Of those that are throttled, what waits is in ranges: unless there were others, too, that somebody deleted.
     local are_sorted = redis.call('ZCARD', flow_state.throttled) > 0 and redis.call('ZCARD', RANGES) > 0
     if are_sorted and not flow_state.were_there() then return is_all, flows end

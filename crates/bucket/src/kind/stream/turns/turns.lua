@@ -30,12 +30,11 @@ local function join_due(keys, due, most)
   if #joined > 0 then redis.call('ZREM', PARKED, unpack(joined)) end
 end
 
--- Sorts in all that waits, as far as it may be read. Whether that was all. `not_pending`, `waiting_again`: how many
--- jobs aren't pending, and how many are parked without a due time, and so wait again.
-local function sort_all(keys, flows, due, most, not_pending, waiting_again)
-  join_due(keys, due, most)
-  local is_all
-  is_all, flows = sort_new(keys, flows, not_pending, waiting_again, SORTING_BYTES)
+-- Sorts in all that waits, as far as it may be read. Whether that was all. `asked`: as for hand_out_by_turns.
+local function sort_all(asked)
+  local keys = asked.keys
+  join_due(keys, asked.due, asked.most_due)
+  local is_all, flows = sort_new(keys, asked, SORTING_BYTES)
   if flows[1] == UNSORTED then is_all = sort_again(keys, SORTING_BYTES) and is_all end
   write_runs(flows)
   bytes_read, largest_read = 0, 0
@@ -52,22 +51,30 @@ local function end_flows(keys, consumer, want, flows)
   return open_by_turns()({ keys = keys, consumer = consumer, want = want, weights = {} }) and is_all
 end
 
-local function hand_out_all_by_turns(
-  keys, consumer, want, weights, bounds, flows, due, most, not_pending, waiting_again
-)
-  flow_state.see_weights(keys, weights)
-  local is_all = sort_all(keys, flows, due, most, not_pending, waiting_again)
-  local asked = { keys = keys, consumer = consumer, want = want, weights = read_weights(weights), bounds = bounds }
+-- `asked`: { keys, consumer, want, weights: as text, bounds: as open_bounds makes them, due: the first `most_due` jobs
+-- that are due, flows: the first ones, not_pending, waiting_again: how many jobs aren't pending, and how many are
+-- parked without a due time, and so wait again }. Whether these were all that wait.
+local function hand_out_by_turns(asked)
+  flow_state.see_weights(asked.keys, asked.weights)
+  local is_all = sort_all(asked)
+  asked.weights = read_weights(asked.weights)
   return open_by_turns()(asked) and is_all
 end
 
--- Whether somebody deleted those who wait, or who are throttled.
-local function has_lost()
-  return flow_state.has_lost
+-- Before a take hands out. `consumers`: { name, … }… of those that have jobs. False: what is in flight isn't all
+-- counted yet (bounds_in_force.lua), so it hands out nothing.
+local function begin(keys, bounds, consumers)
+  if bounds then
+    if not bounds.count(keys.jobs, consumers) then return false end
+    bounds.bring_back()
+  end
+  -- Somebody deleted those who wait, or who are throttled.
+  if flow_state.has_lost then mark_unsorted(keys) end
+  return true
 end
 
 return {
-  end_too_large = end_too_large, end_expired = end_expired, open_bounds = open_bounds, has_lost = has_lost,
+  begin = begin, end_too_large = end_too_large, end_expired = end_expired, open_bounds = open_bounds,
   first_flows = first_flows, mark_unsorted = mark_unsorted, hand_out_due = hand_out_due, end_flows = end_flows,
-  hand_out_by_turns = hand_out_all_by_turns, record_exits = record_exits, make_group = make_group,
+  hand_out_by_turns = hand_out_by_turns, record_exits = record_exits, make_group = make_group,
 }
