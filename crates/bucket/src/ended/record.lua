@@ -108,7 +108,7 @@ local function check_types(keys, is_held)
   recorded.before = redis.call('HLEN', keys.outcomes)
   recorded.any_old = redis.call('ZCOUNT', keys.ended, '-inf', whole(keep_of_outcomes(keys).before)) > 0
   if keys.holders then redis.call('HLEN', keys.holders) end
-  if keys.outbox then keys.outbox.check() end
+  if keys.outbox then redis.call('XLEN', keys.outbox.key) end
   recorded.rare = redis.call('EXISTS', keys.keyed_jobs, keys.key_ends, keys.notices, held_keys()) > 0
   if recorded.rare then
     redis.call('HLEN', keys.keyed_jobs)

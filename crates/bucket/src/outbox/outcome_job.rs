@@ -8,7 +8,7 @@ use dripfeed_job::{BucketName, Chain, JobId, Outcome, Submission};
 /// In bytes, as LONGEST_CALLER in now.lua: replacing what isn't UTF-8 makes a caller longer.
 const LONGEST_CALLER: usize = 256;
 
-/// As outbox.lua writes it.
+/// As outcome_jobs.lua writes it.
 pub(super) struct OutcomeJob {
     /// Of its entry in the outbox.
     pub(super) entry: String,

@@ -3,7 +3,7 @@
 -- needs: constants
 local LARGEST_FOREIGN = 8 * LARGEST_BODY
 local bytes_read, largest_read = 0, 0
--- How many jobs a take may hand out or end, for the room that the outbox has (outbox.lua).
+-- How many jobs a take may hand out or end, for the room that the outbox has (outcome_jobs.lua).
 local outcome_room = math.huge
 
 -- Of entries that have been read: their bytes together, and those of the largest.

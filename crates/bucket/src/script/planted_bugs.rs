@@ -65,7 +65,7 @@ mod tests {
             include_str!("../kind/stream/turns/bounds/bound_rates.lua"),
             include_str!("../kind/stream/turns/bounds/bound_states.lua"),
             include_str!("../schedule/ticks.lua"),
-            include_str!("../outbox/outbox.lua"),
+            include_str!("../outbox/outcome_jobs.lua"),
             include_str!("../kind/stream/turns/bounds/bounds_in_force.lua"),
             include_str!("../kind/stream/turns/leave_flows.lua"),
             include_str!("../kind/stream/turns/placing.lua"),

@@ -71,7 +71,7 @@ impl OnOutcome {
         None
     }
 
-    /// As the scripts read it (outbox.lua), behind what is kept; empty where no end goes anywhere.
+    /// As the scripts read it (outcome_jobs.lua), behind what is kept; empty where no end goes anywhere.
     pub(crate) fn packed(&self, answer_bytes: u64) -> String {
         if self.is_empty() {
             return String::new();

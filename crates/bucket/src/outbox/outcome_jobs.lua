@@ -1,0 +1,87 @@
+-- Outcome jobs of one script, until they are written to the outbox (outbox.lua). Only scripts of buckets that may have
+-- some open it (make_outbox.lua).
+-- needs: now, notices, keep, append_to, cut_record
+
+-- `bounds`: the most outcome jobs, and their bytes, the bytes of the largest, those of an answer, the longest chain.
+-- `targets`: buckets, by the outcome that they are given; `most_of_one`: the most that any has. `chains`: what jobs of
+-- the batch say about their targets, by the id. `noted`: the fields of what is to be written; `ended_chains`: how many
+-- weren't noted, as their chain is as long as it may be.
+local outbox = {
+  key = nil, bounds = nil, targets = {}, most_of_one = 0, chains = {}, noted = {}, ended_chains = 0,
+}
+
+local function add_target(name, outcomes)
+  for outcome in string.gmatch(outcomes, '%S+') do
+    local names = outbox.targets[outcome] or {}
+    outbox.targets[outcome], names[#names + 1] = names, name
+    outbox.most_of_one = math.max(outbox.most_of_one, #names)
+  end
+end
+
+-- `text`: what is kept, and behind its first line what on_outcome.rs packs: the bounds, a line for each target, and one
+-- for each job of a batch that says something about it.
+local function open_outcome_jobs(text, key)
+  outbox.key = key
+  for line in string.gmatch(text, '\n([^\n]+)') do
+    local word, name, words = string.match(line, '^(%S+) (%S+) ?(.*)$')
+    if word == 'bounds' then
+      local bytes, largest, answer, depth = string.match(words, '^(%d+) (%d+) (%d+) (%d+)$')
+      outbox.bounds = {
+        most = tonumber(name), most_bytes = tonumber(bytes), largest = tonumber(largest),
+        most_answer = tonumber(answer), most_depth = tonumber(depth),
+      }
+    elseif word == 'of' then
+      outbox.chains[name] = words
+    else
+      add_target(name, words)
+    end
+  end
+  return outbox
+end
+
+-- For how many more jobs there is room, beside those in flight.
+function outbox.room(keys, in_flight)
+  local bounds, bytes = outbox.bounds, tonumber(redis.call('HGET', keys.tally, 'outbox_bytes') or 0)
+  local left = math.min(bounds.most - redis.call('XLEN', outbox.key), (bounds.most_bytes - bytes) / bounds.largest)
+  return math.floor(left / outbox.most_of_one) - in_flight
+end
+
+-- The targets of such an end, and how long the chain is. `chain`: what the job says about it, as its entry has it; nil:
+-- as this script was given it, or nothing.
+function outbox.targets_of(id, result, chain)
+  local depth, chosen = string.match(chain or outbox.chains[id] or '', '^(%d+) (%S+)$')
+  local names = {}
+  for _, target in ipairs(outbox.targets[result] or {}) do
+    if not chosen or chosen == '*' or string.find(',' .. chosen .. ',', ',' .. target .. ',', 1, true) then
+      names[#names + 1] = target
+    end
+  end
+  return names, tonumber(depth or 0)
+end
+
+function outbox.note(id, record, result, chain)
+  local noted, names, depth = outbox.noted, outbox.targets_of(id, result, chain)
+  if depth >= outbox.bounds.most_depth then
+    outbox.ended_chains = outbox.ended_chains + #names
+    return
+  end
+  for _, target in ipairs(names) do
+    noted[#noted + 1] = {
+      'to', target, 'job', id, 'ended', whole(now_ms), 'depth', whole(depth + 1), 'outcome',
+      cut_record(record, result, outbox.bounds.most_answer),
+    }
+  end
+end
+
+-- To be called once, when the jobs have left.
+function outbox.write(keys)
+  local key, bytes = outbox.key, 0
+  for i, fields in ipairs(outbox.noted) do
+    local is_first = i == 1 and redis.call('XLEN', key) == 0
+    append_to(key, '*', unpack(fields))
+    bytes = bytes + letter_bytes(fields)
+    if is_first then publish(key, 'outcomes') end
+  end
+  count_bytes(keys, 'outbox_bytes', bytes)
+  if outbox.ended_chains > 0 then redis.call('HINCRBY', keys.tally, 'outbox_chains', outbox.ended_chains) end
+end
