@@ -8,5 +8,6 @@ mod keys_in_a_cluster;
 mod memory_full;
 mod moving_slots;
 pub(crate) mod readiness;
+mod refused_midway;
 mod staying_replica;
 mod write_access;

@@ -1,8 +1,14 @@
 -- Changes of keys that are made at run time.
--- needs: registry_changes
+-- needs: registry_changes, append_to
 local REGISTRY, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local HASHES, EXPIRES, AUDIT = KEYS[5], KEYS[6], KEYS[7]
 local DAY_MS, MOST_AUDITED = 86400000, 100
+
+-- What is of another type is found before anything is written: nobody may be let in by a key that is revoked.
+check_registry(REGISTRY, CHANGED, STATE, DELETED)
+redis.call('HLEN', HASHES)
+redis.call('ZCARD', EXPIRES)
+redis.call('XLEN', AUDIT)
 
 -- What a key begins with: its hash, and the ms at which it expires. nil: it isn't there.
 local function key_head(text)
@@ -28,5 +34,5 @@ local function remove_key(id, text)
 end
 
 local function record(by, action, id, detail)
-  redis.call('XADD', AUDIT, 'MAXLEN', MOST_AUDITED, '*', 'key', by, 'action', action, 'id', id, 'detail', detail)
+  append_to(AUDIT, 'MAXLEN', MOST_AUDITED, '*', 'key', by, 'action', action, 'id', id, 'detail', detail)
 end

@@ -12,6 +12,7 @@ local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, known, capacity, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local most, most_bytes, most_text, epoch = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 
+check_registry(DEFINITIONS, CHANGED, STATE, DELETED)
 local old = redis.call('HGET', DEFINITIONS, bucket)
 if version_of(CHANGED, bucket, old) ~= known then return { 'changed' } end
 if old and is_being_deleted(old) then return { 'deleting' } end

@@ -7,6 +7,7 @@
 local keys = { dead = KEYS[1], letters = KEYS[2], sizes = KEYS[3], tally = KEYS[4] }
 local deleted, looked_at = 0, 0
 -- What is of another type is found before anything is written.
+redis.call('XLEN', keys.dead)
 redis.call('ZCARD', keys.sizes)
 redis.call('HLEN', keys.tally)
 for _, job in ipairs(ARGV) do
@@ -14,8 +15,8 @@ for _, job in ipairs(ARGV) do
   looked_at = looked_at + 1
   local letter = redis.call('HGET', keys.letters, job)
   if letter then
-    redis.call('HDEL', keys.letters, job)
     local found = redis.call('XRANGE', keys.dead, letter, letter)[1]
+    redis.call('HDEL', keys.letters, job)
     if found then
       count_read(found[2])
       remove_letter(keys, letter, found[2])

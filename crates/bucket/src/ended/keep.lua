@@ -20,14 +20,17 @@ local function dead_is_full(keys)
   if string.byte(keys.keep) ~= string.byte('1') then return false end
   local keep = keep_of(keys)
   return (redis.call('XLEN', keys.dead) >= keep.most_dead
-    or tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0) >= keep.dead_bytes)
+    or (tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or nil) or 0) >= keep.dead_bytes)
 end
 
 -- Adds to a counter of bytes in the tally (bytes, of the jobs; outcomes_bytes; dead_bytes), or takes off. Never below
--- 0: what an earlier version wrote, or Redis lost, isn't counted.
+-- 0: what an earlier version wrote, or Redis lost, isn't counted. Nor is what somebody wrote that is no number.
 local function count_bytes(keys, counter, bytes)
   if bytes == 0 then return end
-  if redis.call('HINCRBY', keys.tally, counter, whole(bytes)) < 0 then redis.call('HSET', keys.tally, counter, 0) end
+  local held = redis.pcall('HINCRBY', keys.tally, counter, whole(bytes))
+  if type(held) ~= 'number' or held < 0 then
+    redis.call('HSET', keys.tally, counter, whole(math.max(0, bytes)))
+  end
 end
 
 -- The bytes of the names and values of a letter, or an outcome job.

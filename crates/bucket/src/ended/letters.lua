@@ -48,7 +48,7 @@ end
 local function drop_letters(keys, more, bytes)
   local keep = keep_of(keys)
   local count = redis.call('XLEN', keys.dead)
-  local held = tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or 0)
+  local held = tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or nil) or 0
   local dropped, freed = 0, 0
   local function is_beyond(letter)
     local too_many = count + more > keep.most_dead or held + bytes > keep.dead_bytes

@@ -20,7 +20,8 @@ local plan, delay, part_of, FIRST_EDITED = ARGV[5], tonumber(ARGV[8]), ARGV[9], 
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local changed, is_paused = control_read(CONTROL, version)
 if changed then return changed end
-if part_of ~= '' and redis.call('HGET', REPLAYS, part_of .. ':state') ~= 'running' then return { 'ended' } end
+local replay = part_of ~= '' and redis.call('HMGET', REPLAYS, part_of .. ':state', part_of .. ':done')
+if replay and replay[1] ~= 'running' then return { 'ended' } end
 local letter = redis.call('HGET', keys.letters, job)
 local found = letter and redis.call('XRANGE', keys.dead, letter, letter)[1]
 if not found then return { 'absent' } end
@@ -47,9 +48,9 @@ end
 local size = counted_bytes(entry)
 -- Its capacity may have been lowered since it died.
 if size > capacity_bytes then return { 'never_fits', -1, level } end
-local counted = redis.call('HMGET', TALLY, 'bytes', 'largest')
+local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'accepted', 'replayed')
 -- Somebody may have deleted jobs by hand.
-local bytes, largest = level > 0 and tonumber(counted[1] or 0) or 0, read_largest(counted[2])
+local bytes, largest = level > 0 and tonumber(counted[1] or nil) or 0, read_largest(counted[2])
 local full
 if level >= capacity then
   full = wait_for_room(METER, pace, look, level, level - capacity + 1)
@@ -68,6 +69,7 @@ local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, d
 -- What is of another type is found before anything is written.
 redis.call('ZCARD', keys.sizes)
 redis.call('HLEN', HOLDERS)
+rates.look(METER, 'leak', 'accepted')
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end
@@ -76,10 +78,13 @@ note_largest(largest, level, size)
 write_largest(TALLY, largest)
 if is_idle(level, pending) then rates.restart(METER, 'leak') end
 remove_letter(keys, letter, found[2])
-redis.call('HINCRBY', TALLY, 'accepted', 1)
-redis.call('HINCRBY', TALLY, 'replayed', 1)
-if part_of ~= '' then redis.call('HINCRBY', REPLAYS, part_of .. ':done', 1) end
-redis.call('HSET', TALLY, 'bytes', whole(bytes + size))
+local function one_more(count)
+  return whole((tonumber(count or nil) or 0) + 1)
+end
+redis.call(
+  'HSET', TALLY, 'bytes', whole(bytes + size), 'accepted', one_more(counted[3]), 'replayed', one_more(counted[4])
+)
+if replay then redis.call('HSET', REPLAYS, part_of .. ':done', one_more(replay[2])) end
 count_held(caller, 1, size)
 write_holders(HOLDERS)
 rates.count(METER, 'accepted', 1)

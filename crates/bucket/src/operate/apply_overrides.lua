@@ -9,6 +9,8 @@
 local CONTROL, METER, VERSION, incarnation, known = KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 if is_deleted(CONTROL, incarnation) then return 'gone' end
 if known ~= '*' and (redis.call('HGET', CONTROL, 'version') or '') ~= known then return 'other version' end
+-- What is of another type is found before anything is written.
+rates.look(METER, 'leak')
 for i = 4, #ARGV, 2 do
   if ARGV[i] == 'paused' and ARGV[i + 1] == '' then rates.restart(METER, 'leak') end
   if ARGV[i + 1] == '' then

@@ -14,18 +14,20 @@ if is_deleted(CONTROL, ARGV[9]) then return 'gone' end
 local state = read_schedule(STATES, id)
 if (state and state.version or '') ~= known then return 'changed' end
 local count = redis.call('HLEN', SCHEDULES)
-local bytes = count > 0 and tonumber(redis.call('HGET', TALLY, 'schedules_bytes') or nil) or 0
+local counted = redis.call('HGET', TALLY, 'schedules_bytes')
+local bytes = count > 0 and tonumber(counted or nil) or 0
 local before = redis.call('HSTRLEN', SCHEDULES, id)
 if before == 0 and count >= most or bytes - before + #definition > most_bytes then return 'full' end
 
-state = state or { last = '-', job = '-', missed = '0', overlapped = '0' }
-state.version, state.paused, state.reason = version, paused, '-'
-redis.call('HSET', SCHEDULES, id, definition)
-redis.call('HSET', TALLY, 'schedules_bytes', whole(bytes - before + #definition))
-write_schedule(STATES, id, state)
+-- First what wasn't read: it may be of another type. A definition without its tick would never get a job.
 if paused == '1' then
   set_next(NEXT, id, -1)
 elseif next_tick then
   set_next(NEXT, id, next_tick)
 end
+state = state or { last = '-', job = '-', missed = '0', overlapped = '0' }
+state.version, state.paused, state.reason = version, paused, '-'
+redis.call('HSET', SCHEDULES, id, definition)
+redis.call('HSET', TALLY, 'schedules_bytes', whole(bytes - before + #definition))
+write_schedule(STATES, id, state)
 return 'defined'

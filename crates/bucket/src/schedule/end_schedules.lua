@@ -5,6 +5,10 @@
 -- ARGV  1 id ('': all)  2 the version that its caller knows ('*': any)
 -- Result  how many there were; -1: the version is another one, and nothing is changed
 local SCHEDULES, NEXT, STATES, TALLY, id, known = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2]
+-- What is of another type is found before anything is written.
+redis.call('ZCARD', NEXT)
+redis.call('HLEN', STATES)
+local bytes_of_all = tonumber(redis.call('HGET', TALLY, 'schedules_bytes') or nil) or 0
 if id == '' then
   local count = redis.call('HLEN', SCHEDULES)
   redis.call('DEL', SCHEDULES, NEXT, STATES)
@@ -17,5 +21,5 @@ local bytes = redis.call('HSTRLEN', SCHEDULES, id)
 if redis.call('HDEL', SCHEDULES, id) == 0 then return 0 end
 redis.call('ZREM', NEXT, id)
 redis.call('HDEL', STATES, id)
-redis.call('HINCRBY', TALLY, 'schedules_bytes', -bytes)
+redis.call('HSET', TALLY, 'schedules_bytes', whole(math.max(0, bytes_of_all - bytes)))
 return 1

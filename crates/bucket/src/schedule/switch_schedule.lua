@@ -12,7 +12,8 @@ if not state or state.version ~= known then return 'changed' end
 -- What is switched twice is unchanged: its next tick isn't put off.
 if state.paused ~= paused then
   state.version, state.paused, state.reason = ARGV[5], paused, '-'
-  write_schedule(STATES, id, state)
+  -- First what wasn't read: it may be of another type.
   set_next(NEXT, id, next_tick)
+  write_schedule(STATES, id, state)
 end
 return 'switched'

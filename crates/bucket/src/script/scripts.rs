@@ -13,8 +13,10 @@ pub(crate) const SHARED: &[&Fragments] = &[FRAGMENTS, REGISTRY_FRAGMENTS, lua::F
 pub(crate) const STREAM: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 const LIST: &[&Fragments] = &[OF_LISTS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 /// Where no limit and no pace is set.
-const STREAM_WITHOUT_RULES: &[&Fragments] = &[OF_STREAMS, NO_PACE, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
-const LIST_WITHOUT_RULES: &[&Fragments] = &[OF_LISTS, NO_PACE, FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
+const STREAM_WITHOUT_RULES: &[&Fragments] =
+    &[OF_STREAMS, NO_PACE, FRAGMENTS, REGISTRY_FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
+const LIST_WITHOUT_RULES: &[&Fragments] =
+    &[OF_LISTS, NO_PACE, FRAGMENTS, REGISTRY_FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 
 /// The fragments of Lua that scripts over a bucket of this kind are joined from.
 #[must_use]
@@ -46,7 +48,6 @@ const FRAGMENTS: &Fragments = &[
     Fragment::new("admit_job", include_str!("../admission/admit/admit_job.lua")),
     Fragment::new("admit_rare", include_str!("../admission/admit/admit_rare.lua")),
     Fragment::new("admit_ticks", include_str!("../admission/admit/admit_ticks.lua")),
-    Fragment::new("append_to", include_str!("append_to.lua")),
     Fragment::new("at_maxmemory", include_str!("at_maxmemory.lua")),
     Fragment::new("batch", include_str!("../admission/admit/batch.lua")),
     Fragment::new("behind", include_str!("behind.lua")),

@@ -6,6 +6,12 @@ local function digits(number)
   return string.format('%.0f', number)
 end
 
+-- Raises the error of a key that holds another type before anything is written: scripts don't roll back.
+local function check_registry(REGISTRY, CHANGED, STATE, DELETED)
+  for _, hash in ipairs({ REGISTRY, STATE }) do redis.call('HLEN', hash) end
+  for _, zset in ipairs({ CHANGED, DELETED }) do redis.call('ZCARD', zset) end
+end
+
 -- The version of what is known of an entry; '' for one that isn't there.
 local function version_of(CHANGED, name, text)
   return text and digits(tonumber(redis.call('ZSCORE', CHANGED, name) or '0')) or ''

@@ -13,7 +13,8 @@ if not old then return 'gone' end
 if version_of(CHANGED, bucket, old) ~= known then return 'changed' end
 if is_marked and not is_being_deleted(old) then
   local marked = mark_deletion(old)
+  local text_bytes = (tonumber(redis.call('HGET', STATE, 'text_bytes') or nil) or 0) + #marked - #old
   redis.call('HSET', DEFINITIONS, bucket, marked)
-  redis.call('HINCRBY', STATE, 'text_bytes', #marked - #old)
+  redis.call('HSET', STATE, 'text_bytes', digits(text_bytes))
 end
 return 'same'

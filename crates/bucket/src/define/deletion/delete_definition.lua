@@ -7,6 +7,7 @@
 local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, wanted = ARGV[1], ARGV[2]
 
+check_registry(DEFINITIONS, CHANGED, STATE, DELETED)
 local old = redis.call('HGET', DEFINITIONS, bucket)
 local incarnation, capacity = definition_head(old)
 if not old or (incarnation or '0') ~= wanted then return 0 end

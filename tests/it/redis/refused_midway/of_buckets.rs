@@ -1,0 +1,87 @@
+//! Scripts of buckets.
+
+use dripfeed_bucket::{Kind, fragments};
+
+use super::*;
+
+const SHARED: &[&Fragments] = fragments(Kind::Stream);
+
+#[tokio::test]
+async fn a_bucket_is_defined_and_deleted_whole_or_not_at_all() {
+    let put = script!("put_definition", SHARED, "bucket/src/define");
+    let begin = script!("begin_deletion", SHARED, "bucket/src/define/deletion");
+    let delete = script!("delete_definition", SHARED, "bucket/src/define/deletion");
+    let mut trials = Trials::of("@buckets").await;
+    let keys = ["definitions", "changed", "state", "deleted"];
+    let made = trials.call(put, &keys, &["b", "", "1000", "{}", "9", "9999", "999", "epoch"]).await;
+    let [_, version, incarnation] = &made[..] else { panic!("{made:?}") };
+    let changed = trials.call(put, &keys, &["b", version, "2000", "{}", "9", "9999", "999", "epoch"]).await;
+    assert_eq!(trials.call(begin, &keys[..3], &["b", &changed[1], "1"]).await, ["same"]);
+    assert_eq!(trials.call(delete, &keys, &["b", incarnation]).await, ["1"]);
+    trials.none_is_half();
+}
+
+#[tokio::test]
+async fn a_schedule_is_defined_switched_and_ended_whole_or_not_at_all() {
+    let define = script!("define_schedule", SHARED, "bucket/src/schedule");
+    let switch = script!("switch_schedule", SHARED, "bucket/src/schedule");
+    let pass = script!("pass_ticks", SHARED, "bucket/src/schedule");
+    let end = script!("end_schedules", SHARED, "bucket/src/schedule");
+    let note = script!("note_schedules", SHARED, "bucket/src/schedule");
+    let mut trials = Trials::of("b").await;
+    let keys = ["schedules", "schedules:next", "schedules:state", "tally", "control"];
+    let (next, state) = (keys[1], keys[2]);
+    let defined = ["defined"];
+    assert_eq!(trials.call(define, &keys, &["s", "", "v1", "{}", "0", "1000", "9", "999", ""]).await, defined);
+    assert_eq!(trials.call(define, &keys, &["s", "v1", "v2", "{ }", "1", "", "9", "999", ""]).await, defined);
+    assert_eq!(trials.call(switch, &[state, next], &["s", "v2", "0", "1000", "v3"]).await, ["switched"]);
+    assert_eq!(trials.call(pass, &[next, state], &["s", "v3", "1000", "2000", "3"]).await, ["1"]);
+    assert_eq!(trials.call(define, &keys, &["t", "", "v1", "{}", "0", "1000", "9", "999", ""]).await, defined);
+    assert_eq!(trials.call(end, &keys[..4], &["t", "*"]).await, ["1"]);
+    assert_eq!(trials.call(end, &keys[..4], &["", "*"]).await, ["1"]);
+    for is_deleted in ["0", "1"] {
+        trials.call(note, &["changes"], &["b", is_deleted]).await;
+    }
+    trials.none_is_half();
+}
+
+#[tokio::test]
+async fn what_an_operator_does_is_done_whole_or_not_at_all() {
+    let apply = script!("apply_overrides", SHARED, "bucket/src/operate");
+    let record = script!("record_audit", SHARED, "bucket/src/operate");
+    let start = script!("start_replay", SHARED, "bucket/src/ended/replays");
+    let advance = script!("advance_replay", SHARED, "bucket/src/ended/replays");
+    let replay = script!("replay", SHARED, "bucket/src/ended");
+    let forget = script!("forget", SHARED, "bucket/src/ended");
+    let mut trials = Trials::of("b").await;
+    for (capacity, paused) in [("5", "1"), ("6", "")] {
+        let arguments = ["v", "", "*", "capacity", capacity, "paused", paused];
+        assert_eq!(trials.call(apply, &["jobs", "control", "meter"], &arguments).await, ["changed"]);
+    }
+    trials.call(record, &["tally", "audit"], &["100", "root", "pause", "", ""]).await;
+    let replays = ["dead:replays", "control"];
+    assert_eq!(trials.call(start, &replays, &["r", "{}", "1", "9", "9-0", ""]).await, ["1"]);
+    assert_eq!(trials.call(advance, &replays[..1], &["r", "me", "1000", "", "1-0", "1"]).await, ["kept"]);
+
+    let of = |name: &str| trials.key(name);
+    let (jobs, dead, letters, sizes) = (of("jobs"), of("dead"), of("dead:letters"), of("dead:sizes"));
+    trials.does::<()>(&["XGROUP", "CREATE", &jobs, "processors", "0", "MKSTREAM"]).await;
+    trials
+        .does::<()>(&["HSET", &of("tally"), "bytes", "0", "accepted", "2", "replayed", "0", "dead_bytes", "40"])
+        .await;
+    for job in ["1-0", "2-0"] {
+        trials.does::<()>(&["XADD", &dead, job, "job", job, "reason", "r", "body", "x"]).await;
+        trials.does::<()>(&["HSET", &letters, job, job]).await;
+        trials.does::<()>(&["ZADD", &sizes, "0", &format!("{job} 18 {job}")]).await;
+    }
+    let of_dead = ["dead", "dead:letters", "dead:sizes", "tally"];
+    assert_eq!(trials.call(forget, &of_dead, &["1-0"]).await, ["1", "1"]);
+    let of_replay = [
+        &["jobs", "pace", "meter", "tally", "control", "dead", "dead:letters", "dead:sizes", "holders"][..],
+        &["dead:replays", "notices", "throttled", "flow-state", "parked", "flows", "ranges"],
+    ]
+    .concat();
+    let replayed = trials.call(replay, &of_replay, &["v", "2-0", "9", "9999", "", "0", "0", "0", "r"]).await;
+    assert_eq!(replayed[0], "admitted");
+    trials.none_is_half();
+}
