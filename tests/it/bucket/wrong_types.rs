@@ -214,3 +214,31 @@ async fn a_key_of_another_type_is_named_and_no_job_is_lost_in_a_stream() {
 async fn a_key_of_another_type_is_named_and_no_job_is_lost_in_a_list() {
     breaks_each(Kind::List, OF_BOTH.into_iter().filter(|key| *key != "outbox").chain(OF_A_LIST)).await;
 }
+
+#[tokio::test]
+async fn a_count_that_is_no_number_begins_again_and_no_job_is_lost() {
+    let redis = TestRedis::start().await;
+    let counts = ["bytes", "accepted", "delivered", "dead", "outcomes_bytes", "dead_bytes"].map(|of| ("tally", of));
+    for (number, (key, field)) in counts.into_iter().chain([("meter", "call")]).enumerate() {
+        let name = format!("numbers-{number}");
+        let bucket = buckets::open(&redis, settings(Kind::Stream, &name)).await;
+        let replica = join(&bucket, "a").await;
+        let mut asked = BTreeSet::new();
+        for n in 0..3 {
+            asked.insert(submit(&bucket, by("alice", &n.to_string())).await.id.to_string());
+        }
+        let ends = [DELIVERED, buried("no luck"), Settlement::Retry { after: Duration::ZERO }];
+        for (taken, end) in take(&replica, 3).await.into_iter().zip(ends) {
+            redis.ask::<u64>(&format!("HSET dripfeed:{{{name}}}:{key} {field} x")).await;
+            replica.settle(taken.claim, end).await.unwrap_or_else(|error| panic!("{field}: {error:?}"));
+        }
+        redis.ask::<u64>(&format!("HSET dripfeed:{{{name}}}:{key} {field} x")).await;
+        asked.insert(submit(&bucket, buckets::job("y")).await.id.to_string());
+        assert_eq!(bucket.level().await.unwrap(), 2, "{field}");
+        for taken in take(&replica, 2).await {
+            replica.settle(taken.claim, DELIVERED).await.unwrap();
+        }
+        let ended: Vec<String> = redis.ask(&format!("HKEYS dripfeed:{{{name}}}:outcomes")).await;
+        assert_eq!(ended.into_iter().collect::<BTreeSet<_>>(), asked, "{field}");
+    }
+}

@@ -128,7 +128,7 @@ if accepted > 0 and level >= capacity then answers[4] = math.ceil(room_in(0) / 1
 if write then write() end
 if places then places.close() end
 if accepted > 0 then
-  redis.call('HSET', TALLY, 'accepted', whole((counted[5] or 0) + accepted), 'bytes', whole(bytes))
+  redis.call('HSET', TALLY, 'accepted', whole((tonumber(counted[5] or nil) or 0) + accepted), 'bytes', whole(bytes))
   if earliest ~= deadline_known then redis.call('HSET', TALLY, 'deadline', whole(earliest)) end
   -- There is no job of an earlier version, which noted no deadlines (retention.lua).
   if not counted[5] and level == accepted then redis.call('HSET', TALLY, 'deadline_known', '1') end

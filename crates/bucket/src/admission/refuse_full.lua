@@ -22,7 +22,7 @@ pace.new = pace.new or not (counted[2] or counted[3])
 local look = pace_look(pace, ARGV[4])
 local level = count_jobs(KEYS[1], true)
 -- Somebody may have deleted jobs by hand.
-local bytes = level > 0 and tonumber(counted[1] or 0) or 0
+local bytes = level > 0 and tonumber(counted[1] or nil) or 0
 rates.look(METER, 'leak', 'refused', 'call')
 
 local answer, by_number = { 'full', level }, level >= capacity

@@ -16,11 +16,10 @@ local batch, in_batch = tonumber(ARGV[5]), tonumber(ARGV[6])
 local IDS = 7
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return '' end
 -- It has asked again since: what it took after that is no stray.
-if tonumber(number) <= tonumber(redis.call('HGET', TAKES, consumer) or 0) then return '' end
-redis.call('HSET', TAKES, consumer, number)
+if tonumber(number) <= (tonumber(redis.call('HGET', TAKES, consumer) or nil) or 0) then return '' end
 
 -- A job of a batch that is settled, and whose answer was lost, was parked and is claimed again: a stray.
-local settled = batch <= tonumber(redis.call('HGET', BATCHES, consumer) or 0)
+local settled = batch <= (tonumber(redis.call('HGET', BATCHES, consumer) or nil) or 0)
 local known = {}
 for i = settled and IDS + in_batch or IDS, #ARGV do known[ARGV[i]] = true end
 local all_held, next = held_by(keys, consumer, most, place)
@@ -32,5 +31,7 @@ for _, held in ipairs(all_held) do
     left[#left + 1] = job
   end
 end
+-- Last: a question that Redis refuses is asked again.
+redis.call('HSET', TAKES, consumer, number)
 leave_flows(left, keys.notices)
 return next

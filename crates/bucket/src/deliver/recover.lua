@@ -35,7 +35,7 @@ redis.call('HDEL', TAKES, consumer)
 redis.call('HDEL', BATCHES, consumer)
 redis.call('HDEL', REPLICAS, consumer)
 
-local call_ms = tonumber(rates.texts.call or 0) / 1000
+local call_ms = (tonumber(rates.texts.call or nil) or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
 -- How many ms before a job may be called; nil where this script may read no more. An element of a list is read by then,
 -- and its time has always come.

@@ -46,7 +46,7 @@ if callers > 0 or OTHERS <= #ARGV then keys.holders = KEYS[12] end
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end
 -- A batch whose answer was lost comes again, and its first call may come after batches behind it.
-if tonumber(batch) <= tonumber(redis.call('HGET', BATCHES, consumer) or 0) then return 'settled' end
+if tonumber(batch) <= (tonumber(redis.call('HGET', BATCHES, consumer) or nil) or 0) then return 'settled' end
 
 -- All that can fail comes before the first write: a script doesn't roll back, and the batch is sent again.
 check_types(keys)
@@ -90,7 +90,7 @@ if #stay > 0 then opened_rare().put_each_back(keys, stay) end
 
 -- record_exits writes it with the other rates, or else the flush behind it.
 if call > 0 then
-  local mean = tonumber(rates.texts.call or call)
+  local mean = tonumber(rates.texts.call or nil) or call
   rates.changed.call = whole(mean + (call - mean) / 8)
 end
 record_exits(keys)

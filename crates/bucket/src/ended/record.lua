@@ -83,8 +83,8 @@ local function record_exits(keys)
   if keys.outbox then keys.outbox.write(keys) end
   publish_ends(keys.notices)
   local tally = recorded.tally or read_tally(keys)
-  local kept_bytes = are_all and 0 or tonumber(tally[2] or 0)
-  local bytes, outcomes_bytes = tonumber(tally[1] or 0), kept_bytes + recorded.bytes
+  local kept_bytes = are_all and 0 or tonumber(tally[2] or nil) or 0
+  local bytes, outcomes_bytes = tonumber(tally[1] or nil) or 0, kept_bytes + recorded.bytes
   local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.any_old)
   -- Of a job that Redis lost, nothing was counted any more.
   local words = {
@@ -94,7 +94,7 @@ local function record_exits(keys)
   for result, more in pairs(recorded.results) do
     local before = tally[3]
     if result ~= 'delivered' then before = redis.call('HGET', keys.tally, result) end
-    words[#words + 1], words[#words + 2] = result, whole(tonumber(before or 0) + more)
+    words[#words + 1], words[#words + 2] = result, whole((tonumber(before or nil) or 0) + more)
   end
   redis.call('HSET', keys.tally, unpack(words))
 end

@@ -31,7 +31,7 @@ end
 
 -- What is counted where nothing is left, and its index.
 local function forget_count(counter, count_command, key, ...)
-  local counted = tonumber(redis.call('HGET', keys.tally, counter) or 0)
+  local counted = tonumber(redis.call('HGET', keys.tally, counter) or nil) or 0
   if counted == 0 or redis.call(count_command, key) > 0 then return counted end
   redis.call('HDEL', keys.tally, counter)
   if ... then redis.call('DEL', ...) end

@@ -41,7 +41,7 @@ end
 
 -- For how many more jobs there is room, beside those in flight.
 function outbox.room(keys, in_flight)
-  local bounds, bytes = outbox.bounds, tonumber(redis.call('HGET', keys.tally, 'outbox_bytes') or 0)
+  local bounds, bytes = outbox.bounds, tonumber(redis.call('HGET', keys.tally, 'outbox_bytes') or nil) or 0
   local left = math.min(bounds.most - redis.call('XLEN', outbox.key), (bounds.most_bytes - bytes) / bounds.largest)
   return math.floor(left / outbox.most_of_one) - in_flight
 end

@@ -46,7 +46,7 @@ local function wait_for_room(meter, pace, look, level, jobs)
   wait = math.max(wait + wait_for_throttle(pace), due)
   -- What leaks next has still to be called and settled.
   if rates.texts.call == nil then rates.look(meter, 'call') end
-  wait = wait + (tonumber(rates.texts.call or 0))
+  wait = wait + (tonumber(rates.texts.call or nil) or 0)
   return pace.is_paused and math.max(wait, PAUSED) or wait
 end
 

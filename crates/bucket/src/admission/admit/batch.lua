@@ -43,7 +43,7 @@ pace.new = pace.new or not (counted[3] or counted[4])
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs, true)
 local was_idle = is_idle(level, pending)
-local bytes, largest = tonumber(counted[1] or 0), read_largest(counted[2])
+local bytes, largest = tonumber(counted[1] or nil) or 0, read_largest(counted[2])
 -- Somebody may have deleted jobs by hand.
 if level == 0 then bytes = 0 end
 local waiting, found, bytes_found = level - pending, level, bytes

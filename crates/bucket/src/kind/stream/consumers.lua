@@ -48,5 +48,5 @@ local function release(keys, id, deliveries, wait)
 end
 
 local function failures_of(id)
-  return tonumber(redis.call('HGET', ATTEMPTS, id) or 0)
+  return tonumber(redis.call('HGET', ATTEMPTS, id) or nil) or 0
 end

@@ -9,7 +9,7 @@ local function withdraw_moved(jobs, ids, _, record_end)
     pending = not pending.err and pending[1]
     if found and not (pending and pending[2] ~= PARKED_OWNER) then
       local counted = leave(id, found[2])
-      record_end(id, found[2], tonumber(counted or 0), pending and pending[4] or 0, counted)
+      record_end(id, found[2], tonumber(counted or nil) or 0, pending and pending[4] or 0, counted)
       ended = ended + 1
     end
   end

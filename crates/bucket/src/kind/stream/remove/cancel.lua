@@ -25,7 +25,7 @@ if keys.outbox and #keys.outbox.targets_of(id, 'cancelled', chain) > 0 then
   if keys.outbox.room(keys, count_with_replicas(JOBS)) <= 0 then return { bytes_read, 'outbox_full' } end
 end
 check_types(keys, false)
-local failures = tonumber(leave(id, found[2]) or 0)
+local failures = tonumber(leave(id, found[2]) or nil) or 0
 local caller = caller_of(found[2])
 local outcome = outcome_of('cancelled', nil, failures, caller)
 record(keys, id, outcome, 'cancelled', counted_bytes(found[2]), caller, nil, chain)

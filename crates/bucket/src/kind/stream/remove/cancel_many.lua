@@ -42,7 +42,7 @@ local function look_at(id, entry)
   local caller = caller_of(entry)
   if wanted ~= '' and caller ~= wanted then return end
   cancelled = cancelled + 1
-  local failures = tonumber(leave(id, entry) or 0)
+  local failures = tonumber(leave(id, entry) or nil) or 0
   record(keys, id, outcome_of('cancelled', 'bulk cancel', failures, caller), 'cancelled', counted_bytes(entry), caller)
 end
 

@@ -34,7 +34,7 @@ local function expire(id, entry)
   if held and held[2] ~= PARKED_OWNER then return now_ms + LATER end
   local counted = held and redis.call('HGET', ATTEMPTS, id)
   -- It was called before its deadline; or has ended, and waits for room among the dead letters.
-  if tonumber(counted or 0) > 0 or held and redis.call('HEXISTS', UNBURIED, id) == 1 then return nil end
+  if (tonumber(counted or nil) or 0) > 0 or held and redis.call('HEXISTS', UNBURIED, id) == 1 then return nil end
   leave(id, entry)
   local deliveries = held and held[4] or 0
   record_expired(keys, id, deliveries, counted, counted_bytes(entry), caller_of(entry), field(entry, 'chain'))

@@ -32,7 +32,7 @@ end
 
 local function drop(id, entry)
   looked_at, purged = looked_at + 1, purged + 1
-  local failures = tonumber(leave(id, entry) or 0)
+  local failures = tonumber(leave(id, entry) or nil) or 0
   local caller = caller_of(entry)
   record(keys, id, outcome_of('cancelled', 'purged', failures, caller), 'cancelled', counted_bytes(entry), caller)
 end

@@ -41,7 +41,7 @@ local function is_callable(keys, id, entry, counted, is_claimed)
     return false
   end
   local deadline = tonumber(option(entry, 'expires'))
-  if not deadline or deadline > now_ms or tonumber(counted or 0) > 0 then return true end
+  if not deadline or deadline > now_ms or (tonumber(counted or nil) or 0) > 0 then return true end
   opened_rare().end_expired(keys, id, entry, counted, is_claimed)
   return false
 end
@@ -49,7 +49,7 @@ end
 -- One that was claimed for this take. `due_ms`: when it became due, where it was parked and is traced.
 local function give(keys, id, entry, counted, due_ms)
   if not is_callable(keys, id, entry, counted, true) then return end
-  taken[#taken + 1] = { id, entry, tonumber(counted or 0), due_ms }
+  taken[#taken + 1] = { id, entry, tonumber(counted or nil) or 0, due_ms }
 end
 
 local read_due, next_due

@@ -59,7 +59,7 @@ do
       forget_gone(keys, id, counted)
     elseif is_callable(keys, id, found[2], counted, true) then
       -- When it became due, as keep_due in turns.lua has noted it.
-      call(turn, flow, { id, found[2], tonumber(counted or 0), is_traced(found[2]) and now_ms - pending[3] }, false)
+      call(turn, flow, { id, found[2], tonumber(counted or nil) or 0, is_traced(found[2]) and now_ms - pending[3] }, false)
       return true
     end
     return false
