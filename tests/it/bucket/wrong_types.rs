@@ -12,6 +12,7 @@ use dripfeed_store::Store;
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
+use serde_json::json;
 
 /// But for that of the jobs.
 const OF_BOTH: [&str; 25] = [
@@ -240,5 +241,28 @@ async fn a_count_that_is_no_number_begins_again_and_no_job_is_lost() {
         }
         let ended: Vec<String> = redis.ask(&format!("HKEYS dripfeed:{{{name}}}:outcomes")).await;
         assert_eq!(ended.into_iter().collect::<BTreeSet<_>>(), asked, "{field}");
+    }
+}
+
+#[tokio::test]
+async fn a_counter_of_a_limit_that_is_unreadable_begins_again() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, buckets::settings("b")).await;
+    let limit = json!({ "id": "of-callers", "key": ["caller"],
+        "tiers": [{ "kind": "fixed", "limit": 10, "period": "1d" }] });
+    bucket.limit_by(&BucketLimits::read("limits", vec![limit]).unwrap());
+    let submits = async |round: &str| {
+        let jobs = ["alice", "bob"].map(|caller| by(caller, &format!("{caller}-{round}")));
+        bucket.admit_many(jobs.to_vec()).await
+    };
+    assert!(submits("first").await.iter().all(Result::is_ok));
+    let counters: Vec<String> = redis.ask("KEYS dripfeed:{b}:limit:*").await;
+    assert_eq!(counters.len(), 2, "{counters:?}");
+    for (round, counter) in counters.iter().enumerate() {
+        redis.ask::<String>(&format!("SET {counter} x")).await;
+        let submitted = submits(&round.to_string()).await;
+        let accepted = submitted.iter().filter(|answer| answer.is_ok()).count() as u64;
+        assert_eq!(bucket.level().await.unwrap(), 2 + 2 * round as u64 + accepted, "{submitted:?}");
+        assert_eq!(accepted, 2, "{submitted:?}");
     }
 }

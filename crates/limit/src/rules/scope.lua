@@ -59,6 +59,8 @@ local function limit_load(tiers, key, how)
   local packed = limit_stored(key, how == limit_nothing or how.counted)
   local now, last, print, from = now_us, now_us, nil, nil
   limit_by[key], tiers.key = tiers, key
+  -- Somebody may have written what is no state.
+  if packed and #packed < 11 then packed = false end
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
   -- Charged as of then, unless others have charged since.
   if how.counted then now = math.min(now_us, math.max(how.counted, packed and last or 0)) end
