@@ -266,3 +266,21 @@ async fn a_counter_of_a_limit_that_is_unreadable_begins_again() {
         assert_eq!(accepted, 2, "{submitted:?}");
     }
 }
+
+#[tokio::test]
+async fn a_replicas_own_list_of_another_type_is_named() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::open(&redis, settings(Kind::List, "b")).await;
+    let replica = join(&bucket, "a").await;
+    redis.ask::<String>("SET dripfeed:{b}:taken:a wrong").await;
+    submit(&bucket, buckets::job("x")).await;
+    assert!(replica.take(1).await.is_err());
+    let examined = bucket.examine(true).await.unwrap();
+    let example = examined.findings.iter().find_map(|finding| finding.example.clone()).unwrap_or_default();
+    assert!(example.contains("dripfeed:{b}:taken:a is a string, not a list"), "{examined:?}");
+    redis.ask::<u64>("DEL dripfeed:{b}:taken:a").await;
+    for taken in take(&replica, 1).await {
+        replica.settle(taken.claim, DELIVERED).await.unwrap();
+    }
+    assert_eq!(bucket.level().await.unwrap(), 0);
+}

@@ -27,8 +27,8 @@ impl fmt::Display for WrongType {
     }
 }
 
-/// But for those of single consumers, idempotency keys, batches and limits.
-fn expected(keys: &Keys, kind: Kind) -> Vec<(String, &'static str)> {
+/// But for idempotency keys, batches and limits. `takers`: who may hold elements of a list.
+fn expected(keys: &Keys, kind: Kind, takers: &[String]) -> Vec<(String, &'static str)> {
     let of_both = [keys.replicas(), keys.members(), keys.standby(), keys.batches(), keys.takes(), keys.pace()];
     let counted = [keys.meter(), keys.tally(), keys.control(), keys.history(), keys.holders(), keys.keyed_jobs()];
     let ended = [keys.outcomes(), keys.letters(), keys.replays(), keys.schedules(), keys.schedule_states()];
@@ -45,14 +45,20 @@ fn expected(keys: &Keys, kind: Kind) -> Vec<(String, &'static str)> {
     let zsets = ordered.into_iter().chain(zsets).map(|key| (key, "zset"));
     let streams = [keys.dead(), keys.outbox(), keys.audit()].map(|key| (key, "stream"));
     let strings = [keys.pace_tiers(), keys.outbox_lease()].map(|key| (key, "string"));
-    hashes.chain(zsets).chain(streams).chain(strings).chain([(keys.jobs(), jobs)]).collect()
+    let lists = takers.iter().map(|taker| (keys.taken(taker), "list"));
+    hashes.chain(zsets).chain(streams).chain(strings).chain(lists).chain([(keys.jobs(), jobs)]).collect()
 }
 
 impl RedisBucket {
     /// All that have a wrong type. None where that is the key of the jobs alone: what to do depends on what is there
     /// (other_kind.rs).
     pub(crate) async fn wrong_types(&self) -> Result<Vec<WrongType>, BucketError> {
-        let (keys, types): (Vec<_>, Vec<_>) = expected(&self.keys, self.kind).into_iter().unzip();
+        let takers = match self.kind {
+            Kind::Stream => Vec::new(),
+            // Where these are wrong themselves, they are named.
+            Kind::List => self.takers().await.unwrap_or_default(),
+        };
+        let (keys, types): (Vec<_>, Vec<_>) = expected(&self.keys, self.kind, &takers).into_iter().unzip();
         let mut call = SCRIPT.on(&keys);
         call.arg(&types);
         let wrong: Vec<(usize, String)> = self.store.run(&call).await?;
