@@ -21,12 +21,12 @@ pub(crate) fn configured(
 }
 
 /// The places of those of `settings` that are `wanted`; and one of a bucket that may be created over the API, where
-/// the others don't stand for it.
+/// the others don't stand for it. It stands, too, for a role without buckets, which has services and keys to write.
 pub(crate) fn places(settings: &Settings, wanted: impl Fn(&BucketName) -> bool) -> Vec<BucketPlace> {
     let wanted = settings.buckets.iter().filter(|(name, _)| wanted(name));
     let place = |bucket: &ConfiguredBucket| BucketPlace::from(&bucket.settings(Durability::Process));
     let mut places: Vec<BucketPlace> = wanted.map(|(_, bucket)| place(bucket)).collect();
-    if settings.definitions.is_on() && !places.iter().any(|place| place.kind == Kind::Stream) {
+    if (settings.definitions.is_on() || places.is_empty()) && !places.iter().any(|place| place.kind == Kind::Stream) {
         let any = "any".parse().ok().map(|bucket| BucketPlace { bucket, kind: Kind::Stream, key: None });
         places.extend(any);
     }

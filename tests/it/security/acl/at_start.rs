@@ -50,6 +50,18 @@ async fn a_role_refuses_to_start_under_the_acl_of_an_earlier_version() {
 }
 
 #[tokio::test]
+async fn a_role_without_buckets_refuses_to_start_too() {
+    let guarded = Guarded::start().await;
+    let settings = guarded.redis.folder().join("dripfeed.toml");
+    let text = format!("redis.url = \"{}\"\nintake.listen = \"127.0.0.1:0\"\n", guarded.url());
+    fs::write(&settings, text).expect("a file");
+    // Counters of a service's limits would be written in part.
+    guarded.set_user(["-setrange"]).await;
+    let (code, log) = refused(&settings, &["intake"]).await;
+    assert!(code == Some(77) && log.contains("+setrange"), "{log}");
+}
+
+#[tokio::test]
 async fn a_key_that_the_user_may_not_use_is_found_whichever_bucket_has_it() {
     let guarded = Guarded::start().await;
     let other = "[buckets.other]\nkey = \"elsewhere\"\nupstream = \"http://127.0.0.1:1/\"\n";
