@@ -59,7 +59,8 @@ do
       forget_gone(keys, id, counted)
     elseif is_callable(keys, id, found[2], counted, true) then
       -- When it became due, as keep_due in turns.lua has noted it.
-      call(turn, flow, { id, found[2], tonumber(counted or nil) or 0, is_traced(found[2]) and now_ms - pending[3] }, false)
+      local failures, due_ms = tonumber(counted or nil) or 0, is_traced(found[2]) and now_ms - pending[3]
+      call(turn, flow, { id, found[2], failures, due_ms }, false)
       return true
     end
     return false
