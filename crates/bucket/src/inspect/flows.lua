@@ -22,7 +22,8 @@ if changed then return changed end
 
 if weights ~= '' then
   local level, pending = count_jobs(keys.jobs)
-  local _, found = sort_new(keys, first_flows(2), level - pending, 0, BATCH_BYTES)
+  local before = { flows = first_flows(2), not_pending = level - pending, waiting_again = 0 }
+  local _, found = sort_new(keys, before, BATCH_BYTES)
   write_runs(found)
 end
 
