@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{OriginalUri, State};
 use axum::response::{IntoResponse as _, Response};
 use dripfeed_auth::Read;
-use dripfeed_bucket::Bucket;
+use dripfeed_bucket::{Bucket, BucketError};
 use dripfeed_job::BucketName;
 use futures::{StreamExt as _, stream};
 use http::HeaderMap;
@@ -65,12 +65,9 @@ pub(crate) async fn buckets(
     let is_behind = |name: &str| after.as_ref().is_none_or(|after| name > after.as_str());
     let theirs = intake.buckets().among(|name| is_behind(name) && caller.may_use(name));
     let (reading, wanted) = (intake.clone(), recent::are_wanted(&headers));
-    let read = async move {
-        let page = BucketPage::read(&theirs, limit, wanted.then(|| reading.recent_states())).await;
-        page.map(|page| (page, theirs))
-    };
+    let read = async move { BucketPage::read(&reading, &theirs, limit, wanted).await.map(|page| (page, theirs)) };
     let (page, theirs) = turn.run(read).await??;
-    let next = theirs.get(page.items.len()).and(page.items.len().checked_sub(1).map(|last| theirs[last].name()));
+    let next = theirs.get(page.read).and(page.read.checked_sub(1).map(|last| theirs[last].name()));
     // Where no state can be read, the cause isn't a single bucket; but a small page may have only some that can't.
     if let Some(problem) = page.none_is_read
         && (after.is_none() && next.is_none() || !intake.health().redis().await.is_partly_up())
@@ -85,21 +82,25 @@ pub(crate) async fn buckets(
 /// In JSON, so that its bytes are counted before they are sent.
 struct BucketPage {
     items: Vec<Box<RawValue>>,
+    /// How many buckets it comes of.
+    read: usize,
     /// Why the first of them can't be read, if none can.
     none_is_read: Option<Problem>,
 }
 
 impl BucketPage {
-    /// Of the first of `buckets`. `recent`: states that will do.
-    async fn read(buckets: &[Bucket], limit: usize, recent: Option<&RecentStates>) -> Result<Self, Problem> {
+    /// Of the first of `buckets`. `recent`: states of the last second will do.
+    async fn read(intake: &Intake, buckets: &[Bucket], limit: usize, recent: bool) -> Result<Self, Problem> {
+        let recent = recent.then(|| intake.recent_states());
         let first = buckets.iter().take(limit).cloned();
-        let mut items = stream::iter(first).map(|bucket| Item::of(bucket, recent)).buffered(READ_AT_ONCE);
-        let mut page = Self { items: Vec::new(), none_is_read: None };
+        let mut items = stream::iter(first).map(|bucket| Item::of(intake, bucket, recent)).buffered(READ_AT_ONCE);
+        let mut page = Self { items: Vec::new(), read: 0, none_is_read: None };
         let (mut bytes, mut is_any_read) = (0, false);
         while bytes < PAGE_BYTES
             && let Some(item) = items.next().await
         {
-            let Item { json, unread } = item?;
+            page.read += 1;
+            let Some(Item { json, unread }) = item? else { continue };
             bytes += json.get().len();
             page.items.push(json);
             is_any_read |= unread.is_none();
@@ -122,21 +123,22 @@ struct Item {
 }
 
 impl Item {
-    async fn of(bucket: Bucket, recent: Option<&RecentStates>) -> Result<Self, Problem> {
+    /// None: the bucket was deleted a moment ago.
+    async fn of(intake: &Intake, bucket: Bucket, recent: Option<&RecentStates>) -> Result<Option<Self>, Problem> {
         if let Some(json) = recent.and_then(|recent| recent.of(bucket.name())) {
-            return Ok(Self { json, unread: None });
+            return Ok(Some(Self { json, unread: None }));
         }
         let (name, begun) = (bucket.name().clone(), Instant::now());
-        let state = ListedBucket::of(bucket).await;
+        let Some(state) = ListedBucket::of(intake, bucket).await else { return Ok(None) };
         let json = serde_json::value::to_raw_value(&state).map_err(|_| Problem::internal())?;
         match state {
             ListedBucket::State(_) => {
                 if let Some(recent) = recent {
                     recent.keep(&name, &json, begun);
                 }
-                Ok(Self { json, unread: None })
+                Ok(Some(Self { json, unread: None }))
             }
-            ListedBucket::Unavailable(bucket) => Ok(Self { json, unread: Some(bucket.error) }),
+            ListedBucket::Unavailable(bucket) => Ok(Some(Self { json, unread: Some(bucket.error) })),
         }
     }
 }
@@ -150,12 +152,16 @@ pub(crate) enum ListedBucket {
 }
 
 impl ListedBucket {
-    async fn of(bucket: Bucket) -> Self {
-        match BucketState::of(&bucket).await {
-            Ok(state) => Self::State(Box::new(state)),
+    /// None: it was deleted a moment ago.
+    async fn of(intake: &Intake, bucket: Bucket) -> Option<Self> {
+        let read = BucketState::read(&bucket).await;
+        let again = |bucket: Bucket| async move { BucketState::read(&bucket).await };
+        match intake.or_current(&bucket, read, again).await.1 {
+            Ok(state) => Some(Self::State(Box::new(state))),
+            Err(BucketError::Gone) => None,
             Err(error) => {
-                let kind = bucket.settings().kind.as_str();
-                Self::Unavailable(UnavailableBucket { name: bucket.name().clone(), kind, error: error.of_read() })
+                let (name, kind) = (bucket.name().clone(), bucket.settings().kind.as_str());
+                Some(Self::Unavailable(UnavailableBucket { name, kind, error: Problem::from(error).of_read() }))
             }
         }
     }

@@ -74,3 +74,15 @@ async fn a_deletion_during_a_definition_is_not_its_final_answer() {
     assert!(created.headers.contains_key("retry-after"), "{created:?}");
     assert_eq!(put(&other.client(), "b", &of(7)).await.status, 201);
 }
+
+#[tokio::test]
+async fn a_list_has_no_bucket_that_is_unknown() {
+    let items = async |client: &Client| get(client, "/v1/buckets").await.json()["items"].clone();
+    let (created, listed, _) = created_and(OPEN, async |other| {
+        until("the other intake knows the bucket", async || items(other).await != json!([])).await;
+        items(other).await
+    })
+    .await;
+    assert_eq!(created.status, 201, "{created:?}");
+    assert_eq!((&listed[0]["name"], &listed[0]["capacity"]), (&json!("b"), &json!(7)), "{listed}");
+}
