@@ -284,3 +284,15 @@ async fn a_replicas_own_list_of_another_type_is_named() {
     }
     assert_eq!(bucket.level().await.unwrap(), 0);
 }
+
+#[tokio::test]
+async fn a_batch_of_which_one_job_waits_for_room_is_accepted_as_far_as_it_says() {
+    let redis = TestRedis::start().await;
+    let of_share = BucketSettings { capacity: 10, max_share: "20%".parse().ok(), ..buckets::settings("b") };
+    let bucket = buckets::open(&redis, of_share).await;
+    redis.ask::<String>("SET dripfeed:{b}:parked wrong").await;
+    let submitted = bucket.admit_many((0..3).map(|n| by("alice", &n.to_string())).collect()).await;
+    let accepted = submitted.iter().filter(|answer| matches!(answer, Ok(Admission::Admitted(_)))).count();
+    let there: usize = redis.ask("XLEN dripfeed:{b}:jobs").await;
+    assert_eq!(accepted, there, "{submitted:?}");
+}

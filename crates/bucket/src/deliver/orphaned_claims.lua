@@ -22,16 +22,14 @@ if tonumber(number) <= (tonumber(redis.call('HGET', TAKES, consumer) or nil) or 
 local settled = batch <= (tonumber(redis.call('HGET', BATCHES, consumer) or nil) or 0)
 local known = {}
 for i = settled and IDS + in_batch or IDS, #ARGV do known[ARGV[i]] = true end
+-- What is of another type is found before anything is written.
+check_held(true)
 local all_held, next = held_by(keys, consumer, most, place)
-local left = {}
+local left, deliveries = {}, {}
 for _, held in ipairs(all_held) do
-  local job, deliveries = held[1], held[2]
-  if not known[job_id(job)] then
-    release(keys, job, math.max(0, deliveries - 1))
-    left[#left + 1] = job
-  end
+  if not known[job_id(held[1])] then left[#left + 1], deliveries[#left + 1] = held[1], held[2] end
 end
--- Last: a question that Redis refuses is asked again.
-redis.call('HSET', TAKES, consumer, number)
 leave_flows(left, keys.notices)
+for i, job in ipairs(left) do release(keys, job, math.max(0, deliveries[i] - 1)) end
+redis.call('HSET', TAKES, consumer, number)
 return next

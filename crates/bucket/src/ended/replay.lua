@@ -70,13 +70,14 @@ local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, d
 redis.call('ZCARD', keys.sizes)
 redis.call('HLEN', HOLDERS)
 rates.look(METER, 'leak', 'accepted')
+local was_idle = is_idle(level, pending)
 local id = append(keys, entry)
 -- What has nothing in it can't come back.
 if not id then return { 'absent' } end
 note_mixed(PACE, pace, field(entry, 'due'), field(entry, 'group'), field(entry, 'priority'))
 note_largest(largest, level, size)
 write_largest(TALLY, largest)
-if is_idle(level, pending) then rates.restart(METER, 'leak') end
+if was_idle then rates.restart(METER, 'leak') end
 remove_letter(keys, letter, found[2])
 local function one_more(count)
   return whole((tonumber(count or nil) or 0) + 1)

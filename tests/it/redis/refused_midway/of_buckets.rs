@@ -46,13 +46,14 @@ async fn a_schedule_is_defined_switched_and_ended_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn what_an_operator_does_is_done_whole_or_not_at_all() {
+async fn what_an_operator_does_and_what_goes_back_is_done_whole_or_not_at_all() {
     let apply = script!("apply_overrides", SHARED, "bucket/src/operate");
     let record = script!("record_audit", SHARED, "bucket/src/operate");
     let start = script!("start_replay", SHARED, "bucket/src/ended/replays");
     let advance = script!("advance_replay", SHARED, "bucket/src/ended/replays");
     let replay = script!("replay", SHARED, "bucket/src/ended");
     let forget = script!("forget", SHARED, "bucket/src/ended");
+    let orphaned = script!("orphaned_claims", SHARED, "bucket/src/deliver");
     let mut trials = Trials::of("b").await;
     for (capacity, paused) in [("5", "1"), ("6", "")] {
         let arguments = ["v", "", "*", "capacity", capacity, "paused", paused];
@@ -64,11 +65,18 @@ async fn what_an_operator_does_is_done_whole_or_not_at_all() {
     assert_eq!(trials.call(advance, &replays[..1], &["r", "me", "1000", "", "1-0", "1"]).await, ["kept"]);
 
     let of = |name: &str| trials.key(name);
-    let (jobs, dead, letters, sizes) = (of("jobs"), of("dead"), of("dead:letters"), of("dead:sizes"));
+    let (jobs, replicas, tally) = (of("jobs"), of("replicas"), of("tally"));
+    let (dead, letters, sizes) = (of("dead"), of("dead:letters"), of("dead:sizes"));
     trials.does::<()>(&["XGROUP", "CREATE", &jobs, "processors", "0", "MKSTREAM"]).await;
-    trials
-        .does::<()>(&["HSET", &of("tally"), "bytes", "0", "accepted", "2", "replayed", "0", "dead_bytes", "40"])
-        .await;
+    // A job that its replica doesn't know of goes back.
+    trials.does::<()>(&["HSET", &replicas, "r", "0"]).await;
+    trials.does::<()>(&["XADD", &jobs, "*", "body", "x"]).await;
+    trials.does::<Value>(&["XREADGROUP", "GROUP", "processors", "r", "STREAMS", &jobs, ">"]).await;
+    let (kept, in_order) =
+        (["attempts", "dead:waiting", "attempts:failed"], ["throttled", "flow-state", "parked", "flows", "ranges"]);
+    let of_claims = [&["jobs", "tally", "replicas", "takes", "batches", "notices"][..], &kept, &in_order].concat();
+    trials.call(orphaned, &of_claims, &["r", "1", "", "9", "0", "0"]).await;
+    trials.does::<()>(&["HSET", &tally, "bytes", "0", "accepted", "2", "replayed", "0", "dead_bytes", "40"]).await;
     for job in ["1-0", "2-0"] {
         trials.does::<()>(&["XADD", &dead, job, "job", job, "reason", "r", "body", "x"]).await;
         trials.does::<()>(&["HSET", &letters, job, job]).await;
@@ -78,7 +86,8 @@ async fn what_an_operator_does_is_done_whole_or_not_at_all() {
     assert_eq!(trials.call(forget, &of_dead, &["1-0"]).await, ["1", "1"]);
     let of_replay = [
         &["jobs", "pace", "meter", "tally", "control", "dead", "dead:letters", "dead:sizes", "holders"][..],
-        &["dead:replays", "notices", "throttled", "flow-state", "parked", "flows", "ranges"],
+        &["dead:replays", "notices"],
+        &in_order,
     ]
     .concat();
     let replayed = trials.call(replay, &of_replay, &["v", "2-0", "9", "9999", "", "0", "0", "0", "r"]).await;
