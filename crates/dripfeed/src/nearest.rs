@@ -18,8 +18,8 @@ mod tests {
     fn a_slip_is_told_from_another_name() {
         let known = ["url", "url_file", "prefix", "durability", "capacity", "capacity_bytes"];
         for (name, meant) in [
-            ("durabilty", " (did you mean durability?)"),
-            ("capcity", " (did you mean capacity?)"),
+            ("durabilitty", " (did you mean durability?)"),
+            ("capacit", " (did you mean capacity?)"),
             ("capacity-bytes", " (did you mean capacity_bytes?)"),
             ("ulr", " (did you mean url?)"),
             ("colour", ""),
