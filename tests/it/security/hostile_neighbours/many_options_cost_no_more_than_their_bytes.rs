@@ -54,7 +54,9 @@ async fn many_options_cost_no_more_than_their_bytes() {
 pub async fn costs_no_more_than_its_bytes(batch: &Bytes) {
     let street = Street::open("").await;
     let plain = of_plain_batches(&street, BLOWS, batch.len()).await;
-    let blows = join_all((0..BLOWS).map(|_| strike(&street, batch)));
-    let ((), ticks) = ticks_of(&street.intake, are_answered_beside(&street, async { drop(blows.await) })).await;
+    let attack = async || drop(join_all((0..BLOWS).map(|_| strike(&street, batch))).await);
+    are_answered_beside(&street, attack()).await;
+    // Alone: how much neighbours take depends on how long an attack lasts, and so on what else the machine does.
+    let ((), ticks) = ticks_of(&street.intake, attack()).await;
     assert!(ticks <= TIMES * plain, "{ticks} ticks of the processor, where as many plain bytes take {plain}");
 }
