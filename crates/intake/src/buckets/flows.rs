@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_bucket::{Flow, Flows, PriorityState};
 use dripfeed_job::duration::ms_up;
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,9 @@ pub(crate) async fn flows(
     ClientIp(address): ClientIp,
 ) -> Result<Json<FlowSummary>, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
-    let turn = intake.lookup_turn(&caller, address).await;
-    Ok(Json(turn.run(async move { bucket.flows(limit).await }).await??.into()))
+    let waiter = Waiter::new(caller.id(), address);
+    let flows = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.flows(limit).await }).await?;
+    Ok(Json(flows.into()))
 }
 
 #[derive(Serialize, ToSchema)]

@@ -4,7 +4,7 @@ mod shown;
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_bucket::HistoryWindow;
 use serde::Deserialize;
 
@@ -40,9 +40,8 @@ pub(crate) async fn history(
     ClientIp(address): ClientIp,
     Params(HistoryQuery { window }): Params<HistoryQuery>,
 ) -> Result<Json<ShownHistory>, Problem> {
-    let window = pagination::parsed::<HistoryWindow>("window", window.as_deref())?;
-    let (name, window) = (bucket.name().clone(), window.unwrap_or(HistoryWindow::FiveMinutes));
-    let turn = intake.lookup_turn(&caller, address).await;
-    let history = turn.run(async move { bucket.history(window).await }).await??;
-    Ok(Json(ShownHistory::of(&name, history)))
+    let window = pagination::parsed("window", window.as_deref())?.unwrap_or(HistoryWindow::FiveMinutes);
+    let waiter = Waiter::new(caller.id(), address);
+    let history = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.history(window).await }).await?;
+    Ok(Json(ShownHistory::of(bucket.name(), history)))
 }

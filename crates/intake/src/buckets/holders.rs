@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::Read;
+use dripfeed_auth::{Read, Waiter};
 use dripfeed_bucket::Holder;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -48,8 +48,8 @@ pub(crate) async fn holders(
         _ => Err("use jobs or bytes".to_owned()),
     })?;
     let limit = pagination::limit(query.limit.as_deref())?;
-    let (turn, name) = (intake.lookup_turn(&caller, address).await, bucket.name().clone());
-    let mut holders = turn.run(async move { bucket.holders().await }).await??;
+    let waiter = Waiter::new(caller.id(), address);
+    let mut holders = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.holders().await }).await?;
     let callers = holders.len() as u64;
     holders.sort_unstable_by_key(|holder| {
         let (jobs, bytes) = (Reverse(holder.jobs), Reverse(holder.bytes));
@@ -57,10 +57,10 @@ pub(crate) async fn holders(
     });
     holders.truncate(limit);
     let mut limits = BTreeMap::<String, LimitCounts>::new();
-    for (limit, verdict, count) in intake.metrics().limit_verdicts(&name) {
+    for (limit, verdict, count) in intake.metrics().limit_verdicts(bucket.name()) {
         limits.entry(limit).or_default().set(verdict, count);
     }
-    let refused = intake.metrics().refused_callers(&name).into_iter().map(Refusals::from).collect();
+    let refused = intake.metrics().refused_callers(bucket.name()).into_iter().map(Refusals::from).collect();
     Ok(Json(HolderSummary { items: holders.into_iter().map(HeldRoom::from).collect(), callers, limits, refused }))
 }
 

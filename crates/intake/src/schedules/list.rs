@@ -2,8 +2,8 @@
 
 use axum::extract::{OriginalUri, State};
 use axum::response::Response;
-use dripfeed_auth::Read;
-use dripfeed_bucket::Page;
+use dripfeed_auth::{Read, Waiter};
+use dripfeed_bucket::{Bucket, Page};
 use serde::Deserialize;
 
 use super::definition::Definition;
@@ -43,8 +43,9 @@ pub(crate) async fn schedules(
 ) -> Result<Response, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
     let after = pagination::cursor(query.cursor.as_deref())?;
-    let (turn, listed) = (intake.lookup_turn(&caller, address).await, bucket.clone());
-    let page = turn.run(async move { listed.schedules(after.as_ref(), limit).await }).await??;
+    let waiter = Waiter::new(caller.id(), address);
+    let list = |bucket: Bucket| async move { bucket.schedules(after.as_ref(), limit).await };
+    let page = intake.in_turn(waiter, &bucket, list).await?;
     let show = |(known, definition): (_, Option<_>)| Some(Schedule::of(&intake, &bucket, &caller, known, definition?));
     let shown = Definition::of_known(page.items).await?.into_iter().filter_map(show).collect();
     Ok(pagination::answer(&uri, Page { items: shown, next: page.next }, |shown: Schedule| shown))
