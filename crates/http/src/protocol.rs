@@ -29,10 +29,7 @@ impl Protocol {
         match version {
             HttpVersion::One => {
                 let mut http = http1::Builder::new();
-                http.timer(TokioTimer::new())
-                    .header_read_timeout(timeout)
-                    .max_headers(limits::PARSED_FIELDS)
-                    .max_buf_size(limits::PARSED_BYTES);
+                http.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(limits::PARSED_BYTES);
                 Self::One(http)
             }
             HttpVersion::Two => {

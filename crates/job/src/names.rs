@@ -120,7 +120,10 @@ impl JobId {
 
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.ms, self.seq)
+        let mut digits = itoa::Buffer::new();
+        f.write_str(digits.format(self.ms))?;
+        f.write_str("-")?;
+        f.write_str(digits.format(self.seq))
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::fmt::Write as _;
 
 use http::{HeaderName, HeaderValue};
 
@@ -105,8 +104,7 @@ fn push_string(field: &mut String, text: &str) {
 
 fn push_integer(field: &mut String, parameter: &str, number: u64) {
     field.push_str(parameter);
-    // A String takes all that is written.
-    let _ = write!(field, "{}", number.min(LARGEST));
+    field.push_str(itoa::Buffer::new().format(number.min(LARGEST)));
 }
 
 fn that_fit<'q, 'p>(quotas: &'q [Quota<'p>]) -> Cow<'q, [Quota<'p>]> {

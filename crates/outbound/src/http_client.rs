@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::header::HOST;
@@ -28,8 +29,10 @@ use crate::kept_connections::{KeptConnections, OpenConnection, UsedConnection};
 /// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
 /// last piece may bring as much again, so one of less than twice the size may pass.
 const READ_BUFFER: usize = 64 * 1024;
-/// Of an answer: more than servers send. Room for them is needed only while the head is read, 16 KiB.
+/// Of an answer: more than servers send. hyper allocates 16 KiB for each answer where it reads that many, and nothing
+/// where it reads 100: so a connection has room for many only while its origin may be one that sends many.
 const MOST_HEADERS: usize = 256;
+const MANY_HEADERS: usize = 50;
 
 /// Over TLS or without.
 pub type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -54,6 +57,8 @@ pub struct HttpClient {
     url: Uri,
     host: HeaderValue,
     kept: Arc<KeptConnections>,
+    /// The most headers of an answer so far; 0: none has come yet.
+    headers_seen: AtomicUsize,
 }
 
 impl Dial {
@@ -75,7 +80,7 @@ impl HttpClient {
     /// `url`: of any resource of the origin.
     #[must_use]
     pub fn new(dial: Arc<Dial>, url: Uri) -> Self {
-        Self { host: host_of(&url), dial, url, kept: Arc::default() }
+        Self { host: host_of(&url), dial, url, kept: Arc::default(), headers_seen: AtomicUsize::new(0) }
     }
 
     /// The head of the answer, and the connection that its body comes on. Of the request's URL only path and query
@@ -90,22 +95,34 @@ impl HttpClient {
         let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
-        while let Some(mut connection) = self.kept.take() {
+        while let Some(mut connection) = self.kept.take(self.may_send_many_headers()) {
             match connection.requests.try_send_request(request).await {
                 Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
                     None => {
                         self.kept.distrust();
-                        return Err(error.into_error().into());
+                        return Err(self.unanswered(error.into_error()));
                     }
                 },
             }
         }
         // Apart, as it is rare: so each call takes less memory.
         let mut connection = Box::pin(self.connect()).await?;
-        let answer = connection.requests.send_request(request).await?;
+        let answer = connection.requests.send_request(request).await.map_err(|error| self.unanswered(error))?;
         Ok(self.answered(answer, connection))
+    }
+
+    fn may_send_many_headers(&self) -> bool {
+        let seen = self.headers_seen.load(Ordering::Relaxed);
+        seen == 0 || seen > MANY_HEADERS
+    }
+
+    fn unanswered(&self, error: hyper::Error) -> RequestError {
+        if error.is_parse_too_large() {
+            self.headers_seen.fetch_max(MOST_HEADERS, Ordering::Relaxed);
+        }
+        error.into()
     }
 
     fn answered(
@@ -114,19 +131,24 @@ impl HttpClient {
         mut connection: OpenConnection,
     ) -> (Response<Incoming>, UsedConnection) {
         connection.idle_time = idle_time(answer.status(), answer.headers());
+        self.headers_seen.fetch_max(answer.headers().len().max(1), Ordering::Relaxed);
         (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
     }
 
     async fn connect(&self) -> Result<OpenConnection, RequestError> {
         let connection = self.dial.connect(self.url.clone()).await.map_err(RequestError::Unconnected)?;
         let mut protocol = http1::Builder::new();
-        protocol.max_buf_size(READ_BUFFER).max_headers(MOST_HEADERS);
+        protocol.max_buf_size(READ_BUFFER);
+        let reads_many_headers = self.may_send_many_headers();
+        if reads_many_headers {
+            protocol.max_headers(MOST_HEADERS);
+        }
         // Some servers still fold long lines, which is for who reads them to undo (RFC 9112, 5.2).
         protocol.allow_obsolete_multiline_headers_in_responses(true);
         let (requests, connection) = protocol.handshake(connection).await?;
         // Its end is seen by who sends a request.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
-        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT })
+        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT, reads_many_headers })
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct OpenConnection {
     pub(crate) task: AbortOnDropHandle<()>,
     /// How long it may be kept after its latest answer.
     pub(crate) idle_time: Duration,
+    pub(crate) reads_many_headers: bool,
 }
 
 impl OpenConnection {
@@ -73,10 +74,12 @@ impl Kept {
 }
 
 impl KeptConnections {
-    pub(crate) fn take(&self) -> Option<OpenConnection> {
+    /// One that reads many headers, or one that needn't; the others are closed.
+    pub(crate) fn take(&self, reads_many_headers: bool) -> Option<OpenConnection> {
         let mut kept = self.0.lock();
         while let Some((connection, since)) = kept.connections.pop() {
-            if connection.requests.is_ready() && !connection.is_quiet_too_long(since) {
+            let is_of_use = connection.requests.is_ready() && !connection.is_quiet_too_long(since);
+            if is_of_use && connection.reads_many_headers == reads_many_headers {
                 return Some(connection);
             }
             connection.close();

@@ -55,9 +55,11 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
     let headers = response.headers_mut();
     headers.reserve(USUAL_FIELDS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.extend(location(bucket.name(), &id));
-    headers.extend(FreeCapacity::from(admitted).fields(settings));
-    headers.extend(replayed(admitted));
+    // One by one: `extend` costs more for each.
+    let of_capacity = FreeCapacity::from(admitted).fields(settings);
+    for (name, value) in of_capacity.into_iter().chain(location(bucket.name(), &id)).chain(replayed(admitted)) {
+        headers.insert(name, value);
+    }
     response
 }
 

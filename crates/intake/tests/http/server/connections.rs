@@ -103,25 +103,35 @@ async fn one_address_leaves_connections_to_others() {
 async fn an_oversized_head_is_refused() {
     let harness = Harness::start().await;
     let server = Server::start(&harness, intake_settings()).await;
-    let many = |count: usize| (0..count).map(|n| format!("x-{n}: y\r\n")).collect::<String>();
-    for fields in [many(150), format!("x: {}\r\n", "y".repeat(40_000))] {
-        let mut connection = server.connect().await;
-        connection.send(&head(&fields)).await;
-        let answer = connection.rest().await;
-        assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
-        assert!(answer.contains("\"headers_too_large\""), "{answer}");
-    }
+    let mut connection = server.connect().await;
+    connection.send(&head(&format!("x: {}\r\n", "y".repeat(40_000)))).await;
+    let answer = connection.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(answer.contains("\"headers_too_large\""), "{answer}");
+}
+
+fn with_fields(count: usize) -> String {
+    let others = head("").matches("\r\n").count() - 2;
+    head(&(others..count).map(|n| format!("x-{n}: y\r\n")).collect::<String>())
+}
+
+#[tokio::test]
+async fn a_head_may_have_a_hundred_fields() {
+    let harness = Harness::start().await;
+    let server = Server::start(&harness, intake_settings()).await;
+    let mut connection = server.connect().await;
+    connection.send(&with_fields(100)).await;
+    assert!(connection.answer().await.starts_with("HTTP/1.1 202 "));
 }
 
 #[tokio::test]
 async fn what_the_parser_refuses_has_no_body_and_ends_the_connection() {
     let harness = Harness::start().await;
     let server = Server::start(&harness, intake_settings()).await;
-    let fields: String = (0..256).map(|n| format!("x-{n}: y\r\n")).collect();
     for (request, status) in [
         ("BAD\r\n\r\n".to_owned(), "400"),
         (format!("GET /{} HTTP/1.1\r\nHost: intake\r\n\r\n", "a".repeat(64 << 10)), "414"),
-        (head(&fields), "431"),
+        (with_fields(101), "431"),
         (head(&format!("x: {}\r\n", "y".repeat(128 << 10))), "400"),
     ] {
         let mut connection = server.connect().await;

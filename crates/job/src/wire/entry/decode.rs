@@ -118,7 +118,7 @@ impl<'a> Entry<'a> {
 
     fn is_intact(&self) -> bool {
         let sum = checksum(COVERED.into_iter().map(|name| self.get(name).map_or(&[][..], |value| value)));
-        self.get("sum").is_some_and(|written| *written == sum)
+        self.get("sum").is_some_and(|written| **written == sum)
     }
 
     fn text(&self, name: &'static str) -> Result<Option<&'a str>, Unreadable> {

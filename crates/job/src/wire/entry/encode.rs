@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::Method;
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FIELDS, LAYOUT};
 use crate::group::Group;
@@ -18,6 +18,8 @@ pub(super) const COVERED: [&str; 10] =
 
 /// Of a checksum.
 const CHECKSUM_DIGITS: usize = 16;
+/// Parts that are copied and hashed together: by itself each costs as much as a hundred bytes of another.
+const SMALL_PARTS: usize = 1024;
 
 /// The name and the value of a field that not every job has.
 type OptionalField<'a> = (&'static str, Cow<'a, str>);
@@ -58,7 +60,7 @@ pub fn encode(submission: &Submission) -> NewEntry<'_> {
         values: [
             submission.body[..].into(),
             content_type.as_bytes().into(),
-            sum.into_bytes().into(),
+            sum.to_vec().into(),
             LAYOUT.as_bytes().into(),
         ],
         options: options.map(|(name, value)| (name, value.into_owned())).collect(),
@@ -111,22 +113,37 @@ fn number(value: Option<u64>) -> Cow<'static, str> {
 /// By which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to Redis
 /// can write another checksum too. Hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
 /// a job of 2 KiB.
-pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
-    let mut hash = Xxh3Default::new();
+pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; CHECKSUM_DIGITS] {
+    let mut small = Vec::with_capacity(SMALL_PARTS);
+    let mut hash: Option<Xxh3Default> = None;
     for part in parts {
-        hash.update(&(part.len() as u64).to_be_bytes());
-        hash.update(part);
+        small.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        if small.len() + part.len() <= SMALL_PARTS {
+            small.extend_from_slice(part);
+        } else {
+            let hash = hash.get_or_insert_default();
+            hash.update(&small);
+            hash.update(part);
+            small.clear();
+        }
     }
-    hexadecimal(hash.digest())
+    hexadecimal(match hash {
+        None => xxh3_64(&small),
+        Some(mut hash) => {
+            hash.update(&small);
+            hash.digest()
+        }
+    })
 }
 
-/// As `{:016x}`, in a quarter of the time.
-pub(super) fn hexadecimal(number: u64) -> String {
+/// As `{:016x}`, in a fraction of the time.
+pub(super) fn hexadecimal(number: u64) -> [u8; CHECKSUM_DIGITS] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-    let mut text = String::with_capacity(CHECKSUM_DIGITS);
-    for byte in number.to_be_bytes() {
-        text.extend([byte >> 4, byte & 0xf].map(|digit| char::from(DIGITS[usize::from(digit)])));
+    let mut text = [0; CHECKSUM_DIGITS];
+    for (at, byte) in number.to_be_bytes().into_iter().enumerate() {
+        text[2 * at] = DIGITS[usize::from(byte >> 4)];
+        text[2 * at + 1] = DIGITS[usize::from(byte & 0xf)];
     }
     text
 }

@@ -101,6 +101,44 @@ async fn an_answer_has_as_many_headers_and_lines_as_servers_send() {
     }
 }
 
+/// Its answers have that many headers, one after the other, over any connections.
+async fn sending_headers(counts: &'static [usize]) -> Server {
+    let answers = Arc::new(AtomicUsize::new(0));
+    Server::start(move |mut stream| {
+        let answers = Arc::clone(&answers);
+        async move {
+            while !read_head(&mut stream).await.is_empty() {
+                let count = counts[answers.fetch_add(1, Ordering::SeqCst)];
+                let headers: String = (0..count).map(|n| format!("X-{n}: {n}\r\n")).collect();
+                let answer = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: 0\r\n\r\n");
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn room_for_many_headers_is_made_for_who_sends_many() {
+    let server = sending_headers(&[1, 1, 1, 60, 200, 200]).await;
+    let client = client(settings(&server.url));
+    for connections in [1, 2, 2, 2, 3, 3] {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+        assert_eq!(server.connections(), connections);
+    }
+}
+
+#[tokio::test]
+async fn who_has_sent_few_headers_may_send_many_from_the_second_time_on() {
+    let server = sending_headers(&[1, 200, 200, 200]).await;
+    let client = client(settings(&server.url));
+    assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    assert_eq!(call_with(&client, &server.url, BOUNDS).await.class, "garbled");
+    for _ in 0..2 {
+        assert_eq!(status(&call_with(&client, &server.url, BOUNDS).await), 200);
+    }
+}
+
 #[tokio::test]
 async fn ten_thousand_headers_are_not_read() {
     let headers: String = (0..10_000).map(|n| format!("X-{n}: {n}\r\n")).collect();
