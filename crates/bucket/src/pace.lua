@@ -12,6 +12,8 @@
 --   crowded  ms until which takes publish that they took the last job, for replicas that came too late (take.lua)
 --   mixed  '1' while jobs with a delay, a group or a priority may be in the bucket: then those of one caller don't all
 --          wait in one flow
+--   suspects  while jobs may be parked or wait that died with their replicas more often than half of their deliveries:
+--             the most deliveries, and the ids of those that may be in flight (suspects.lua)
 -- needs: now, pace_constants
 
 -- What is in force is given to a script in its ARGV, with the version of the changes (hash `control`) that it takes
@@ -33,7 +35,7 @@ local function pace_read(key, is_paused)
   local pace = {
     hold = tonumber(s.hold) or 0, new = s.new == '1', speed = PACE_WHOLE, unsent = tonumber(s.unsent) or 0,
     server = s.server, settling = tonumber(s.settling), flows = s.flows, weights = s.weights or '',
-    is_mixed = s.mixed == '1', crowded = tonumber(s.crowded), is_paused = is_paused,
+    is_mixed = s.mixed == '1', crowded = tonumber(s.crowded), suspects = s.suspects, is_paused = is_paused,
   }
   if pace.unsent > now_us + PACE_LATEST then pace.unsent = 0 end
   if s.speed then

@@ -1,8 +1,8 @@
 //! Promise 10: An entry that can't be read, or a job that kills its processor, is buried with the reason after a
 //! bounded number of deliveries; everything else goes on.
 
-use dripfeed_bucket::{ClaimedJob, Replica, Settled, Take, WhenDeadFull};
-use dripfeed_job::{Ending, JobState};
+use dripfeed_bucket::{ClaimedJob, FairBy, Replica, Settled, Take, WhenDeadFull};
+use dripfeed_job::{Ending, JobState, Submission};
 use dripfeed_tests::buckets::{self, join, open, settle, submit, take};
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::Service;
@@ -63,6 +63,49 @@ async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
     }
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.dead), (0, 1));
+}
+
+/// A replica that begins late finds all of them due, and calls may take longer than the time between two of them.
+#[tokio::test]
+async fn jobs_that_died_together_never_meet_in_one_replica_however_late_it_asks() {
+    for by in [FairBy::Off, FairBy::Caller] {
+        let redis = TestRedis::start().await;
+        let mut settings = buckets::settings("b");
+        settings.deliveries = 3;
+        settings.fair.by = by;
+        let bucket = open(&redis, settings).await;
+        for caller in ["poison", "innocent", "innocent, too"] {
+            submit(&bucket, Submission { caller: Some(caller.to_owned()), ..buckets::job(caller) }).await;
+        }
+        for life in 1..=2 {
+            let replica = join(&bucket, &format!("life {life}")).await;
+            assert_eq!(take(&replica, 10).await.len(), 3);
+            bucket.declare_dead(replica.consumer()).await.unwrap();
+        }
+        let replicas = [join(&bucket, "one").await, join(&bucket, "another").await];
+        let mut held = Vec::new();
+        for replica in &replicas {
+            all_are_due(&redis).await;
+            held.push(take(replica, 10).await);
+        }
+        assert_eq!([held[0].len(), held[1].len()], [1, 1], "each has one");
+        all_are_due(&redis).await;
+        for replica in &replicas {
+            assert!(buckets::takes_nothing(replica).await, "it has one");
+        }
+        for (replica, mut held) in replicas.iter().zip(held) {
+            settle(replica, held.pop().unwrap(), buckets::DELIVERED).await;
+        }
+        all_are_due(&redis).await;
+        assert_eq!(take(&replicas[0], 10).await.len(), 1, "the last one");
+    }
+}
+
+/// As after a while without any replica.
+async fn all_are_due(redis: &TestRedis) {
+    for id in redis.ask::<Vec<String>>("ZRANGE dripfeed:{b}:parked 0 -1").await {
+        redis.ask::<u64>(&format!("ZADD dripfeed:{{b}}:parked XX 1 {id}")).await;
+    }
 }
 
 /// They are recovered in several calls: those of a later one don't begin beside those of the first.

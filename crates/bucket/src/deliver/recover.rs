@@ -139,6 +139,7 @@ impl RedisBucket {
             keys.keyed_jobs(),
             keys.key_ends(),
             keys.notices(),
+            keys.pace(),
         ];
         let common = keys.and_outbox(common, &settings.on_outcome);
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));

@@ -145,6 +145,7 @@ const OF_STREAMS: &Fragments = &[
     Fragment::new("kind/ranges", include_str!("../kind/stream/turns/flows/ranges.lua")),
     Fragment::new("kind/runs", include_str!("../kind/stream/turns/flows/runs.lua")),
     Fragment::new("kind/sort_in", include_str!("../kind/stream/turns/sort_in.lua")),
+    Fragment::new("kind/suspects", include_str!("../kind/stream/take/suspects.lua")),
     Fragment::new("kind/take", include_str!("../kind/stream/take.lua")),
     Fragment::new("kind/turns", include_str!("../kind/stream/turns/turns.lua")),
     Fragment::new("kind/unread", include_str!("../kind/stream/unread.lua")),

@@ -250,13 +250,15 @@ impl Real {
     }
 
     /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is
-    /// tested elsewhere. Here all that died in this step, which began then, are due when the first of them is.
+    /// tested elsewhere. Here all that died in this step, which began then, are due when the first of them is, and no
+    /// take keeps them apart.
     async fn suspects_are_due(&self, begun_ms: u128) {
         let script = "local died = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1] + 60000, 'BYSCORE')
                       local first = died[1] and redis.call('ZSCORE', KEYS[1], died[1])
-                      for _, id in ipairs(died) do redis.call('ZADD', KEYS[1], first, id) end";
+                      for _, id in ipairs(died) do redis.call('ZADD', KEYS[1], first, id) end
+                      redis.call('HDEL', KEYS[2], 'suspects')";
         let mut eval = redis::cmd("EVAL");
-        eval.arg(script).arg(1).arg(self.key("parked")).arg(begun_ms.to_string());
+        eval.arg(script).arg(2).arg(self.key("parked")).arg(self.key("pace")).arg(begun_ms.to_string());
         server().store.command::<()>(&eval).await.expect("Redis answers");
     }
 

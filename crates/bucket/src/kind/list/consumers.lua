@@ -39,6 +39,9 @@ local function held_by(keys, _, most, place)
   return held, at .. ' ' .. there
 end
 
+-- As of a stream. What is put back to a list is next.
+local keeps_suspects_apart = false
+
 -- A list knows no second attempt.
 local function failures_of(_)
   return 0

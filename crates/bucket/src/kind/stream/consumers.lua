@@ -47,6 +47,9 @@ local function release(keys, id, deliveries, wait)
   return is_there
 end
 
+-- Whether a take looks for jobs that may kill their replica (suspects.lua).
+local keeps_suspects_apart = true
+
 local function failures_of(id)
   return tonumber(redis.call('HGET', ATTEMPTS, id) or nil) or 0
 end

@@ -153,7 +153,9 @@ do
     if rare.opened and not rare.opened.begin(keys, bounds, found.consumers) then
       return taken, expired, rare.died, 0
     end
-    if keys.pace_found.is_mixed and level_at_first == 0 then redis.call('HDEL', keys.pace, 'mixed') end
+    if level_at_first == 0 and (keys.pace_found.is_mixed or keys.pace_found.suspects) then
+      redis.call('HDEL', keys.pace, 'mixed', 'suspects')
+    end
     local takes_turns = weights ~= ''
     -- Whether there are more is known by one more.
     local most_due = takes_turns and want + 1 or want

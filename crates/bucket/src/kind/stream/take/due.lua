@@ -1,5 +1,5 @@
 -- Stream kind: parked jobs that are due.
--- needs: budget, bury, kind/entry, kind/held, kind/ends, kind/give
+-- needs: budget, bury, kind/entry, kind/held, kind/ends, kind/give, kind/pending, kind/suspects
 
 -- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
 -- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
@@ -54,11 +54,23 @@ local function claim_due(keys, consumer, want, due)
   redis.call('ZREM', PARKED, unpack(due, 1, first - 1))
 end
 
+-- Those that this replica may have.
+local function without_suspects(keys, consumer, due)
+  if not keys.pace_found.suspects then return due end
+  local others = {}
+  for _, id in ipairs(due) do
+    local pending = pending_jobs(keys.jobs, id, id, 1)[1]
+    if not pending or may_hand_out(keys, consumer, id, pending[4]) then others[#others + 1] = id end
+  end
+  return others
+end
+
 local function hand_out_due(keys, consumer, want, due)
   local most = want
   while true do
     local others, buried = bury_due(keys, due)
-    if #others > 0 and goes_on(want) then claim_due(keys, consumer, want, others) end
+    local callable = goes_on(want) and without_suspects(keys, consumer, others) or {}
+    if #callable > 0 and goes_on(want) then claim_due(keys, consumer, want, callable) end
     -- What can't be buried now stays where it is.
     if #due < most or #others + buried < #due or not goes_on(want) then return end
     most = want - #taken

@@ -1,6 +1,6 @@
 -- Stream kind: the jobs that a take by turns (by_turns.lua) chooses and claims.
 -- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/ends, kind/give, kind/due
--- needs: kind/flow_ranges
+-- needs: kind/flow_ranges, kind/suspects
 
 local choose_lone, call_lone, call_new, claim_chosen
 do
@@ -53,6 +53,7 @@ do
     local keys = turn.keys
     local pending = pending_jobs(keys.jobs, id, id, 1)[1]
     if not pending or pending[2] ~= PARKED_OWNER or redis.call('ZSCORE', PARKED, id) then return false end
+    if keys.pace_found.suspects and not may_hand_out(keys, turn.consumer, id, pending[4]) then return false end
     local counted = redis.call('HGET', ATTEMPTS, id)
     local found = redis.call('XCLAIM', keys.jobs, GROUP, turn.consumer, '0', id)[1]
     if not found then
