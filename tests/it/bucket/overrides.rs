@@ -1,8 +1,13 @@
 //! Settings changed at run time: in force at once, for all who work with the bucket, and asked for by nobody.
 
+use std::time::Duration;
+
 use dripfeed_bucket::*;
+use dripfeed_store::{Durability, Store};
 use dripfeed_tests::buckets::{self, admitted, changed, job, join, open, refused, submit, take, takes_nothing};
-use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::proxy::{Behind, Proxy};
+use dripfeed_tests::redis_server::{TestRedis, patient};
+use dripfeed_tests::torture::breakpoint::Breakpoints;
 use serde_json::Value;
 
 #[tokio::test]
@@ -45,6 +50,23 @@ async fn a_change_costs_each_one_call_more_and_then_none() {
             assert_eq!(redis.calls("evalsha").await - before, if others_know { 1 } else { 2 });
         }
     }
+}
+
+/// As one of a process that stood still: longer than a submission whose answer was lost is asked for again.
+#[tokio::test]
+async fn a_submission_that_hears_of_a_change_late_is_judged_by_it() {
+    const LATE: Duration = Duration::from_millis(1500);
+    let redis = TestRedis::start().await;
+    let operator = open(&redis, buckets::settings("b")).await;
+    let socket = redis.folder().join("redis.sock");
+    let proxy = Proxy::before(Behind::Redis { socket, breakpoints: Breakpoints::default() }).await;
+    let url = format!("redis://{}", proxy.address).parse().unwrap();
+    let intake =
+        Bucket::new(Store::connect(&patient(url, Durability::Everysec)).await.unwrap(), buckets::settings("b"));
+    submit(&intake, job("1")).await;
+    operator.apply_overrides(&changed("capacity", 50)).await.unwrap();
+    proxy.links().iter().for_each(|link| link.delay_replies(LATE));
+    assert_eq!(submit(&intake, job("2")).await.capacity, 50);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::admission::{Admission, Admitted, CallerShare, Judgement, Judging, Ref
 use crate::error::BucketError;
 use crate::script::batches::{Batches, Limits};
 use crate::script::constants::{BATCH_JOBS, BATCH_TIERS, SMALL_BYTES};
-use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
+use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, TRIES};
 use crate::script::reply::Reply;
 use crate::script::scripts::PlannedScripts;
 
@@ -155,7 +155,7 @@ impl RedisBucket {
     ) -> Result<Vec<T>, BucketError> {
         let token = self.keys.token(&format!("{:032x}", fastrand::u128(..)));
         let started = Instant::now();
-        let (mut unknown, mut made_way) = (None::<StoreError>, false);
+        let (mut unknown, mut made_way, mut changes) = (None::<StoreError>, false, 0);
         // An answer may be that to an earlier call, by limits that have changed since.
         let mut batch_plans: Vec<BatchPlan> = Vec::new();
         loop {
@@ -174,7 +174,11 @@ impl RedisBucket {
             match self.store.run_durably::<Value>(&call).await {
                 Ok(reply) => match self.learn_overrides(Reply::new("admit", reply)?)? {
                     Some(reply) => return read(reply, &batch_plans, effective.settings.capacity, read_one),
-                    None if started.elapsed() < PATIENCE => continue,
+                    // What is known now has not been tried, however late it came.
+                    None if changes < TRIES || started.elapsed() < PATIENCE => {
+                        changes += 1;
+                        continue;
+                    }
                     None => return Err(unknown.map_or(BucketError::Changing, BucketError::from)),
                 },
                 Err(error) if error.is_unanswered() && error.certainty() == Certainty::Unknown => unknown = Some(error),

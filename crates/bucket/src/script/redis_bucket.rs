@@ -29,7 +29,7 @@ use crate::settings::overrides::Overrides;
 use crate::settings::{BucketSettings, Kind};
 
 /// Who asks again so often in vain asks while settings change without end.
-const TRIES: usize = 10;
+pub(crate) const TRIES: usize = 10;
 
 /// When the answer of a script counts.
 #[derive(Clone, Copy, Debug)]
