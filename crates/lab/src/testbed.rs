@@ -1,6 +1,6 @@
 //! The Redis that an experiment is run on: a private one, or a given one, in which it leaves nothing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dripfeed_limit::{Limiter, Policies, load};
 use dripfeed_store::{Address, AppendFsync, Durability, PrivateServer, RedisSettings, ServerOptions, Store};
@@ -48,7 +48,7 @@ impl Testbed {
     }
 
     async fn new(server: Option<(PrivateServer, TempDir)>, address: Address, prefix: String) -> Result<Self, LabError> {
-        let store = Store::connect(&RedisSettings::new(address.clone(), &prefix, Durability::Process)).await?;
+        let store = Store::connect(&patient(address.clone(), &prefix)).await?;
         let clock = Clock::of(&store).await?;
         Ok(Self { server, address, prefix, store, clock })
     }
@@ -62,7 +62,7 @@ impl Testbed {
     }
 
     pub(crate) fn settings(&self) -> RedisSettings {
-        RedisSettings::new(self.address.clone(), &self.prefix, Durability::Process)
+        patient(self.address.clone(), &self.prefix)
     }
 
     /// Another connection, as another process has one.
@@ -123,4 +123,11 @@ async fn remove_keys(store: &Store, prefix: &str) -> Result<(), LabError> {
 /// Until an instant; not at all when it is over.
 pub(crate) async fn sleep_until(instant: Instant) {
     tokio::time::sleep_until(instant.into()).await;
+}
+
+/// A machine that stands still for a second ends no experiment.
+fn patient(address: Address, prefix: &str) -> RedisSettings {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let settings = RedisSettings::new(address, prefix, Durability::Process);
+    RedisSettings { connect_timeout: PATIENCE, response_timeout: PATIENCE, ..settings }
 }
