@@ -68,6 +68,22 @@ impl Bench {
         calls.sum()
     }
 
+    /// For [`Self::most_keys`].
+    pub(crate) async fn log_scripts(&self) {
+        let mut log = redis::cmd("CONFIG");
+        log.arg("SET").arg("slowlog-log-slower-than").arg(0).arg("slowlog-max-len").arg(100_000);
+        self.store.command::<()>(&log).await.unwrap();
+    }
+
+    /// Of all calls of scripts, that with the most keys.
+    pub(crate) async fn most_keys(&self) -> usize {
+        type Logged = (u64, u64, u64, Vec<Vec<u8>>, String, String);
+        let get = redis::cmd("SLOWLOG").arg("GET").arg(100_000).to_owned();
+        let logged: Vec<Logged> = self.store.command(&get).await.unwrap();
+        let keys = logged.iter().filter(|(.., words, _, _)| words[0].starts_with(b"EVAL"));
+        keys.map(|(.., words, _, _)| std::str::from_utf8(&words[2]).unwrap().parse().unwrap()).max().unwrap()
+    }
+
     /// Runs what is to be done, each step at its time; reports are there for those that judge.
     pub(crate) async fn run(&self, steps: &[(u64, Step<'_>)]) -> Vec<Vec<i64>> {
         const CLOCK: &Fragments = &[Fragment::new("now", "local now_us = 0")];

@@ -151,14 +151,15 @@ async fn leased_what_was_taken_for_a_request_that_ended_is_given_back() {
 async fn leased_many_scopes_are_given_back_a_bounded_number_per_script() {
     const SCRIPTS: usize = 3;
     let bench = Bench::new().await;
+    bench.log_scripts().await;
     let [one, other] = replicas(&bench, 2, &leased(vec![long(1_000)])).await.try_into().unwrap();
     let callers: Vec<String> = (0..SCRIPTS * PER_CALL).map(|n| format!("caller-{n}")).collect();
     let asked = join_all(callers.iter().map(|caller| ask(&one, caller, 1))).await;
     assert_eq!(asked.iter().sum::<u64>(), callers.len() as u64);
-    let before = bench.script_calls().await;
+    // On a busy machine some come back before.
     one.close().await.unwrap();
-    let scripts = bench.script_calls().await - before;
-    assert!(scripts >= SCRIPTS as u64, "{scripts} scripts for {} scopes", callers.len());
+    let most = bench.most_keys().await;
+    assert!((2..=PER_CALL).contains(&most), "a script for {most} scopes");
     for caller in [&callers[0], &callers[PER_CALL], &callers[callers.len() - 1]] {
         assert_eq!(ask(&other, caller, 1_000).await, 999);
     }

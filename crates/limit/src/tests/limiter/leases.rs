@@ -31,7 +31,7 @@ async fn the_lease_of_a_decision_that_nobody_awaits_any_more_is_returned() {
     bench.store.command::<()>(&client(&["UNPAUSE"])).await.unwrap();
     let since = Instant::now();
     while !passes(&limiter).await {
-        assert!(since.elapsed() < seconds(10), "the lease is out");
+        assert!(since.elapsed() < seconds(60), "the lease is out");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(!passes(&limiter).await, "one at once");
