@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dripfeed_client::{BucketName, Client, ClientError, NewJob, Retries};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -281,8 +281,11 @@ async fn a_server_that_is_reached_and_ends_the_connection_may_have_got_the_call(
         let error = client.get("/v1/buckets").await.unwrap_err();
         assert!(matches!(error, ClientError::Cut(_)), "{error:?}");
     }
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let error = Client::new(format!("http://{nobody}")).unwrap().get("/v1/buckets").await.unwrap_err();
+    // Nobody else can listen there meanwhile.
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let error =
+        Client::new(format!("http://{}", nobody.local_addr().unwrap())).unwrap().get("/v1/buckets").await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error:?}");
 }
 

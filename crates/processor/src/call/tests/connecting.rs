@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::runtime::Builder;
 
 use super::*;
@@ -20,9 +20,10 @@ async fn a_tls_upstream_that_does_not_speak_tls_is_not_reached() {
 
 #[tokio::test]
 async fn an_upstream_that_is_not_there_is_told_apart() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    // Nobody else can listen there meanwhile.
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", nobody.local_addr().unwrap());
     let called = call_at(&url, BOUNDS).await;
     assert!(why(&called).contains("Connection refused"), "{called:?}");
     assert_eq!(called.class, "connect");

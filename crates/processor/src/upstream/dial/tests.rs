@@ -1,4 +1,5 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,27 +17,31 @@ use crate::upstream::UpstreamSettings;
 use crate::upstream::tests::settings;
 
 /// An address that leaves who connects without an answer, as one behind a firewall does: its queue is full.
-struct Silent(#[expect(dead_code, reason = "closed when dropped")] (TcpListener, Vec<TcpStream>));
+struct Silent(#[expect(dead_code, reason = "closed when dropped")] (TcpListener, Vec<Connecting>));
+
+type Connecting = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
 
 impl Silent {
     async fn at(address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(address).unwrap();
-        let (listener, mut queued) = (socket.listen(1).unwrap(), Vec::new());
-        while let Ok(connected) = timeout(Duration::from_millis(200), TcpStream::connect(address)).await {
-            queued.push(connected.unwrap());
+        let listener = socket.listen(1).unwrap();
+        // On this machine who finds room in a queue is in it when the call that begins to connect returns.
+        let mut queued: Vec<Connecting> = (0..8).map(|_| Box::pin(TcpStream::connect(address)) as Connecting).collect();
+        for connecting in &mut queued {
+            let _ = futures::poll!(connecting);
         }
         Self((listener, queued))
     }
 }
 
-/// Calls an upstream whose name has these addresses, within `time`.
-async fn call_one_of(addresses: Vec<SocketAddr>, time: Duration) -> CallResult {
+/// Calls an upstream whose name has these addresses, within `time`, of which connecting may take `connect_timeout`.
+async fn call_one_of(addresses: Vec<SocketAddr>, time: Duration, connect_timeout: Duration) -> CallResult {
     let (name, port) = ("upstream.example", addresses[0].port());
     let names = Names::default();
     names.know(name.parse().unwrap(), addresses);
     let url = format!("http://{name}:{port}/");
-    let limited = UpstreamSettings { timeout: time, connect_timeout: Duration::from_secs(5), ..settings(&url) };
+    let limited = UpstreamSettings { timeout: time, connect_timeout, ..settings(&url) };
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let tls = tls.with_safe_default_protocol_versions().unwrap();
     let dial = dial(tls, &Reach::of(&Upstream::new(limited).unwrap()), names);
@@ -60,18 +65,22 @@ async fn an_address_that_is_silent_leaves_time_for_the_others() {
         }
     });
     // Also where the call takes less time than connecting may.
-    for time in [Duration::from_secs(20), Duration::from_secs(2)] {
-        let called = call_one_of(vec![silent_at, here], time).await;
+    for (time, connect_timeout) in [(60, 5), (10, 60)] {
+        let [time, connect_timeout] = [time, connect_timeout].map(Duration::from_secs);
+        let called = call_one_of(vec![silent_at, here], time, connect_timeout).await;
         assert_eq!(called.answer.status(), Some(200), "{time:?}: {called:?}");
     }
 }
 
 #[tokio::test]
 async fn an_upstream_with_an_address_that_is_silent_and_no_better_one_timed_out() {
-    let refusing = TcpListener::bind("127.0.0.3:0").await.unwrap().local_addr().unwrap();
+    // Nobody else can listen there meanwhile.
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.3:0".parse().unwrap()).unwrap();
+    let refusing = nobody.local_addr().unwrap();
     let silent_at = SocketAddr::new([127, 0, 0, 2].into(), refusing.port());
     let _silent = Silent::at(silent_at).await;
-    let called = call_one_of(vec![silent_at, refusing], Duration::from_secs(20)).await;
+    let called = call_one_of(vec![silent_at, refusing], Duration::from_secs(20), Duration::from_secs(5)).await;
     let UpstreamAnswer::Nothing { why, timed_out } = &called.answer else { panic!("{called:?}") };
     assert_eq!((why.as_str(), timed_out), ("can't connect to the upstream: timeout", &true));
 }
