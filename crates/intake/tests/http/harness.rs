@@ -79,6 +79,9 @@ pub fn request(line: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> R
     headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).body(body.into()).unwrap()
 }
 
+/// For a Redis that keeps its latest commands.
+pub const LOG_ALL: [&str; 4] = ["--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000"];
+
 impl Harness {
     /// Buckets `b`, of capacity 10, and `other`; no keys.
     pub async fn start() -> Self {
@@ -143,6 +146,15 @@ impl Harness {
         let answer = self.ask("POST /v1/buckets/b/jobs", headers, body.to_owned()).await;
         assert_eq!(answer.status, 202, "{answer:?}");
         answer.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// How many scripts Redis has run over the bucket `b`, and not for an intake itself, which has periodic ones.
+    /// Redis is started with [`LOG_ALL`].
+    pub async fn scripts_of_bucket(&self) -> usize {
+        type Logged = (u64, u64, u64, Vec<String>, String, String);
+        let logged: Vec<Logged> = self.store.command(redis::cmd("SLOWLOG").arg("GET").arg(1000)).await.unwrap();
+        let of_bucket = |words: &[String]| words[0] == "EVALSHA" && words[3].starts_with("dripfeed:{b}:");
+        logged.iter().filter(|(.., words, _, _)| of_bucket(words)).count()
     }
 
     /// The length of the stream.

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
 use dripfeed_bucket::BucketSettings;
@@ -36,13 +37,14 @@ async fn whoever_asks_redis_is_asked_once_a_second() {
         let stats: String = stats.get("cmdstat_info").unwrap_or_default();
         stats.trim_start_matches("calls=").split(',').next().and_then(|calls| calls.parse::<u64>().ok()).unwrap_or(0)
     };
-    let before = asked().await;
+    let (begun, before) = (Instant::now(), asked().await);
     for _ in 0..200 {
         harness.get("/v1/redis").await;
     }
     let asked = asked().await - before - 1;
-    // On a machine that stood still seconds may have passed.
-    assert!((1..=20).contains(&asked), "asked {asked} times");
+    // Once in a second, of which a busy machine takes some.
+    let most = begun.elapsed().as_secs() + 1;
+    assert!((1..=most).contains(&asked), "asked {asked} times in {:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use dripfeed_auth::LOOKUPS;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::harness::{Harness, buried, delivered, request, settings};
+use crate::harness::{Harness, LOG_ALL, buried, delivered, request, settings};
 
 const BATCH: &str = "POST /v1/buckets/b/jobs/batch";
 
@@ -243,19 +243,11 @@ async fn a_job_is_found_by_its_idempotency_key() {
 
 #[tokio::test]
 async fn a_lookup_keeps_its_turn_though_its_caller_leaves() {
-    let log_all = ["--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000"];
-    let harness = Harness::with(vec![settings("b")], Vec::new(), &log_all).await;
-    // Of the bucket: an intake has others of its own now and then.
-    let scripts = async || {
-        type Logged = (u64, u64, u64, Vec<String>, String, String);
-        let logged: Vec<Logged> = harness.store.command(redis::cmd("SLOWLOG").arg("GET").arg(1000)).await.unwrap();
-        let of_bucket = |words: &[String]| words[0] == "EVALSHA" && words[3].starts_with("dripfeed:{b}:");
-        logged.iter().filter(|(.., words, _, _)| of_bucket(words)).count()
-    };
+    let harness = Harness::with(vec![settings("b")], Vec::new(), &LOG_ALL).await;
     for path in ["b/flows", "b/history"] {
         let path = format!("/v1/buckets/{path}");
         harness.get(&path).await;
-        let before = scripts().await;
+        let before = harness.scripts_of_bucket().await;
         harness.redis.pause().unwrap();
         for _ in 0..4 * LOOKUPS {
             let mut answering = Box::pin(harness.intake.front().oneshot(request(&format!("GET {path}"), &[], "")));
@@ -267,6 +259,6 @@ async fn a_lookup_keeps_its_turn_though_its_caller_leaves() {
         }
         harness.redis.resume().unwrap();
         harness.get(&path).await;
-        assert_eq!(scripts().await - before, LOOKUPS as usize + 1, "{path}");
+        assert_eq!(harness.scripts_of_bucket().await - before, LOOKUPS as usize + 1, "{path}");
     }
 }
