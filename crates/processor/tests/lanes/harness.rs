@@ -52,9 +52,11 @@ impl Harness {
     }
 }
 
+/// Calls have more time than a busy machine stands still for.
 async fn connect(redis: &PrivateServer) -> Store {
+    let (connect_timeout, response_timeout) = (Duration::from_secs(2), Duration::from_secs(2));
     let settings = RedisSettings::new(redis.address(), "dripfeed", Durability::Everysec);
-    Store::connect(&settings).await.unwrap()
+    Store::connect(&RedisSettings { connect_timeout, response_timeout, ..settings }).await.unwrap()
 }
 
 /// A processor at work.

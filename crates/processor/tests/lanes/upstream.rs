@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Longer than anything here takes, and shorter than a test run's patience.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Hands each call to the test, and waits for the test's answer.
 pub struct Feed {

@@ -6,7 +6,7 @@ use redis::cmd;
 
 use crate::bench::Bench;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn rings(bell: &mut Bell) -> Ring {
     tokio::time::timeout(PATIENCE, bell.rung()).await.unwrap()

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use dripfeed_store::{Durability, PrivateServer, RedisSettings, ServerOptions, Store};
 use tempfile::TempDir;
 
@@ -21,8 +23,11 @@ impl Bench {
     }
 }
 
+/// Calls have more time than a busy machine stands still for.
 pub(crate) fn settings(server: &PrivateServer) -> RedisSettings {
-    RedisSettings::new(server.address(), "test", Durability::Everysec)
+    let (connect_timeout, response_timeout) = (Duration::from_secs(2), Duration::from_secs(2));
+    let settings = RedisSettings::new(server.address(), "test", Durability::Everysec);
+    RedisSettings { connect_timeout, response_timeout, ..settings }
 }
 
 /// Options with more arguments for the server, parted by spaces.
