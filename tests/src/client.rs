@@ -13,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
 /// Longer than an answer may take in any state of the service.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Cheap to clone; clones share their connections.
 #[derive(Clone)]

@@ -24,6 +24,7 @@ const BASIS: &str = r#"
 [redis]
 url = "{redis}"
 durability = "{durability}"
+connect_timeout = "2s"
 response_timeout = "2s"
 [intake]
 listen = "127.0.0.1:0"

@@ -9,6 +9,7 @@ use dripfeed_tests::buckets::{
     self, admitted, changed, join, open, refused, settle, submit, take, take_one, takes_nothing,
 };
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::PATIENCE;
 
 #[tokio::test]
 async fn a_job_is_admitted_taken_and_delivered() {
@@ -235,6 +236,6 @@ async fn a_parked_job_that_somebody_claims_by_hand_is_in_flight() {
     redis.ask::<redis::Value>(&format!("XCLAIM dripfeed:{{b}}:jobs processors by-hand 0 {id}")).await;
     let found = bucket.find(id).await.unwrap().expect("it is there");
     assert_eq!((found.state, found.consumer.as_deref(), found.due_ms), (JobState::InFlight, Some("by-hand"), None));
-    let cancelled = tokio::time::timeout(Duration::from_secs(10), bucket.cancel(id)).await;
+    let cancelled = tokio::time::timeout(PATIENCE, bucket.cancel(id)).await;
     assert_eq!(cancelled.expect("it ends").unwrap(), Cancel::InFlight);
 }

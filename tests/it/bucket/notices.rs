@@ -8,6 +8,7 @@ use dripfeed_job::{Start, Submission};
 use dripfeed_store::{ChannelEvent, Store, Subscription};
 use dripfeed_tests::buckets::{self, DELIVERED, NO_FILTER, buried, join, settle, submit, take, take_one};
 use dripfeed_tests::redis_server::TestRedis;
+use dripfeed_tests::service::PATIENCE;
 use futures::future::join_all;
 
 const CHANNEL: &str = "dripfeed:{b}:notices";
@@ -225,7 +226,7 @@ async fn jobs_are_found_though_others_seem_to_have_taken_them() {
             }
         };
         lost.await;
-        assert_eq!(tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is found"), id, "{kind:?}");
+        assert_eq!(tokio::time::timeout(PATIENCE, found).await.expect("it is found"), id, "{kind:?}");
     }
 }
 
@@ -274,7 +275,7 @@ async fn a_replica_whose_connection_was_killed_hears_of_jobs_again() {
                 }
             }
         };
-        let job = tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is found");
+        let job = tokio::time::timeout(PATIENCE, found).await.expect("it is found");
         assert_eq!(job.claim.id(), id, "round {round}");
         settle(&replica, job, DELIVERED).await;
     }

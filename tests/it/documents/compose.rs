@@ -7,6 +7,7 @@ use dripfeed_job::duration;
 use dripfeed_store::{Durability, RedisSettings, Store};
 use dripfeed_tests::machine;
 use dripfeed_tests::processes::{Process, command};
+use dripfeed_tests::service::PATIENCE;
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
 use serde_json::Value;
@@ -51,7 +52,7 @@ async fn redis(service: &Value, folder: &Path) -> (Child, String) {
     let settings = RedisSettings::new(url.parse().expect("an address"), "dripfeed", Durability::Everysec);
     let begun = Instant::now();
     while Store::connect(&settings).await.is_err() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the Redis of the compose file doesn't answer");
+        assert!(begun.elapsed() < PATIENCE, "the Redis of the compose file doesn't answer");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     (redis, url)

@@ -2,7 +2,7 @@
 
 use dripfeed_bucket::Bucket;
 use dripfeed_tests::buckets::{self, buried, join, settle, submit, take_one};
-use dripfeed_tests::service::Service;
+use dripfeed_tests::service::{PATIENCE, Service};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -44,5 +44,5 @@ async fn exports_that_are_not_read_use_bounded_memory() {
     assert_eq!(begin(&host).await.1, "HTTP/1.1 503", "each keeps a page of letters in memory");
     drop(unread);
     let ended = async { while begin(&host).await.1 != "HTTP/1.1 200" {} };
-    tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.expect("another one can begin");
+    tokio::time::timeout(PATIENCE, ended).await.expect("another one can begin");
 }

@@ -165,16 +165,16 @@ async fn one_lost_reply_to_a_take_does_not_stop_a_replica() {
         let redis = TestRedis::start().await;
         let proxy = RedisFaultProxy::before(&redis).await;
         let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
-        let bucket =
-            Bucket::new(Store::connect(&settings).await.unwrap(), BucketSettings { kind, ..buckets::settings("b") });
+        let store = Store::connect(&settings).await.unwrap();
+        let bucket = Bucket::new(store.clone(), BucketSettings { kind, ..buckets::settings("b") });
         let replica = bucket.join(Consumer::new("a"), LEASE, Life::First).await.unwrap();
         submit(&bucket, job("1")).await;
         assert_eq!(drain(&replica).await, 1);
         submit(&bucket, job("2")).await;
-        let store = redis.store().await;
-        set_maxmemory(&store, 1).await;
+        set_maxmemory(&redis.store().await, 1).await;
         proxy.plan("take", ProxyFault::Close, 1);
         replica.take(1).await.unwrap_err();
+        store.connected().await;
         assert_eq!(drain(&replica).await, 1);
         assert_eq!(level(&bucket).await, 0);
     }

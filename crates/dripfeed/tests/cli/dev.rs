@@ -7,6 +7,9 @@ use tempfile::TempDir;
 
 use crate::program::{Running, dripfeed, run, write};
 
+/// More time for Redis than a busy machine stands still for.
+const PATIENT: [&str; 4] = ["--set", "redis.connect_timeout=3s", "--set", "redis.response_timeout=3s"];
+
 /// `dripfeed dev` on free ports, its data in its own folder.
 fn dev(folder: &TempDir, more: &[&str]) -> Running {
     let data = folder.path().join("my data").display().to_string();
@@ -39,7 +42,7 @@ fn everything_runs_with_nothing_to_configure() {
     dev.prints("→ 404");
     // Its file of settings says where its Redis is.
     let file = folder.path().join("my data/dev.toml").display().to_string();
-    let doctor = run(&["-c", &file, "doctor"]);
+    let doctor = run(&[["-c", &file].as_slice(), &PATIENT, &["doctor"]].concat());
     assert_eq!(doctor.code, Some(0), "{}", doctor.err);
     let (code, log) = dev.end_with_log();
     assert_eq!(code, Some(0));
@@ -127,7 +130,7 @@ fn a_second_dev_in_the_folder_leaves_the_settings_of_the_first() {
     assert_eq!(read(), before);
     assert_eq!(second.end(), Some(0));
     assert_eq!((read(), files()), (before, files_before));
-    let doctor = run(&["-c", &file.display().to_string(), "doctor"]);
+    let doctor = run(&[["-c", &file.display().to_string()].as_slice(), &PATIENT, &["doctor"]].concat());
     assert_eq!(doctor.code, Some(0), "{}", doctor.err);
     assert_eq!(first.end(), Some(0));
 }

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 /// No line of a healthy process takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The executable, with nothing of the tester's environment that it reads.
 pub(crate) fn dripfeed(arguments: &[&str]) -> Command {

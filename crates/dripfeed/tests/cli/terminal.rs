@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use vt100::Parser;
 
 /// Nothing that is waited for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const LINES: u16 = 24;
 const COLUMNS: u16 = 80;
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{DELIVERED, join, settle, submit};
+use dripfeed_tests::machine::stalls::Stalls;
 use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 use serde_json::json;
@@ -54,17 +55,25 @@ async fn an_idle_take_answers_when_the_next_call_may_be_made() {
 
 #[tokio::test]
 async fn who_waits_for_tokens_keeps_those_of_5_ms_until_a_take_comes_and_nobody_else_does() {
-    let redis = TestRedis::start().await;
-    let bucket = open(&redis, &[("fair.rate", json!("1000/s"))]).await;
-    let replica = join(&bucket, "one").await;
-    flood(&bucket, "waiting", 50).await;
-    flood(&bucket, "idle", 1).await;
-    let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { panic!("jobs wait") };
-    assert_eq!(count(&taken), counts([("waiting", 1), ("idle", 1)]));
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    flood(&bucket, "idle", 50).await;
-    let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { panic!("jobs wait") };
-    assert_eq!(count(&taken), counts([("waiting", 6), ("idle", 1)]));
+    const MOST_RUNS: usize = 8;
+    for run in 1.. {
+        let redis = TestRedis::start().await;
+        let bucket = open(&redis, &[("fair.rate", json!("1000/s"))]).await;
+        let replica = join(&bucket, "one").await;
+        flood(&bucket, "waiting", 50).await;
+        flood(&bucket, "idle", 1).await;
+        let stalls = Stalls::watch(redis.store().await);
+        let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { panic!("jobs wait") };
+        assert_eq!(count(&taken), counts([("waiting", 1), ("idle", 1)]));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        flood(&bucket, "idle", 50).await;
+        let again = replica.take(100).await.unwrap();
+        if matches!(&again, Take::Jobs(taken, _) if count(taken) == counts([("waiting", 6), ("idle", 1)])) {
+            return;
+        }
+        // Behind a late reply of Redis nothing drains for a while.
+        assert!(stalls.were_there() && run < MOST_RUNS, "{again:?}");
+    }
 }
 
 #[tokio::test]
@@ -84,6 +93,9 @@ async fn tokens_that_a_late_take_has_used_delay_none_of_the_next_ones() {
     .await;
 }
 
+/// What connections ask for themselves, whatever is done over them.
+const OF_CONNECTIONS: [&str; 3] = ["hello", "info", "ping"];
+
 /// Commands that Redis has carried out so far.
 async fn commands(redis: &TestRedis) -> BTreeMap<String, u64> {
     let stats: String = redis.ask("INFO commandstats").await;
@@ -91,7 +103,7 @@ async fn commands(redis: &TestRedis) -> BTreeMap<String, u64> {
         let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
         Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
     };
-    stats.lines().filter_map(calls).filter(|(name, _)| name != "info").collect()
+    stats.lines().filter_map(calls).filter(|(name, _)| !OF_CONNECTIONS.contains(&name.as_str())).collect()
 }
 
 /// What it takes to call a job beside this number of callers that are throttled and have jobs.

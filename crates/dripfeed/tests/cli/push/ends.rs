@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::program::{Running, dripfeed, write};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Of the batches that `push` sends at once.
 const UNDER_WAY: usize = 4;
 
