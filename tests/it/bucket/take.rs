@@ -267,7 +267,7 @@ async fn after_a_lost_answer_less_is_asked_for() {
         let proxy = RedisFaultProxy::before(&redis).await;
         let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
-        let bucket = Bucket::new(store, BucketSettings { kind, ..buckets::settings("b") });
+        let bucket = Bucket::new(store.clone(), BucketSettings { kind, ..buckets::settings("b") });
         let replica = join(&bucket, "a").await;
         for n in 0..16 {
             submit(&bucket, job(n.to_string())).await;
@@ -276,8 +276,10 @@ async fn after_a_lost_answer_less_is_asked_for() {
             settle(&replica, taken, Settlement::Requeue).await;
         }
         proxy.plan("take", ProxyFault::Close, 2);
-        replica.take(8).await.unwrap_err();
-        replica.take(8).await.unwrap_err();
+        for _ in 0..2 {
+            replica.take(8).await.unwrap_err();
+            store.connected().await;
+        }
         // 8, 4, and now 2; then more again.
         for taken in [2, 4, 8] {
             assert_eq!(take(&replica, 8).await.len(), taken, "{kind:?}");
@@ -293,7 +295,7 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
         let proxy = RedisFaultProxy::before(&redis).await;
         let settings = patient(proxy.url().parse().unwrap(), Durability::Everysec);
         let store = Store::connect(&settings).await.unwrap();
-        let bucket = Bucket::new(store, BucketSettings { kind, ..buckets::settings("b") });
+        let bucket = Bucket::new(store.clone(), BucketSettings { kind, ..buckets::settings("b") });
         let replica = join(&bucket, "a").await;
         let mut known = Vec::new();
         for _ in 0..KNOWN {
@@ -308,6 +310,7 @@ async fn after_a_lost_answer_what_is_held_is_looked_through_a_bounded_part_in_ea
             proxy.plan("take", ProxyFault::Close, 1);
             let before = redis.calls("evalsha").await;
             replica.take(1).await.unwrap_err();
+            store.connected().await;
             redis.calls("evalsha").await - before
         };
         lose_one().await;
