@@ -5,10 +5,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::program::{Running, dripfeed, run, write};
-
-/// More time for Redis than a busy machine stands still for.
-const PATIENT: [&str; 4] = ["--set", "redis.connect_timeout=3s", "--set", "redis.response_timeout=3s"];
+use crate::program::{PATIENT, Running, dripfeed, run, write};
 
 /// `dripfeed dev` on free ports, its data in its own folder.
 fn dev(folder: &TempDir, more: &[&str]) -> Running {

@@ -2,7 +2,7 @@ use dripfeed_store::PrivateServer;
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
-use crate::program::{Running, dripfeed, redis, write};
+use crate::program::{PATIENT, Running, dripfeed, redis, write};
 
 /// An intake without a processor: what is submitted stays.
 pub(crate) struct Intake {
@@ -36,7 +36,9 @@ impl Intake {
     pub(crate) fn processor(&self) -> Running {
         let file = self.folder.path().join("dripfeed.toml").display().to_string();
         let listen = "processor.listen=127.0.0.1:0";
-        Running::start(&mut dripfeed(&["processor", "-c", &file, "--set", &self.redis_url(), "--set", listen]))
+        let url = self.redis_url();
+        let arguments = ["processor", "-c", &file, "--set", &url, "--set", listen];
+        Running::start(&mut dripfeed(&[arguments.as_slice(), &PATIENT].concat()))
     }
 
     /// With other settings from now on.
@@ -60,7 +62,8 @@ impl Intake {
 
 fn start(file: &str, redis: &PrivateServer, address: &str) -> Running {
     let (url, listen) = (format!("redis.url={}", redis.url()), format!("intake.listen={address}"));
-    Running::start(&mut dripfeed(&["intake", "-c", file, "--set", &url, "--set", &listen]))
+    let arguments = ["intake", "-c", file, "--set", &url, "--set", &listen];
+    Running::start(&mut dripfeed(&[arguments.as_slice(), &PATIENT].concat()))
 }
 
 /// One that ended, and may be started again at its address.

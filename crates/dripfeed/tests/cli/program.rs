@@ -14,6 +14,8 @@ use tempfile::TempDir;
 
 /// No line of a healthy process takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// More time for Redis than a busy machine stands still for.
+pub(crate) const PATIENT: [&str; 4] = ["--set", "redis.connect_timeout=3s", "--set", "redis.response_timeout=3s"];
 
 /// The executable, with nothing of the tester's environment that it reads.
 pub(crate) fn dripfeed(arguments: &[&str]) -> Command {
