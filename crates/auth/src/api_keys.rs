@@ -149,7 +149,8 @@ impl ApiKeys {
     }
 
     /// Whether no keys are configured, so that everyone may do everything.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.table.load().is_open()
     }
 

@@ -323,14 +323,11 @@ impl IntakeRole {
         Ok(())
     }
 
-    /// What the settings say of ports doesn't matter: the ports of the start stay.
+    /// What the settings say of ports doesn't matter: the ports of the start stay. Nor is it enough that only this
+    /// machine reaches them: a proxy may pass on what others send. A file without keys may be half written.
     fn refuse_to_open(&self, settings: &Settings) -> Result<(), Refused> {
-        match self.open_to_others {
-            Some(address) if settings.keys.is_empty() && !settings.anyone_may_call => Err(Refused(format!(
-                "no [[keys]] are configured, and {address} is not a loopback address: add a key, or restart on \
-                    127.0.0.1"
-            ))),
-            _ => Ok(()),
+        if !settings.keys.is_empty() || settings.anyone_may_call || self.keys.is_empty() {
+            return Ok(());
         }
     }
 }
@@ -341,6 +338,11 @@ struct Here {
     served: ServedBuckets,
     buckets: Arc<Buckets>,
     intake: Intake,
+        let restart = match self.open_to_others {
+            Some(address) => format!("{address} is not a loopback address: add a key, or restart on 127.0.0.1"),
+            None => "this intake has had some: add a key, or restart to let anyone do everything".to_owned(),
+        };
+        Err(Refused(format!("no [[keys]] are configured, and {restart}")))
 }
 
 impl ServesDefined for Here {
