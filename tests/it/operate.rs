@@ -8,6 +8,8 @@ mod edited_replay;
 mod ends_are_counted;
 mod export;
 mod installation;
+/// What is logged of jobs, where all of them fail.
+mod job_log;
 /// What is logged while Redis is away.
 mod outage_log;
 /// Changes by `If-Match`.

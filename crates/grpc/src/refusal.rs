@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use dripfeed_auth::KeyRegistryError;
 use dripfeed_bucket::BucketError;
-use dripfeed_http::LogThrottle;
 use dripfeed_limit::{LimitError, RegistryError};
-use dripfeed_store::{ErrorKind, StoreError};
+use dripfeed_store::{ErrorKind, LogThrottle, StoreError};
 use tonic::Status;
 
 /// A message is sent as a header, in which a byte may take three. Clients take 8 KiB of these; of a longer one they

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use dripfeed_store::{Trouble, TroubleReport};
+use dripfeed_store::{LogThrottle, Trouble, TroubleReport};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -29,7 +29,6 @@ use tower::Service;
 use crate::address_limit::{AddressLimit, AddressPermit};
 use crate::limits::ConnectionLimits;
 use crate::listener::Listener;
-use crate::log_throttle::LogThrottle;
 use crate::protocol::Protocol;
 use crate::strict::Strict;
 use crate::tls::Tls;

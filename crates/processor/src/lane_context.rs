@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use dripfeed_bucket::Bucket;
 use dripfeed_outbound::HttpClient;
+use dripfeed_store::LogThrottle;
 use dripfeed_trace::Tracer;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +16,9 @@ use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
 
+/// Of one kind in a second: all jobs of a bucket may meet the same.
+const LINES_OF_JOBS: u32 = 10;
+
 pub(crate) struct LaneContext {
     bucket: Bucket,
     route: ArcSwap<Route>,
@@ -23,6 +27,8 @@ pub(crate) struct LaneContext {
     shortage: ShortageBackoff,
     standby: StandbyState,
     tracer: Option<Tracer>,
+    dead_lines: LogThrottle,
+    unrecorded_lines: LogThrottle,
     stop: CancellationToken,
     /// The drain is over.
     out_of_time: CancellationToken,
@@ -60,7 +66,20 @@ impl LaneContext {
         let shortage = ShortageBackoff::none_yet(bucket.name().clone());
         let standby = StandbyState::default();
         let route = ArcSwap::from_pointee(route);
-        Self { bucket, route, metrics, slots, shortage, standby, tracer, stop, out_of_time }
+        let [dead_lines, unrecorded_lines] = [LogThrottle::of(LINES_OF_JOBS), LogThrottle::of(LINES_OF_JOBS)];
+        Self {
+            bucket,
+            route,
+            metrics,
+            slots,
+            shortage,
+            standby,
+            tracer,
+            dead_lines,
+            unrecorded_lines,
+            stop,
+            out_of_time,
+        }
     }
 
     pub(crate) const fn bucket(&self) -> &Bucket {
@@ -86,6 +105,16 @@ impl LaneContext {
     /// None: no spans are exported.
     pub(crate) const fn tracer(&self) -> Option<&Tracer> {
         self.tracer.as_ref()
+    }
+
+    /// What is logged of jobs that are dead-lettered.
+    pub(crate) const fn dead_lines(&self) -> &LogThrottle {
+        &self.dead_lines
+    }
+
+    /// What is logged of attempts whose result isn't recorded.
+    pub(crate) const fn unrecorded_lines(&self) -> &LogThrottle {
+        &self.unrecorded_lines
     }
 
     pub(crate) fn route(&self) -> Arc<Route> {

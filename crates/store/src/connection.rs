@@ -12,6 +12,7 @@ pub(crate) mod bell;
 pub(crate) mod connection_log;
 mod health;
 pub(crate) mod lasting_task;
+pub(crate) mod log_throttle;
 mod reconnect_backoff;
 pub(crate) mod redis_replicas;
 pub(crate) mod subscriptions;

@@ -35,6 +35,7 @@ pub use checks::write_access::WriteAccess;
 pub use cluster::same_slot;
 pub use connection::bell::{Bell, BellWords, Ring};
 pub use connection::lasting_task::keep_running;
+pub use connection::log_throttle::LogThrottle;
 pub use connection::subscriptions::{ChannelEvent, Subscription};
 pub use connection::trouble::{Trouble, TroubleReport};
 pub use durability::Durability;

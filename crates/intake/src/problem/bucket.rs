@@ -4,8 +4,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::{BucketError, RefusalReason, Refused};
-use dripfeed_http::LogThrottle;
-use dripfeed_store::{Certainty, ErrorKind};
+use dripfeed_store::{Certainty, ErrorKind, LogThrottle};
 use http::StatusCode;
 
 use super::{Code, Problem};

@@ -1,6 +1,5 @@
 //! Errors of rules and rate-limit checks as problems.
 
-use std::error::Error;
 use std::time::Duration;
 
 use dripfeed_bucket::BucketError;
@@ -68,7 +67,7 @@ impl From<RegistryError> for Problem {
                 Self::unchecked(code, detail, certainty)
             }
             RegistryError::Limit(error) => {
-                tracing::error!(error = &error as &dyn Error, "rate-limit check failed");
+                log(&error, None);
                 Self::internal()
             }
         }

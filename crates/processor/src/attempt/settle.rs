@@ -1,6 +1,7 @@
 //! The end of an attempt: records it, counts it and reports it.
 
 use std::error::Error;
+use std::time::Instant;
 
 use dripfeed_bucket::{Claim, Feedback, Replica, Settled, Settlement};
 use dripfeed_job::Ending;
@@ -30,7 +31,12 @@ pub(super) fn settle<'a>(
             Some(Ending::Delivered)
         }
         Settlement::Bury { reason, .. } => {
-            tracing::warn!(%bucket, %job, attempt, reason, trace_id, "job dead-lettered");
+            if let Some(suppressed) = context.dead_lines().due(Instant::now()) {
+                let suppressed = (suppressed > 0).then_some(suppressed);
+                tracing::warn!(%bucket, %job, attempt, reason, trace_id, suppressed, "job dead-lettered");
+            } else {
+                tracing::debug!(%bucket, %job, attempt, reason, trace_id, "job dead-lettered");
+            }
             Some(Ending::Dead)
         }
         Settlement::Retry { after } => {
@@ -70,10 +76,13 @@ pub(super) fn settle<'a>(
             Err(error) => {
                 fail(span.as_deref_mut(), &error.to_string());
                 let error = &error as &dyn Error;
-                tracing::error!(
-                    %bucket, %job, error, trace_id,
-                    "could not record the result of an attempt; the job will be requeued"
-                );
+                if let Some(suppressed) = context.unrecorded_lines().due(Instant::now()) {
+                    let suppressed = (suppressed > 0).then_some(suppressed);
+                    tracing::error!(
+                        %bucket, %job, error, trace_id, suppressed,
+                        "could not record the result of an attempt; the job will be requeued"
+                    );
+                }
             }
         }
     }
