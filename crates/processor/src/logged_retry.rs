@@ -1,6 +1,6 @@
-//! Retries with backoff while Redis, or this machine, refuses; logged once at the beginning and once at the end. Where
-//! Redis doesn't answer, that is so in all loops of all buckets: one of them reports it, also soon after another time
-//! if it lasts.
+//! Retries with backoff while Redis, or this machine, refuses; logged once at the beginning and once at the end, and
+//! once a minute where it comes and goes. Where Redis doesn't answer, that is so in all loops of all buckets: one of
+//! them reports it. What comes back soon after another time is reported if it lasts.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,51 +23,55 @@ pub(crate) struct LoggedRetry {
     bucket: BucketName,
     doing: &'static str,
     failing: Option<Failing>,
+    /// What Redis refuses this loop alone. None yet: most loops never have any.
+    refusals: Option<Box<Trouble>>,
 }
 
 struct Failing {
     since: Instant,
     waits: ExponentialBackoff,
     is_reported: bool,
+    /// As an outage, not as a refusal.
+    is_outage: bool,
 }
 
 impl LoggedRetry {
     /// `doing` completes the sentence "this replica can't …".
     pub(crate) const fn new(bucket: BucketName, doing: &'static str) -> Self {
-        Self { bucket, doing, failing: None }
+        Self { bucket, doing, failing: None, refusals: None }
     }
 
     /// Notes a failure, and shows how long to wait before the next try.
     pub(crate) fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
+        let (bucket, doing, is_outage) = (&self.bucket, self.doing, is_unanswered(error));
+        let trouble: &Trouble = if is_outage { &OUTAGE } else { self.refusals.get_or_insert_default() };
         let failing = self.failing.get_or_insert_with(|| {
-            let (bucket, doing) = (&self.bucket, self.doing);
-            let is_reported = if !is_unanswered(error) {
-                tracing::warn!(%bucket, error, "this replica can't {doing}; retrying");
-                true
-            } else if OUTAGE.came().is_some() {
+            let is_reported = trouble.came().is_some();
+            if !is_reported {
+                tracing::debug!(%bucket, error, "this replica can't {doing}; retrying");
+            } else if is_outage {
                 let rest = "what else it can't do is at level debug";
                 tracing::warn!(%bucket, error, "this replica can't {doing}; retrying; {rest}");
-                true
             } else {
-                tracing::debug!(%bucket, error, "this replica can't {doing}; retrying");
-                false
-            };
-            Failing { since: Instant::now(), waits: waits(), is_reported }
+                tracing::warn!(%bucket, error, "this replica can't {doing}; retrying");
+            }
+            Failing { since: Instant::now(), waits: waits(), is_reported, is_outage }
         });
-        if !failing.is_reported && OUTAGE.goes_on(failing.since.elapsed()).is_some() {
-            let (bucket, doing) = (&self.bucket, self.doing);
+        if !failing.is_reported && trouble.goes_on(failing.since.elapsed()).is_some() {
             tracing::warn!(%bucket, error, "this replica still can't {doing}; retrying");
-            failing.is_reported = true;
+            (failing.is_reported, failing.is_outage) = (true, is_outage);
         }
         failing.waits.next().unwrap_or(LONGEST_WAIT)
     }
 
     /// Notes a success.
     pub(crate) fn over(&mut self) {
-        if let Some(Failing { since, is_reported, .. }) = self.failing.take() {
+        if let Some(Failing { since, is_reported, is_outage, .. }) = self.failing.take() {
             let (bucket, doing, seconds) = (&self.bucket, self.doing, since.elapsed().as_secs_f64());
             if is_reported {
-                OUTAGE.seems_over();
+                if let Some(trouble) = if is_outage { Some(&OUTAGE) } else { self.refusals.as_deref() } {
+                    trouble.seems_over();
+                }
                 tracing::info!(%bucket, seconds, "this replica can {doing} again");
             } else {
                 tracing::debug!(%bucket, seconds, "this replica can {doing} again");
@@ -87,4 +91,29 @@ fn waits() -> ExponentialBackoff {
         .with_jitter()
         .without_max_times()
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn is_reported(retry: &mut LoggedRetry) -> bool {
+        retry.failed(&BucketError::Gone);
+        retry.failing.as_ref().is_some_and(|failing| failing.is_reported)
+    }
+
+    #[test]
+    fn a_refusal_that_comes_and_goes_is_one_line_within_a_minute() {
+        let retry = |bucket: &str| LoggedRetry::new(bucket.parse().unwrap(), "claim jobs");
+        let mut flapping = retry("b");
+        let lines = std::iter::repeat_with(|| {
+            let line = is_reported(&mut flapping);
+            flapping.over();
+            line
+        });
+        assert_eq!(lines.take(5).collect::<Vec<_>>(), [true, false, false, false, false]);
+        assert!(is_reported(&mut retry("c")), "of another bucket");
+    }
 }
