@@ -19,6 +19,8 @@ mod push;
 mod replays;
 /// What systemd learns of a role.
 mod service_manager;
+/// Metrics of the settings that a process has.
+mod settings_in_force;
 /// Processors asked to end while a call hangs.
 mod shutdown;
 /// What an idle role doesn't hold any more.

@@ -30,6 +30,7 @@ use self::welcome::Welcome;
 use crate::background;
 use crate::exit::Failure;
 use crate::role::intake::IntakeRole;
+use crate::role::settings_metrics::SettingsMetrics;
 use crate::settings::{Layers, Settings};
 use crate::signals;
 use crate::telemetry::Log;
@@ -137,7 +138,9 @@ async fn work(
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
     let settings = Settings::load(layers)?;
-    let Some((mut intake, ports)) = IntakeRole::open(&settings, stop).await? else { return Ok(()) };
+    let Some((mut intake, ports)) = IntakeRole::open(&settings, &SettingsMetrics::of(&settings), stop).await? else {
+        return Ok(());
+    };
     intake.play_with(|keys| playground::router(keys, modes));
     let page = ports.page(settings.intake.dashboard)?;
     let welcome = Welcome { intake: ports.http.local_addr()?, page, echo, settings: &settings, files: &layers.files };

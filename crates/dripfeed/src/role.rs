@@ -17,6 +17,7 @@ mod reload;
 mod replays;
 mod retention;
 pub(crate) mod served;
+pub(crate) mod settings_metrics;
 mod upkeep;
 
 use std::io::ErrorKind;

@@ -42,8 +42,9 @@ pub(crate) fn reloading() {
     }
 }
 
-pub(crate) fn reloaded() {
-    send(&[NotifyState::Ready]);
+/// `became`: what became of that, which is shown until the next time: a reload itself can't fail.
+pub(crate) fn reloaded(became: &str) {
+    send(&[NotifyState::Ready, NotifyState::Status(became)]);
 }
 
 fn send(state: &[NotifyState<'_>]) {

@@ -64,6 +64,8 @@ pub(crate) struct Settings {
     pub(crate) definitions: DefinitionReader,
     /// What is allowed and probably not meant, for `check`.
     pub(crate) warnings: Vec<String>,
+    /// Of what all processes have alike: the settings of buckets, without credentials and files.
+    pub(crate) checksum: i64,
     /// Variables that set nothing, for `check` and the log.
     pub(crate) misnamed_variables: Vec<Misnamed>,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
@@ -140,6 +142,7 @@ impl Settings {
             buckets,
             definitions: DefinitionReader::new(define?, tree),
             warnings: key::warnings(tree),
+            checksum: render::checksum(tree, &typed),
             misnamed_variables: Vec::new(),
             anyone_may_call,
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),

@@ -54,7 +54,13 @@ async fn the_service_manager_learns_when_a_role_is_ready_awake_reloading_and_sto
         process.hang_up();
         let reloading = manager.hears_of().await;
         assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-        assert_eq!(manager.hears_of().await, "READY=1\n");
+        assert_eq!(manager.hears_of().await, "READY=1\nSTATUS=settings reloaded\n");
+        service.configure(&BUCKET.replace("upstream", "downstream"));
+        process.hang_up();
+        assert!(manager.hears_of().await.starts_with("RELOADING=1\n"));
+        let failed = "READY=1\nSTATUS=reload failed; settings unchanged; the log names the errors\n";
+        assert_eq!(manager.hears_of().await, failed);
+        service.configure(BUCKET);
 
         process.terminate();
         assert_eq!(manager.hears_of().await, "STOPPING=1\n");

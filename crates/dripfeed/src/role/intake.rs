@@ -25,6 +25,7 @@ use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
+use super::settings_metrics::SettingsMetrics;
 use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, once_started, outcomes, replays, retention};
 use crate::exit::Failure;
 use crate::memory;
@@ -44,7 +45,9 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let stop = arguments.stop()?;
     warn_of_certificate(&settings);
     let reloading = Reloading::new(layers, settings, log)?;
-    let Some((role, ports)) = IntakeRole::open(&reloading.settings, &stop).await? else { return Ok(()) };
+    let Some((role, ports)) = IntakeRole::open(&reloading.settings, &reloading.metrics, &stop).await? else {
+        return Ok(());
+    };
     service_manager::ready(stop.clone());
     start_memory::end_later();
     memory::warn(&reloading.settings, &role.connected.max_memory);
@@ -112,10 +115,14 @@ impl IntakeRole {
     ///
     /// # Errors
     /// When Redis or a port can't be had.
-    pub(crate) async fn open(settings: &Settings, stop: &CancellationToken) -> Result<Option<(Self, Ports)>, Failure> {
+    pub(crate) async fn open(
+        settings: &Settings,
+        in_force: &SettingsMetrics,
+        stop: &CancellationToken,
+    ) -> Result<Option<(Self, Ports)>, Failure> {
         let places = buckets::places(settings, |_| true);
         let Some(connected) = connect::to_redis(&settings.redis, &places, stop).await? else { return Ok(None) };
-        let opened = Self::open_over(connected.clone(), settings, stop).await;
+        let opened = Self::open_over(connected.clone(), settings, in_force, stop).await;
         if opened.is_err() {
             // Nothing is reported of a Redis that goes away meanwhile: the private one of `dev` does.
             connected.store.close();
@@ -126,6 +133,7 @@ impl IntakeRole {
     async fn open_over(
         connected: Connected,
         settings: &Settings,
+        in_force: &SettingsMetrics,
         stop: &CancellationToken,
     ) -> Result<(Self, Ports), Failure> {
         let buckets = Arc::new(Buckets::default());
@@ -137,6 +145,7 @@ impl IntakeRole {
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
         LimitMetrics::register(services.clone(), &mut registry);
         connected.memory.register(&mut registry);
+        in_force.register(&mut registry);
         let served = ServedBuckets::register(settings, &mut registry);
         let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));
         let mut of_intake = settings.intake.settings.clone();
@@ -329,6 +338,11 @@ impl IntakeRole {
         if !settings.keys.is_empty() || settings.anyone_may_call || self.keys.is_empty() {
             return Ok(());
         }
+        let restart = match self.open_to_others {
+            Some(address) => format!("{address} is not a loopback address: add a key, or restart on 127.0.0.1"),
+            None => "this intake has had some: add a key, or restart to let anyone do everything".to_owned(),
+        };
+        Err(Refused(format!("no [[keys]] are configured, and {restart}")))
     }
 }
 
@@ -338,11 +352,6 @@ struct Here {
     served: ServedBuckets,
     buckets: Arc<Buckets>,
     intake: Intake,
-        let restart = match self.open_to_others {
-            Some(address) => format!("{address} is not a loopback address: add a key, or restart on 127.0.0.1"),
-            None => "this intake has had some: add a key, or restart to let anyone do everything".to_owned(),
-        };
-        Err(Refused(format!("no [[keys]] are configured, and {restart}")))
 }
 
 impl ServesDefined for Here {

@@ -53,6 +53,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let processor = Processor::new(settings.processor.settings.clone(), connector, traces.tracer(), &mut registry);
     let served = ServedBuckets::register(settings, &mut registry);
     connected.memory.register(&mut registry);
+    reloading.metrics.register(&mut registry);
     let health = Health::new(connected.store.clone());
     let exporter = MetricsExporter::new(health.clone(), gauges, Arc::new(registry));
     let listener = listen("processor.listen", settings.processor.listen).await?;

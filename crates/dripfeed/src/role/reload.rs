@@ -6,6 +6,7 @@ use std::fmt::Display;
 use thiserror::Error;
 use tokio::signal::unix::Signal;
 
+use super::settings_metrics::SettingsMetrics;
 use crate::exit::Failure;
 use crate::service_manager;
 use crate::settings::{Layers, Misnamed, Settings};
@@ -17,14 +18,11 @@ use crate::telemetry::Log;
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
 
-fn kept(why: &dyn Display) {
-    tracing::error!(error = %why, "reload failed; settings unchanged");
-}
-
 /// The settings in force, and where they came from.
 pub(crate) struct Reloading {
     layers: Layers,
     pub(crate) settings: Settings,
+    pub(crate) metrics: SettingsMetrics,
     log: Log,
     hangups: Signal,
 }
@@ -42,7 +40,8 @@ impl Reloading {
                 "this environment variable sets nothing; rename it to that of the setting"
             );
         }
-        Ok(Self { layers, settings, log, hangups: signals::hangups()? })
+        let metrics = SettingsMetrics::of(&settings);
+        Ok(Self { layers, settings, metrics, log, hangups: signals::hangups()? })
     }
 
     /// At each SIGHUP gives sound settings to `apply`; unsound ones, and those that it refuses, are reported and change
@@ -51,18 +50,27 @@ impl Reloading {
         loop {
             self.hangups.recv().await;
             service_manager::reloading();
-            match Settings::load(&self.layers) {
+            let became = match Settings::load(&self.layers) {
                 Ok(settings) => self.take(&settings, &apply),
-                Err(errors) => kept(&errors),
-            }
-            service_manager::reloaded();
+                Err(errors) => self.keep(&errors),
+            };
+            service_manager::reloaded(became);
         }
     }
 
-    fn take(&self, settings: &Settings, apply: impl Fn(&Settings) -> Result<(), Refused>) {
+    /// What became of it, for the service manager.
+    fn keep(&self, why: &dyn Display) -> &'static str {
+        self.metrics.refused();
+        tracing::error!(error = %why, "reload failed; settings unchanged");
+        "reload failed; settings unchanged; the log names the errors"
+    }
+
+    /// What became of it, for the service manager.
+    fn take(&self, settings: &Settings, apply: impl Fn(&Settings) -> Result<(), Refused>) -> &'static str {
         if let Err(refused) = apply(settings) {
-            return kept(&refused);
+            return self.keep(&refused);
         }
+        self.metrics.taken(settings);
         self.log.set_level(&settings.log.level);
         let by_restart = self.settings.restart_needed(settings);
         if !by_restart.is_empty() {
@@ -70,5 +78,10 @@ impl Reloading {
             tracing::warn!(settings, "settings changed that are read at the start only; restart to apply them");
         }
         tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings reloaded");
+        if by_restart.is_empty() {
+            "settings reloaded"
+        } else {
+            "settings reloaded; others need a restart; see the log"
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The effective settings, as `dripfeed config` prints them.
 
+use ring::digest::{SHA256, digest};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -26,6 +27,24 @@ pub(super) fn all(tree: &Tree, typed: &TypedValues) -> Vec<RenderedSetting> {
         walk(tree, typed, &path, &json, &mut shown);
     }
     shown
+}
+
+/// Of what all processes of an installation have alike: files may be in other places, and credentials are masked.
+/// Small enough for a metric, whose numbers have 53 bits.
+pub(super) fn checksum(tree: &Tree, typed: &TypedValues) -> i64 {
+    let mut shown = Vec::new();
+    for section in ["buckets", "defaults", "define"] {
+        let path = [Step::from(section)];
+        walk(tree, typed, &path, &tree.json(&path), &mut shown);
+    }
+    let mut lines: Vec<String> = shown
+        .iter()
+        .filter(|setting| !setting.key.ends_with("_file"))
+        .map(|RenderedSetting { key, value, .. }| format!("{key} = {value}\n"))
+        .collect();
+    lines.sort_unstable();
+    let digest = digest(&SHA256, lines.concat().as_bytes());
+    digest.as_ref().iter().take(6).fold(0, |number, byte| number << 8 | i64::from(*byte))
 }
 
 fn walk(tree: &Tree, typed: &TypedValues, path: &[Step], json: &Json, shown: &mut Vec<RenderedSetting>) {

@@ -1,0 +1,40 @@
+//! Which settings are in force, as metrics: processes of one installation that have different ones share the rate of a
+//! bucket, and its size, by neither.
+
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::settings::Settings;
+
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct SettingsMetrics {
+    checksum: Gauge,
+    reload_failed: Gauge,
+}
+
+impl SettingsMetrics {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let metrics = Self::default();
+        metrics.taken(settings);
+        metrics
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let help = "Checksum of the settings of buckets, without credentials and files: the same in all processes";
+        registry.register("settings_checksum", help, self.checksum.clone());
+        let help = "1 if the settings could not be reloaded at the latest SIGHUP and earlier ones are in force, else 0";
+        registry.register("settings_reload_failed", help, self.reload_failed.clone());
+    }
+
+    /// These are in force from now on.
+    pub(super) fn taken(&self, settings: &Settings) {
+        self.checksum.set(settings.checksum);
+        self.reload_failed.set(0);
+    }
+
+    /// Others were read, and earlier ones stay in force.
+    pub(super) fn refused(&self) {
+        self.reload_failed.set(1);
+    }
+}
