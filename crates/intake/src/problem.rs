@@ -139,7 +139,8 @@ impl Problem {
     /// Of a read: nothing was to be stored, so nothing is said about that.
     pub(crate) fn of_read(mut self) -> Self {
         if self.more.outcome.take().is_some() {
-            self.detail = Cow::Borrowed("Redis can't be queried; retry later");
+            let usual = "Redis can't be queried; retry later";
+            self.detail = Cow::Borrowed(self.more.detail_of_read.unwrap_or(usual));
         }
         self
     }

@@ -118,6 +118,8 @@ impl From<BucketError> for Problem {
                     "the key of the bucket's jobs has another type in Redis; nothing was stored or changed; \
                                   see the intake's log"
                         .into();
+                problem.more.detail_of_read =
+                    Some("the key of the bucket's jobs has another type in Redis; see the intake's log");
                 problem
             }
             BucketError::WrongTypes { source, .. } => {
@@ -128,6 +130,10 @@ impl From<BucketError> for Problem {
                     effect; an operator has to rename or delete that key: GET /v1/buckets/{bucket}/doctor and the \
                     intake's log name it"
                         .into();
+                problem.more.detail_of_read = Some(
+                    "a key of the bucket has another type in Redis; an operator has to rename or delete that key: GET \
+                        /v1/buckets/{bucket}/doctor and the intake's log name it",
+                );
                 problem
             }
             BucketError::Gone => Self::unknown_bucket(),

@@ -18,6 +18,9 @@ pub(crate) struct ProblemMembers {
     /// Whether Redis stored the request: `not_stored` or `unknown`. Only for writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<&'static str>,
+    /// The detail for a request that stores nothing, where that isn't the usual one.
+    #[serde(skip)]
+    pub(super) detail_of_read: Option<&'static str>,
     /// The ids of the violated limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) violated_policies: Vec<String>,

@@ -75,6 +75,13 @@ async fn jobs_in_a_stream_hinder_their_list_alone_and_only_until_they_are_moved(
         assert_eq!((refused.status, outcome.as_str()), (503, "not_stored"), "{path}: {}", refused.json());
     }
     assert_eq!(intake.client().submit("other", "{}").await.expect("an answer").status, 202);
+    for path in ["b", "b/jobs", "b/doctor"] {
+        let unread = intake.client().get(&format!("/v1/buckets/{path}")).await.expect("an answer");
+        let (status, detail) = (unread.status, unread.text("detail"));
+        assert!(status == 503 && detail.contains("the key of the bucket's jobs has another type"), "{path}: {detail}");
+    }
+    let (code, said) = service.run(&["buckets", "--server", &intake.url()]).await;
+    assert!(code == Some(0) && said.contains("the key of the bucket's jobs has another type"), "{said}");
     let scale = intake.client().get("/v1/scale?bucket=*").await.expect("an answer");
     assert_eq!((scale.status, &scale.json()["slots"]), (200, &1.into()), "{}", scale.json());
     let (code, said) = service.run(&["doctor"]).await;

@@ -34,7 +34,8 @@ const DETAILS: [Column; 6] = [
 /// A line each.
 pub(in crate::command) fn print_all(buckets: &[Json], format: Format) -> io::Result<()> {
     for bucket in buckets.iter().filter(|bucket| bucket["error"].is_object()) {
-        output::say(format_args!("{}: {}", shown(bucket, "/name"), shown(bucket, "/error/title")));
+        let [name, title, detail] = ["/name", "/error/title", "/error/detail"].map(|member| shown(bucket, member));
+        output::say(format_args!("{name}: {title}: {detail}"));
     }
     match format {
         Format::Table => output::rows(&COLUMNS, buckets),
