@@ -85,5 +85,5 @@ async fn a_configured_bucket_keeps_what_is_known_of_it_where_one_of_its_name_was
 
     service.configure(&settings(&upstream));
     let intake = service.intake().await;
-    refuses(&intake.client(), &upstream, "jobs").await;
+    refuses(&intake.client(), &upstream, "configure it again to replay or delete the dead letters").await;
 }

@@ -147,7 +147,8 @@ pub(super) fn contended() -> Problem {
 fn not_empty(left: LeftBehind) -> Problem {
     let detail = match left {
         LeftBehind::Jobs => {
-            "an earlier bucket of this name still has jobs or dead letters; drain it, or use another name"
+            "an earlier bucket of this name still has jobs or dead letters; drain the jobs, and configure it again to \
+                replay or delete the dead letters, or use another name"
         }
         LeftBehind::Schedules => {
             "an earlier bucket of this name still has schedules; configure it again and delete them, or use another \
