@@ -907,6 +907,25 @@ retry = { attempts = 2, first = "2s" }
                     expect(page.locator("#live")).to_contain_text(re.compile("Redis can't be read.*: numbers of"))
                 live(page)
 
+    def test_what_is_said_of_a_lost_connection_fits_every_width(self):
+        extra = ("--set", "intake.max_event_streams=1")
+        with Stage(extra=extra) as stage, Watched(stage) as page, Watched(stage) as refused:
+            page.goto(stage.address)
+            live(page)
+            refused.goto(stage.address)
+            expect(refused.locator("#live")).to_have_attribute("data-state", "refused")
+            with stage.without_redis():
+                expect(page.locator("#live")).to_have_attribute("data-state", "unread")
+                for tab, words in ((page, "numbers of"), (refused, "Too many event streams")):
+                    expect(tab.locator("#live")).to_contain_text(words)
+                    for width in WIDTHS:
+                        tab.set_viewport_size({"width": width, "height": 800})
+                        # What is beyond the left edge can't be scrolled to.
+                        word = tab.locator("#live .word").bounding_box()
+                        left, right = word["x"], word["x"] + word["width"]
+                        self.assertTrue(0 <= left and right <= width, f"{words} at {width}: {left} to {right}")
+                        self.assertLessEqual(tab.evaluate("document.documentElement.scrollWidth"), width)
+
     def test_an_upstream_that_is_down_is_a_problem_and_is_drawn(self):
         gone = f'[buckets.gone]\nupstream = "http://127.0.0.1:{free_port()}/"\nretry = {{ first = "1h", max = "1h" }}\n'
         with Stage(buckets=gone + '[buckets.b]\nupstream = "{echo}"\n') as stage, Watched(stage) as page:
