@@ -112,7 +112,7 @@ impl Code {
     pub(super) const fn line(self) -> (u16, &'static str, &'static str) {
         match self {
             Self::BadBatch => (400, "bad_batch", "The batch can't be parsed; nothing of it was stored"),
-            Self::BadBody => (400, "bad_body", "The body is incomplete"),
+            Self::BadBody => (400, "bad_body", "The body is incomplete, or there should be none"),
             Self::BadIdempotencyKey => (400, "bad_idempotency_key", "Invalid idempotency key"),
             Self::BadJson => (400, "bad_json", "The body is not valid JSON"),
             Self::BadYaml => (400, "bad_yaml", "The body is not valid YAML"),

@@ -11,6 +11,7 @@ use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
 use dripfeed_auth::{BodyBudget, BodyShare, Caller, Waiter};
 use dripfeed_job::{duration, size};
+use http::Method;
 use http_body_util::BodyExt as _;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::openapi::RefOr;
@@ -25,7 +26,7 @@ use crate::request::client_ip::ClientIp;
 /// Smaller bodies don't count for their caller: on all connections together they leave room for others.
 const COUNTED: usize = 16 * 1024;
 const LARGEST_FORM: u64 = 2 * 1024 * 1024;
-/// Of a body that an operation ignores.
+/// Of a body where none is wanted.
 const LARGEST_UNUSED: u64 = 64 * 1024;
 
 /// A body, and its share of the memory budget until it is dropped.
@@ -147,8 +148,10 @@ fn joined(before: Bytes, data: &[u8]) -> Bytes {
     joined.freeze()
 }
 
-/// The ignored body of an operation that needs none. It is read completely first, so that a broken request has no
-/// effect, nor one whose key is revoked before its end.
+/// The body of an operation that takes none. It is read completely first, so that a broken request has no effect, nor
+/// one whose key is revoked before its end, nor a POST that asks for something else than what would be done: a filter
+/// for a purge, another payload for a replay. Some clients send an empty document, and with DELETE, where a body means
+/// nothing, that of their other requests.
 pub(crate) struct Unused;
 
 impl FromRequest<Intake> for Unused {
@@ -158,7 +161,12 @@ impl FromRequest<Intake> for Unused {
         let (parts, body) = request.into_parts();
         let ClientIp(address) = ClientIp::of(&parts, intake);
         let caller = intake.keys().caller(&parts.headers).ok_or_else(Problem::unauthenticated)?;
-        read_within(Sender { caller: &caller, address }, body, LARGEST_UNUSED, intake).await.map(|_| Self)
+        let body = read_within(Sender { caller: &caller, address }, body, LARGEST_UNUSED, intake).await?;
+        match body.trim_ascii() {
+            b"" | b"{}" | b"null" => Ok(Self),
+            _ if parts.method == Method::DELETE => Ok(Self),
+            _ => Err(Problem::new(Code::BadBody, "this operation takes no body, and nothing was done: omit it")),
+        }
     }
 }
 

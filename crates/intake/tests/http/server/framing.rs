@@ -176,12 +176,21 @@ async fn an_operation_without_a_body_has_no_effect_when_its_body_is_invalid() {
         ] {
             refused(&server.ask(format!("{line} HTTP/1.1\r\nHost: intake\r\n{body}")).await, status, code);
         }
+        if line.starts_with("POST") {
+            let filter =
+                format!("{line} HTTP/1.1\r\nHost: intake\r\nContent-Length: 18\r\n\r\n{{\"state\":\"parked\"}}");
+            refused(&server.ask(filter).await, 400, "bad_body");
+        }
         let cut = format!("{line} HTTP/1.1\r\nHost: intake\r\nContent-Length: 2\r\n\r\nx");
         refused(&hurried.ask(cut).await, 408, "body_timeout");
     }
     assert_eq!(harness.get("/v1/services/s/rules").await.status, 200);
     let bucket = harness.get("/v1/buckets/b").await.json();
     assert_eq!((&bucket["paused"], &bucket["waiting"], &bucket["dead"]), (&false.into(), &1.into(), &1.into()));
-    let whole = "POST /v1/buckets/b/pause HTTP/1.1\r\nHost: intake\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
-    assert!(server.ask(whole).await.starts_with("HTTP/1.1 200 "));
+    for nothing in ["", "{}", "null", " {}\n"] {
+        let length = nothing.len();
+        let head = "POST /v1/buckets/b/pause HTTP/1.1\r\nHost: intake\r\nConnection: close";
+        let whole = format!("{head}\r\nContent-Length: {length}\r\n\r\n{nothing}");
+        assert!(server.ask(whole).await.starts_with("HTTP/1.1 200 "), "{nothing:?}");
+    }
 }
