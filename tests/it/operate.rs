@@ -16,6 +16,8 @@ mod outage_log;
 mod preconditions;
 /// Real payloads, pushed through a small bucket.
 mod push;
+/// Two who change one thing at once.
+mod racing;
 mod replays;
 /// What systemd learns of a role.
 mod service_manager;

@@ -93,6 +93,7 @@ pub use schedule::known_schedule::{KnownSchedule, ScheduleState};
 pub use schedule::submit_ticks::{TickEnd, TickJob};
 pub use script::acl::{denied_at, denied_in_scripts_at, one_of_each_kind};
 pub use script::constants::{BATCH_BYTES, BATCH_JOBS, LARGEST_BODY};
+pub use script::redis_bucket::InForce;
 pub use script::scripts::{fragments, fragments_without_rules};
 pub use settings::fair::{Fair, FairBy, Weights};
 pub use settings::flow_bounds::{FlowBounds, NamedFlow, NamedFlows};

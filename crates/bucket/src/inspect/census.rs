@@ -14,7 +14,7 @@ use crate::history::recent_calls::RecentCalls;
 use crate::pace::PaceTarget;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::pace_constants::{CUT_FOR_TIMEOUTS, PACE_WHOLE};
-use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
+use crate::script::redis_bucket::{EffectiveSettings, InForce, RedisBucket, WaitFor};
 use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::limits::BucketLimits;
@@ -130,13 +130,26 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn census(&self) -> Result<Census, BucketError> {
+        let (effective, reply) = self.counted().await?;
+        read(reply, &effective, None)
+    }
+
+    /// With the settings of a change, which others may have changed since.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    pub async fn census_after(&self, change: &InForce) -> Result<Census, BucketError> {
+        let (_, reply) = self.counted().await?;
+        read(reply, &change.effective, Some(change.is_paused))
+    }
+
+    async fn counted(&self) -> Result<(Arc<EffectiveSettings>, Reply), BucketError> {
         let takers = match self.redis_bucket.kind {
             Kind::Stream => Vec::new(),
             Kind::List => self.redis_bucket.takers().await?,
         };
         let call = |effective: &EffectiveSettings| self.redis_bucket.census_call(effective, &takers);
-        let (effective, reply) = self.redis_bucket.run_with_settings("census", WaitFor::Reply, call).await?;
-        read(reply, &effective)
+        self.redis_bucket.run_with_settings("census", WaitFor::Reply, call).await
     }
 }
 
@@ -171,7 +184,8 @@ impl RedisBucket {
     }
 }
 
-fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, BucketError> {
+/// `is_paused`: by the change that it is for. None: as it is now.
+fn read(mut reply: Reply, effective: &EffectiveSettings, is_paused: Option<bool>) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
     let (level, parked, due_soon) = (reply.count()?, reply.count()?, reply.count()?);
     let (claimed, dead) = (reply.count()?, reply.count()?);
@@ -183,7 +197,8 @@ fn read(mut reply: Reply, effective: &EffectiveSettings) -> Result<Census, Bucke
     let replicas = read_replicas(reply.array()?, now_us / 1000)?;
     let tally: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
     let meter: HashMap<_, _> = reply.array()?.fields()?.into_iter().collect();
-    let paused = reply.count()? == 1;
+    let is_paused_now = reply.count()? == 1;
+    let paused = is_paused.unwrap_or(is_paused_now);
     let outbox = reply.count()?;
     let mut slots = reply.array()?;
     let slots = [slots.shown()?, slots.shown()?, slots.shown()?];

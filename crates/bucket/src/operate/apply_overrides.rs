@@ -1,11 +1,13 @@
 //! Changes settings at run time, under a new version (see `script/redis_bucket.rs`).
 
 use dripfeed_store::Script;
+use redis::Value;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::script::constants::ANY_VERSION;
-use crate::script::redis_bucket::RedisBucket;
+use crate::script::redis_bucket::{InForce, RedisBucket};
+use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 use crate::settings::Kind;
 use crate::settings::overrides::Overrides;
@@ -24,21 +26,27 @@ impl Bucket {
         Ok(())
     }
 
-    /// Changes settings at once, on all replicas and intakes, also for queued jobs.
+    /// Changes settings at once, on all replicas and intakes, also for queued jobs. Returns what is in force by this
+    /// change; others may have changed it since.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket; when the bucket was
     /// deleted or created again over the API.
-    pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<(), BucketError> {
-        self.apply_overrides_to(ANY_VERSION, overrides).await.map(drop)
+    pub async fn apply_overrides(&self, overrides: &Overrides) -> Result<InForce, BucketError> {
+        self.check_overrides(overrides)?;
+        self.redis_bucket.write_control_of_any_version(overrides.fields()).await
     }
 
     /// As [`Bucket::apply_overrides`], if this is the version of the run-time changes ([`crate::Census::version`]).
-    /// False: it is another one, and nothing was changed.
+    /// None: it is another one, and nothing was changed.
     ///
     /// # Errors
     /// As [`Bucket::apply_overrides`].
-    pub async fn apply_overrides_to(&self, version: &str, overrides: &Overrides) -> Result<bool, BucketError> {
+    pub async fn apply_overrides_to(
+        &self,
+        version: &str,
+        overrides: &Overrides,
+    ) -> Result<Option<InForce>, BucketError> {
         self.check_overrides(overrides)?;
         self.redis_bucket.write_control(version, overrides.fields()).await
     }
@@ -47,26 +55,33 @@ impl Bucket {
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn pause(&self) -> Result<(), BucketError> {
-        self.redis_bucket.write_control(ANY_VERSION, [("paused", Some("1".to_owned()))]).await.map(drop)
+    pub async fn pause(&self) -> Result<InForce, BucketError> {
+        self.redis_bucket.write_control_of_any_version([("paused", Some("1".to_owned()))]).await
     }
 
     /// Ends a pause.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
-    pub async fn resume(&self) -> Result<(), BucketError> {
-        self.redis_bucket.write_control(ANY_VERSION, [("paused", None)]).await.map(drop)
+    pub async fn resume(&self) -> Result<InForce, BucketError> {
+        self.redis_bucket.write_control_of_any_version([("paused", None)]).await
     }
 }
 
 impl RedisBucket {
-    /// A value to write, or None to remove it. False: the version isn't `known`.
+    async fn write_control_of_any_version(
+        &self,
+        fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    ) -> Result<InForce, BucketError> {
+        self.write_control(ANY_VERSION, fields).await?.ok_or(BucketError::Changing)
+    }
+
+    /// A value to write, or None to remove it. None: the version isn't `known`.
     async fn write_control(
         &self,
         known: &str,
         fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
-    ) -> Result<bool, BucketError> {
+    ) -> Result<Option<InForce>, BucketError> {
         // Any other text than before, also after Redis lost the one that was.
         let version = format!("{:016x}", fastrand::u64(..));
         let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control(), self.keys.meter()]);
@@ -74,11 +89,14 @@ impl RedisBucket {
         for (field, value) in fields {
             call.arg(field).arg(value.unwrap_or_default());
         }
-        match self.store.run_durably::<String>(&call).await?.as_str() {
-            "changed" => Ok(true),
-            "other version" => Ok(false),
+        let mut reply = Reply::new("apply_overrides", self.store.run_durably::<Value>(&call).await?)?;
+        if reply.begins_with("changed") {
+            return self.learn(reply).map(Some);
+        }
+        match reply.text()?.as_str() {
+            "other version" => Ok(None),
             "gone" => Err(BucketError::Gone),
-            word => Err(BucketError::Reply { script: "apply_overrides", what: format!("unexpected reply `{word}`") }),
+            word => reply.unknown(word),
         }
     }
 }

@@ -3,10 +3,12 @@
 use dripfeed_job::Submission;
 use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;
+use redis::Value;
 
 use super::known_schedule::{KnownSchedule, tick_word};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("define_schedule", SHARED, include_str!("define_schedule.lua"));
@@ -32,9 +34,10 @@ pub enum NextTick {
     None,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defined {
-    Done,
+    /// As it is by this definition: others may have changed it since.
+    Done(Box<KnownSchedule>),
     /// It was changed concurrently; read it again.
     Changed,
     /// The bucket has its maximum number of schedules, or of their bytes.
@@ -64,11 +67,13 @@ impl Bucket {
         if new.known.is_none() {
             self.note_schedules().await?;
         }
-        let answer: String = self.redis_bucket.store.run_durably(&call).await?;
-        match answer.as_str() {
+        let mut reply = Reply::new("define_schedule", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
+        match reply.text()?.as_str() {
             "defined" => {
+                let (id, definition) = (new.id.clone(), new.definition.to_owned());
+                let defined = KnownSchedule::answered(id, definition, &mut reply)?;
                 self.note_schedules().await?;
-                Ok(Defined::Done)
+                Ok(Defined::Done(Box::new(defined)))
             }
             "changed" => Ok(Defined::Changed),
             "full" => Ok(Defined::Full),
@@ -76,7 +81,7 @@ impl Bucket {
                 self.forget_schedules_if_none().await?;
                 Err(BucketError::Gone)
             }
-            word => Err(BucketError::Reply { script: "define_schedule", what: format!("unexpected reply `{word}`") }),
+            word => reply.unknown(word),
         }
     }
 }

@@ -4,6 +4,8 @@ use dripfeed_job::JobId;
 use dripfeed_job::schedule::ScheduleId;
 
 use crate::admission::RefusalReason;
+use crate::error::BucketError;
+use crate::script::reply::Reply;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownSchedule {
@@ -55,6 +57,13 @@ impl KnownSchedule {
         }
         let (id, state) = (id.parse().ok()?, ScheduleState::parse(state)?);
         Some(Self { id, definition, state, next_ms: u64::try_from(next_ms).ok() })
+    }
+
+    /// As a script answers that has changed it: its state and its next tick.
+    pub(crate) fn answered(id: ScheduleId, definition: String, reply: &mut Reply) -> Result<Self, BucketError> {
+        let (text, next_ms) = (reply.text()?, reply.number()?);
+        let Some(state) = ScheduleState::parse(&text) else { return reply.unknown(&text) };
+        Ok(Self { id, definition, state, next_ms: u64::try_from(next_ms).ok() })
     }
 }
 

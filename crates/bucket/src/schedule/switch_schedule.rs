@@ -1,16 +1,19 @@
 //! Pauses and resumes a schedule.
 
 use dripfeed_store::Script;
+use redis::Value;
 
 use super::known_schedule::{KnownSchedule, tick_word};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
+use crate::script::reply::Reply;
 use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("switch_schedule", SHARED, include_str!("switch_schedule.lua"));
 
 impl Bucket {
-    /// `next_ms`: its next tick from now on; None: it is paused, or has none. False: it is another one by now, or gone.
+    /// `next_ms`: its next tick from now on; None: it is paused, or has none. Returns what it is then; None: it is
+    /// another one by now, or gone.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -19,16 +22,17 @@ impl Bucket {
         known: &KnownSchedule,
         paused: bool,
         next_ms: Option<u64>,
-    ) -> Result<bool, BucketError> {
+    ) -> Result<Option<KnownSchedule>, BucketError> {
         let keys = &self.redis_bucket.keys;
         let mut call = SCRIPT.on(&[keys.schedule_states(), keys.next_ticks()]);
         call.arg(known.id.as_str()).arg(&known.state.version).arg(u8::from(paused));
         call.arg(tick_word(next_ms)).arg(format!("{:016x}", fastrand::u64(..)));
-        let answer: String = self.redis_bucket.store.run_durably(&call).await?;
-        if answer != "switched" {
-            return Ok(false);
+        let mut reply = Reply::new("switch_schedule", self.redis_bucket.store.run_durably::<Value>(&call).await?)?;
+        if reply.text()? != "switched" {
+            return Ok(None);
         }
+        let switched = KnownSchedule::answered(known.id.clone(), known.definition.clone(), &mut reply)?;
         self.note_schedules().await?;
-        Ok(true)
+        Ok(Some(switched))
     }
 }

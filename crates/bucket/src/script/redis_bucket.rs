@@ -75,6 +75,13 @@ pub(crate) struct EffectiveSettings {
 /// Matches no stored version, so the first call returns the changes and shows whether the bucket is open.
 const UNKNOWN_VERSION: &str = "-";
 
+/// What is in force at one moment.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    pub(crate) effective: Arc<EffectiveSettings>,
+    pub(crate) is_paused: bool,
+}
+
 impl EffectiveSettings {
     fn new(configured: BucketSettings, pace_key: String, is_defined: bool) -> Self {
         let configured = Arc::new(configured);
@@ -290,17 +297,24 @@ impl RedisBucket {
     }
 
     /// The answer of a script that was run with the effective settings. None: something was changed, and is known now.
-    pub(crate) fn learn_overrides(&self, mut reply: Reply) -> Result<Option<Reply>, BucketError> {
+    pub(crate) fn learn_overrides(&self, reply: Reply) -> Result<Option<Reply>, BucketError> {
         if !reply.begins_with("changed") {
             return Ok(Some(reply));
         }
+        self.learn(reply)?;
+        Ok(None)
+    }
+
+    /// `changed`, and all that is in `control`.
+    pub(crate) fn learn(&self, mut reply: Reply) -> Result<InForce, BucketError> {
         reply.text()?;
         let fields = reply.array()?.fields()?;
         self.check_incarnation(&fields)?;
-        let version = fields.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone());
-        let (version, overrides) = (version.unwrap_or_default(), Overrides::read(&fields, &self.settings().name));
-        self.set(|before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before });
-        Ok(None)
+        let value = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+        let (version, is_paused) = (value("version").unwrap_or_default().to_owned(), value("paused") == Some("1"));
+        let overrides = Overrides::read(&fields, &self.settings().name);
+        let with = |before| EffectiveSettings { version: version.clone(), overrides: overrides.clone(), ..before };
+        Ok(InForce { effective: self.set(with), is_paused })
     }
 
     /// As scripts take it: empty for a bucket of the configuration.
@@ -321,7 +335,13 @@ impl RedisBucket {
         if found == Some(incarnation) && !is_closed { Ok(()) } else { Err(BucketError::Gone) }
     }
 
-    fn set(&self, change: impl Fn(EffectiveSettings) -> EffectiveSettings) {
-        self.effective.rcu(|known| change(EffectiveSettings::clone(known)).applied());
+    /// Returns what it has set.
+    fn set(&self, change: impl Fn(EffectiveSettings) -> EffectiveSettings) -> Arc<EffectiveSettings> {
+        let mut made = self.effective_settings();
+        self.effective.rcu(|known| {
+            made = Arc::new(change(EffectiveSettings::clone(known)).applied());
+            Arc::clone(&made)
+        });
+        made
     }
 }

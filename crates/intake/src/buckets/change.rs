@@ -1,11 +1,15 @@
 //! `PATCH …`: overrides settings at run time, at once for all replicas and for jobs already queued.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use dripfeed_auth::Operate;
-use dripfeed_bucket::{Bucket, BucketError, BucketLimits, BucketSettings, Census, FairFault, Leak, Overrides};
+use dripfeed_bucket::{
+    Bucket, BucketError, BucketLimits, BucketSettings, Census, Definition, FairFault, InForce, Leak, Overrides,
+};
 use http::HeaderMap;
 use serde::Deserialize;
 
@@ -33,7 +37,7 @@ pub(crate) struct ChangeQuery {
     dry_run: Option<String>,
 }
 
-/// How often a conditional change is tried again that meets another one.
+/// How often a change is tried again that meets another one.
 const TRIES: usize = 10;
 
 /// Changes settings at run time. `null` restores the configured value. With `If-Match`, nothing is changed (412) if
@@ -60,43 +64,56 @@ pub(crate) async fn change(
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
-    if is_dry_run {
-        judge(&intake, &bucket, &overrides, &preconditions).await?;
+    let (judged, state) = if is_dry_run {
+        let judged = judge(&intake, &bucket, &overrides, &preconditions).await?;
+        (judged, BucketState::of(&bucket).await?)
     } else {
-        let before = apply(&intake, &bucket, &overrides, &preconditions).await?;
-        audit::record_changes(&bucket, &caller, "change", value_change::all(&bucket, &before, &overrides)).await;
-    }
-    let state = BucketState::of(&bucket).await?;
-    Ok(([e_tag(version::current(&intake, &bucket, &state.version))], Json(state)).into_response())
+        // Those of one caller are made one after the other: each is judged by what the one before has left.
+        let turn = intake.lookup_turn(&caller, address).await;
+        let (intake, changed) = (intake.clone(), bucket.clone());
+        let work = async move {
+            let (judged, in_force) = apply(&intake, &changed, &overrides, &preconditions).await?;
+            let changes = value_change::all(&changed, &judged.before, &overrides);
+            audit::record_changes(&changed, &caller, "change", changes).await;
+            Ok::<_, Problem>((judged, in_force))
+        };
+        let (judged, in_force) = turn.run(work).await??;
+        (judged, BucketState::after(&bucket, &in_force).await?)
+    };
+    let tag = version::of(&bucket, judged.definition.as_deref(), &state.version);
+    Ok(([e_tag(tag)], Json(state)).into_response())
 }
 
-/// Returns the state before.
+/// What a change may be applied to.
+struct Judged {
+    before: Census,
+    /// Of a bucket that was created over the API.
+    definition: Option<Arc<Definition>>,
+}
+
+/// Returns what it was applied to, and what is in force by it.
 async fn apply(
     intake: &Intake,
     bucket: &Bucket,
     overrides: &Overrides,
     preconditions: &Preconditions,
-) -> Result<Census, Problem> {
+) -> Result<(Judged, InForce), Problem> {
     for _ in 0..TRIES {
-        let before = judge(intake, bucket, overrides, preconditions).await?;
-        if preconditions.is_empty() {
-            bucket.apply_overrides(overrides).await?;
-            return Ok(before);
-        }
-        if bucket.apply_overrides_to(&before.version, overrides).await? {
-            return Ok(before);
+        let judged = judge(intake, bucket, overrides, preconditions).await?;
+        if let Some(in_force) = bucket.apply_overrides_to(&judged.before.version, overrides).await? {
+            return Ok((judged, in_force));
         }
     }
     Err(BucketError::Changing.into())
 }
 
-/// Refuses what may not be applied to the bucket as it is now, and returns its state.
+/// Refuses what may not be applied to the bucket as it is now.
 async fn judge(
     intake: &Intake,
     bucket: &Bucket,
     overrides: &Overrides,
     preconditions: &Preconditions,
-) -> Result<Census, Problem> {
+) -> Result<Judged, Problem> {
     // Definitions are in another slot, so they can't be compared where the change is written. Nor does one undo the
     // other.
     if !preconditions.is_empty()
@@ -104,10 +121,11 @@ async fn judge(
     {
         definitions.follow().await?;
     }
+    let definition = version::definition(intake, bucket);
     let before = bucket.census().await?;
-    preconditions.check("bucket", Some(version::current(intake, bucket, &before.version)))?;
+    preconditions.check("bucket", Some(version::of(bucket, definition.as_deref(), &before.version)))?;
     check_fits(bucket, &before, overrides)?;
-    Ok(before)
+    Ok(Judged { before, definition })
 }
 
 /// With those that were changed before.

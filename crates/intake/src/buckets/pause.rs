@@ -22,9 +22,9 @@ pub(crate) async fn pause(
     _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
-    bucket.pause().await?;
+    let paused = bucket.pause().await?;
     audit::record(&bucket, &caller, "pause", "").await;
-    BucketState::of(&bucket).await.map(Json)
+    Ok(Json(BucketState::after(&bucket, &paused).await?))
 }
 
 /// Resumes a paused bucket.
@@ -38,7 +38,7 @@ pub(crate) async fn resume(
     _: Params<NoParams>,
     _: Unused,
 ) -> Result<Json<BucketState>, Problem> {
-    bucket.resume().await?;
+    let resumed = bucket.resume().await?;
     audit::record(&bucket, &caller, "resume", "").await;
-    BucketState::of(&bucket).await.map(Json)
+    Ok(Json(BucketState::after(&bucket, &resumed).await?))
 }

@@ -6,7 +6,7 @@ pub(crate) mod row;
 use std::collections::BTreeMap;
 
 use dripfeed_bucket::{
-    Bucket, BucketError, Census, MaxShare, Overrides, Pace, RecentCalls, RefusalReason, ReplicaCensus,
+    Bucket, BucketError, Census, InForce, MaxShare, Overrides, Pace, RecentCalls, RefusalReason, ReplicaCensus,
 };
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
@@ -149,6 +149,12 @@ struct Totals {
 impl BucketState {
     pub(crate) async fn of(bucket: &Bucket) -> Result<Self, Problem> {
         Self::read(bucket).await.map_err(Problem::from)
+    }
+
+    /// With the settings of a change, which others may have changed since.
+    pub(crate) async fn after(bucket: &Bucket, change: &InForce) -> Result<Self, Problem> {
+        let census = bucket.census_after(change).await?;
+        Ok(Self::at(bucket.name().clone(), bucket.settings().kind.as_str(), census))
     }
 
     /// Replicas that aren't silent.

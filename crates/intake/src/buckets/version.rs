@@ -1,6 +1,8 @@
 //! The version of a bucket, its `ETag`: `17-5f0e…`, of the definition and of the run-time changes. A part that isn't
 //! there is left out; `0`: neither is.
 
+use std::sync::Arc;
+
 use dripfeed_bucket::{Bucket, Definition};
 
 use crate::intake::Intake;
@@ -9,9 +11,13 @@ const BETWEEN: char = '-';
 
 /// As this process knows the definition.
 pub(super) fn current(intake: &Intake, bucket: &Bucket, changes: &str) -> String {
+    of(bucket, definition(intake, bucket).as_deref(), changes)
+}
+
+/// The same: of a bucket that was created over the API.
+pub(super) fn definition(intake: &Intake, bucket: &Bucket) -> Option<Arc<Definition>> {
     let definitions = intake.definitions().filter(|_| bucket.incarnation().is_some());
-    let definition = definitions.and_then(|definitions| definitions.get(bucket.name().as_str()));
-    of(bucket, definition.as_deref(), changes)
+    definitions.and_then(|definitions| definitions.get(bucket.name().as_str()))
 }
 
 /// `changes`: the version of the run-time changes, empty without any.

@@ -56,9 +56,9 @@ pub(crate) async fn define_schedule(
     let (definition, text) = parsed.await?;
     priority::check(&caller, &definition.job)?;
     let wanted = Wanted { id: &id, definition: &definition, text: &text, preconditions: &preconditions };
-    let bucket = wanted.store(&intake, bucket).await?;
+    let (bucket, defined) = wanted.store(&intake, bucket).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} defined")).await;
-    owned::answer(&intake, &bucket, &caller, &id).await
+    Ok(owned::answer(&intake, &bucket, &caller, defined, definition))
 }
 
 /// What was sent.
@@ -71,13 +71,13 @@ struct Wanted<'w> {
 }
 
 impl Wanted<'_> {
-    /// Returns the bucket that has it now.
-    async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<Bucket, Problem> {
+    /// Returns the bucket that has it now, and what it has.
+    async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<(Bucket, KnownSchedule), Problem> {
         let stored = self.store_in(&bucket).await;
         let again = |bucket: Bucket| async move { self.store_in(&bucket).await };
         let (current, stored) = intake.or_current(&bucket, stored, again).await;
         match stored?? {
-            Defined::Done => Ok(current.unwrap_or(bucket)),
+            Defined::Done(defined) => Ok((current.unwrap_or(bucket), *defined)),
             Defined::Changed => Err(owned::contended()),
             Defined::Full => {
                 let detail = "delete some schedules, or raise most_schedules or schedules_bytes of the bucket";

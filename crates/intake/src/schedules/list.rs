@@ -68,5 +68,6 @@ pub(crate) async fn schedule(
     _: Params<NoParams>,
     ScheduleInPath(id): ScheduleInPath,
 ) -> Result<Response, Problem> {
-    owned::answer(&intake, &bucket, &caller, &id).await
+    let (_, known, definition) = owned::find(&bucket, &id).await?;
+    Ok(owned::answer(&intake, &bucket, &caller, known, definition))
 }

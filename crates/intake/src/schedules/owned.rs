@@ -25,16 +25,16 @@ pub(super) async fn find(bucket: &Bucket, id: &ScheduleId) -> Result<(u64, Known
     Ok((now_ms, known, definition.ok_or_else(Problem::unknown_schedule)?))
 }
 
-/// As it is now, with its version.
-pub(super) async fn answer(
+/// With its version.
+pub(super) fn answer(
     intake: &Intake,
     bucket: &Bucket,
     caller: &Caller,
-    id: &ScheduleId,
-) -> Result<Response, Problem> {
-    let (_, known, definition) = find(bucket, id).await?;
+    known: KnownSchedule,
+    definition: Definition,
+) -> Response {
     let tag = e_tag(&known.state.version);
-    Ok(([tag], Json(Schedule::of(intake, bucket, caller, known, definition))).into_response())
+    ([tag], Json(Schedule::of(intake, bucket, caller, known, definition))).into_response()
 }
 
 /// The highest priority that the schedule's jobs may have now. None: the key that defined it may submit no more.

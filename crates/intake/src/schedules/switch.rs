@@ -66,10 +66,10 @@ async fn switch(
     for _ in 0..TRIES {
         let (now_ms, known, definition) = owned::find(bucket, id).await?;
         let next = definition.timetable.next_after(now_ms).filter(|_| !paused);
-        if bucket.switch_schedule(&known, paused, next).await? {
+        if let Some(switched) = bucket.switch_schedule(&known, paused, next).await? {
             let what = if paused { "paused" } else { "resumed" };
             audit::record(bucket, caller, "schedule", &format!("{id} {what}")).await;
-            return owned::answer(intake, bucket, caller, id).await;
+            return Ok(owned::answer(intake, bucket, caller, switched, definition));
         }
     }
     Err(owned::contended())

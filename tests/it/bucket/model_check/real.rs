@@ -130,8 +130,8 @@ impl Real {
             Step::EndOverdue => self.bucket.enforce_retention().await.map(|_| StepResult::Done),
             Step::Replay(job) => self.replay(*job).await,
             Step::Forget(job) => self.bucket.delete_dead(self.jobs[*job]).await.map(StepResult::Forgotten),
-            Step::Pause => self.bucket.pause().await.map(|()| StepResult::Done),
-            Step::Resume => self.bucket.resume().await.map(|()| StepResult::Done),
+            Step::Pause => self.bucket.pause().await.map(|_| StepResult::Done),
+            Step::Resume => self.bucket.resume().await.map(|_| StepResult::Done),
             Step::SetCapacity(capacity) => self.change(changed("capacity", *capacity)).await,
             Step::SetCapacityBytes(bytes) => self.change(changed("capacity_bytes", *bytes)).await,
             Step::SetMaxShare(share) => {
@@ -246,7 +246,7 @@ impl Real {
     }
 
     async fn change(&self, changes: Overrides) -> Result<StepResult, BucketError> {
-        self.bucket.apply_overrides(&changes).await.map(|()| StepResult::Done)
+        self.bucket.apply_overrides(&changes).await.map(|_| StepResult::Done)
     }
 
     /// Jobs that died together time and again are due one after the other, within seconds of the wall clock: that is

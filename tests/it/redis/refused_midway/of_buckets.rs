@@ -31,12 +31,23 @@ async fn a_schedule_is_defined_switched_and_ended_whole_or_not_at_all() {
     let mut trials = Trials::of("b").await;
     let keys = ["schedules", "schedules:next", "schedules:state", "tally", "control"];
     let (next, state) = (keys[1], keys[2]);
-    let defined = ["defined"];
-    assert_eq!(trials.call(define, &keys, &["s", "", "v1", "{}", "0", "1000", "9", "999", ""]).await, defined);
-    assert_eq!(trials.call(define, &keys, &["s", "v1", "v2", "{ }", "1", "", "9", "999", ""]).await, defined);
-    assert_eq!(trials.call(switch, &[state, next], &["s", "v2", "0", "1000", "v3"]).await, ["switched"]);
+    let defined = |version: &str, paused: u8, next: &str| {
+        ["defined".to_owned(), format!("{version} {paused} - - 0 0 -"), next.to_owned()]
+    };
+    let first = trials.call(define, &keys, &["s", "", "v1", "{}", "0", "1000", "9", "999", ""]).await;
+    assert_eq!(first, defined("v1", 0, "1000"));
+    let unmoved = trials.call(define, &keys, &["s", "v1", "v1a", "{  }", "0", "", "9", "999", ""]).await;
+    assert_eq!(unmoved, defined("v1a", 0, "1000"));
+    let paused = trials.call(define, &keys, &["s", "v1a", "v2", "{ }", "1", "", "9", "999", ""]).await;
+    assert_eq!(paused, defined("v2", 1, "-1"));
+    // Twice: the second time it is as it was.
+    for (known, version, then) in [("v2", "v3", "1000"), ("v3", "v4", "2000")] {
+        let switched = trials.call(switch, &[state, next], &["s", known, "0", then, version]).await;
+        assert_eq!(switched, ["switched", "v3 0 - - 0 0 -", "1000"]);
+    }
     assert_eq!(trials.call(pass, &[next, state], &["s", "v3", "1000", "2000", "3"]).await, ["1"]);
-    assert_eq!(trials.call(define, &keys, &["t", "", "v1", "{}", "0", "1000", "9", "999", ""]).await, defined);
+    let other = trials.call(define, &keys, &["t", "", "v1", "{}", "0", "1000", "9", "999", ""]).await;
+    assert_eq!(other, defined("v1", 0, "1000"));
     assert_eq!(trials.call(end, &keys[..4], &["t", "*"]).await, ["1"]);
     assert_eq!(trials.call(end, &keys[..4], &["", "*"]).await, ["1"]);
     for is_deleted in ["0", "1"] {
@@ -57,7 +68,7 @@ async fn what_an_operator_does_and_what_goes_back_is_done_whole_or_not_at_all() 
     let mut trials = Trials::of("b").await;
     for (capacity, paused) in [("5", "1"), ("6", "")] {
         let arguments = ["v", "", "*", "capacity", capacity, "paused", paused];
-        assert_eq!(trials.call(apply, &["jobs", "control", "meter"], &arguments).await, ["changed"]);
+        assert_eq!(trials.call(apply, &["jobs", "control", "meter"], &arguments).await[0], "changed");
     }
     trials.call(record, &["tally", "audit"], &["100", "root", "pause", "", ""]).await;
     let replays = ["dead:replays", "control"];
