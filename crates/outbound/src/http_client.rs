@@ -23,8 +23,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::idle_time::{IDLE_TIMEOUT, idle_time};
-use crate::kept_connections::{KeptConnections, OpenConnection, UsedConnection};
+use crate::answer_bound::{Allowance, BoundedConnection};
+use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection, UsedConnection, idle_time};
 
 /// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
 /// last piece may bring as much again, so one of less than twice the size may pass.
@@ -96,6 +96,7 @@ impl HttpClient {
         *request.uri_mut() = Uri::from(path);
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
         while let Some(mut connection) = self.kept.take(self.may_send_many_headers()) {
+            connection.allowance.allow_head();
             match connection.requests.try_send_request(request).await {
                 Ok(answer) => return Ok(self.answered(answer, connection)),
                 Err(mut error) => match error.take_message() {
@@ -132,6 +133,8 @@ impl HttpClient {
     ) -> (Response<Incoming>, UsedConnection) {
         connection.idle_time = idle_time(answer.status(), answer.headers());
         self.headers_seen.fetch_max(answer.headers().len().max(1), Ordering::Relaxed);
+        // Until who reads it says how much: a stream has no bound.
+        connection.allowance.allow_body(u64::MAX);
         (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
     }
 
@@ -145,10 +148,13 @@ impl HttpClient {
         }
         // Some servers still fold long lines, which is for who reads them to undo (RFC 9112, 5.2).
         protocol.allow_obsolete_multiline_headers_in_responses(true);
-        let (requests, connection) = protocol.handshake(connection).await?;
+        let allowance = Allowance::default();
+        allowance.allow_head();
+        let connection = BoundedConnection::new(TokioIo::new(connection), allowance.clone());
+        let (requests, connection) = protocol.handshake(TokioIo::new(connection)).await?;
         // Its end is seen by who sends a request.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
-        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT, reads_many_headers })
+        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT, reads_many_headers, allowance })
     }
 }
 

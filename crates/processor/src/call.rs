@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use dripfeed_job::outcome::AnswerBody;
 use dripfeed_job::{UpstreamAnswer, duration, rate_limit, retry_after};
-use dripfeed_outbound::{HttpClient, RequestError};
+use dripfeed_outbound::{EndlessAnswer, HttpClient, MOST_BEFORE_BODY, RequestError};
 use futures::FutureExt as _;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::response::Parts;
@@ -74,6 +74,7 @@ async fn exchange(
     bounds: CallBounds,
 ) -> Result<CallResult, NoAnswer> {
     let (answer, connection) = client.request(request).await?;
+    connection.bound_body(bounds.read);
     let (head, body) = answer.into_parts();
     let (body, is_whole) = read(body, bounds).await?;
     if is_whole {
@@ -178,6 +179,10 @@ enum NoAnswer {
     Unsent,
     #[error("malformed HTTP response: {0}")]
     Garbled(String),
+    #[error(
+        "the upstream sent more than {} KiB before its answer, such as endless 1xx answers", MOST_BEFORE_BODY / 1024
+    )]
+    Endless,
 }
 
 impl NoAnswer {
@@ -186,7 +191,7 @@ impl NoAnswer {
             Self::Late(_) => "timeout",
             Self::Unconnected | Self::Unreached(_) | Self::Unmade(_) => "connect",
             Self::Cut(_) | Self::Unsent => "cut",
-            Self::Garbled(_) => "garbled",
+            Self::Garbled(_) | Self::Endless => "garbled",
         }
     }
 
@@ -206,6 +211,7 @@ impl From<RequestError> for NoAnswer {
             },
             RequestError::Unanswered(error) if error.is_parse() => Self::Garbled(error.to_string()),
             RequestError::Unanswered(error) if error.is_canceled() => Self::Unsent,
+            RequestError::Unanswered(error) if EndlessAnswer::is_behind(&error) => Self::Endless,
             RequestError::Unanswered(_) => Self::Cut(why),
         }
     }

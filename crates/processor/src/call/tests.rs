@@ -5,6 +5,7 @@ mod answers;
 mod certificates;
 mod connecting;
 mod connections;
+mod endless;
 mod wishes;
 
 use std::future::Future;
