@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use dripfeed_auth::Read;
-use dripfeed_bucket::Finding;
+use dripfeed_auth::{Read, Waiter};
+use dripfeed_bucket::{Bucket, Finding};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -49,9 +49,12 @@ pub(crate) async fn doctor(
     _: Params<NoParams>,
     ClientIp(address): ClientIp,
 ) -> Result<Json<Examined>, Problem> {
-    let _turn = intake.lookup_turn(&caller, address).await;
-    let _examining = intake.examining().lock().await;
-    let examined = bucket.examine(false).await?;
+    let (waiter, one_at_a_time) = (Waiter::new(caller.id(), address), intake.clone());
+    let examine = |bucket: Bucket| async move {
+        let _examining = one_at_a_time.examining().lock().await;
+        bucket.examine(false).await
+    };
+    let examined = intake.in_turn(waiter, &bucket, examine).await?;
     let findings = examined.findings.into_iter().map(Found::from).collect();
     Ok(Json(Examined { findings, unchecked: examined.unchecked }))
 }
