@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dripfeed_bucket::{Bucket, Buckets};
+use dripfeed_bucket::{Bucket, BucketError, Buckets};
 use dripfeed_job::BucketName;
 use dripfeed_job::duration::ms_up;
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 
 use crate::buckets::state::{BucketState, READ_AT_ONCE};
 
@@ -22,13 +22,17 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) async fn of(buckets: &Buckets) -> Self {
         let all = buckets.among(|_| true);
-        let buckets = stream::iter(all).map(state).buffered(READ_AT_ONCE).collect().await;
+        let read = stream::iter(all).map(state).buffered(READ_AT_ONCE);
+        let buckets = read.filter_map(future::ready).collect().await;
         let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ms_up);
         Self { at_ms, buckets }
     }
 }
 
-async fn state(bucket: Bucket) -> (BucketName, Option<BucketState>) {
-    let state = tokio::time::timeout(STATE_TIMEOUT, BucketState::of(&bucket)).await;
-    (bucket.name().clone(), state.ok().and_then(Result::ok))
+/// None: it was deleted, or created over the API, a moment ago, and this process is about to learn that.
+async fn state(bucket: Bucket) -> Option<(BucketName, Option<BucketState>)> {
+    match tokio::time::timeout(STATE_TIMEOUT, BucketState::read(&bucket)).await {
+        Ok(Err(BucketError::Gone)) => None,
+        state => Some((bucket.name().clone(), state.ok().and_then(Result::ok))),
+    }
 }
