@@ -244,6 +244,77 @@ async fn a_count_that_is_no_number_begins_again_and_no_job_is_lost() {
     }
 }
 
+/// With a count that is no number all goes on: jobs come, are called and end, replicas come and go, and the doctor
+/// counts again.
+async fn goes_on_without(redis: &TestRedis, kind: Kind, name: &str, key: &str, field: &str) {
+    let limits = BucketSettings { capacity: 4, max_share: Some("100%".parse().unwrap()), ..settings(kind, name) };
+    let bucket = buckets::open(redis, limits).await;
+    let replica = join(&bucket, "a").await;
+    for n in 0..3 {
+        submit(&bucket, by("alice", &n.to_string())).await;
+    }
+    let retry = match kind {
+        Kind::Stream => Settlement::Retry { after: Duration::ZERO },
+        Kind::List => Settlement::Requeue,
+    };
+    for end in [DELIVERED, retry] {
+        replica.settle(buckets::take_one(&replica).await.claim, end).await.unwrap();
+    }
+    let store = redis.store().await;
+    let mut spoiling = redis::cmd("HSET");
+    spoiling.arg(format!("dripfeed:{{{name}}}:{key}")).arg(field).arg("x");
+    let spoil = async || store.command::<u64>(&spoiling).await.unwrap();
+    spoil().await;
+    while matches!(bucket.admit(by("alice", &fastrand::u64(..).to_string())).await.unwrap(), Admission::Admitted(_)) {}
+    spoil().await;
+    let taken = take(&replica, 4).await;
+    for (taken, end) in taken.into_iter().zip([buried("no luck"), Settlement::Requeue]) {
+        spoil().await;
+        replica.settle(taken.claim, end).await.unwrap();
+    }
+    spoil().await;
+    assert!(!replica.beat().await.unwrap().fenced);
+    spoil().await;
+    let heir = join(&bucket, "b").await;
+    spoil().await;
+    bucket.declare_dead(replica.consumer()).await.unwrap().expect("it has jobs");
+    for _ in 0..bucket.census().await.unwrap().level {
+        spoil().await;
+        heir.settle(buckets::take_one(&heir).await.claim, DELIVERED).await.unwrap();
+    }
+    bucket.enforce_retention().await.unwrap();
+    bucket.examine(true).await.unwrap();
+    let examined = bucket.examine(false).await.unwrap();
+    assert!(examined.findings.is_empty(), "{examined:?}");
+    assert_eq!(bucket.level().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn no_count_that_is_no_number_stops_a_bucket() {
+    let redis = Arc::new(TestRedis::start().await);
+    let of_both = [
+        ("takes", "a"),
+        ("replicas", "a"),
+        ("holders", "alice"),
+        ("holders", "alice bytes"),
+        ("tally", "dead_dropped"),
+        ("tally", "recovered"),
+        ("tally", "refused:bucket_full"),
+        ("tally", "outbox_bytes"),
+        ("tally", "outbox_chains"),
+        ("tally", "lost"),
+        ("tally", "deadline"),
+    ];
+    let of_kinds = of_both.into_iter().flat_map(|(key, field)| [(Kind::Stream, key, field), (Kind::List, key, field)]);
+    let mut wrong = Vec::new();
+    for (number, (kind, key, field)) in of_kinds.chain([(Kind::List, "takers", "a")]).enumerate() {
+        let (redis, name) = (Arc::clone(&redis), format!("count-{number}"));
+        let one = tokio::spawn(async move { goes_on_without(&redis, kind, &name, key, field).await }).await;
+        wrong.extend(one.err().map(|_| (kind, key, field)));
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
 #[tokio::test]
 async fn a_counter_of_a_limit_that_is_unreadable_begins_again() {
     let redis = TestRedis::start().await;

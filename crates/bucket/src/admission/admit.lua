@@ -144,7 +144,7 @@ write_holders(HOLDERS)
 limit_flush()
 local denied = 0
 for reason, count in pairs(refused) do
-  redis.call('HINCRBY', TALLY, 'refused:' .. reason, count)
+  count_up(TALLY, 'refused:' .. reason, count)
   denied = denied + count
 end
 if denied > 0 then rates.count(METER, 'refused', denied) end

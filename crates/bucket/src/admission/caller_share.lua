@@ -6,7 +6,7 @@ local held_before = {}
 local function read_held(holders, caller, level, bytes)
   if held_before[caller] then return held_before[caller] end
   local counted = redis.call('HMGET', holders, caller, bytes_of(caller))
-  local jobs, all = tonumber(counted[1] or 0), tonumber(counted[2] or 0)
+  local jobs, all = tonumber(counted[1] or nil) or 0, tonumber(counted[2] or nil) or 0
   held_before[caller] = { jobs = jobs, bytes = all }
   count_held(caller, math.min(0, level - jobs), math.min(0, bytes - all))
   return held_before[caller]

@@ -38,7 +38,7 @@ end
 if by_number then answer[3] = math.ceil(wait_for_room(METER, pace, look, level, level - capacity + 1) / 1000) end
 
 local refused = #ARGV - SIZES + 1
-redis.call('HINCRBY', TALLY, 'refused:bucket_full', refused)
+count_up(TALLY, 'refused:bucket_full', refused)
 rates.count(METER, 'refused', refused)
 rates.flush(METER)
 return answer

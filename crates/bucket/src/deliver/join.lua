@@ -15,7 +15,7 @@ local incarnation = ARGV[5]
 
 if is_deleted(CONTROL, incarnation) then return { 'gone', 0, 0 } end
 if only_first and redis.call('HLEN', REPLICAS) > 0 then return { 'others', 0, 0 } end
-local dropped = tonumber(redis.call('HGET', KEYS[9], 'dead_dropped') or 0)
+local dropped = tonumber(redis.call('HGET', KEYS[9], 'dead_dropped') or nil) or 0
 add_consumer(JOBS, consumer)
 local is_alone = redis.call('HLEN', REPLICAS) == 0
 -- Nothing leaked meanwhile. The first job that was admitted began the measurement again, one of a plain XADD didn't.

@@ -5,7 +5,7 @@
 -- half of their deliveries they are due one after the other, and no take hands out one beside another (suspects.lua).
 -- One that is no member was handed jobs by somebody else: the time of those may not have come.
 --
--- needs: at_maxmemory, budget, constants, outbox, record, bury, record_each
+-- needs: at_maxmemory, budget, constants, counts, outbox, record, bury, record_each
 -- needs: kind/entry, kind/consumers, kind/leave_flows
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
@@ -87,7 +87,7 @@ if suspects > 0 and keeps_suspects_apart then
 end
 record_exits(keys)
 leave_flows(left, keys.notices)
-if recovered > 0 and not leaving then redis.call('HINCRBY', keys.tally, 'recovered', recovered) end
+if recovered > 0 and not leaving then count_up(keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned, suspects } end
 remove_consumer(keys.jobs, consumer)
 return { 'gone', recovered, poisoned, suspects }

@@ -1,7 +1,7 @@
 -- Pace and take: as many jobs as the pace, the throttle and the room in flight allow, and BATCH_BYTES. Some may have to
 -- wait a moment for their tokens. A job whose deadline has passed ends as expired and costs no token.
 --
--- needs: at_maxmemory, now, budget, pace, settling, spend, hold_left, keep, notices, kind/take
+-- needs: at_maxmemory, now, budget, counts, pace, settling, spend, hold_left, keep, notices, kind/take
 -- opens: outbox_maker = make_outbox
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 replicas (hash)  7 outcomes (hash)
 --       8 ended (zset)  9 takes (hash: consumer → number of the take up to which those that arrive late take nothing)
@@ -53,7 +53,7 @@ if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return { 'fenced' } end
 local has_rare = redis.call('EXISTS', TAKES, unpack(waiting_keys)) > 0
 -- The replica has given up on this late take: jobs claimed now would never be called. (Lua allows 200 local variables.)
 if has_rare then
-  local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or 0)
+  local number, given_up = tonumber(ARGV[9]), tonumber(redis.call('HGET', TAKES, consumer) or nil) or 0
   if number <= given_up then return { 'idle', 0, '0', 0, 0, now_us, '' } end
 end
 
@@ -119,7 +119,7 @@ if #taken == 0 then
   return idle(wait, takes_new and 'job' or '', expired, died)
 end
 -- As good as a heartbeat: who is handed jobs isn't declared dead before it may have called them (permit.rs).
-redis.call('HINCRBY', REPLICAS, consumer, 1)
+count_up(REPLICAS, consumer, 1)
 local state, starts = pace_spend(PACE, pace, plan, #taken)
 local rest, wanting = '', ''
 if takes_new and wait > 0 then

@@ -1,7 +1,7 @@
 -- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
 -- id → letter's id; zset sizes, "<letter's id> <bytes> <job id>" by ms of its death. By that the oldest ones are
 -- deleted without being read: handing 1 MiB to a script takes Redis a millisecond.
--- needs: constants, now, keep
+-- needs: constants, now, counts, keep
 
 local function died_ms(letter)
   return tonumber(string.match(letter, '^%d+'))
@@ -63,6 +63,6 @@ local function drop_letters(keys, more, bytes)
     if delete_letter(keys, letter, size, job) then count, dropped = count - 1, dropped + 1 end
   end
   count_bytes(keys, 'dead_bytes', -freed)
-  if dropped > 0 then redis.call('HINCRBY', keys.tally, 'dead_dropped', dropped) end
+  if dropped > 0 then count_up(keys.tally, 'dead_dropped', dropped) end
   return dropped
 end

@@ -54,7 +54,8 @@ if cursor ~= '' then
   end
 end
 local noted = redis.call('HMGET', keys.tally, 'dead_dropped', 'deadline', 'deadline_known')
-local is_overdue = noted[2] and tonumber(noted[2]) <= now_ms
+-- One that is no number says nothing: then it is looked for.
+local is_overdue = noted[2] and (tonumber(noted[2]) or 0) <= now_ms
 -- Earlier versions didn't note deadlines: all jobs are looked at once.
 if not noted[3] and redis.call('EXISTS', JOBS) == 1 then is_overdue = true end
-return { gone, tonumber(noted[1] or 0), is_overdue and '1' or '0', cursor, unpack(names) }
+return { gone, tonumber(noted[1] or nil) or 0, is_overdue and '1' or '0', cursor, unpack(names) }

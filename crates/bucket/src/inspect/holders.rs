@@ -30,9 +30,11 @@ impl Bucket {
         loop {
             let mut scan = redis::cmd("HSCAN");
             scan.arg(self.redis_bucket.keys.holders()).arg(&cursor).arg("COUNT").arg(AT_ONCE);
-            // A field that moves meanwhile may come twice.
-            let (next, fields): (String, Vec<(String, u64)>) = self.redis_bucket.store.command(&scan).await?;
+            // A field that moves meanwhile may come twice. One that is no number, as somebody has written it by hand,
+            // counts nothing.
+            let (next, fields): (String, Vec<(String, String)>) = self.redis_bucket.store.command(&scan).await?;
             for (field, count) in fields {
+                let count = count.parse().unwrap_or(0);
                 let caller = field.strip_suffix(BYTES).unwrap_or(&field);
                 let holder = holders.entry(caller.to_owned()).or_default();
                 if caller == field { holder.jobs = count } else { holder.bytes = count }

@@ -131,8 +131,9 @@ pub async fn level_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketE
         Kind::Stream => or_none(store.command(redis::cmd("XLEN").arg(&key)).await)?,
         Kind::List => {
             let waiting: u64 = or_none(store.command(redis::cmd("LLEN").arg(&key)).await)?;
-            let takers: HashMap<String, u64> = store.command(redis::cmd("HGETALL").arg(keys.takers())).await?;
-            let held = takers.values().sum::<u64>();
+            let takers: HashMap<String, String> = store.command(redis::cmd("HGETALL").arg(keys.takers())).await?;
+            // One that is no number, as somebody has written it by hand, counts nothing.
+            let held = takers.values().filter_map(|held| held.parse::<u64>().ok()).sum::<u64>();
             if held > 0 && is_list_elsewhere(store, place).await? { waiting } else { waiting + held }
         }
     })

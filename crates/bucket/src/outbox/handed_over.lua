@@ -1,6 +1,6 @@
 -- Removes outcome jobs that their buckets have accepted.
 --
--- needs: at_maxmemory, keep
+-- needs: at_maxmemory, counts, keep
 -- KEYS  1 outbox (stream)  2 tally (hash)
 -- ARGV  ids of their entries
 -- Result  how many were there
@@ -15,5 +15,5 @@ for _, id in ipairs(ARGV) do
   end
 end
 count_bytes(keys, 'outbox_bytes', -bytes)
-if removed > 0 then redis.call('HINCRBY', keys.tally, 'outbox_handed_over', removed) end
+if removed > 0 then count_up(keys.tally, 'outbox_handed_over', removed) end
 return removed

@@ -1,6 +1,6 @@
 -- Outcome jobs of one script, until they are written to the outbox (outbox.lua). Only scripts of buckets that may have
 -- some open it (make_outbox.lua).
--- needs: now, notices, keep, append_to, cut_record
+-- needs: now, counts, notices, keep, append_to, cut_record
 
 -- `bounds`: the most outcome jobs, and their bytes, the bytes of the largest, those of an answer, the longest chain.
 -- `targets`: buckets, by the outcome that they are given; `most_of_one`: the most that any has. `chains`: what jobs of
@@ -83,5 +83,5 @@ function outbox.write(keys)
     if is_first then publish(key, 'outcomes') end
   end
   count_bytes(keys, 'outbox_bytes', bytes)
-  if outbox.ended_chains > 0 then redis.call('HINCRBY', keys.tally, 'outbox_chains', outbox.ended_chains) end
+  if outbox.ended_chains > 0 then count_up(keys.tally, 'outbox_chains', outbox.ended_chains) end
 end

@@ -68,6 +68,17 @@ function rates.restart(key, series)
   rates.write(series, { t0 = now_us, c0 = m.c, t1 = now_us, c1 = m.c, c = m.c })
 end
 
+-- Adds to a count in a hash. One that is no number, as somebody has written it by hand, begins again.
+local function count_up(key, name, more)
+  local counted = redis.pcall('HINCRBY', key, name, more)
+  if type(counted) == 'number' then return counted end
+  -- For any other reason it fails again.
+  local text = redis.call('HGET', key, name)
+  if not text or string.find(text, '^%-?%d+$') and #text < 18 then return redis.call('HINCRBY', key, name, more) end
+  redis.call('HSET', key, name, more)
+  return tonumber(more)
+end
+
 -- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has
 -- a space in it), each only while there are some. A job without a caller is nobody's, nor is one that counts no bytes:
 -- somebody added it by hand.

@@ -7,6 +7,7 @@
 local TAKEN, REPLICAS, TAKERS = KEYS[1], KEYS[2], KEYS[3]
 local consumer, mend = ARGV[1], ARGV[2] == '1'
 local held = redis.call('LLEN', TAKEN)
-local counted = tonumber(redis.call('HGET', TAKERS, consumer) or held)
-if counted ~= held and mend then redis.call('HSET', TAKERS, consumer, held) end
+local found = redis.call('HGET', TAKERS, consumer)
+local counted = found and (tonumber(found) or 0) or held
+if mend and (counted ~= held or found and not tonumber(found)) then redis.call('HSET', TAKERS, consumer, held) end
 return { held, counted, redis.call('HEXISTS', REPLICAS, consumer) == 1 and '1' or '' }

@@ -17,4 +17,4 @@ for _, ended in ipairs(redis.call('HMGET', TALLY, unpack(ends))) do
 end
 local unchanged = moment == counted_at
 if unchanged then redis.call('HSET', TALLY, counter, bytes) end
-return { moment, tonumber(redis.call('HGET', TALLY, counter) or 0), unchanged and 1 or 0 }
+return { moment, tonumber(redis.call('HGET', TALLY, counter) or nil) or 0, unchanged and 1 or 0 }

@@ -1,7 +1,7 @@
 -- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come
 -- or gone since they were counted. Jobs that are lost may be written off: they are counted in `lost`.
 --
--- needs: at_maxmemory, now, kind/jobs
+-- needs: at_maxmemory, now, counts, kind/jobs
 -- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
 -- ARGV  1 the moment at which the jobs were counted ('': they weren't)
 --       2 the bytes that they count ('': leave these)  3 '1' to write off those that are lost
@@ -14,7 +14,7 @@ local level, held = count_jobs(JOBS)
 local counts = redis.call('HMGET', TALLY, 'accepted', 'delivered', 'dead', 'expired', 'cancelled', 'bytes', 'lost')
 local ended, moment = 0, KEYS[4] and whole(level) .. ' ' .. whole(held) or ''
 for i = 1, 5 do
-  counts[i] = tonumber(counts[i] or 0)
+  counts[i] = tonumber(counts[i] or nil) or 0
   moment = moment .. ' ' .. whole(counts[i])
   if i > 1 then ended = ended + counts[i] end
 end
@@ -23,9 +23,9 @@ local unchanged = moment == counted_at
 if unchanged then
   if bytes ~= '' then redis.call('HSET', TALLY, 'bytes', bytes) end
   for i = 4, #ARGV, 2 do
-    if redis.call('HINCRBY', HOLDERS, ARGV[i], ARGV[i + 1]) < 1 then redis.call('HDEL', HOLDERS, ARGV[i]) end
+    if count_up(HOLDERS, ARGV[i], ARGV[i + 1]) < 1 then redis.call('HDEL', HOLDERS, ARGV[i]) end
   end
 end
-local lost = math.max(0, counts[1] - ended - level - tonumber(counts[7] or 0))
-if writes_off and lost > 0 then redis.call('HINCRBY', TALLY, 'lost', lost) end
-return { moment, tonumber(counts[6] or 0), lost, unchanged and 1 or 0 }
+local lost = math.max(0, counts[1] - ended - level - (tonumber(counts[7] or nil) or 0))
+if writes_off and lost > 0 then count_up(TALLY, 'lost', lost) end
+return { moment, tonumber(counts[6] or nil) or 0, lost, unchanged and 1 or 0 }

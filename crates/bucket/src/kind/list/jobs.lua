@@ -9,8 +9,9 @@ local function count_jobs(jobs)
   local held, holders = 0, {}
   local counts = redis.call('HGETALL', TAKERS)
   for i = 1, #counts, 2 do
-    held = held + tonumber(counts[i + 1])
-    holders[#holders + 1] = { counts[i], counts[i + 1] }
+    local count = tonumber(counts[i + 1]) or 0
+    held = held + count
+    holders[#holders + 1] = { counts[i], count }
   end
   return redis.call('LLEN', jobs) + held, held, holders
 end

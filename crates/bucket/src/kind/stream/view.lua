@@ -10,7 +10,7 @@ local function classify(keys, id, entry, owner)
   local failures = owner and redis.call('HGET', keys.attempts, id) or 0
   local due_ms = state == 'parked' and due or state == 'waiting' and field(entry, 'due') or ''
   return {
-    id, state, tonumber(failures or 0), due_ms, caller_of(entry) or '', state == 'in_flight' and owner or '',
+    id, state, tonumber(failures or nil) or 0, due_ms, caller_of(entry) or '', state == 'in_flight' and owner or '',
     field(entry, 'priority') or '', field(entry, 'group') or '',
   }
 end

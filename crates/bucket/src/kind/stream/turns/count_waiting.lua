@@ -4,7 +4,7 @@
 -- Jobs that a caller had in the bucket when the script began.
 local function held_of(holders, caller)
   if held_found[caller] == nil then find_held(holders, { caller }) end
-  return tonumber(held_found[caller] or 0)
+  return tonumber(held_found[caller] or nil) or 0
 end
 
 -- Jobs in the flows of these numbers.
