@@ -59,7 +59,7 @@ impl File {
 }
 
 fn files() -> Vec<File> {
-    const LIMITS: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS];
+    const LIMITS: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS, dripfeed_store::REGISTRY_FRAGMENTS];
     let root = sources::from_the_root("");
     let file = |path: std::path::PathBuf| {
         let text = &*fs::read_to_string(&path).expect("a file of Lua").leak();

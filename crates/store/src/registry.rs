@@ -12,6 +12,7 @@ use crate::script::{Fragment, Fragments, Script};
 pub const REGISTRY_FRAGMENTS: &Fragments = &[
     Fragment::new("append_to", include_str!("registry/append_to.lua")),
     Fragment::new("changes_since", include_str!("registry/changes_since.lua")),
+    Fragment::new("granted", include_str!("registry/granted.lua")),
     Fragment::new("registry_changes", include_str!("registry/registry_changes.lua")),
 ];
 

@@ -2,7 +2,7 @@
 //! is given is of another type once, and each field of a hash is no number: either that is no matter, or nothing is
 //! changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dripfeed_auth::KEY_FRAGMENTS;
 use dripfeed_store::{Fragments, Script, Store};
@@ -12,7 +12,7 @@ use redis::{Cmd, Value, cmd};
 const ALL_KEYS: &str = "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do \
     all[#all + 1] = key all[#all + 1] = redis.call('DUMP', key) end return all";
 const LARGEST: &str = "18446744073709551615-18446744073709551615";
-const RULES: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS];
+const RULES: &[&Fragments] = &[dripfeed_limit::lua::FRAGMENTS, dripfeed_store::REGISTRY_FRAGMENTS];
 
 macro_rules! script {
     ($name:literal, $fragments:expr, $file:literal) => {{
@@ -25,12 +25,19 @@ macro_rules! script {
     }};
 }
 
+mod at_maxmemory;
 mod of_buckets;
 
 fn command(words: &[&str]) -> Cmd {
     let mut command = cmd(words[0]);
     command.arg(&words[1..]);
     command
+}
+
+/// That a script may call, by its text and that of all its fragments.
+fn commands_of(script: &Script) -> BTreeSet<String> {
+    let calls = script.source().split("call('").skip(1);
+    calls.filter_map(|call| Some(call.split_once('\'')?.0.to_lowercase())).collect()
 }
 
 fn words(value: &Value) -> Vec<String> {
@@ -107,6 +114,15 @@ impl Trials {
                 }
                 self.put_back(&kept).await;
             }
+        }
+        for denied in commands_of(script) {
+            self.does::<()>(&["ACL", "SETUSER", "default", &format!("-{denied}")]).await;
+            let answer = self.store.run::<Value>(&call).await;
+            self.does::<()>(&["ACL", "SETUSER", "default", &format!("+{denied}")]).await;
+            if answer.is_err() && self.all().await != kept {
+                self.half.push(format!("{} without {denied}: {answer:?}", script.name()));
+            }
+            self.put_back(&kept).await;
         }
         let answer = self.store.run::<Value>(&call).await;
         words(&answer.unwrap_or_else(|error| panic!("{} of {names:?}: {error:?}", script.name())))

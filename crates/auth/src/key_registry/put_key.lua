@@ -1,6 +1,6 @@
 -- Makes a key, or changes it; within the number and the bytes that there may be. No two keys have one hash.
 --
--- needs: now, registry_changes, key_changes
+-- needs: now, granted, registry_changes, key_changes
 -- KEYS  1 keys (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)  5 hashes (hash)  6 expires (zset)
 --       7 audit (stream)
 -- ARGV  1 id  2 the version that its caller knows ('': it isn't there)  3 its hash  4 ms at which it expires ('': it
@@ -11,7 +11,10 @@
 local id, known, sha256, expires, more = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local most, most_bytes, epoch, by, detail = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 
--- First, because they take room: keys that expired a day ago.
+check_granted(REGISTRY, 'HGET', 'HSET', 'HDEL', 'ZADD', 'ZREM', 'ZRANGE', 'XADD')
+-- First what needs memory: at maxmemory it is refused, and nothing was changed.
+redis.call('HSETNX', STATE, 'epoch', epoch)
+-- Then, because they take room: keys that expired a day ago.
 local until_ms = digits(math.floor(now_us / 1000) - DAY_MS)
 for _, expired in ipairs(redis.call('ZRANGE', EXPIRES, '-inf', until_ms, 'BYSCORE', 'LIMIT', 0, AT_ONCE)) do
   remove_key(expired, redis.call('HGET', REGISTRY, expired) or '')
@@ -27,7 +30,6 @@ local grown = #text - (old and #old or 0)
 local bytes = (tonumber(redis.call('HGET', STATE, 'bytes') or nil) or 0) + grown
 if grown > 0 and bytes > most_bytes then return { 'many_bytes' } end
 
-redis.call('HSETNX', STATE, 'epoch', epoch)
 local hash_before = key_head(old)
 if hash_before then redis.call('HDEL', HASHES, hash_before) end
 redis.call('HSET', REGISTRY, id, text)

@@ -138,8 +138,9 @@ if accepted > 0 then
   if found <= pending then publish_jobs(NOTICES) end
 end
 local packed = cmsgpack.pack(answers)
--- A refusal, too, is the answer to a first call that is still on its way.
-if accepted > 0 or is_repeated then redis.call('SET', TOKEN, packed, 'PX', token_ttl) end
+-- A refusal, too, is the answer to a first call that is still on its way. Where an ACL denies this, the jobs are there:
+-- an error would bring them again.
+if accepted > 0 or is_repeated then redis.pcall('SET', TOKEN, packed, 'PX', token_ttl) end
 write_holders(HOLDERS)
 limit_flush()
 local denied = 0

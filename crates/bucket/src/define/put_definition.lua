@@ -1,6 +1,6 @@
 -- Defines a bucket, or replaces its definition; within the number and the bytes that there may be.
 --
--- needs: now, registry_changes, definition_text
+-- needs: now, granted, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 the version that its caller knows ('': it isn't there)  3 its capacity in bytes  4 the definition
 --       5 the most buckets  6 the most bytes of all capacities together  7 the most bytes of all definitions
@@ -24,6 +24,9 @@ local bytes, text_bytes = (tonumber(sums[1]) or 0) + grown, (tonumber(sums[2]) o
 if grown > 0 and bytes > most_bytes then return { 'many_bytes' } end
 if text_grown > 0 and text_bytes > most_text then return { 'many_definitions' } end
 
+check_granted(DEFINITIONS, 'HSET', 'ZADD', 'ZREM', 'ZRANGE', 'ZSCORE')
+-- First what needs memory: at maxmemory it is refused, and nothing was changed.
+redis.call('HSETNX', STATE, 'epoch', epoch)
 forget_deleted(CHANGED, STATE, DELETED)
 -- For a day a deleted bucket keeps its audit log, and what stops processes that don't know of it yet: this is bounded.
 local is_new = not old and not redis.call('ZSCORE', DELETED, bucket)
@@ -32,7 +35,6 @@ if is_new and redis.call('ZCARD', DELETED) >= MOST_REMEMBERED then return { 'man
 local version = next_version(STATE)
 incarnation = incarnation or version
 local stored = table.concat({ incarnation, whole(capacity), text }, ' ')
-redis.call('HSETNX', STATE, 'epoch', epoch)
 redis.call('HSET', DEFINITIONS, bucket, stored)
 redis.call('ZADD', CHANGED, version, bucket)
 redis.call('ZREM', DELETED, bucket)

@@ -1,6 +1,6 @@
 -- Returns what a replica holds without knowing it: due at once for any replica, that delivery isn't counted.
 --
--- needs: at_maxmemory, kind/consumers, kind/leave_flows
+-- needs: at_maxmemory, granted, kind/consumers, kind/leave_flows
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash)  4 takes (hash: consumer → number of a take or of such a question)
 --       5 batches (hash: consumer → number of its last settled batch)  6 notices (zset), then the kind's, as in
 --       settle.lua
@@ -24,6 +24,7 @@ local known = {}
 for i = settled and IDS + in_batch or IDS, #ARGV do known[ARGV[i]] = true end
 -- What is of another type is found before anything is written.
 check_held(true)
+check_granted(keys.tally, 'HSET', 'ZADD')
 local all_held, next = held_by(keys, consumer, most, place)
 local left, deliveries = {}, {}
 for _, held in ipairs(all_held) do

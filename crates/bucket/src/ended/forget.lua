@@ -1,6 +1,6 @@
 -- Deletes dead letters for good, as many as a script may read.
 --
--- needs: at_maxmemory, budget, letters
+-- needs: at_maxmemory, budget, granted, letters
 -- KEYS  1 dead (stream)  2 letters (hash)  3 sizes (zset)  4 tally (hash)
 -- ARGV  1… ids of the jobs that died
 -- Result  { how many letters there were, how many of the ids were looked at }
@@ -10,6 +10,7 @@ local deleted, looked_at = 0, 0
 redis.call('XLEN', keys.dead)
 redis.call('ZCARD', keys.sizes)
 redis.call('HLEN', keys.tally)
+check_granted(keys.dead, 'XDEL', 'ZREM', 'HSET')
 for _, job in ipairs(ARGV) do
   if not may_read() then break end
   looked_at = looked_at + 1

@@ -1,6 +1,6 @@
 -- Puts a dead letter back as a new job, if there is room; the letter goes. A replay of many counts it.
 --
--- needs: now, counts, pace, mixed, eta, caller_share, letters, notices, largest_job, kind/entry, kind/jobs
+-- needs: now, counts, granted, pace, mixed, eta, caller_share, letters, notices, largest_job, kind/entry, kind/jobs
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 control (hash)  6 dead (stream)  7 letters (hash)
 --       8 sizes (zset)  9 holders (hash)  10 replays (hash)  11 notices (zset), then where a pace has its state
 --       (string), then a stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |
@@ -70,6 +70,7 @@ local eta = math.max(wait_for_turn(METER, pace, look, level - pending) / 1000, d
 redis.call('ZCARD', keys.sizes)
 redis.call('HLEN', HOLDERS)
 rates.look(METER, 'leak', 'accepted')
+check_granted(TALLY, 'HSET', 'HDEL', 'XDEL', 'ZREM')
 local was_idle = is_idle(level, pending)
 local id = append(keys, entry)
 -- What has nothing in it can't come back.

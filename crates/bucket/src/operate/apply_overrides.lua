@@ -1,6 +1,6 @@
 -- Changes settings at run time, all of them or none; and pauses and resumes.
 --
--- needs: at_maxmemory, is_deleted, counts
+-- needs: at_maxmemory, granted, is_deleted, counts
 -- KEYS  1 jobs  2 control (hash)  3 meter (hash)
 -- ARGV  1 the version of what is then in force  2 incarnation ('': it isn't created over the API)
 --       3 the version that is changed ('*': any), then per setting: its name, and its value or '' to go back to the
@@ -12,6 +12,7 @@ if is_deleted(CONTROL, incarnation) then return { 'gone' } end
 if known ~= '*' and (redis.call('HGET', CONTROL, 'version') or '') ~= known then return { 'other version' } end
 -- What is of another type is found before anything is written.
 rates.look(METER, 'leak')
+check_granted(CONTROL, 'HSET', 'HDEL', 'HGETALL', 'PERSIST')
 for i = 4, #ARGV, 2 do
   if ARGV[i] == 'paused' and ARGV[i + 1] == '' then rates.restart(METER, 'leak') end
   if ARGV[i + 1] == '' then

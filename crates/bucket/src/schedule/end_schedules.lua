@@ -1,6 +1,6 @@
 -- Ends schedules: one, or all of the bucket. Their jobs stay.
 --
--- needs: at_maxmemory, schedule_state
+-- needs: at_maxmemory, granted, schedule_state
 -- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)
 -- ARGV  1 id ('': all)  2 the version that its caller knows ('*': any)
 -- Result  how many there were; -1: the version is another one, and nothing is changed
@@ -8,6 +8,7 @@ local SCHEDULES, NEXT, STATES, TALLY, id, known = KEYS[1], KEYS[2], KEYS[3], KEY
 -- What is of another type is found before anything is written.
 redis.call('ZCARD', NEXT)
 redis.call('HLEN', STATES)
+check_granted(SCHEDULES, 'HDEL', 'HSET', 'ZREM')
 local bytes_of_all = tonumber(redis.call('HGET', TALLY, 'schedules_bytes') or nil) or 0
 if id == '' then
   local count = redis.call('HLEN', SCHEDULES)

@@ -1,6 +1,6 @@
 -- Passes over ticks that get no job, as long as they are the next ones and have come.
 --
--- needs: now, known_schedules
+-- needs: now, granted, known_schedules
 -- KEYS  1 next ticks (zset)  2 states (hash)
 -- ARGV  1… per schedule: its id, its version, its next tick in ms, the one to go on with (-1: none), how many are
 --       missed
@@ -19,5 +19,6 @@ for i = 1, #ARGV, WORDS do
   end
   passed[#passed + 1] = state and 1 or 0
 end
+check_granted(KEYS[1], 'ZADD', 'ZREM')
 schedules.write()
 return passed

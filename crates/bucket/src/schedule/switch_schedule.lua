@@ -1,6 +1,6 @@
 -- Pauses or resumes a schedule.
 --
--- needs: at_maxmemory, schedule_state
+-- needs: at_maxmemory, granted, schedule_state
 -- KEYS  1 states (hash)  2 next ticks (zset)
 -- ARGV  1 id  2 the version that its caller knows  3 '1': paused, or '0'  4 the next tick in ms (-1: none)
 --       5 its new version, so that a definition made from what was there before doesn't undo this
@@ -16,6 +16,7 @@ if state.paused == paused then
   next_then = redis.call('ZSCORE', NEXT, id) or '-1'
 else
   state.version, state.paused, state.reason = ARGV[5], paused, '-'
+  check_granted(STATES, 'HSET')
   -- First what wasn't read: it may be of another type.
   set_next(NEXT, id, next_tick)
   write_schedule(STATES, id, state)

@@ -1,6 +1,6 @@
 -- Forgets the rules of a service.
 --
--- needs: now
+-- needs: now, granted
 -- KEYS  1 the rules (hash: service → JSON)  2 their state (hash: version, bytes)
 -- ARGV  1 the service  2 'any': whatever there is now; 'known': only these  3 the rules that its caller knows
 -- Result  'deleted'; 'none': there were none; 'changed': there are other rules, and nothing was changed
@@ -10,6 +10,7 @@ if ARGV[2] == 'known' and old ~= ARGV[3] then return 'changed' end
 local state = redis.call('HMGET', KEYS[2], 'bytes', 'version')
 local bytes = math.max(0, (tonumber(state[1]) or 0) - #old)
 local version = math.max(now_us, (tonumber(state[2]) or 0) + 1)
+check_granted(KEYS[2], 'HSET')
 -- What needs no memory comes first: then it can be done at maxmemory too.
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[2], 'bytes', string.format('%.0f', bytes), 'version', string.format('%.0f', version))

@@ -1,6 +1,6 @@
 //! `DELETE`: removes a service.
 
-use dripfeed_store::Script;
+use dripfeed_store::{REGISTRY_FRAGMENTS, Script};
 
 use super::Services;
 use super::error::RegistryError;
@@ -9,7 +9,7 @@ use super::replaced::Replaced;
 use super::rules::Rules;
 use crate::lua::FRAGMENTS;
 
-static DELETE: Script = Script::new("delete rules", &[FRAGMENTS], include_str!("delete.lua"));
+static DELETE: Script = Script::new("delete rules", &[FRAGMENTS, REGISTRY_FRAGMENTS], include_str!("delete.lua"));
 
 impl Services {
     /// Removes a service, here at once and everywhere within a second. Returns whether it existed.

@@ -67,6 +67,18 @@ async fn without_a_command_of_a_script_a_role_is_not_ready_and_names_it() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_stored_is_accepted_though_its_answer_cannot_be_kept() {
+    let running = Running::without(&[]).await;
+    let client = running.intake.client();
+    running.guarded.set_user(["-set"]).await;
+    assert_eq!(submitted(&client).await, 202);
+    let mut length = redis::cmd("XLEN");
+    length.arg("dripfeed:{b}:jobs");
+    assert_eq!(running.guarded.admin.command::<u64>(&length).await.unwrap(), 1);
+    running.says(&["'set'"]).await;
+}
+
+#[tokio::test]
 async fn where_the_acl_cannot_be_asked_a_script_finds_what_is_missing() {
     let running = Running::without(&["-acl|dryrun"]).await;
     running.loses("xadd").await;

@@ -1,6 +1,6 @@
 -- Deletes the definition of a bucket; its name is remembered for a day, so that processes learn of it.
 --
--- needs: at_maxmemory, now, registry_changes, definition_text
+-- needs: at_maxmemory, now, granted, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 its incarnation
 -- Result  1; 0: it isn't there, or is another incarnation
@@ -11,6 +11,7 @@ check_registry(DEFINITIONS, CHANGED, STATE, DELETED)
 local old = redis.call('HGET', DEFINITIONS, bucket)
 local incarnation, capacity = definition_head(old)
 if not old or (incarnation or '0') ~= wanted then return 0 end
+check_granted(DEFINITIONS, 'HMGET', 'HSET', 'ZADD', 'ZREM', 'ZRANGE')
 local version = next_version(STATE)
 redis.call('HDEL', DEFINITIONS, bucket)
 redis.call('ZADD', CHANGED, version, bucket)

@@ -17,13 +17,13 @@ for i = 1, #all, 2 do
     names[of] = names[of] or {}
     table.insert(names[of], all[i])
     if name == 'state' then count = count + 1 end
-    if name == 'ended' then ended[#ended + 1] = { id = of, ms = tonumber(all[i + 1]) } end
+    if name == 'ended' then ended[#ended + 1] = { id = of, ms = tonumber(all[i + 1]) or 0 } end
   end
 end
 if count - #ended >= most then return 0 end
 table.sort(ended, function(one, other) return one.ms < other.ms end)
-for i = 1, math.min(#ended, count + 1 - most) do redis.call('HDEL', REPLAYS, unpack(names[ended[i].id])) end
-
+-- First what needs memory: at maxmemory it is refused, and nothing was changed.
 redis.call('HSET', REPLAYS, id .. ':wanted', wanted, id .. ':total', total, id .. ':state', 'running')
 redis.call('HSET', REPLAYS, id .. ':newest', ARGV[5], id .. ':started', whole(now_ms))
+for i = 1, math.min(#ended, count + 1 - most) do redis.call('HDEL', REPLAYS, unpack(names[ended[i].id])) end
 return 1
