@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use dripfeed_bucket::MaxShare;
+use dripfeed_bucket::{MaxShare, NO_LIMIT};
 use dripfeed_job::rate::EXACT;
 use dripfeed_job::{BucketName, Rate, duration, size};
 use dripfeed_store::Address;
@@ -141,7 +141,15 @@ where
     T: FromStr<Err: fmt::Display>,
 {
     let text = from.deserialize_any(Text(expected))?;
+    if text == NO_LIMIT {
+        return Err(written_otherwise("\"\""));
+    }
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
+}
+
+/// The word for no limit of changes at run time, where a configuration has another one.
+fn written_otherwise<E: Error>(none: &str) -> E {
+    E::custom(format!("`{NO_LIMIT}` is for changes at run time: leave it out for no limit, or use {none}"))
 }
 
 fn out_of_range<E: Error>(n: u64, most: u64) -> E {
@@ -176,6 +184,13 @@ impl Visitor<'_> for Whole {
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<u64, E> {
         u64::try_from(n).map_err(|_| E::invalid_value(Unexpected::Signed(n), &self)).and_then(|n| self.visit_u64(n))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+        if self.least == 0 && text == NO_LIMIT {
+            return Err(written_otherwise("0"));
+        }
+        Err(E::invalid_type(Unexpected::Str(text), &self))
     }
 }
 
