@@ -19,7 +19,7 @@ pub(super) const COVERED: [&str; 10] =
 /// Of a checksum.
 const CHECKSUM_DIGITS: usize = 16;
 /// Parts that are copied and hashed together: by itself each costs as much as a hundred bytes of another.
-const SMALL_PARTS: usize = 1024;
+const SMALL_PARTS: usize = 512;
 
 /// The name and the value of a field that not every job has.
 type OptionalField<'a> = (&'static str, Cow<'a, str>);
@@ -114,23 +114,26 @@ fn number(value: Option<u64>) -> Cow<'static, str> {
 /// can write another checksum too. Hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
 /// a job of 2 KiB.
 pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; CHECKSUM_DIGITS] {
-    let mut small = Vec::with_capacity(SMALL_PARTS);
+    let (mut small, mut filled) = ([0; SMALL_PARTS], 0);
     let mut hash: Option<Xxh3Default> = None;
     for part in parts {
-        small.extend_from_slice(&(part.len() as u64).to_be_bytes());
-        if small.len() + part.len() <= SMALL_PARTS {
-            small.extend_from_slice(part);
-        } else {
-            let hash = hash.get_or_insert_default();
-            hash.update(&small);
-            hash.update(part);
-            small.clear();
+        for bytes in [&(part.len() as u64).to_be_bytes()[..], part] {
+            if bytes.len() > SMALL_PARTS - filled {
+                hash.get_or_insert_default().update(&small[..filled]);
+                filled = 0;
+            }
+            if bytes.len() > SMALL_PARTS {
+                hash.get_or_insert_default().update(bytes);
+            } else {
+                small[filled..filled + bytes.len()].copy_from_slice(bytes);
+                filled += bytes.len();
+            }
         }
     }
     hexadecimal(match hash {
-        None => xxh3_64(&small),
+        None => xxh3_64(&small[..filled]),
         Some(mut hash) => {
-            hash.update(&small);
+            hash.update(&small[..filled]);
             hash.digest()
         }
     })
