@@ -1,5 +1,5 @@
--- Stream kind: of jobs that died together time and again, one may kill its replica (recover.lua). Each replica has one of
--- them at a time, however late it asks and however long its calls take: then the last deliveries kill one job alone.
+-- Stream kind: of jobs that died together time and again, one may kill its replica (recover.lua). Each replica has one
+-- of them at a time, however late it asks and however long its calls take: then the last deliveries kill one job alone.
 -- needs: constants, now, kind/give, kind/pending
 
 local may_hand_out
