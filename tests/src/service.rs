@@ -34,6 +34,9 @@ lease = "6s"
 drain = "10s"
 "#;
 
+/// The same time, for files of settings that a test writes itself: before the first section.
+pub const TIMEOUTS: &str = "redis.connect_timeout = \"2s\"\nredis.response_timeout = \"2s\"\n";
+
 pub struct Service<R = TestRedis> {
     pub redis: R,
     store: Store,

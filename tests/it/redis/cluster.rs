@@ -13,7 +13,7 @@ use dripfeed_tests::cluster::TestCluster;
 use dripfeed_tests::lifecycles::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::command;
 use dripfeed_tests::redis_server::RunningRedis;
-use dripfeed_tests::service::PATIENCE;
+use dripfeed_tests::service::{PATIENCE, TIMEOUTS};
 use serde_json::json;
 
 /// A bucket's name for each of the three nodes.
@@ -116,7 +116,8 @@ async fn what_cannot_work_in_a_cluster_is_refused_with_a_reason() {
     let cluster = TestCluster::start(3, 0, "").await;
     let file = cluster.folder().join("dripfeed.toml");
     let checked = async |redis: &str, bucket: &str| {
-        let bucket = format!("redis.url = \"{redis}\"\n[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n{bucket}");
+        let upstream = "upstream = \"http://127.0.0.1:9/\"";
+        let bucket = format!("redis.url = \"{redis}\"\n{TIMEOUTS}[buckets.b]\n{upstream}\n{bucket}");
         fs::write(&file, bucket).expect("a file of settings");
         let mut command = command(["-c"]);
         let output = command.arg(&file).args(["check", "--connect"]).output().await.expect("the executable");
@@ -193,7 +194,7 @@ async fn buckets_are_defined_and_deleted_whichever_node_has_them() {
 async fn with_a_node_down_the_others_are_still_checked() {
     let mut cluster = TestCluster::start(3, 0, "--cluster-require-full-coverage no").await;
     let names = one_on_each(&cluster).await;
-    let mut settings = format!("redis.url = \"{}\"\n", cluster.url());
+    let mut settings = format!("redis.url = \"{}\"\n{TIMEOUTS}", cluster.url());
     for name in names.values() {
         settings += &format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:9/\"\n");
     }

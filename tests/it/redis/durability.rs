@@ -11,7 +11,7 @@ use dripfeed_tests::callers::{Broken, Seen};
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::{RunningRedis, TestRedis};
 use dripfeed_tests::sentinels::Sentinels;
-use dripfeed_tests::service::{Service, until};
+use dripfeed_tests::service::{Service, TIMEOUTS, until};
 use dripfeed_tests::torture::failover;
 use dripfeed_tests::upstream::Upstream;
 use futures::future::{join_all, select_all};
@@ -131,7 +131,7 @@ async fn a_class_that_redis_does_not_give_is_refused_at_the_start() {
     let redis = TestRedis::start().await;
     let file = redis.folder().join("dripfeed.toml");
     let bucket = "[buckets.b]\nupstream = \"http://127.0.0.1:9/\"\n[intake]\nlisten = \"127.0.0.1:0\"";
-    fs::write(&file, format!("redis.url = \"{}\"\n{bucket}", redis.url())).expect("a file of settings");
+    fs::write(&file, format!("redis.url = \"{}\"\n{TIMEOUTS}{bucket}", redis.url())).expect("a file of settings");
     let started = async |class: &str| {
         let mut command = command(["-c"]);
         command.arg(&file).args(["--set", &format!("redis.durability={class}"), "intake"]);

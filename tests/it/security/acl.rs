@@ -13,7 +13,7 @@ use dripfeed_tests::buckets::{join, silence};
 use dripfeed_tests::lifecycles::{go_all_ways, go_the_ways_of_a_stream, settings};
 use dripfeed_tests::processes::{Process, command};
 use dripfeed_tests::redis_server::{TestRedis, patient};
-use dripfeed_tests::service::until;
+use dripfeed_tests::service::{TIMEOUTS, until};
 use dripfeed_tests::sources::{from_the_root, of_the_product};
 use dripfeed_tests::upstream::Upstream;
 use http::Method;
@@ -187,7 +187,7 @@ async fn real_processes_work_under_the_acl() {
     let [stream, list] = ["stream", "list"].map(|kind| {
         format!("[buckets.{kind}]\nkind = \"{kind}\"\nupstream = \"{}\"\nleak.rate = \"1000/s\"\n", upstream.url())
     });
-    let common = format!("redis.url = \"{}\"\nintake.listen = \"127.0.0.1:0\"\n", guarded.url());
+    let common = format!("redis.url = \"{}\"\n{TIMEOUTS}intake.listen = \"127.0.0.1:0\"\n", guarded.url());
     fs::write(&settings, common + "processor.listen = \"127.0.0.1:0\"\n" + &stream + &list).expect("a file");
     let dripfeed = |arguments: &[&str]| {
         let mut command = command(["-c".as_ref(), settings.as_os_str()]);

@@ -26,6 +26,8 @@ const ITS_HASH: &str = "da67d1893bcb268d032c25fb2075ef6ced37ca77a9ea15008b3e0937
 const SETTINGS: &str = r#"
 [redis]
 url_file = "{folder}/redis.url"
+connect_timeout = "2s"
+response_timeout = "2s"
 [intake]
 listen = "127.0.0.1:0"
 [processor]

@@ -6,6 +6,8 @@ async fn all_of_redis(service: &Service) -> String {
     for key in service.redis::<Vec<String>>("KEYS *").await {
         let kind: String = service.redis(&format!("TYPE {key}")).await;
         let words = match kind.as_str() {
+            // It has expired.
+            "none" => continue,
             "string" => format!("GET {key}"),
             "hash" => format!("HGETALL {key}"),
             "zset" => format!("ZRANGE {key} 0 -1"),

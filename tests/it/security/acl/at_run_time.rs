@@ -23,7 +23,8 @@ impl Running {
     async fn of(guarded: Guarded, url: &str) -> Self {
         let settings = guarded.redis.folder().join("dripfeed.toml");
         let text = format!(
-            "redis.url = \"{url}\"\nintake.listen = \"127.0.0.1:0\"\n[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n"
+            "redis.url = \"{url}\"\n{TIMEOUTS}intake.listen = \"127.0.0.1:0\"\n\
+             [buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n"
         );
         fs::write(&settings, text).expect("a file of settings");
         let mut command = command(["-c".as_ref(), settings.as_os_str()]);

@@ -7,7 +7,7 @@ fn configure(guarded: &Guarded, more: &str) -> std::path::PathBuf {
     let settings = guarded.redis.folder().join("dripfeed.toml");
     let of = |name, kind| format!("[buckets.{name}]\nkind = \"{kind}\"\nupstream = \"http://127.0.0.1:1/\"\n");
     let common = format!(
-        "redis.url = \"{}\"\nintake.listen = \"127.0.0.1:0\"\nprocessor.listen = \"127.0.0.1:0\"\n",
+        "redis.url = \"{}\"\n{TIMEOUTS}intake.listen = \"127.0.0.1:0\"\nprocessor.listen = \"127.0.0.1:0\"\n",
         guarded.url()
     );
     fs::write(&settings, common + &of("stream", "stream") + &of("list", "list") + more).expect("a file");
@@ -53,7 +53,7 @@ async fn a_role_refuses_to_start_under_the_acl_of_an_earlier_version() {
 async fn a_role_without_buckets_refuses_to_start_too() {
     let guarded = Guarded::start().await;
     let settings = guarded.redis.folder().join("dripfeed.toml");
-    let text = format!("redis.url = \"{}\"\nintake.listen = \"127.0.0.1:0\"\n", guarded.url());
+    let text = format!("redis.url = \"{}\"\n{TIMEOUTS}intake.listen = \"127.0.0.1:0\"\n", guarded.url());
     fs::write(&settings, text).expect("a file");
     // Counters of a service's limits would be written in part.
     guarded.set_user(["-setrange"]).await;
