@@ -162,9 +162,9 @@ async fn metrics_show_submissions_and_bucket_states() {
 async fn concurrent_scrapes_read_the_buckets_once() {
     let harness = Harness::with(vec![settings("b")], Vec::new(), &LOG_ALL).await;
     harness.get("/v1/buckets").await;
-    let (begun, before) = (Instant::now(), harness.scripts_of_bucket().await);
+    let (begun, before) = (Instant::now(), harness.scripts_of_bucket().await.len());
     join_all((0..100).map(|_| harness.get("/metrics"))).await;
-    let counted = harness.scripts_of_bucket().await - before;
+    let counted = harness.scripts_of_bucket().await.len() - before;
     // Once in a second, of which a busy machine takes some.
     let most = begun.elapsed().as_secs() + 1;
     assert!((1..=most).contains(&(counted as u64)), "{counted} scripts for 100 scrapes in {:?}", begun.elapsed());

@@ -148,13 +148,14 @@ impl Harness {
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// How many scripts Redis has run over the bucket `b`, and not for an intake itself, which has periodic ones.
-    /// Redis is started with [`LOG_ALL`].
-    pub async fn scripts_of_bucket(&self) -> usize {
+    /// The scripts that Redis has run over the bucket `b`, by their hashes, the latest first. None of an intake itself,
+    /// which has periodic ones. Redis is started with [`LOG_ALL`].
+    pub async fn scripts_of_bucket(&self) -> Vec<String> {
         type Logged = (u64, u64, u64, Vec<String>, String, String);
         let logged: Vec<Logged> = self.store.command(redis::cmd("SLOWLOG").arg("GET").arg(1000)).await.unwrap();
-        let of_bucket = |words: &[String]| words[0] == "EVALSHA" && words[3].starts_with("dripfeed:{b}:");
-        logged.iter().filter(|(.., words, _, _)| of_bucket(words)).count()
+        let of_bucket = |words: &Vec<String>| words[0] == "EVALSHA" && words[3].starts_with("dripfeed:{b}:");
+        let words = logged.into_iter().map(|(.., words, _, _)| words).filter(of_bucket);
+        words.map(|mut words| words.swap_remove(1)).collect()
     }
 
     /// The length of the stream.

@@ -247,9 +247,13 @@ async fn a_lookup_keeps_its_turn_though_its_caller_leaves() {
     for path in ["b/flows", "b/history", "b/doctor"] {
         let path = format!("/v1/buckets/{path}");
         harness.get(&path).await;
-        let of_none = harness.scripts_of_bucket().await;
+        let earlier = harness.scripts_of_bucket().await.len();
         harness.get(&path).await;
-        let before = harness.scripts_of_bucket().await;
+        let all = harness.scripts_of_bucket().await;
+        // An examination has several.
+        let first = &all[all.len() - earlier - 1];
+        let begun = async || harness.scripts_of_bucket().await.iter().filter(|script| *script == first).count();
+        let before = begun().await;
         harness.redis.pause().unwrap();
         for _ in 0..4 * LOOKUPS {
             let mut answering = Box::pin(harness.intake.front().oneshot(request(&format!("GET {path}"), &[], "")));
@@ -261,7 +265,6 @@ async fn a_lookup_keeps_its_turn_though_its_caller_leaves() {
         }
         harness.redis.resume().unwrap();
         harness.get(&path).await;
-        let scripts = harness.scripts_of_bucket().await - before;
-        assert_eq!(scripts, (LOOKUPS as usize + 1) * (before - of_none), "{path}");
+        assert_eq!(begun().await - before, LOOKUPS as usize + 1, "{path}");
     }
 }

@@ -5,8 +5,8 @@ local function check_granted(key, ...)
   if not redis.acl_check_cmd then return end
   local WITH = {
     HDEL = { 'field' }, HGET = { 'field' }, HGETALL = {}, HMGET = { 'field' }, HSET = { 'field', '1' }, PERSIST = {},
-    XDEL = { '1-0' }, XADD = { '*', 'field', '1' }, ZADD = { '1', 'member' }, ZRANGE = { '0', '1' }, ZREM = { 'member' },
-    ZSCORE = { 'member' },
+    XDEL = { '1-0' }, XADD = { '*', 'field', '1' }, ZADD = { '1', 'member' }, ZRANGE = { '0', '1' },
+    ZREM = { 'member' }, ZSCORE = { 'member' },
   }
   for _, name in ipairs({ ... }) do
     if not redis.acl_check_cmd(name, key, unpack(WITH[name])) then
