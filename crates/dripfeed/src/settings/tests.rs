@@ -5,6 +5,7 @@ mod definitions;
 mod errors;
 mod keys;
 mod layers;
+mod no_limit;
 mod secrets;
 mod tables;
 mod typed;

@@ -1,6 +1,8 @@
+/// What it no longer shows.
+mod deleted;
+
 use axum::body::{Body, BodyDataStream};
 use dripfeed_auth::{ApiKey, BucketSet, Scope, ServiceSet};
-use dripfeed_bucket::Bucket;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -81,22 +83,6 @@ async fn frames_follow_what_happens() {
     let state = harness.get("/v1/buckets/b").await.json();
     assert_eq!((state["problems"].clone(), state["warnings"].clone()), expected);
     assert_eq!((&later["attention"]["problems"], &later["attention"]["warnings"]), (&json!(1), &json!(1)));
-}
-
-#[tokio::test]
-async fn a_bucket_that_was_just_deleted_is_in_no_frame() {
-    let harness = Harness::start().await;
-    let made = Bucket::defined(harness.store.clone(), settings("made"), 7);
-    made.open(1).await.unwrap();
-    harness.buckets.change(std::slice::from_ref(&made), &[]);
-    let mut frames = Frames::open(&harness, "/v1/events?states=made", &[]).await;
-    frames.until(|frame| frame["states"][0]["name"] == "made").await;
-    // This intake doesn't know that yet.
-    let mut close = redis::cmd("HSET");
-    close.arg("dripfeed:{made}:control").arg(&["closed", "1", "version", "x"]);
-    harness.store.command::<()>(&close).await.unwrap();
-    let later = frames.until(|frame| frame["states"].as_array().unwrap().is_empty()).await;
-    assert_eq!((&later["unavailable"], &later["summary"]["buckets"]), (&json!([]), &json!(2)));
 }
 
 #[tokio::test]

@@ -40,27 +40,6 @@ fn a_pace_of_a_kind_that_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn the_word_for_no_limit_at_run_time_is_answered_with_that_of_a_file() {
-    let settings = [
-        ("leak.rate", "\"\""),
-        ("fair.rate", "\"\""),
-        ("max_share", "\"\""),
-        ("leak.max_in_flight", "0"),
-        ("fair.max_in_flight", "0"),
-    ];
-    for (setting, none) in settings {
-        let file = |value: &str| format!("[buckets.mail]\nupstream = \"http://127.0.0.1:1/\"\n{setting} = {value}\n");
-        let reported = reported(&file("\"none\""));
-        let why = format!("leave it out for no limit, or use {none}");
-        assert!(
-            reported.contains(&format!("buckets.mail.{setting}: `none` is for changes at run time: {why}")),
-            "{reported}"
-        );
-        assert_eq!(super::reported(&file(none)), "taken", "{setting}");
-    }
-}
-
-#[test]
 fn a_tier_of_a_caller_that_cannot_be_is_refused_with_its_place() {
     let refused = |fair: &str| reported(&format!("[buckets.mail]\nupstream = \"http://127.0.0.1:1/\"\nfair = {fair}"));
     for (tiers, why) in [
