@@ -18,7 +18,7 @@ pub(super) const COVERED: [&str; 10] =
 
 /// Of a checksum.
 const CHECKSUM_DIGITS: usize = 16;
-/// Parts that are copied and hashed together: by itself each costs as much as a hundred bytes of another.
+/// Parts that are copied and hashed together: each call costs as much as a hundred bytes.
 const SMALL_PARTS: usize = 512;
 
 /// The name and the value of a field that not every job has.
