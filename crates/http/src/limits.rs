@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::Request;
 
-/// As many as the parser of HTTP/1.1 reads unless told otherwise: for more it would allocate 16 KiB for each request. It
-/// refuses one that has more, and closes the connection.
+/// As many as the parser of HTTP/1.1 reads without a setting: for more it would allocate 16 KiB for each request. It
+/// refuses a request that has more, and closes the connection.
 pub const MOST_FIELDS: usize = 100;
 /// Of all fields and the path.
 pub const MOST_BYTES: usize = 32 * 1024;
