@@ -132,6 +132,7 @@ impl HttpClient {
         mut connection: OpenConnection,
     ) -> (Response<Incoming>, UsedConnection) {
         connection.idle_time = idle_time(answer.status(), answer.headers());
+        connection.answers += 1;
         self.headers_seen.fetch_max(answer.headers().len().max(1), Ordering::Relaxed);
         // Until who reads it says how much: a stream has no bound.
         connection.allowance.allow_body(u64::MAX);
@@ -154,7 +155,7 @@ impl HttpClient {
         let (requests, connection) = protocol.handshake(TokioIo::new(connection)).await?;
         // Its end is seen by who sends a request.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
-        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT, reads_many_headers, allowance })
+        Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT, reads_many_headers, answers: 0, allowance })
     }
 }
 

@@ -29,6 +29,8 @@ const DISTRUST: Duration = Duration::from_secs(10);
 const MOST_CLOSED: usize = 500;
 
 const MOST_IDLE: usize = 256;
+/// Answers with few headers.
+const IN_VAIN: usize = 100;
 
 /// Closed when dropped, whatever is under way on it.
 pub(crate) struct OpenConnection {
@@ -36,11 +38,19 @@ pub(crate) struct OpenConnection {
     pub(crate) task: AbortOnDropHandle<()>,
     /// How long it may be kept after its latest answer.
     pub(crate) idle_time: Duration,
+    /// Which costs memory for each answer.
     pub(crate) reads_many_headers: bool,
+    /// How many have come on it.
+    pub(crate) answers: usize,
     pub(crate) allowance: Allowance,
 }
 
 impl OpenConnection {
+    /// One that reads many headers in vain is replaced once, when it has been used for long.
+    fn reads(&self, many_headers: bool) -> bool {
+        if many_headers { self.reads_many_headers } else { !self.reads_many_headers || self.answers < IN_VAIN }
+    }
+
     fn is_quiet_too_long(&self, since: Instant) -> bool {
         self.requests.is_closed() || since.elapsed() >= self.idle_time
     }
@@ -83,11 +93,11 @@ impl Kept {
 
 impl KeptConnections {
     /// One that reads many headers, or one that needn't; the others are closed.
-    pub(crate) fn take(&self, reads_many_headers: bool) -> Option<OpenConnection> {
+    pub(crate) fn take(&self, many_headers: bool) -> Option<OpenConnection> {
         let mut kept = self.0.lock();
         while let Some((connection, since)) = kept.connections.pop() {
             let is_of_use = connection.requests.is_ready() && !connection.is_quiet_too_long(since);
-            if is_of_use && connection.reads_many_headers == reads_many_headers {
+            if is_of_use && connection.reads(many_headers) {
                 return Some(connection);
             }
             connection.close();

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dripfeed_auth::{Submit, Waiter};
-use dripfeed_http::limits::{MOST_BYTES, MOST_FIELDS};
+use dripfeed_http::limits::MOST_BYTES;
 use dripfeed_job::rate::EXACT;
 use dripfeed_limit::{Decision, Request};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -26,6 +26,9 @@ use crate::request::client_ip::ClientIp;
 use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
 use crate::settings::IntakeSettings;
+
+/// As over gRPC.
+const MOST_HEADERS: usize = 128;
 
 /// Checks a request against the rate limits of a service, and charges it if it is allowed.
 #[utoipa::path(
@@ -132,10 +135,10 @@ impl Check {
     }
 
     fn headers(&self) -> Result<HeaderMap, Problem> {
-        if self.headers.len() > MOST_FIELDS {
+        if self.headers.len() > MOST_HEADERS {
             return Err(Problem::bad_member(
                 "headers",
-                &format!("more than {MOST_FIELDS}; send only those that rate limits use as keys"),
+                &format!("more than {MOST_HEADERS}; send only those that rate limits use as keys"),
             ));
         }
         let mut headers = HeaderMap::new();
