@@ -57,7 +57,8 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // One by one: `extend` costs more for each.
     let of_capacity = FreeCapacity::from(admitted).fields(settings);
-    for (name, value) in of_capacity.into_iter().chain(location(bucket.name(), &id)).chain(replayed(admitted)) {
+    let location = location(bucket.name(), &id);
+    for (name, value) in location.into_iter().chain(of_capacity).chain(replayed(admitted)) {
         headers.insert(name, value);
     }
     response
