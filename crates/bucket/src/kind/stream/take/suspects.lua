@@ -5,8 +5,8 @@
 local may_hand_out
 do
   local PARKED = KEYS[#KEYS - 2]
-  -- How long after each other those are due that are put off, in ms.
-  local GAP = 500
+  -- How long after each other those are due that are put off, in ms: the least that recover.lua leaves between them.
+  local SUSPECT_GAP = 500
 
   -- As the hash of the pace has them: of how many deliveries, and which may be in flight; whether this replica has one,
   -- and how many this take has put off.
@@ -31,7 +31,7 @@ do
     if deliveries * 2 <= suspects.most then return true end
     if suspects.has_one then
       suspects.put_off, put_aside = suspects.put_off + 1, put_aside + 1
-      redis.call('ZADD', PARKED, whole(now_ms + suspects.put_off * GAP), id)
+      redis.call('ZADD', PARKED, whole(now_ms + suspects.put_off * SUSPECT_GAP), id)
       return false
     end
     suspects.has_one, suspects.in_flight[#suspects.in_flight + 1] = true, id
