@@ -1,4 +1,4 @@
-//! One attempt at a job, once it is claimed: call → decide → settle.
+//! One attempt at a claimed job: call → decide → settle.
 
 mod settle;
 mod spans;
@@ -18,25 +18,25 @@ use crate::call::request;
 use crate::call::{self, CallBounds, CallResult};
 use crate::lane_context::LaneContext;
 
-/// Takes one job to the end of this attempt.
-pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, taken: ClaimedJob) -> impl Future<Output = ()> + Send {
-    // Taken apart before the future begins, which would hold the whole beside its parts.
-    let ClaimedJob { claim, permit, job } = taken;
+/// Makes one attempt at a job, and settles it.
+pub(crate) fn run(context: Arc<LaneContext>, replica: Replica, claimed: ClaimedJob) -> impl Future<Output = ()> + Send {
+    // Destructured outside of the future, which would otherwise store the parts twice.
+    let ClaimedJob { claim, permit, job } = claimed;
     async move {
         let context = &*context;
         let traced = job.as_ref().ok().filter(|job| job.traceparent.is_some());
         let mut span = traced.and_then(|job| spans::begin(context, &claim, job)).map(Box::new);
         let trace = span.as_ref().map(|span| span.context());
-        context.metrics().taken(claim.id(), trace.map(|context| context.trace));
+        context.metrics().claimed(claim.id(), trace.map(|context| context.trace));
         let (settlement, feedback) = match &job {
             Ok(job) => {
-                let (begun, failures) = (Instant::now(), claim.failures());
-                let ended = unbroken(attempt(context, job, failures, permit, span.as_deref_mut())).await;
-                ended.unwrap_or_else(|| {
-                    judged(context, CallResult::panicked(), job, failures, begun, span.as_deref_mut())
+                let (started, failures) = (Instant::now(), claim.failures());
+                let result = catch_panic(attempt(context, job, failures, permit, span.as_deref_mut())).await;
+                result.unwrap_or_else(|| {
+                    evaluate(context, CallResult::panicked(), job, failures, started, span.as_deref_mut())
                 })
             }
-            Err(unreadable) => (uncalled(unreadable), Feedback::default()),
+            Err(unreadable) => (bury_uncalled(unreadable), Feedback::default()),
         };
         drop((span, job));
         settle::settle(context, &replica, claim, settlement, feedback, trace).await;
@@ -56,53 +56,54 @@ async fn attempt(
     let traced = span.as_ref().map(|span| span.context());
     let request = match request::build(job, attempt, &bucket.name, upstream, Timestamp::now(), traced) {
         Ok(request) => request,
-        Err(unsendable) => return (uncalled(&unsendable), Feedback::default()),
+        Err(unsendable) => return (bury_uncalled(&unsendable), Feedback::default()),
     };
     let bounds = CallBounds {
-        time: job.timeout.unwrap_or(upstream.timeout()),
-        read: upstream.max_answer(),
-        kept: bucket.keep.answer_bytes,
+        timeout: job.timeout.unwrap_or(upstream.timeout()),
+        read_bytes: upstream.max_answer(),
+        kept_bytes: bucket.keep.answer_bytes,
     };
     if context.is_stopping() || !permit.spend().await {
         return (Settlement::Requeue, Feedback::default());
     }
-    let begun = Instant::now();
-    let called = tokio::select! {
-        called = call::call(route.client(), request, bounds) => called,
-        () = context.out_of_time() => return (Settlement::Requeue, Feedback::default()),
+    let started = Instant::now();
+    let result = tokio::select! {
+        result = call::call(route.client(), request, bounds) => result,
+        () = context.attempts_aborted() => return (Settlement::Requeue, Feedback::default()),
     };
-    match called {
-        Ok(called) => {
-            context.shortage().passed();
-            judged(context, called, job, failures, begun, span)
+    match result {
+        Ok(result) => {
+            context.shortage().on_call();
+            evaluate(context, result, job, failures, started, span)
         }
         Err(shortage) => {
-            context.shortage().met(&shortage);
+            context.shortage().on_shortage(&shortage);
             (Settlement::Requeue, Feedback::default())
         }
     }
 }
 
-fn judged(
+/// Records the result of a call in metrics and span, and decides what becomes of the job.
+fn evaluate(
     context: &LaneContext,
-    called: CallResult,
+    result: CallResult,
     job: &Job,
     failures: u32,
-    begun: Instant,
+    started: Instant,
     span: Option<&mut ActiveSpan>,
 ) -> (Settlement, Feedback) {
     let trace = span.as_ref().map(|span| span.context().trace);
-    context.metrics().attempted(called.class, called.answer.status(), begun.elapsed(), trace);
+    context.metrics().attempted(result.class, result.answer.status(), started.elapsed(), trace);
     if let Some(span) = span {
-        spans::answered(span, &called);
+        spans::record_answer(span, &result);
     }
-    let feedback = feedback(&called);
-    (decide(called, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
+    let feedback = feedback(&result);
+    (decide(result, job, failures, &context.bucket().settings(), fastrand::f64()), feedback)
 }
 
 /// The settlement for the result of an attempt. `failures`: earlier failed attempts; `draw` is uniform in `[0, 1)`.
-fn decide(called: CallResult, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
-    let CallResult { answer, body, .. } = called;
+fn decide(result: CallResult, job: &Job, failures: u32, bucket: &BucketSettings, draw: f64) -> Settlement {
+    let CallResult { answer, body, .. } = result;
     let status = answer.status();
     match answer.judge() {
         // Only an answer with a status is a delivery.
@@ -115,45 +116,45 @@ fn decide(called: CallResult, job: &Job, failures: u32, bucket: &BucketSettings,
             let retry = retry_of(job, &bucket.retry);
             match retry.after(failures.saturating_add(1), draw) {
                 Some(after) => Settlement::Retry { after },
-                None => Settlement::Bury { reason: last_of(&retry, &why), status, answer: body, called: true },
+                None => Settlement::Bury { reason: out_of_retries(&retry, &why), status, answer: body, called: true },
             }
         }
     }
 }
 
-/// What else the bucket records: a timeout, an exhausted quota, the failed attempt.
-fn feedback(called: &CallResult) -> Feedback {
-    let answer = &called.answer;
+/// What the bucket records in addition: a timeout, an exhausted quota, the failed attempt.
+fn feedback(result: &CallResult) -> Feedback {
+    let answer = &result.answer;
     let failed = match answer.judge() {
         Verdict::Failed(reason) | Verdict::Dead(reason) => {
-            Some(FailedCall { status: answer.status(), reason, answer: called.body.clone() })
+            Some(FailedCall { status: answer.status(), reason, answer: result.body.clone() })
         }
         Verdict::Delivered | Verdict::Throttled { .. } => None,
     };
     Feedback { timed_out: answer.timed_out(), exhausted_for: answer.exhausted_for(), failed }
 }
 
-/// A job that says how often it may be tried again overrides the bucket.
+/// A job's own number of retries overrides the bucket's.
 fn retry_of(job: &Job, bucket: &Retry) -> Retry {
     let attempts = job.retries.map_or(bucket.attempts, |retries| retries.saturating_add(1));
     Retry { attempts, ..*bucket }
 }
 
-fn last_of(retry: &Retry, why: &str) -> String {
+fn out_of_retries(retry: &Retry, why: &str) -> String {
     match retry.attempts {
         0 | 1 => format!("{why}; it was the only attempt"),
         attempts => format!("{why}; that was the last of {attempts} attempts"),
     }
 }
 
-/// A panic of ours must leave the claim in our hands: a job of a living replica comes back by that replica alone. None:
-/// it panicked.
-fn unbroken<T>(attempt: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+/// Returns `None` if the attempt panicked. The claim must survive that: while a replica lives, only the replica itself
+/// can requeue a job that it has claimed.
+fn catch_panic<T>(attempt: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
     AssertUnwindSafe(attempt).catch_unwind().map(Result::ok)
 }
 
-/// For what can't be sent at all.
-fn uncalled(why: &dyn Error) -> Settlement {
+/// Dead-letters a job of which no request can be made.
+fn bury_uncalled(why: &dyn Error) -> Settlement {
     Settlement::Bury { reason: why.to_string(), status: None, answer: None, called: false }
 }
 

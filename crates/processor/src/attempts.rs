@@ -13,8 +13,8 @@ pub(crate) struct Attempts {
     slots: Arc<Slots>,
 }
 
-/// The slots of a bucket in this process that are used. A bucket that is removed and comes back has two lanes for a
-/// while: one drains and the other begins. They share the slots.
+/// The number of used slots of a bucket in this process. A bucket that is removed and added again has two lanes for a
+/// while, one of which drains; both share the slots.
 #[derive(Default)]
 pub(crate) struct Slots(AtomicUsize);
 
@@ -28,7 +28,7 @@ impl Attempts {
 
     pub(crate) fn spawn(&mut self, attempt: impl Future<Output = ()> + Send + 'static) {
         let slot = self.slots.take();
-        // A task moves what it runs several times: of a pointer that costs less.
+        // Boxed, because spawning moves the future several times.
         self.tasks.spawn(Box::pin(attempt.map(move |()| drop(slot))));
     }
 
@@ -44,25 +44,26 @@ impl Attempts {
         usize::try_from(replica.concurrency()).unwrap_or(usize::MAX).saturating_sub(self.slots.used())
     }
 
-    /// An attempt that panicked leaves its job claimed by this replica, which requeues it before the next claim.
+    /// Removes the attempts that have ended. The job of one that panicked is still claimed by this replica, which
+    /// requeues it before its next claim.
     pub(crate) fn reap(&mut self, replica: &Replica) {
-        while let Some(ended) = self.tasks.try_join_next() {
-            doubt_after_panic(replica, ended);
+        while let Some(result) = self.tasks.try_join_next() {
+            doubt_after_panic(replica, result);
         }
     }
 
-    /// Returns when one has ended; never where none is under way.
+    /// Returns when an attempt has ended; never if none is running.
     pub(crate) async fn one_ended(&mut self, replica: &Replica) {
         match self.tasks.join_next().await {
-            Some(ended) => doubt_after_panic(replica, ended),
+            Some(result) => doubt_after_panic(replica, result),
             None => pending().await,
         }
     }
 
     pub(crate) async fn all_ended(&mut self) {
-        while let Some(ended) = self.tasks.join_next().await {
-            // What it has left with this replica is returned when that leaves.
-            is_panic(ended);
+        while let Some(result) = self.tasks.join_next().await {
+            // The job of an attempt that panicked is requeued when this replica leaves.
+            log_panic(result);
         }
     }
 
@@ -88,15 +89,15 @@ impl Drop for UsedSlot {
     }
 }
 
-fn doubt_after_panic(replica: &Replica, ended: Result<(), JoinError>) {
-    if is_panic(ended) {
+fn doubt_after_panic(replica: &Replica, result: Result<(), JoinError>) {
+    if log_panic(result) {
         replica.doubt();
     }
 }
 
-/// Reports a panic outside of the attempt itself.
-fn is_panic(ended: Result<(), JoinError>) -> bool {
-    let panicked = ended.is_err_and(|error| error.is_panic());
+/// Logs a panic that the attempt didn't catch, and returns whether it was one.
+fn log_panic(result: Result<(), JoinError>) -> bool {
+    let panicked = result.is_err_and(|error| error.is_panic());
     if panicked {
         tracing::error!("a job's task panicked; the job is requeued; this is a bug, please report it");
     }

@@ -1,4 +1,4 @@
-//! One call: sends a request, reads the answer within its limits, and returns the result.
+//! One call: sends a request, reads the answer within limits, and returns the result.
 
 pub(crate) mod request;
 
@@ -24,47 +24,45 @@ use crate::local_shortage::LocalShortage;
 use crate::upstream::root_certs;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-/// Of an error, in bytes: that of a certificate has all names in it, and each outcome would keep them.
-const LONGEST_MESSAGE: usize = 240;
-
 const NO_RETRY: HeaderName = HeaderName::from_static("dripfeed-no-retry");
 
-/// What one call may take.
+/// Maximum bytes of an error message, which outcomes store: an error about a certificate lists all of its names.
+const MAX_MESSAGE_BYTES: usize = 240;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallBounds {
-    /// From connecting to the answer's last byte.
-    pub(crate) time: Duration,
-    /// Bytes of the answer's body that are read at most.
-    pub(crate) read: u64,
-    /// Bytes of it that are kept at most.
-    pub(crate) kept: u64,
+    /// From connecting to the last byte of the answer.
+    pub(crate) timeout: Duration,
+    /// Maximum bytes read of the answer's body.
+    pub(crate) read_bytes: u64,
+    /// Maximum bytes of it in the result.
+    pub(crate) kept_bytes: u64,
 }
 
-/// What came of a call.
 #[derive(Debug)]
 pub(crate) struct CallResult {
     pub(crate) answer: UpstreamAnswer,
-    /// None when there was no body.
+    /// `None` if the answer had no body.
     pub(crate) body: Option<AnswerBody>,
-    /// For metrics.
+    /// The label `class` of metrics.
     pub(crate) class: &'static str,
 }
 
-/// Sends the request and waits for a whole answer.
+/// Sends the request and waits for the complete answer.
 ///
 /// # Errors
-/// When this machine couldn't make the call: then nothing was sent.
+/// When a shortage of this machine prevented the call: then nothing was sent.
 pub(crate) fn call(
     client: &HttpClient,
     request: Request<Full<Bytes>>,
     bounds: CallBounds,
 ) -> impl Future<Output = Result<CallResult, LocalShortage>> + Send {
-    // Dropping the exchange closes its connection: an upstream that is late, or drips, holds nothing of ours.
-    timeout(bounds.time, exchange(client, request, bounds)).map(move |ended| match ended {
-        Ok(Ok(called)) => Ok(called),
+    // On timeout, dropping the exchange closes its connection, also if the upstream still sends.
+    timeout(bounds.timeout, exchange(client, request, bounds)).map(move |result| match result {
+        Ok(Ok(result)) => Ok(result),
         Ok(Err(NoAnswer::Unmade(shortage))) => Err(shortage),
-        Ok(Err(missed)) => Ok(CallResult::missed(&missed)),
-        Err(_) => Ok(CallResult::missed(&NoAnswer::Late(bounds.time))),
+        Ok(Err(reason)) => Ok(CallResult::unanswered(&reason)),
+        Err(_) => Ok(CallResult::unanswered(&NoAnswer::Late(bounds.timeout))),
     })
 }
 
@@ -73,37 +71,37 @@ async fn exchange(
     request: Request<Full<Bytes>>,
     bounds: CallBounds,
 ) -> Result<CallResult, NoAnswer> {
-    let (answer, connection) = client.request(request).await?;
-    connection.bound_body(bounds.read);
-    let (head, body) = answer.into_parts();
-    let (body, is_whole) = read(body, bounds).await?;
-    if is_whole {
+    let (response, connection) = client.request(request).await?;
+    connection.bound_body(bounds.read_bytes);
+    let (head, body) = response.into_parts();
+    let (body, is_complete) = read(body, bounds).await?;
+    if is_complete {
         connection.keep();
     }
     Ok(CallResult::answered(&head, &body))
 }
 
-/// As much of a body as was asked for.
+/// The beginning of a body, up to `CallBounds::kept_bytes`.
 struct ReadBody {
     kept: Vec<u8>,
     truncated: bool,
 }
 
-/// And whether that was all that came: an answer that is left unread closes its connection.
+/// Reads the body up to `bounds`. Returns also whether it was read to its end: only then the connection can be reused.
 async fn read(mut body: Incoming, bounds: CallBounds) -> Result<(ReadBody, bool), hyper::Error> {
-    let most_kept = usize::try_from(bounds.kept.min(bounds.read)).unwrap_or(usize::MAX);
+    let most_kept = usize::try_from(bounds.kept_bytes.min(bounds.read_bytes)).unwrap_or(usize::MAX);
     let mut kept = Vec::new();
-    let mut seen = 0;
+    let mut read = 0;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
         let room = most_kept - kept.len();
         kept.extend_from_slice(&data[..room.min(data.len())]);
-        seen += data.len() as u64;
-        if seen > bounds.read {
+        read += data.len() as u64;
+        if read > bounds.read_bytes {
             return Ok((ReadBody { kept, truncated: true }, false));
         }
     }
-    let truncated = seen > kept.len() as u64;
+    let truncated = read > kept.len() as u64;
     Ok((ReadBody { kept, truncated }, true))
 }
 
@@ -117,34 +115,33 @@ impl CallResult {
             no_retry: head.headers.get(NO_RETRY).is_some_and(|value| value == "1"),
         };
         let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok());
-        let came = !body.kept.is_empty() || body.truncated;
-        let body = came.then(|| {
+        let has_body = !body.kept.is_empty() || body.truncated;
+        let body = has_body.then(|| {
             let content_type = text(CONTENT_TYPE).map(str::to_owned);
             AnswerBody::new(content_type, &body.kept, body.truncated).encoded(text(CONTENT_ENCODING))
         });
         Self { answer, body, class: class_of(status) }
     }
 
-    fn missed(missed: &NoAnswer) -> Self {
-        let answer = UpstreamAnswer::Nothing { why: missed.to_string(), timed_out: missed.is_late() };
-        Self { answer, body: None, class: missed.class() }
+    fn unanswered(reason: &NoAnswer) -> Self {
+        let answer = UpstreamAnswer::Nothing { why: reason.to_string(), timed_out: reason.is_timeout() };
+        Self { answer, body: None, class: reason.class() }
     }
 
-    /// The attempt ended in a panic of ours: an attempt like any other that brought nothing, so it can't repeat for
-    /// ever.
+    /// A panic of this processor during the attempt. Counted as a failed attempt, so that it isn't repeated forever.
     pub(crate) fn panicked() -> Self {
         let why = "the processor panicked during the attempt; this is a bug, please report it".to_owned();
         Self { answer: UpstreamAnswer::Nothing { why, timed_out: false }, body: None, class: "panic" }
     }
 }
 
-/// A field may come in several lines: they are one list.
+/// Several header lines of the same name are one list.
 fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
     let lines: Vec<&str> = headers.get_all(RATE_LIMIT).iter().filter_map(|line| line.to_str().ok()).collect();
     if lines.is_empty() { None } else { rate_limit::exhausted_for(&lines.join(", ")) }
 }
 
-/// All there are, for metrics that are forgotten.
+/// All values of `CallResult::class`.
 pub(crate) const CLASSES: [&str; 12] =
     ["1xx", "2xx", "3xx", "429", "4xx", "5xx", "other", "timeout", "connect", "cut", "garbled", "panic"];
 
@@ -160,7 +157,7 @@ const fn class_of(status: u16) -> &'static str {
     }
 }
 
-/// Why nothing whole came back.
+/// Why there is no complete answer.
 #[derive(Debug, Error)]
 enum NoAnswer {
     #[error("no complete answer within {}", duration::show(*.0))]
@@ -195,7 +192,7 @@ impl NoAnswer {
         }
     }
 
-    const fn is_late(&self) -> bool {
+    const fn is_timeout(&self) -> bool {
         matches!(self, Self::Late(_) | Self::Unconnected)
     }
 }
@@ -219,7 +216,7 @@ impl From<RequestError> for NoAnswer {
 
 impl From<hyper::Error> for NoAnswer {
     fn from(error: hyper::Error) -> Self {
-        // A body that ends early says no more than that it did.
+        // Only the innermost cause says what happened.
         Self::Cut(causes(&error).last().map_or_else(|| error.to_string(), ToString::to_string))
     }
 }
@@ -228,19 +225,19 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(error.source(), |&cause: &&'a (dyn Error + 'static)| cause.source())
 }
 
-/// Of ours: of connecting as a whole, or to one of several addresses. The system has others.
+/// Whether `connect_timeout` has passed, for all addresses or for one. A timeout of the system has an OS error.
 fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
     let of_address = |io: &io::Error| io.kind() == io::ErrorKind::TimedOut && io.raw_os_error().is_none();
     cause.is::<Elapsed>() || cause.downcast_ref().is_some_and(of_address)
 }
 
-/// What lies below the client's own words, which say only where it failed.
+/// The messages of the causes. That of `error` itself says only at which step the request failed.
 fn message_of(error: &RequestError) -> String {
-    let mut words: Vec<String> = causes(error).map(ToString::to_string).collect();
-    words.dedup();
-    let mut message = words.join(": ");
-    if message.len() > LONGEST_MESSAGE {
-        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+    let mut messages: Vec<String> = causes(error).map(ToString::to_string).collect();
+    messages.dedup();
+    let mut message = messages.join(": ");
+    if message.len() > MAX_MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
         message.push('…');
     }
     message

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use dripfeed_bucket::Consumer;
 
-/// What a process's replicas are called; each life of each of them adds its own ending.
+/// The prefix of the consumer names of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct ConsumerName(Arc<str>);
 
 impl ConsumerName {
-    /// The configured name, or the host's and the process's.
+    /// The configured name, or else host name and process id.
     pub(crate) fn new(configured: Option<&str>) -> Self {
         Self(configured.map_or_else(|| host_and_process().into(), Arc::from))
     }
 
-    /// A name that no replica had before: one that was declared dead must not be taken for the one that comes after it,
-    /// and neither may two processes that were given the same name.
-    pub(crate) fn of_a_new_life(&self) -> Consumer {
+    /// A consumer name that no replica had before, so that a replica isn't confused with the dead one that it replaces,
+    /// nor with one of another process that is configured with the same name.
+    pub(crate) fn new_consumer(&self) -> Consumer {
         let random: String = std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect();
         Consumer::new(format!("{}-{random}", self.0))
     }
@@ -35,9 +35,9 @@ mod tests {
     #[test]
     fn each_life_has_a_name_of_its_own() {
         let name = ConsumerName::new(Some("east"));
-        let (first, second) = (name.of_a_new_life(), name.of_a_new_life());
+        let (first, second) = (name.new_consumer(), name.new_consumer());
         assert!(first.as_str().starts_with("east-"));
         assert_ne!(first, second);
-        assert!(ConsumerName::new(None).of_a_new_life().as_str().contains(&process::id().to_string()));
+        assert!(ConsumerName::new(None).new_consumer().as_str().contains(&process::id().to_string()));
     }
 }

@@ -1,6 +1,6 @@
 //! A lane: claims the jobs of one bucket at its pace, and starts an attempt for each.
 //!
-//! pace → take (here) → call → decide → settle (`attempt`).
+//! Its replica is a member of the bucket until the lane stops, the replica is fenced, or the bucket is idle.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::settings::ProcessorSettings;
 use crate::standby;
 use crate::upkeep;
 
-/// For requeuing what a drain left, and for leaving: together less than what a service manager gives beyond the
-/// drain.
-const REQUEUE: Duration = Duration::from_millis(1000);
-const LEAVE: Duration = Duration::from_millis(500);
+/// After the drain: timeouts for requeuing the aborted jobs, and for leaving the bucket. Together they are shorter than
+/// the time that a service manager waits beyond the drain before it kills the process.
+const REQUEUE_TIMEOUT: Duration = Duration::from_millis(1000);
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Pause before a fenced replica rejoins, so that repeated fencing isn't a hot loop.
-const BETWEEN_LIVES: Duration = Duration::from_millis(100);
+const REJOIN_DELAY: Duration = Duration::from_millis(100);
 
 /// While all slots are in use, a take of zero jobs asks for changed settings this often.
-const LOOK: Duration = Duration::from_secs(1);
+const SETTINGS_CHECK: Duration = Duration::from_secs(1);
 
 /// Delivers the jobs of one bucket.
 pub(crate) struct Lane {
@@ -37,17 +37,17 @@ pub(crate) struct Lane {
     settings: Arc<ProcessorSettings>,
 }
 
-/// How a replica's life in a bucket ends.
-enum LifeEnd {
+/// How a replica's membership in a bucket ends.
+enum MembershipEnd {
     Fenced,
-    /// Stopped and drained.
+    /// The lane was stopped, and its attempts have ended.
     Stopped,
     OnStandby(Box<Standby>),
 }
 
-/// Why a replica takes no more jobs.
+/// Why a replica stops claiming jobs.
 #[derive(PartialEq, Eq)]
-enum TakesEnd {
+enum ClaimLoopEnd {
     Fenced,
     Stopped,
     /// The bucket has had no job for `standby_after`.
@@ -63,18 +63,18 @@ impl Lane {
         self.context.bucket()
     }
 
-    /// Lives, and when declared dead lives again under another name, until it is stopped and drained. Where nothing is
-    /// to be done it is on standby between two lives.
+    /// Runs until the lane is stopped and drained. A replica that was declared dead joins again under another name; one
+    /// whose bucket is idle goes on standby, and joins again when a job comes.
     pub(crate) async fn run(&self) {
         let mut attempts = Attempts::new(Arc::clone(self.context.slots()));
-        let mut joined = self.begin().await;
+        let mut joined = self.start_on_standby().await;
         while let Some(replica) = joined {
-            // Apart, so that a lane on standby takes little memory.
-            joined = match Box::pin(self.one_life(&replica, &mut attempts)).await {
-                LifeEnd::Stopped => return Box::pin(self.leave(&replica)).await,
-                // What is under way keeps its slots; its ends will be refused.
-                LifeEnd::Fenced => Box::pin(self.rejoin(&replica)).await,
-                LifeEnd::OnStandby(standby) => {
+            // Boxed, so that the future of a lane on standby is small.
+            joined = match Box::pin(self.run_membership(&replica, &mut attempts)).await {
+                MembershipEnd::Stopped => return Box::pin(self.leave(&replica)).await,
+                // Running attempts keep their slots; Redis will refuse to settle their jobs.
+                MembershipEnd::Fenced => Box::pin(self.rejoin(&replica)).await,
+                MembershipEnd::OnStandby(standby) => {
                     drop(replica);
                     self.join_when_needed(standby).await
                 }
@@ -83,78 +83,79 @@ impl Lane {
         Box::pin(self.drain(&mut attempts)).await;
     }
 
-    async fn one_life(&self, replica: &Replica, attempts: &mut Attempts) -> LifeEnd {
-        let mut beats = pin!(upkeep::until_fenced(replica, self.bucket(), self.context.metrics()));
+    async fn run_membership(&self, replica: &Replica, attempts: &mut Attempts) -> MembershipEnd {
+        let mut upkeep = pin!(upkeep::run_until_fenced(replica, self.bucket(), self.context.metrics()));
         loop {
             let end = tokio::select! {
                 // The first take comes before all upkeep.
                 biased;
-                end = self.live(replica, attempts) => end,
-                () = &mut beats => return LifeEnd::Fenced,
+                end = self.claim_jobs(replica, attempts) => end,
+                () = &mut upkeep => return MembershipEnd::Fenced,
             };
-            if end == TakesEnd::Stopped {
+            if end == ClaimLoopEnd::Stopped {
                 let mut drained = pin!(self.drain(attempts));
                 tokio::select! {
                     () = &mut drained => {}
-                    () = &mut beats => drained.await,
+                    () = &mut upkeep => drained.await,
                 }
-                return LifeEnd::Stopped;
+                return MembershipEnd::Stopped;
             }
-            if end == TakesEnd::Fenced {
-                return LifeEnd::Fenced;
+            if end == ClaimLoopEnd::Fenced {
+                return MembershipEnd::Fenced;
             }
-            // One that couldn't leave lives on, unless it did leave: then its next heartbeat shows it.
+            // After an error the replica stays a member. If it has left all the same, its next heartbeat is fenced.
             if let Some(standby) = self.stand_by(replica).await {
-                return LifeEnd::OnStandby(standby);
+                return MembershipEnd::OnStandby(standby);
             }
         }
     }
 
-    /// Where nothing is to be done it joins later: a thousand buckets aren't joined and left at once.
-    async fn begin(&self) -> Option<Replica> {
-        let standby = Box::new(self.bucket().stand_by(self.name.of_a_new_life()));
+    /// Joins with the first job, so that a process with a thousand idle buckets doesn't join and leave all of them.
+    /// Returns `None` if the lane is stopped before.
+    async fn start_on_standby(&self) -> Option<Replica> {
+        let standby = Box::new(self.bucket().stand_by(self.name.new_consumer()));
         tracing::info!(bucket = %self.bucket().name(), "this replica has joined the bucket");
         self.join_when_needed(standby).await
     }
 
-    /// None: stopped before it could join. A future has room for its arguments twice: those of a lane that waits are
-    /// small.
+    /// Returns `None` if the lane is stopped before it has joined. `standby` is boxed because a future stores its
+    /// arguments twice.
     async fn join_when_needed(&self, standby: Box<Standby>) -> Option<Replica> {
-        match standby::until_needed(&self.context, &standby, &self.name, self.settings.lease).await {
+        match standby::wait_until_needed(&self.context, &standby, &self.name, self.settings.lease).await {
             Some(replica) => {
-                self.joined(&replica);
+                self.log_joined(&replica);
                 Some(replica)
             }
             None => Box::pin(self.join(Some(standby))).await,
         }
     }
 
-    /// None: stopped before it could join.
+    /// Tries until the replica has joined. Returns `None` if the lane is stopped before.
     async fn join(&self, standby: Option<Box<Standby>>) -> Option<Replica> {
         let mut retry = LoggedRetry::new(self.bucket().name().clone(), "join the bucket");
         while !self.context.is_stopping() {
             match self.try_to_join(standby.as_deref()).await {
                 Ok(replica) => {
-                    retry.over();
-                    self.joined(&replica);
+                    retry.succeeded();
+                    self.log_joined(&replica);
                     return Some(replica);
                 }
-                Err(BucketError::Gone) => self.gone().await,
-                Err(error) => self.rest(retry.failed(&error)).await,
+                Err(BucketError::Gone) => self.reopen_abandoned().await,
+                Err(error) => self.pause(retry.failed(&error)).await,
             }
         }
         if let Some(standby) = standby {
-            // Otherwise it is known for a while.
-            let _ = timeout(LEAVE, standby.end()).await;
+            // Otherwise the bucket lists this replica as on standby until its entry expires.
+            let _ = timeout(LEAVE_TIMEOUT, standby.end()).await;
             tracing::info!(bucket = %self.bucket().name(), "this replica has left the bucket");
         }
         None
     }
 
-    /// None: stopped before it could join.
+    /// Joins again under another name. Returns `None` if the lane is stopped before.
     async fn rejoin(&self, fenced: &Replica) -> Option<Replica> {
         let (bucket, consumer) = (self.bucket().name(), fenced.consumer());
-        self.rest(BETWEEN_LIVES).await;
+        self.pause(REJOIN_DELAY).await;
         match self.was_deleted().await {
             Some(false) => {
                 let what = "this replica was declared dead and its jobs requeued, or Redis lost its data";
@@ -169,8 +170,8 @@ impl Lane {
         self.join(None).await
     }
 
-    /// Whether the bucket was deleted, or created again: its replicas are fenced then, and not dead. None: stopped
-    /// before Redis answered.
+    /// Whether the bucket was deleted, or created again: that fences its replicas, too. Returns `None` if the lane is
+    /// stopped before Redis answers.
     async fn was_deleted(&self) -> Option<bool> {
         if self.bucket().incarnation().is_none() {
             return Some(false);
@@ -179,40 +180,40 @@ impl Lane {
         loop {
             let is_last = self.context.is_stopping();
             let census = self.bucket().census();
-            let answer = if is_last { timeout(LEAVE, census).await.ok()? } else { census.await };
-            match answer {
+            let result = if is_last { timeout(LEAVE_TIMEOUT, census).await.ok()? } else { census.await };
+            match result {
                 Err(error) if !matches!(error, BucketError::Gone) => {
                     let wait = retry.failed(&error);
                     if is_last {
                         return None;
                     }
-                    self.rest(wait).await;
+                    self.pause(wait).await;
                 }
-                answer => {
-                    retry.over();
-                    return Some(answer.is_err());
+                result => {
+                    retry.succeeded();
+                    return Some(result.is_err());
                 }
             }
         }
     }
 
-    fn joined(&self, replica: &Replica) {
+    fn log_joined(&self, replica: &Replica) {
         let (bucket, consumer) = (self.bucket().name(), replica.consumer());
         tracing::debug!(%bucket, %consumer, "this replica has joined as a member");
     }
 
     async fn try_to_join(&self, standby: Option<&Standby>) -> Result<Replica, BucketError> {
-        let (consumer, lease) = (self.name.of_a_new_life(), self.settings.lease);
+        let (consumer, lease) = (self.name.new_consumer(), self.settings.lease);
         match standby {
             Some(standby) => standby.join(consumer, lease).await,
             None => self.bucket().join(consumer, lease, Life::Again).await,
         }
     }
 
-    /// None: Redis doesn't answer.
+    /// Leaves the bucket and goes on standby. Returns `None` if that failed.
     async fn stand_by(&self, replica: &Replica) -> Option<Box<Standby>> {
         let bucket = self.bucket().name();
-        self.end_history().await;
+        self.flush_history().await;
         match replica.stand_by().await {
             Ok(standby) => {
                 tracing::debug!(%bucket, "this replica is on standby: the bucket has no jobs");
@@ -226,112 +227,114 @@ impl Lane {
         }
     }
 
-    async fn live(&self, replica: &Replica, attempts: &mut Attempts) -> TakesEnd {
+    async fn claim_jobs(&self, replica: &Replica, attempts: &mut Attempts) -> ClaimLoopEnd {
         let mut retry = LoggedRetry::new(self.bucket().name().clone(), "claim jobs");
         let mut quiet_since = Instant::now();
         loop {
-            self.slot(replica, attempts).await;
+            self.wait_for_slot(replica, attempts).await;
             if self.context.is_stopping() {
-                return TakesEnd::Stopped;
+                return ClaimLoopEnd::Stopped;
             }
             if let Some(wait) = self.context.shortage().wait() {
-                self.rest(wait).await;
+                self.pause(wait).await;
                 continue;
             }
-            // A take is never abandoned half-way: jobs could be ours without our knowing.
+            // Not in a `select!` with the stop: a cancelled take may have claimed jobs that this replica doesn't know.
             let take = replica.take(attempts.free_slots(replica)).await;
-            self.context.metrics().ended_on_the_way(Ending::Expired, replica.expired());
-            self.context.metrics().ended_on_the_way(Ending::Dead, replica.died());
+            self.context.metrics().ended_uncalled(Ending::Expired, replica.expired());
+            self.context.metrics().ended_uncalled(Ending::Dead, replica.died());
             match take {
                 Ok(Take::Jobs(jobs, idle)) => {
-                    retry.over();
+                    retry.succeeded();
                     quiet_since = Instant::now();
-                    for taken in jobs {
+                    for job in jobs {
                         let (context, replica) = (Arc::clone(&self.context), replica.clone());
-                        attempts.spawn(attempt::run(context, replica, taken));
+                        attempts.spawn(attempt::run(context, replica, job));
                     }
                     if let Some(idle) = idle {
-                        self.wait(replica, &idle).await;
+                        self.wait_for_jobs(replica, &idle).await;
                     }
                 }
                 Ok(Take::Idle(idle)) => {
-                    retry.over();
+                    retry.succeeded();
                     if !attempts.is_empty() {
                         quiet_since = Instant::now();
-                    } else if quiet_since.elapsed() >= self.settings.standby_after && self.has_no_jobs(replica).await {
-                        return TakesEnd::Quiet;
+                    } else if quiet_since.elapsed() >= self.settings.standby_after && self.may_stand_by(replica).await {
+                        return ClaimLoopEnd::Quiet;
                     }
-                    self.wait(replica, &idle).await;
+                    self.wait_for_jobs(replica, &idle).await;
                 }
-                Ok(Take::Fenced) => return TakesEnd::Fenced,
-                Err(BucketError::Gone) => self.gone().await,
-                Err(error) => self.rest(retry.failed(&error)).await,
+                Ok(Take::Fenced) => return ClaimLoopEnd::Fenced,
+                Err(BucketError::Gone) => self.reopen_abandoned().await,
+                Err(error) => self.pause(retry.failed(&error)).await,
             }
         }
     }
 
-    /// It was deleted, and this lane is about to be stopped; or its deletion was, before it was decided.
-    async fn gone(&self) {
+    /// Opens a closed bucket again if its deletion was abandoned before it was decided. Otherwise the bucket was
+    /// deleted, and this lane will soon be stopped.
+    async fn reopen_abandoned(&self) {
         if let Err(error) = self.bucket().reopen_abandoned().await {
             let error = &error as &dyn std::error::Error;
             let bucket = self.bucket().name();
             tracing::debug!(%bucket, error, "could not check whether the bucket is being deleted");
         }
-        self.rest(LOOK).await;
+        self.pause(SETTINGS_CHECK).await;
     }
 
-    /// No job is waiting, parked or claimed by any replica, and no other replica may have to be recovered.
-    async fn has_no_jobs(&self, replica: &Replica) -> bool {
+    /// Whether no job is waiting, parked or claimed by any replica, and no other replica may have to be recovered.
+    async fn may_stand_by(&self, replica: &Replica) -> bool {
         replica.sees_others_live() && self.bucket().level().await.is_ok_and(|jobs| jobs == 0)
     }
 
-    /// Until a slot is free, or it is time to ask whether there are more of them now.
-    async fn slot(&self, replica: &Replica, attempts: &mut Attempts) {
+    /// Waits until a slot is free, or until it is time to check whether the settings now allow more.
+    async fn wait_for_slot(&self, replica: &Replica, attempts: &mut Attempts) {
         attempts.reap(replica);
         if attempts.free_slots(replica) > 0 {
             return;
         }
         tokio::select! {
             () = attempts.one_ended(replica) => {}
-            () = self.rest(LOOK) => {}
+            () = self.pause(SETTINGS_CHECK) => {}
             () = replica.offer_retries() => {}
         }
-        // Attempts that were settled together end together: one take for all of their slots.
+        // Attempts that were settled in one batch end together: the next take is to fill all of their slots.
         tokio::task::yield_now().await;
         attempts.reap(replica);
     }
 
-    async fn wait(&self, replica: &Replica, idle: &Idle) {
+    async fn wait_for_jobs(&self, replica: &Replica, idle: &Idle) {
         tokio::select! {
             () = replica.wait(idle) => {}
-            () = self.context.stopping() => {}
+            () = self.context.stopped() => {}
         }
     }
 
-    async fn rest(&self, wait: Duration) {
+    /// Sleeps, but not beyond the stop of the lane.
+    async fn pause(&self, wait: Duration) {
         tokio::select! {
             () = sleep(wait) => {}
-            () = self.context.stopping() => {}
+            () = self.context.stopped() => {}
         }
     }
 
-    /// Lets calls under way end for as long as they may, then returns what is left.
+    /// Waits for the running attempts up to the drain time, then aborts the others and requeues their jobs.
     async fn drain(&self, attempts: &mut Attempts) {
         if timeout(self.settings.drain, attempts.all_ended()).await.is_ok() {
             return;
         }
         let (bucket, calls) = (self.bucket().name(), attempts.len());
         tracing::warn!(%bucket, calls, "drain timeout; aborting open calls and requeuing their jobs");
-        self.context.end();
-        if timeout(REQUEUE, attempts.all_ended()).await.is_err() {
-            // Redis doesn't answer. What wasn't returned is recovered by the others.
+        self.context.abort_attempts();
+        if timeout(REQUEUE_TIMEOUT, attempts.all_ended()).await.is_err() {
+            // Redis doesn't answer. Other replicas recover the jobs that weren't requeued.
             attempts.shutdown().await;
         }
     }
 
     async fn leave(&self, replica: &Replica) {
         let bucket = self.bucket().name();
-        let (left, ()) = tokio::join!(timeout(LEAVE, replica.leave()), self.end_history());
+        let (left, ()) = tokio::join!(timeout(LEAVE_TIMEOUT, replica.leave()), self.flush_history());
         match left {
             Ok(Ok(())) => tracing::info!(%bucket, "this replica has left the bucket"),
             Ok(Err(error)) => {
@@ -344,10 +347,10 @@ impl Lane {
         }
     }
 
-    /// What was seen since it was added last.
-    async fn end_history(&self) {
-        let seen = self.context.metrics().seen().take();
-        if !seen.is_empty() && timeout(LEAVE, self.bucket().sample_history(&seen)).await.is_err() {
+    /// Adds the calls since the last sample to the history.
+    async fn flush_history(&self) {
+        let calls = self.context.metrics().recent_calls().take();
+        if !calls.is_empty() && timeout(LEAVE_TIMEOUT, self.bucket().sample_history(&calls)).await.is_err() {
             tracing::debug!(bucket = %self.bucket().name(), "could not record the last second of the history");
         }
     }

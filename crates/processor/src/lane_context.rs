@@ -1,4 +1,4 @@
-//! What the attempts of one lane share: upstream, metrics, and the shutdown deadline.
+//! The state that a lane shares with its attempts: upstream, metrics, and shutdown signals.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::standby_state::StandbyState;
 use crate::upstream::Upstream;
 use crate::upstream::connector::Connector;
 
-/// Of one kind in a second: all jobs of a bucket may meet the same.
-const LINES_OF_JOBS: u32 = 10;
+/// Maximum log lines per second of each kind, as all jobs of a bucket may fail in the same way.
+const JOB_LOG_LINES: u32 = 10;
 
 pub(crate) struct LaneContext {
     bucket: Bucket,
@@ -27,11 +27,11 @@ pub(crate) struct LaneContext {
     shortage: ShortageBackoff,
     standby: StandbyState,
     tracer: Option<Tracer>,
-    dead_lines: LogThrottle,
-    unrecorded_lines: LogThrottle,
+    dead_letter_log: LogThrottle,
+    unrecorded_log: LogThrottle,
     stop: CancellationToken,
-    /// The drain is over.
-    out_of_time: CancellationToken,
+    /// Cancelled when the drain time is over.
+    abort: CancellationToken,
 }
 
 /// An upstream with the connections to it.
@@ -62,24 +62,12 @@ impl LaneContext {
         slots: Arc<Slots>,
         tracer: Option<Tracer>,
     ) -> Self {
-        let (stop, out_of_time) = (CancellationToken::new(), CancellationToken::new());
-        let shortage = ShortageBackoff::none_yet(bucket.name().clone());
+        let (stop, abort) = (CancellationToken::new(), CancellationToken::new());
+        let shortage = ShortageBackoff::new(bucket.name().clone());
         let standby = StandbyState::default();
         let route = ArcSwap::from_pointee(route);
-        let [dead_lines, unrecorded_lines] = [LogThrottle::of(LINES_OF_JOBS), LogThrottle::of(LINES_OF_JOBS)];
-        Self {
-            bucket,
-            route,
-            metrics,
-            slots,
-            shortage,
-            standby,
-            tracer,
-            dead_lines,
-            unrecorded_lines,
-            stop,
-            out_of_time,
-        }
+        let [dead_letter_log, unrecorded_log] = [LogThrottle::of(JOB_LOG_LINES), LogThrottle::of(JOB_LOG_LINES)];
+        Self { bucket, route, metrics, slots, shortage, standby, tracer, dead_letter_log, unrecorded_log, stop, abort }
     }
 
     pub(crate) const fn bucket(&self) -> &Bucket {
@@ -102,31 +90,31 @@ impl LaneContext {
         &self.standby
     }
 
-    /// None: no spans are exported.
+    /// `None` if no spans are exported.
     pub(crate) const fn tracer(&self) -> Option<&Tracer> {
         self.tracer.as_ref()
     }
 
-    /// What is logged of jobs that are dead-lettered.
-    pub(crate) const fn dead_lines(&self) -> &LogThrottle {
-        &self.dead_lines
+    /// Throttles log lines about dead-lettered jobs.
+    pub(crate) const fn dead_letter_log(&self) -> &LogThrottle {
+        &self.dead_letter_log
     }
 
-    /// What is logged of attempts whose result isn't recorded.
-    pub(crate) const fn unrecorded_lines(&self) -> &LogThrottle {
-        &self.unrecorded_lines
+    /// Throttles log lines about attempts whose result couldn't be recorded.
+    pub(crate) const fn unrecorded_log(&self) -> &LogThrottle {
+        &self.unrecorded_log
     }
 
     pub(crate) fn route(&self) -> Arc<Route> {
         self.route.load_full()
     }
 
-    /// Other calls from now on; those under way end as they began.
+    /// Changes the upstream of new calls. Running calls keep theirs.
     pub(crate) fn reroute(&self, route: Route) {
         self.route.store(Arc::new(route));
     }
 
-    /// No job sets out any more.
+    /// Stops claiming and calling jobs. Running calls go on.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
@@ -135,16 +123,16 @@ impl LaneContext {
         self.stop.is_cancelled()
     }
 
-    pub(crate) async fn stopping(&self) {
+    pub(crate) async fn stopped(&self) {
         self.stop.cancelled().await;
     }
 
-    /// What is still under way is returned.
-    pub(crate) fn end(&self) {
-        self.out_of_time.cancel();
+    /// Aborts running calls; their attempts requeue the jobs.
+    pub(crate) fn abort_attempts(&self) {
+        self.abort.cancel();
     }
 
-    pub(crate) async fn out_of_time(&self) {
-        self.out_of_time.cancelled().await;
+    pub(crate) async fn attempts_aborted(&self) {
+        self.abort.cancelled().await;
     }
 }

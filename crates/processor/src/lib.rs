@@ -1,12 +1,11 @@
 //! The processor: claims jobs at each bucket's pace, calls the upstream, and records the outcome.
 //!
 //! A `lane` claims jobs together with rate tokens; an `attempt` builds the request, makes the `call`, decides by the
-//! answer, and settles the job. A lane's `upkeep` sends heartbeats and recovers jobs of dead replicas, and its
-//! `history` reports calls. An idle lane is on `standby`.
+//! answer, and settles the job. A lane's `upkeep` sends heartbeats, recovers jobs of dead replicas, and writes the
+//! history. An idle lane is on `standby`.
 //!
 //! **Architecture invariants:** upstreams come from configuration, never from a job. One attempt is one request that
-//! the upstream could have seen. A job's end is decided in Redis only: a processor has no state of its jobs that would
-//! have to survive it.
+//! the upstream could have seen. Only Redis decides how a job ends: a processor has no state that must survive it.
 
 mod attempt;
 mod attempts;

@@ -1,5 +1,5 @@
-//! This machine lacks open files, ports, threads, or memory for sockets. Then no call was made, and the upstream isn't
-//! the cause, so it doesn't count as an attempt.
+//! Shortages of this machine: of open files, ports, threads, or memory for sockets. No call was made then and the
+//! upstream isn't the cause, so that is no attempt.
 
 use std::error::Error;
 use std::fs::File;
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use crate::logged_retry::LoggedRetry;
 
-/// A shortage that wasn't met for so long is over: while it lasts, some calls succeed and others don't.
+/// A shortage has ended when no call failed for this long: while it lasts, some calls succeed and others don't.
 const OVER_AFTER: Duration = Duration::from_secs(5);
 
-/// Why a call couldn't be made here.
+/// Why this machine couldn't make a call.
 #[derive(Debug, Error)]
 #[error(
     "{0}; raise the limits of this process (files: LimitNOFILE=, ulimit -Hn; threads: TasksMax=, ulimit -Hu) or \
@@ -26,7 +26,7 @@ const OVER_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct LocalShortage(String);
 
 impl LocalShortage {
-    /// Where `error` comes of one.
+    /// Returns `None` if `error` has another cause.
     pub(crate) fn behind(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut causes = std::iter::successors(Some(error), |cause| (*cause).source());
         let io = causes.find_map(|cause| cause.downcast_ref::<io::Error>().filter(|io| is_local_shortage(io)))?;
@@ -38,59 +38,57 @@ pub(crate) fn is_local_shortage(error: &io::Error) -> bool {
     let shortages = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EADDRNOTAVAIL, Errno::EAGAIN];
     match error.raw_os_error() {
         Some(code) => shortages.contains(&Errno::from_raw(code)),
-        // One that holds another names the other's source, and not the other itself, as its own.
-        None => error.get_ref().and_then(|held| held.downcast_ref()).is_some_and(is_local_shortage),
+        // The source of an `io::Error` that wraps another error is that error's source, not the error itself.
+        None => error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_local_shortage),
     }
 }
 
-/// What the system answers where it gives no thread.
+/// The error of the system when it can't start a thread.
 pub(crate) fn shortage_of_threads() -> io::Error {
     io::Error::from_raw_os_error(Errno::EAGAIN as i32)
 }
 
-/// The resolver doesn't say why it found nothing: whether it may open no file is seen by opening one.
+/// Tries to open a file, as the resolver doesn't report a lack of files.
 pub(crate) fn shortage_of_files() -> Option<io::Error> {
     File::open("/dev/null").err().filter(is_local_shortage)
 }
 
-/// What one lane has met of shortages: it waits longer from time to time before it takes again, and logs the begin and
-/// the end.
+/// Backoff of a lane's claims during a shortage, which logs its begin and its end.
 pub(crate) struct ShortageBackoff(Mutex<ShortageState>);
 
 struct ShortageState {
     retry: LoggedRetry,
     last: Option<Instant>,
-    /// Until then nothing is taken.
-    until: Option<Instant>,
+    /// No job is claimed before.
+    wait_until: Option<Instant>,
 }
 
 impl ShortageBackoff {
-    pub(crate) const fn none_yet(bucket: BucketName) -> Self {
+    pub(crate) const fn new(bucket: BucketName) -> Self {
         let retry = LoggedRetry::new(bucket, "open connections to the upstream");
-        Self(Mutex::new(ShortageState { retry, last: None, until: None }))
+        Self(Mutex::new(ShortageState { retry, last: None, wait_until: None }))
     }
 
-    /// Of calls that fail together, the first counts.
-    pub(crate) fn met(&self, shortage: &LocalShortage) {
-        let (mut met, now) = (self.0.lock(), Instant::now());
-        met.last = Some(now);
-        if met.until.is_none_or(|until| until <= now) {
-            met.until = Some(now + met.retry.failed(shortage));
+    /// Of calls that fail together, only the first extends the backoff.
+    pub(crate) fn on_shortage(&self, shortage: &LocalShortage) {
+        let (mut state, now) = (self.0.lock(), Instant::now());
+        state.last = Some(now);
+        if state.wait_until.is_none_or(|until| until <= now) {
+            state.wait_until = Some(now + state.retry.failed(shortage));
         }
     }
 
-    /// A call could be made.
-    pub(crate) fn passed(&self) {
-        let mut met = self.0.lock();
-        if met.last.is_some_and(|last| last.elapsed() >= OVER_AFTER) {
-            met.retry.over();
-            (met.last, met.until) = (None, None);
+    pub(crate) fn on_call(&self) {
+        let mut state = self.0.lock();
+        if state.last.is_some_and(|last| last.elapsed() >= OVER_AFTER) {
+            state.retry.succeeded();
+            (state.last, state.wait_until) = (None, None);
         }
     }
 
-    /// How long to take nothing.
+    /// How long to wait before the next claim.
     pub(crate) fn wait(&self) -> Option<Duration> {
-        let until = self.0.lock().until?;
+        let until = self.0.lock().wait_until?;
         Some(until.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
     }
 }
@@ -119,14 +117,14 @@ mod tests {
     #[test]
     fn a_lane_waits_longer_from_time_to_time() {
         let Ok(bucket) = "b".parse() else { return };
-        let shortage = ShortageBackoff::none_yet(bucket);
+        let shortage = ShortageBackoff::new(bucket);
         assert_eq!(shortage.wait(), None);
         let mut waits = Vec::new();
         for _ in 0..8 {
-            shortage.met(&LocalShortage(String::new()));
-            shortage.met(&LocalShortage(String::new()));
+            shortage.on_shortage(&LocalShortage(String::new()));
+            shortage.on_shortage(&LocalShortage(String::new()));
             waits.push(shortage.wait().unwrap_or_default());
-            shortage.0.lock().until = None;
+            shortage.0.lock().wait_until = None;
         }
         assert!(waits[0] < waits[7] && !waits[0].is_zero(), "{waits:?}");
     }

@@ -1,6 +1,6 @@
-//! Retries with backoff while Redis, or this machine, refuses; logged once at the beginning and once at the end, and
-//! once a minute where it comes and goes. Where Redis doesn't answer, that is so in all loops of all buckets: one of
-//! them reports it. What comes back soon after another time is reported if it lasts.
+//! Backoff for a loop whose requests fail, with few log lines: one when the failures begin and one when they end, at
+//! most once a minute if they come and go. An outage of Redis affects all loops of all buckets, so only one of them
+//! logs it.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,27 +11,27 @@ use dripfeed_job::BucketName;
 use dripfeed_store::Trouble;
 use tokio::time::Instant;
 
-/// Short enough to be at work within seconds of Redis being back.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-const FIRST_WAIT: Duration = Duration::from_millis(50);
+/// Short, so that work goes on within seconds after an outage.
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
 
-/// Of this process.
+/// Shared by all loops of this process.
 static OUTAGE: Trouble = Trouble::new();
 
-/// What one loop has seen of failures in a row.
+/// The consecutive failures of one loop.
 pub(crate) struct LoggedRetry {
     bucket: BucketName,
     doing: &'static str,
     failing: Option<Failing>,
-    /// What Redis refuses this loop alone. None yet: most loops never have any.
+    /// Errors that Redis answered to this loop. Created when needed, as most loops never have any.
     refusals: Option<Box<Trouble>>,
 }
 
 struct Failing {
     since: Instant,
-    waits: ExponentialBackoff,
+    backoff: ExponentialBackoff,
     is_reported: bool,
-    /// As an outage, not as a refusal.
+    /// Whether it was reported as an outage of Redis.
     is_outage: bool,
 }
 
@@ -41,7 +41,7 @@ impl LoggedRetry {
         Self { bucket, doing, failing: None, refusals: None }
     }
 
-    /// Notes a failure, and shows how long to wait before the next try.
+    /// Logs a failure if it is due, and returns how long to wait before the next try.
     pub(crate) fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
         let (bucket, doing, is_outage) = (&self.bucket, self.doing, is_unanswered(error));
         let trouble: &Trouble = if is_outage { &OUTAGE } else { self.refusals.get_or_insert_default() };
@@ -55,17 +55,16 @@ impl LoggedRetry {
             } else {
                 tracing::warn!(%bucket, error, "this replica can't {doing}; retrying");
             }
-            Failing { since: Instant::now(), waits: waits(), is_reported, is_outage }
+            Failing { since: Instant::now(), backoff: backoff(), is_reported, is_outage }
         });
         if !failing.is_reported && trouble.goes_on(failing.since.elapsed()).is_some() {
             tracing::warn!(%bucket, error, "this replica still can't {doing}; retrying");
             (failing.is_reported, failing.is_outage) = (true, is_outage);
         }
-        failing.waits.next().unwrap_or(LONGEST_WAIT)
+        failing.backoff.next().unwrap_or(MAX_BACKOFF)
     }
 
-    /// Notes a success.
-    pub(crate) fn over(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         if let Some(Failing { since, is_reported, is_outage, .. }) = self.failing.take() {
             let (bucket, doing, seconds) = (&self.bucket, self.doing, since.elapsed().as_secs_f64());
             if is_reported {
@@ -84,10 +83,10 @@ fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(BucketError::Store(error)) if error.is_unanswered())
 }
 
-fn waits() -> ExponentialBackoff {
+fn backoff() -> ExponentialBackoff {
     ExponentialBuilder::new()
-        .with_min_delay(FIRST_WAIT)
-        .with_max_delay(LONGEST_WAIT)
+        .with_min_delay(MIN_BACKOFF)
+        .with_max_delay(MAX_BACKOFF)
         .with_jitter()
         .without_max_times()
         .build()
@@ -110,7 +109,7 @@ mod tests {
         let mut flapping = retry("b");
         let lines = std::iter::repeat_with(|| {
             let line = is_reported(&mut flapping);
-            flapping.over();
+            flapping.succeeded();
             line
         });
         assert_eq!(lines.take(5).collect::<Vec<_>>(), [true, false, false, false, false]);

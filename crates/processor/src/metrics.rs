@@ -15,7 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::call::CLASSES;
 
-/// Those that a processor records.
+/// The endings that a processor records.
 const ENDINGS: [Ending; 3] = [Ending::Delivered, Ending::Dead, Ending::Expired];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -35,13 +35,13 @@ struct ClassLabels {
     class: &'static str,
 }
 
-/// Of an exemplar.
+/// The label of an exemplar.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct TraceLabel {
     trace_id: String,
 }
 
-/// Whose exemplars are the latest sampled jobs.
+/// Its exemplars are the latest sampled jobs.
 type Histogram = HistogramWithExemplars<TraceLabel>;
 
 fn observe(histogram: &Histogram, took: Duration, trace: Option<TraceId>) {
@@ -60,7 +60,7 @@ pub(crate) struct Metrics {
     job_took: Histograms,
 }
 
-/// A thousand buckets would make a page of some MB.
+/// One histogram for all buckets unless configured otherwise: a thousand buckets make a page of some MB.
 #[derive(Clone)]
 enum Histograms {
     OfAll(Histogram),
@@ -86,7 +86,7 @@ impl Histograms {
         }
     }
 
-    fn forget(&self, bucket: &BucketLabels) {
+    fn remove(&self, bucket: &BucketLabels) {
         if let Self::ByBucket(family) = self {
             family.remove(bucket);
         }
@@ -94,7 +94,7 @@ impl Histograms {
 }
 
 impl Metrics {
-    /// `by_bucket`: histograms, too, say of which bucket they are.
+    /// `by_bucket`: whether histograms have the label `bucket`.
     pub(crate) fn register(registry: &mut Registry, by_bucket: bool) -> Self {
         let metrics = Self {
             settled: Family::default(),
@@ -121,7 +121,7 @@ impl Metrics {
         metrics
     }
 
-    /// Those of one lane, its counters at zero from the start, so that their first increase is seen as one.
+    /// The metrics of one lane. Counters begin at zero, so that monitoring sees their first increase.
     pub(crate) fn of(&self, bucket: &BucketName) -> LaneMetrics {
         let of = BucketLabels { bucket: bucket.into() };
         let lane = LaneMetrics {
@@ -130,7 +130,7 @@ impl Metrics {
             waited: self.waited.of(&of),
             attempt_took: self.attempt_took.of(&of),
             job_took: self.job_took.of(&of),
-            seen: SeenCalls::default(),
+            recent_calls: RecentCalls::default(),
             bucket: of.bucket,
         };
         for ending in ENDINGS {
@@ -139,8 +139,8 @@ impl Metrics {
         lane
     }
 
-    /// Of a bucket whose lane has ended for good.
-    pub(crate) fn forget(&self, bucket: &BucketName) {
+    /// Removes the metrics of a bucket.
+    pub(crate) fn remove(&self, bucket: &BucketName) {
         let bucket = || Arc::from(bucket);
         for ending in ENDINGS {
             self.settled.remove(&OutcomeLabels { bucket: bucket(), outcome: ending.as_str() });
@@ -151,7 +151,7 @@ impl Metrics {
         let of = BucketLabels { bucket: bucket() };
         self.recovered.remove(&of);
         for histograms in [&self.waited, &self.attempt_took, &self.job_took] {
-            histograms.forget(&of);
+            histograms.remove(&of);
         }
     }
 }
@@ -164,15 +164,14 @@ pub(crate) struct LaneMetrics {
     waited: Histogram,
     attempt_took: Histogram,
     job_took: Histogram,
-    /// What the history doesn't have yet.
-    seen: SeenCalls,
+    recent_calls: RecentCalls,
 }
 
-/// What was seen since it was taken last.
+/// The calls that aren't in the history yet.
 #[derive(Default)]
-pub(crate) struct SeenCalls(Mutex<CallStats>);
+pub(crate) struct RecentCalls(Mutex<CallStats>);
 
-impl SeenCalls {
+impl RecentCalls {
     pub(crate) fn note(&self, note: impl FnOnce(&mut CallStats)) {
         note(&mut self.0.lock());
     }
@@ -183,33 +182,31 @@ impl SeenCalls {
 }
 
 impl LaneMetrics {
-    pub(crate) const fn seen(&self) -> &SeenCalls {
-        &self.seen
+    pub(crate) const fn recent_calls(&self) -> &RecentCalls {
+        &self.recent_calls
     }
 
-    pub(crate) fn taken(&self, id: JobId, trace: Option<TraceId>) {
+    pub(crate) fn claimed(&self, id: JobId, trace: Option<TraceId>) {
         let waited = since_admission(id);
         observe(&self.waited, waited, trace);
-        self.seen.note(|calls| calls.waited(waited));
+        self.recent_calls.note(|calls| calls.waited(waited));
     }
 
     pub(crate) fn attempted(&self, class: &'static str, status: Option<u16>, took: Duration, trace: Option<TraceId>) {
         self.all.attempts.get_or_create(&ClassLabels { bucket: self.bucket.clone(), class }).inc();
         observe(&self.attempt_took, took, trace);
-        self.seen.note(|calls| calls.answered(status, took));
+        self.recent_calls.note(|calls| calls.answered(status, took));
     }
 
-    /// It is recorded that a job is to be tried again.
     pub(crate) fn retried(&self) {
-        self.seen.note(CallStats::retried);
+        self.recent_calls.note(CallStats::retried);
     }
 
-    /// A job's end is recorded.
     pub(crate) fn ended(&self, id: JobId, ending: Ending, trace: Option<TraceId>) {
         if ending == Ending::Delivered {
             let took = since_admission(id);
             observe(&self.job_took, took, trace);
-            self.seen.note(|calls| calls.delivered(took));
+            self.recent_calls.note(|calls| calls.delivered(took));
         }
         self.count(ending, 1);
     }
@@ -219,9 +216,9 @@ impl LaneMetrics {
         self.count(Ending::Dead, recovery.poisoned);
     }
 
-    /// Jobs that ended without a call of this replica: past their deadline, too large, or of a bucket whose dead
-    /// letters had no room when they died.
-    pub(crate) fn ended_on_the_way(&self, ending: Ending, jobs: u64) {
+    /// Counts jobs that ended without a call of this replica: past their deadline, too large, or dead-lettered later
+    /// because there was no room when they died.
+    pub(crate) fn ended_uncalled(&self, ending: Ending, jobs: u64) {
         if jobs > 0 {
             self.count(ending, jobs);
         }
@@ -236,7 +233,7 @@ impl LaneMetrics {
     }
 }
 
-/// By the clock of this host against that of Redis: a difference of the two shows, so it is for looking at only.
+/// Informational only: compares the clock of this host with that of Redis.
 fn since_admission(id: JobId) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(Duration::from_millis(id.accepted_ms()))
@@ -264,9 +261,9 @@ mod tests {
         let mut registry = Registry::with_prefix("dripfeed");
         let metrics = Metrics::register(&mut registry, false);
         for bucket in ["feed", "mail"] {
-            metrics.of(&bucket.parse().unwrap()).taken(JobId::new(u64::MAX, 0), None);
+            metrics.of(&bucket.parse().unwrap()).claimed(JobId::new(u64::MAX, 0), None);
         }
-        metrics.forget(&"mail".parse().unwrap());
+        metrics.remove(&"mail".parse().unwrap());
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(text.contains("dripfeed_job_wait_seconds_count 2"), "{text}");
@@ -277,10 +274,10 @@ mod tests {
         let mut registry = Registry::with_prefix("dripfeed");
         let (metrics, bucket) = (Metrics::register(&mut registry, true), "feed".parse().unwrap());
         let lane = metrics.of(&bucket);
-        lane.taken(JobId::new(u64::MAX, 0), None);
+        lane.claimed(JobId::new(u64::MAX, 0), None);
         lane.attempted("2xx", Some(200), Duration::from_millis(20), None);
         lane.ended(JobId::new(0, 0), Ending::Delivered, None);
-        lane.ended_on_the_way(Ending::Expired, 3);
+        lane.ended_uncalled(Ending::Expired, 3);
         lane.recovered(&Recovery { recovered: 2, poisoned: 1, ..Recovery::default() });
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
@@ -299,7 +296,7 @@ mod tests {
         }
 
         CLASSES.iter().for_each(|class| lane.attempted(class, None, Duration::ZERO, None));
-        metrics.forget(&bucket);
+        metrics.remove(&bucket);
         text.clear();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         assert!(!text.contains("feed\""), "{text}");

@@ -35,11 +35,11 @@ struct Inner {
     connector: Connector,
     metrics: Metrics,
     tracer: Option<Tracer>,
-    /// None once it is stopped: then no lane starts any more.
+    /// `None` once the processor is stopped: then no lane starts any more.
     lanes: Mutex<Option<BTreeMap<BucketName, Arc<LaneContext>>>>,
-    /// Of buckets with a lane, also one that drains.
+    /// The slots of each bucket, until its last lane has drained.
     slots: Shared<BucketName, Slots>,
-    /// Also those that are draining after their bucket was removed.
+    /// All lanes, including those that drain because their bucket was removed.
     tasks: TaskTracker,
 }
 
@@ -59,7 +59,7 @@ impl Processor {
             connector,
             tracer,
             lanes: Mutex::new(Some(BTreeMap::new())),
-            slots: Shared::none_yet(),
+            slots: Shared::empty(),
             tasks: TaskTracker::new(),
         };
         Self { inner: Arc::new(inner) }
@@ -71,7 +71,7 @@ impl Processor {
         self.serve(lanes, &[]);
         tokio::select! {
             () = stop.cancelled() => {}
-            never = keep_sweeping(self.inner.name.of_a_new_life(), || self.inner.all_lanes()) => match never {},
+            never = keep_sweeping(self.inner.name.new_consumer(), || self.inner.all_lanes()) => match never {},
         }
         for context in self.inner.lanes.lock().take().into_iter().flat_map(BTreeMap::into_values) {
             context.stop();
@@ -84,13 +84,13 @@ impl Processor {
     pub fn reconcile(&self, wanted: Vec<(Bucket, Upstream)>) {
         let mut lanes = self.inner.lanes.lock();
         let Some(lanes) = lanes.as_mut() else { return };
-        let mut before = std::mem::take(lanes);
+        let mut existing = std::mem::take(lanes);
         for (bucket, upstream) in wanted {
             let name = bucket.name().clone();
-            let context = self.inner.lane(before.remove(&name), bucket, upstream);
+            let context = self.inner.update_or_start(existing.remove(&name), bucket, upstream);
             lanes.insert(name, context);
         }
-        for context in before.into_values() {
+        for context in existing.into_values() {
             context.stop();
         }
     }
@@ -104,7 +104,7 @@ impl Processor {
         }
         for (bucket, upstream) in wanted {
             let name = bucket.name().clone();
-            let context = self.inner.lane(lanes.remove(&name), bucket, upstream);
+            let context = self.inner.update_or_start(lanes.remove(&name), bucket, upstream);
             lanes.insert(name, context);
         }
     }
@@ -115,16 +115,16 @@ impl Inner {
         self.lanes.lock().iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
-    /// Where it runs already, at the same place, it goes on.
-    fn lane(
+    /// Updates the existing lane. A bucket that is now at another place, or was created again, gets a new lane.
+    fn update_or_start(
         self: &Arc<Self>,
-        running: Option<Arc<LaneContext>>,
+        existing: Option<Arc<LaneContext>>,
         bucket: Bucket,
         upstream: Upstream,
     ) -> Arc<LaneContext> {
-        match running {
+        match existing {
             Some(context) if context.bucket().is_same(&bucket) => {
-                self.change(&context, &bucket, upstream);
+                self.update(&context, &bucket, upstream);
                 context
             }
             Some(context) => {
@@ -144,20 +144,19 @@ impl Inner {
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {
             keep_running(format!("bucket {name}"), || lane.run()).await;
-            inner.ended(&name);
+            inner.on_lane_ended(&name);
         });
         context
     }
 
-    /// A lane has drained. Where its bucket was removed, nothing is measured of it any more; a processor that stops
-    /// keeps what it measured to the end.
-    fn ended(&self, bucket: &BucketName) {
+    /// Removes the metrics of a bucket that was removed. A processor that stops keeps all of them until it exits.
+    fn on_lane_ended(&self, bucket: &BucketName) {
         if self.lanes.lock().as_ref().is_some_and(|lanes| !lanes.contains_key(bucket)) {
-            self.metrics.forget(bucket);
+            self.metrics.remove(bucket);
         }
     }
 
-    fn change(&self, context: &LaneContext, bucket: &Bucket, upstream: Upstream) {
+    fn update(&self, context: &LaneContext, bucket: &Bucket, upstream: Upstream) {
         let settings = bucket.settings();
         if *context.bucket().settings() != *settings {
             context.bucket().reconfigure((*settings).clone());

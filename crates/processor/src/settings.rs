@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct ProcessorSettings {
-    /// The prefix of its replicas' names in Redis. None: host and process id.
+    /// The prefix of its replicas' names in Redis; by default host name and process id.
     pub name: Option<String>,
     /// A replica without a heartbeat for this long is dead.
     pub lease: Duration,
@@ -12,6 +12,6 @@ pub struct ProcessorSettings {
     pub standby_after: Duration,
     /// Whether histograms have the label `bucket`.
     pub histograms_by_bucket: bool,
-    /// Shutdown: how long running calls may take to end.
+    /// How long running calls may take to end at a shutdown.
     pub drain: Duration,
 }

@@ -9,29 +9,29 @@ static ON_STANDBY: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Default)]
 pub(crate) struct StandbyState {
-    stands_by: AtomicBool,
-    wakes: Notify,
+    is_on_standby: AtomicBool,
+    wake: Notify,
 }
 
 impl StandbyState {
-    /// It is on standby until the result is dropped.
+    /// The lane is on standby until the result is dropped.
     pub(crate) fn begin(&self) -> impl Drop + '_ {
-        self.stands_by.store(true, Ordering::Relaxed);
+        self.is_on_standby.store(true, Ordering::Relaxed);
         ON_STANDBY.fetch_add(1, Ordering::Relaxed);
-        OnStandby(&self.stands_by)
+        OnStandby(&self.is_on_standby)
     }
 
-    pub(crate) fn stands_by(&self) -> bool {
-        self.stands_by.load(Ordering::Relaxed)
+    pub(crate) fn is_on_standby(&self) -> bool {
+        self.is_on_standby.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wake(&self) {
-        self.wakes.notify_one();
+        self.wake.notify_one();
     }
 
-    /// May be dropped at any time.
+    /// Returns when the lane is woken. Cancel safe.
     pub(crate) async fn woken(&self) {
-        self.wakes.notified().await;
+        self.wake.notified().await;
     }
 }
 

@@ -9,31 +9,29 @@ use dripfeed_job::Ending;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use crate::logged_retry::LoggedRetry;
-use crate::metrics::{LaneMetrics, SeenCalls};
+use crate::metrics::{LaneMetrics, RecentCalls};
 
-/// Of a new member's first heartbeat: it began when it joined, and its first jobs come first.
+/// Delay of the first heartbeat: joining counts as one, and the first jobs shouldn't wait for it.
 const FIRST_BEAT: Duration = Duration::from_millis(100);
-/// Between two times that ended work is forgotten.
-const RETENTION: Duration = Duration::from_secs(2);
-/// Between two lines about dropped letters.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(2);
+/// Minimum time between two log lines about dropped dead letters.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
-/// Between two samples of the history.
-const BETWEEN_SAMPLES: Duration = Duration::from_secs(1);
-/// While nothing is seen, one in this many seconds is enough for what others do to the bucket.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// While this replica makes no calls, it samples at every third tick only: others may still change the bucket.
 const QUIET_TICKS: u32 = 3;
 
-/// Until this replica has itself been declared dead.
-pub(crate) async fn until_fenced(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
+/// Runs until this replica has been declared dead.
+pub(crate) async fn run_until_fenced(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     tokio::select! {
-        () = beat(replica, bucket, metrics) => {}
+        () = send_heartbeats(replica, bucket, metrics) => {}
         never = keep_retention(replica, bucket, metrics) => match never {},
-        never = keep_history(bucket, metrics.seen()) => match never {},
+        never = keep_history(bucket, metrics.recent_calls()) => match never {},
     }
 }
 
-async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
+async fn send_heartbeats(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
     let mut ticks = interval_at(Instant::now() + FIRST_BEAT, replica.beat_interval());
-    // After a pause the beats go on as before: catching up on those that were missed would say nothing to the others.
+    // Heartbeats that were missed aren't sent later: they would inform nobody.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut retry = LoggedRetry::new(bucket.name().clone(), "send its heartbeat");
     loop {
@@ -44,37 +42,37 @@ async fn beat(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) {
                 if recovery.fenced {
                     return;
                 }
-                retry.over();
+                retry.succeeded();
             }
-            // The next beat is the next try.
+            // The next heartbeat is the retry.
             Err(error) => drop(retry.failed(&error)),
         }
     }
 }
 
-/// Apart from settlements, which never wait for it. What can't be added is dropped: it is for looking at only.
-async fn keep_history(bucket: &Bucket, seen: &SeenCalls) -> Infallible {
-    let mut ticks = interval(BETWEEN_SAMPLES);
+/// Adds the calls of this replica to the history. If that fails, they are dropped: the history is informational.
+async fn keep_history(bucket: &Bucket, recent_calls: &RecentCalls) -> Infallible {
+    let mut ticks = interval(SAMPLE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut retry = LoggedRetry::new(bucket.name().clone(), "write the history");
     let mut quiet = QUIET_TICKS;
     loop {
         ticks.tick().await;
-        let calls = seen.take();
+        let calls = recent_calls.take();
         quiet += 1;
         if calls.is_empty() && quiet < QUIET_TICKS {
             continue;
         }
         quiet = 0;
         match bucket.sample_history(&calls).await {
-            Ok(()) => retry.over(),
+            Ok(()) => retry.succeeded(),
             Err(error) => drop(retry.failed(&error)),
         }
     }
 }
 
 async fn keep_retention(replica: &Replica, bucket: &Bucket, metrics: &LaneMetrics) -> Infallible {
-    let mut ticks = interval(RETENTION);
+    let mut ticks = interval(RETENTION_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut retry = LoggedRetry::new(bucket.name().clone(), "delete expired records");
     let mut report = DroppedReport::since(replica.letters_dropped_before());
@@ -82,8 +80,8 @@ async fn keep_retention(replica: &Replica, bucket: &Bucket, metrics: &LaneMetric
         ticks.tick().await;
         match bucket.enforce_retention().await {
             Ok(retention) => {
-                retry.over();
-                metrics.ended_on_the_way(Ending::Expired, retention.expired);
+                retry.succeeded();
+                metrics.ended_uncalled(Ending::Expired, retention.expired);
                 report.report(bucket, retention.dead_dropped, Instant::now());
             }
             Err(error) => drop(retry.failed(&error)),
@@ -91,15 +89,16 @@ async fn keep_retention(replica: &Replica, bucket: &Bucket, metrics: &LaneMetric
     }
 }
 
-/// How many dropped letters the log knows of. Those before this replica joined aren't its to report.
+/// Reports dead letters that were dropped since this replica joined.
 struct DroppedReport {
-    dropped: u64,
-    line: Option<Instant>,
+    /// How many were already reported, or dropped before.
+    reported: u64,
+    last_line: Option<Instant>,
 }
 
 impl DroppedReport {
     const fn since(dropped: u64) -> Self {
-        Self { dropped, line: None }
+        Self { reported: dropped, last_line: None }
     }
 
     fn report(&mut self, bucket: &Bucket, dropped: u64, now: Instant) {
@@ -114,15 +113,15 @@ impl DroppedReport {
         }
     }
 
-    /// How many more there are to report now.
+    /// The number of letters to report now, of all that were `dropped`.
     fn more(&mut self, dropped: u64, now: Instant) -> Option<u64> {
-        let known = self.dropped;
-        let is_due = self.line.is_none_or(|line| now.duration_since(line) >= BETWEEN_LINES);
-        if dropped <= known || !is_due {
+        let reported = self.reported;
+        let is_due = self.last_line.is_none_or(|line| now.duration_since(line) >= BETWEEN_LINES);
+        if dropped <= reported || !is_due {
             return None;
         }
-        (self.dropped, self.line) = (dropped, Some(now));
-        Some(dropped - known)
+        (self.reported, self.last_line) = (dropped, Some(now));
+        Some(dropped - reported)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The upstream of a bucket: its URL, headers and limits, from configuration, validated once here.
+//! The upstream of a bucket: its URL, headers and limits, validated once from the configuration.
 
 mod checks;
 pub(crate) mod connector;
@@ -62,7 +62,7 @@ impl Upstream {
     /// Validates the settings.
     ///
     /// # Errors
-    /// All that is wrong.
+    /// All faults that were found.
     pub fn new(settings: UpstreamSettings) -> Result<Self, BadUpstream> {
         let UpstreamSettings {
             url,
@@ -88,7 +88,7 @@ impl Upstream {
             url,
             method,
             timeout,
-            // It is divided over the addresses of a name: each is to be tried within the time of a call.
+            // Divided among the addresses of a name, so that all can be tried within the timeout of a call.
             connect_timeout: connect_timeout.min(timeout),
             headers,
             signing_secrets,

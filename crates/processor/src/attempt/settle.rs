@@ -1,4 +1,4 @@
-//! The end of an attempt: records it, counts it and reports it.
+//! Settles the job of an attempt: records the result in Redis, counts it and logs it.
 
 use std::error::Error;
 use std::time::Instant;
@@ -10,19 +10,19 @@ use dripfeed_trace::{ActiveSpan, TraceContext};
 use super::spans;
 use crate::lane_context::LaneContext;
 
-/// `attempted` is the span of the attempt, where it has one.
+/// `attempt_span`: `None` if the job isn't traced.
 pub(super) fn settle<'a>(
     context: &'a LaneContext,
     replica: &'a Replica,
     claim: Claim,
     settlement: Settlement,
     feedback: Feedback,
-    attempted: Option<TraceContext>,
+    attempt_span: Option<TraceContext>,
 ) -> impl Future<Output = ()> + Send {
     let (bucket, job, attempt) = (context.bucket().name(), claim.id(), claim.failures().saturating_add(1));
     let mut span =
-        attempted.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement)).map(Box::new);
-    let trace = attempted.map(|attempt| attempt.trace);
+        attempt_span.and_then(|attempt| spans::settlement(context.tracer(), attempt, &settlement)).map(Box::new);
+    let trace = attempt_span.map(|attempt| attempt.trace);
     let trace_id = trace.map(tracing::field::display);
     let is_retry = matches!(settlement, Settlement::Retry { .. });
     let ending = match &settlement {
@@ -31,7 +31,7 @@ pub(super) fn settle<'a>(
             Some(Ending::Delivered)
         }
         Settlement::Bury { reason, .. } => {
-            if let Some(suppressed) = context.dead_lines().due(Instant::now()) {
+            if let Some(suppressed) = context.dead_letter_log().due(Instant::now()) {
                 let suppressed = (suppressed > 0).then_some(suppressed);
                 tracing::warn!(%bucket, %job, attempt, reason, trace_id, suppressed, "job dead-lettered");
             } else {
@@ -52,10 +52,10 @@ pub(super) fn settle<'a>(
         }
         Settlement::Requeue => None,
     };
-    // What the future needs of them is in here.
-    let recorded = replica.settle_with(claim, settlement, feedback);
+    // Called outside of the future, which would otherwise store the arguments, too.
+    let settled = replica.settle_with(claim, settlement, feedback);
     async move {
-        match recorded.await {
+        match settled.await {
             Ok(Settled::Recorded) => {
                 if let Some(ending) = ending {
                     context.metrics().ended(job, ending, trace);
@@ -64,19 +64,19 @@ pub(super) fn settle<'a>(
                     context.metrics().retried();
                 }
             }
-            // It is counted once it is a dead letter.
+            // Counted when it becomes a dead letter.
             Ok(Settled::WaitsForRoom) => {
                 tracing::debug!(%bucket, %job, trace_id, "the dead letters are full; the job waits in the bucket");
             }
             Ok(Settled::Fenced) => {
                 fail(span.as_deref_mut(), "another replica has claimed the job");
-                // The lane reports it once for all of them.
+                // The lane logs a warning once for all of its jobs.
                 tracing::debug!(%bucket, %job, trace_id, "this replica was declared dead; the job was requeued");
             }
             Err(error) => {
                 fail(span.as_deref_mut(), &error.to_string());
                 let error = &error as &dyn Error;
-                if let Some(suppressed) = context.unrecorded_lines().due(Instant::now()) {
+                if let Some(suppressed) = context.unrecorded_log().due(Instant::now()) {
                     let suppressed = (suppressed > 0).then_some(suppressed);
                     tracing::error!(
                         %bucket, %job, error, trace_id, suppressed,

@@ -1,5 +1,5 @@
-//! The spans of an attempt: the wait before it, the call, and its settlement. Of jobs that were sampled at their
-//! submission, where traces are exported.
+//! The spans of an attempt: the wait before it, the call, and its settlement. Only jobs that were sampled at their
+//! submission have them.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,11 +10,11 @@ use dripfeed_trace::{ActiveSpan, SpanKind, TraceContext, Tracer};
 use crate::call::CallResult;
 use crate::lane_context::LaneContext;
 
-/// Ends the wait, and begins the attempt.
+/// Exports the span of the wait, and begins that of the attempt.
 pub(super) fn begin(context: &LaneContext, claim: &Claim, job: &Job) -> Option<ActiveSpan> {
     let submission = TraceContext::parse(job.traceparent.as_deref()?)?;
     let mut wait = begin_one(context, claim, "wait", SpanKind::Internal, submission)?;
-    // By the clock of Redis: one that is ahead of ours makes the wait empty.
+    // By the Redis clock: if it is ahead of this machine's, the wait is empty.
     let due_ms = claim.due_ms().or(job.due_ms).unwrap_or_else(|| job.id.accepted_ms());
     wait.began(UNIX_EPOCH + Duration::from_millis(due_ms));
     wait.end();
@@ -23,18 +23,17 @@ pub(super) fn begin(context: &LaneContext, claim: &Claim, job: &Job) -> Option<A
     Some(attempt)
 }
 
-/// What the upstream answered.
-pub(super) fn answered(span: &mut ActiveSpan, called: &CallResult) {
-    if let Some(status) = called.answer.status() {
+pub(super) fn record_answer(span: &mut ActiveSpan, result: &CallResult) {
+    if let Some(status) = result.answer.status() {
         span.set("http.response.status_code", status);
     }
-    if let Verdict::Failed(why) | Verdict::Dead(why) = called.answer.judge() {
-        span.set("error.type", called.class);
+    if let Verdict::Failed(why) | Verdict::Dead(why) = result.answer.judge() {
+        span.set("error.type", result.class);
         span.fail(why);
     }
 }
 
-/// Of what is recorded of an attempt, or of a job without one.
+/// Begins the span of the settlement.
 pub(super) fn settlement(
     tracer: Option<&Tracer>,
     attempt: TraceContext,

@@ -22,16 +22,16 @@ const JOB_ID: HeaderName = HeaderName::from_static("dripfeed-job-id");
 const BUCKET: HeaderName = HeaderName::from_static("dripfeed-bucket");
 const ATTEMPT: HeaderName = HeaderName::from_static("dripfeed-attempt");
 
-/// As many as most requests have, which need no more room then: ours, and a few of the caller and the upstream.
+/// Enough for most requests without reallocation: dripfeed's headers, and a few of the caller and the upstream.
 const COMMON_HEADERS: usize = 12;
 
-/// What no request can carry. Jobs that came through the intake never have it; an entry added by hand may.
+/// A part of the job that no HTTP request can contain. Only an entry that was added to Redis by hand may have one.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("the job's {0} is not valid in a request")]
 pub(crate) struct Unsendable(&'static str);
 
-/// Builds the request for one attempt, counted from 1, that is made `now`. `traced` is its span: without one the
-/// upstream gets the `traceparent` of the caller.
+/// Builds the request for an attempt, counted from 1. `traced` is the span of the attempt; if it has none, the upstream
+/// gets the `traceparent` of the caller.
 pub(crate) fn build(
     job: &Job,
     attempt: u32,
@@ -60,7 +60,7 @@ pub(crate) fn build(
     Ok(request)
 }
 
-/// What the job brings, then what the upstream is configured with, then our own: the later wins.
+/// The headers of the job, those configured for the upstream, and dripfeed's own; the later ones override the earlier.
 fn headers(job: &Job, attempt: u32, bucket: &BucketName, upstream: &Upstream) -> Result<HeaderMap, Unsendable> {
     let mut headers = HeaderMap::with_capacity(COMMON_HEADERS);
     for (name, value) in job.headers.iter() {
@@ -80,7 +80,7 @@ fn headers(job: &Job, attempt: u32, bucket: &BucketName, upstream: &Upstream) ->
         headers.insert(TRACEPARENT, value(traceparent, "traceparent")?);
     }
     headers.insert(ATTEMPT, HeaderValue::from(attempt));
-    // Bucket and job share the memory of the key that is made of them.
+    // The headers of bucket and job share the memory of the key, `BUCKET/JOB`.
     let key = Bytes::from(format!("{bucket}/{}", job.id));
     let shared = |bytes| HeaderValue::from_maybe_shared(bytes).map_err(|_| Unsendable("id"));
     headers.insert(BUCKET, shared(key.slice(..bucket.as_str().len()))?);
@@ -93,8 +93,8 @@ fn value(text: &str, what: &'static str) -> Result<HeaderValue, Unsendable> {
     HeaderValue::from_str(text).map_err(|_| Unsendable(what))
 }
 
-/// The upstream's url with the job's path appended by exactly one slash, and both queries, the upstream's first. An
-/// empty query of the job stays, unless the upstream's is there.
+/// The upstream's URL with the job's path appended by exactly one slash, and both queries, the upstream's first. An
+/// empty query of the job stays, unless the upstream has a query.
 fn join(url: &Uri, path: Option<&UpstreamPath>) -> Option<Uri> {
     let Some(path) = path.map(UpstreamPath::as_str).filter(|path| !path.is_empty()) else { return Some(url.clone()) };
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));

@@ -21,7 +21,7 @@ use super::*;
 use crate::upstream::connector::Connector;
 use crate::upstream::{Upstream, UpstreamSettings, tests::settings};
 
-const BOUNDS: CallBounds = CallBounds { time: Duration::from_secs(5), read: 100_000, kept: 10 };
+const BOUNDS: CallBounds = CallBounds { timeout: Duration::from_secs(5), read_bytes: 100_000, kept_bytes: 10 };
 const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const SOON: Duration = Duration::from_millis(200);
 

@@ -12,13 +12,13 @@ use thiserror::Error;
 
 use crate::upstream::ssrf::is_public;
 
-/// All that is wrong with the settings of an upstream.
+/// All faults in the settings of an upstream.
 #[derive(Debug, Error)]
 pub struct BadUpstream {
     faults: Vec<UpstreamFault>,
 }
 
-/// One thing that is wrong with the settings of an upstream.
+/// A fault in the settings of an upstream.
 #[derive(Debug, Error)]
 pub enum UpstreamFault {
     #[error("not a URL ({0}): use http://host:port/path")]
@@ -54,14 +54,14 @@ impl BadUpstream {
 }
 
 impl fmt::Display for BadUpstream {
-    /// A line each.
+    /// One line for each fault.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
         f.write_str(&lines.join("\n"))
     }
 }
 
-/// None: one of the faults says why.
+/// Adds what is wrong to `faults`. Returns `None` if the URL can't be used at all.
 pub(super) fn checked_url(text: &str, allow_private: bool, faults: &mut Vec<UpstreamFault>) -> Option<Uri> {
     let url: Uri = text.parse().map_err(|error| faults.push(UpstreamFault::Unreadable(error))).ok()?;
     let named = matches!(url.scheme_str(), Some("http" | "https"));
@@ -78,19 +78,19 @@ pub(super) fn checked_url(text: &str, allow_private: bool, faults: &mut Vec<Upst
     if text.contains('#') {
         faults.push(UpstreamFault::Fragment);
     }
-    // A name is looked up, and its addresses checked, at each connection; an address as it stands is checked here.
+    // An address in the URL is checked here; those of a name are checked at each connection.
     let literal = authority.host().trim_matches(['[', ']']).parse::<IpAddr>();
     faults.extend(literal.ok().filter(|at| !allow_private && !is_public(*at)).map(UpstreamFault::Private));
     Some(url)
 }
 
-/// Those that may be sent.
+/// The valid headers, marked as sensitive; adds the others to `faults`.
 pub(super) fn secret_headers(headers: &[(String, SecretString)], faults: &mut Vec<UpstreamFault>) -> HeaderMap {
     let mut checked = ForwardHeaders::default();
     for (name, value) in headers {
         match checked.push(name, value.expose_secret()) {
             Ok(()) => {}
-            // All that follow would be too many as well.
+            // The remaining headers would have the same fault.
             Err(BadForward::TooMany) => {
                 faults.push(BadForward::TooMany.into());
                 break;

@@ -15,7 +15,7 @@ use crate::upstream::shared_clients::{Origin, Reach, Shared};
 /// Creates the HTTP clients of all upstreams. Cheap to clone.
 #[derive(Clone)]
 pub struct Connector {
-    /// Versions and ciphers; whom to trust is each upstream's own.
+    /// TLS versions and ciphers. The trusted authorities are added for each upstream.
     tls: ConfigBuilder<ClientConfig, WantsVerifier>,
     names: Names,
     dials: Shared<Reach, Dial>,
@@ -30,13 +30,13 @@ impl Connector {
     /// # Errors
     /// When the TLS library can't be set up.
     pub fn new() -> Result<Self, ConnectorError> {
-        // Named, because a provider installed for the whole process is nobody's promise.
+        // Explicit, as nothing guarantees that a default provider is installed for the process.
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let tls = tls.with_safe_default_protocol_versions()?;
-        Ok(Self { tls, names: Names::default(), dials: Shared::none_yet(), clients: Shared::none_yet() })
+        Ok(Self { tls, names: Names::default(), dials: Shared::empty(), clients: Shared::empty() })
     }
 
-    /// The client of all upstreams of its origin that trust and may reach the same.
+    /// The client of an upstream, shared as described in `shared_clients`.
     pub(crate) fn client(&self, upstream: &Upstream) -> Arc<HttpClient> {
         self.clients.get(Origin::of(upstream), |origin| {
             let dial = self.dials.get(origin.reach.clone(), |reach| dial(self.tls.clone(), reach, self.names.clone()));

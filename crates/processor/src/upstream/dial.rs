@@ -1,4 +1,4 @@
-//! Makes connections to upstreams, to no address that isn't allowed.
+//! Makes connections to upstreams, only to allowed addresses.
 //!
 //! Redirects, proxies from the environment and decompression aren't supported. TLS is rustls with ring.
 
@@ -25,7 +25,6 @@ use crate::upstream::ssrf::is_public;
 
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// Makes connections that trust, and may reach, the same.
 pub(super) fn dial(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reach, names: Names) -> Dial {
     let allow_private = reach.allow_private;
     let resolver = tower::service_fn(move |name| {
@@ -36,7 +35,7 @@ pub(super) fn dial(tls: ConfigBuilder<ClientConfig, WantsVerifier>, reach: &Reac
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(KEEPALIVE));
-    // Divided over the addresses of a name, so that one that is silent leaves time for the others.
+    // The connector divides this among the addresses of a name, so that a silent one leaves time for the others.
     tcp.set_connect_timeout(Some(reach.connect_timeout));
     let tcp = tower::service_fn(move |to| connect(tcp.clone(), to));
     let tls = match reach.root_certs.roots() {
@@ -58,14 +57,14 @@ impl Upstream {
         let name = self.url().host().and_then(|host| host.parse::<Name>().ok());
         let Some(name) = name.filter(|_| !self.allow_private()) else { return false };
         match timeout(self.connect_timeout(), look_up(&name)).await {
-            Ok(Ok(found)) => found.iter().any(|at| !is_public(at.ip())),
+            Ok(Ok(addresses)) => addresses.iter().any(|address| !is_public(address.ip())),
             _ => false,
         }
     }
 }
 
-/// Connects to a host. Names are resolved to addresses that have a source; an address in the URL is looked at where the
-/// connection fails.
+/// Connects to a host. If the URL has an address, and this machine has none to reach it from, the error says so;
+/// `resolve` does that for names.
 async fn connect<T>(tcp: T, to: Uri) -> Result<T::Response, BoxError>
 where
     T: Service<Uri, Error: Into<BoxError>>,
@@ -77,19 +76,19 @@ where
     })
 }
 
-/// The addresses of a name, less those that are not to be called. What is left is what is connected to: the name isn't
-/// looked up again in between.
+/// The allowed addresses of a name. The connection is made to these: the name isn't resolved a second time, when it
+/// might have others.
 async fn resolve(names: &Names, name: Name, allow_private: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
-    let found = names.look_up(&name).await?;
-    let mut called: Vec<_> = found.iter().copied().filter(|at| allow_private || is_public(at.ip())).collect();
-    if called.is_empty() && !found.is_empty() {
+    let addresses = names.look_up(&name).await?;
+    let mut allowed: Vec<_> = addresses.iter().copied().filter(|at| allow_private || is_public(at.ip())).collect();
+    if allowed.is_empty() && !addresses.is_empty() {
         return Err(io::Error::other(PrivateName(name.to_string())));
     }
-    called.retain(|at| has_source_for(at.ip()));
-    if called.is_empty() && !found.is_empty() {
+    allowed.retain(|at| has_source_for(at.ip()));
+    if allowed.is_empty() && !addresses.is_empty() {
         return Err(io::Error::other(NoSourceAddress(name.to_string())));
     }
-    Ok(called.into_iter())
+    Ok(allowed.into_iter())
 }
 
 #[derive(Debug, Error)]

@@ -1,6 +1,5 @@
-//! Looks up names of upstreams, each once at a time. While a name server is silent, a lookup keeps one of the process's
-//! threads for as long as the resolver waits, also when nobody waits for it any more; and all buckets share those
-//! threads.
+//! Resolves host names of upstreams, with one lookup of a name at a time. If a name server doesn't answer, a lookup
+//! blocks a thread until the resolver's timeout, even if its caller has given up; and all buckets share these threads.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +15,7 @@ use tower::Service as _;
 
 use crate::local_shortage::{is_local_shortage, shortage_of_files, shortage_of_threads};
 
-/// The lookups of all upstreams that are on their way. Cheap to clone.
+/// The pending lookups of all upstreams. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Names(Arc<Mutex<HashMap<Name, Pending>>>);
 
@@ -26,42 +25,42 @@ impl Names {
     /// The addresses of a name.
     pub(super) async fn look_up(&self, name: &Name) -> io::Result<Vec<SocketAddr>> {
         let pending = self.0.lock().entry(name.clone()).or_insert_with(|| self.begin(name.clone())).clone();
-        pending.await.map_err(|error| of_one(&error))
+        pending.await.map_err(|error| copy_of(&error))
     }
 
-    /// From now on, whatever the resolver would find.
+    /// Makes lookups of a name return these addresses.
     #[cfg(test)]
-    pub(super) fn know(&self, name: Name, found: Vec<SocketAddr>) {
-        self.0.lock().insert(name, async { Ok(found) }.boxed().shared());
+    pub(super) fn know(&self, name: Name, addresses: Vec<SocketAddr>) {
+        self.0.lock().insert(name, async { Ok(addresses) }.boxed().shared());
     }
 
-    /// It goes on when nobody waits for it any more: who comes then waits for it, too.
+    /// Spawned, so that the lookup goes on if its caller gives up: a later caller then waits for the same lookup.
     fn begin(&self, name: Name) -> Pending {
         let names = self.clone();
         let lookup = tokio::spawn(async move {
-            let found = look_up(&name).await;
+            let result = look_up(&name).await;
             names.0.lock().remove(&name);
-            found.map_err(Arc::new)
+            result.map_err(Arc::new)
         });
         async move { lookup.await.unwrap_or_else(|error| Err(Arc::new(io::Error::other(error)))) }.boxed().shared()
     }
 }
 
-/// An error that several wait for.
-fn of_one(error: &io::Error) -> io::Error {
+/// An `io::Error` can't be cloned, but several callers wait for it.
+fn copy_of(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
         None => io::Error::new(error.kind(), error.to_string()),
     }
 }
 
-/// A name that can't be looked up for want of files looks like one that doesn't exist. When there are files again by
-/// the time this is looked at, the name is looked up once more.
+/// Resolves a name. Without a free file descriptor the resolver reports that the name doesn't exist; so an error is
+/// checked, and the lookup repeated if the shortage may be over by then.
 pub(super) async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
     for _ in 0..2 {
         match resolve(name).await {
             Err(error) if !is_local_shortage(&error) => {}
-            ended => return ended,
+            result => return result,
         }
         if let Some(shortage) = shortage_of_files() {
             return Err(shortage);
@@ -70,10 +69,10 @@ pub(super) async fn look_up(name: &Name) -> io::Result<Vec<SocketAddr>> {
     resolve(name).await
 }
 
-/// A lookup has a thread, and panics where the system gives it none.
+/// The resolver panics if the system can't start a thread for it.
 async fn resolve(name: &Name) -> io::Result<Vec<SocketAddr>> {
-    let resolved = async { GaiResolver::new().call(name.clone()).await.map(Iterator::collect) };
-    AssertUnwindSafe(resolved).catch_unwind().await.unwrap_or_else(|_| Err(shortage_of_threads()))
+    let lookup = async { GaiResolver::new().call(name.clone()).await.map(Iterator::collect) };
+    AssertUnwindSafe(lookup).catch_unwind().await.unwrap_or_else(|_| Err(shortage_of_threads()))
 }
 
 #[cfg(test)]

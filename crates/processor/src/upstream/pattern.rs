@@ -59,14 +59,14 @@ impl FromStr for UpstreamPattern {
 }
 
 impl Upstream {
-    /// Scheme, host and port, to which its credentials are bound.
+    /// Scheme, host and port.
     #[must_use]
     pub fn origin(&self) -> String {
         origin(self.url()).map_or_else(String::new, |(scheme, host, port)| format!("{scheme}://{host}:{port}"))
     }
 }
 
-/// Scheme, host and port, as they are compared. None: it has no host, or another scheme.
+/// Scheme, host and port in normal form. Returns `None` if the URL has no host, or isn't `http` or `https`.
 fn origin(url: &Uri) -> Option<(String, String, u16)> {
     let scheme = url.scheme_str()?;
     let default = match scheme {

@@ -26,7 +26,7 @@ impl RootCerts {
     /// Only the authorities in a PEM text.
     ///
     /// # Errors
-    /// When none exists, or one that can't be used.
+    /// When the text contains no certificate, or one that can't be used.
     pub fn only(pem: &str) -> Result<Self, BadRootCerts> {
         let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem.as_bytes())
             .collect::<Result<_, _>>()
@@ -39,7 +39,7 @@ impl RootCerts {
         Ok(Self(Some(certificates)))
     }
 
-    /// None: those that browsers know.
+    /// Returns `None` for the public authorities.
     pub(crate) fn roots(&self) -> Option<RootCertStore> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(self.0.as_ref()?.iter().cloned());
@@ -56,8 +56,8 @@ impl fmt::Debug for RootCerts {
     }
 }
 
-/// `why` no connection could be made, and what to do where that is a certificate that isn't believed. Without the time
-/// at which that was found: dead letters are grouped by these words.
+/// Adds to `why` what to do about a certificate that isn't trusted. The message doesn't contain the current time, as
+/// rustls' own does: dead letters are grouped by their messages.
 pub(crate) fn explained(error: &(dyn Error + 'static), why: String) -> String {
     let Some(rustls::Error::InvalidCertificate(doubt)) = tls_error(error) else { return why };
     let remedy = remedy(doubt);
@@ -96,13 +96,13 @@ fn remedy(doubt: &CertificateError) -> &'static str {
     }
 }
 
-/// Of TLS, below the errors that carry it: what an `io::Error` carries is no source of it.
+/// The TLS error among the causes. An `io::Error` doesn't return the error that it wraps as its source.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    if let Some(found) = error.downcast_ref() {
-        return Some(found);
+    if let Some(tls) = error.downcast_ref() {
+        return Some(tls);
     }
     match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
-        Some(carried) => tls_error(carried),
+        Some(wrapped) => tls_error(wrapped),
         None => tls_error(error.source()?),
     }
 }

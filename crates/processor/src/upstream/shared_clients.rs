@@ -1,5 +1,5 @@
-//! HTTP clients of upstreams. Upstreams of one origin with the same trusted authorities and address rules share a
-//! client, and with it the connections. Headers, timeouts and signatures belong to calls, not to connections.
+//! HTTP clients, shared by upstreams of the same origin with the same trusted authorities and address rules. They share
+//! its connections, too. Headers, timeouts and signatures belong to calls, not to connections.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use crate::upstream::Upstream;
 use crate::upstream::root_certs::RootCerts;
 
-/// What a client trusts, and may reach. All that its connections are made by belongs here: one that was made for an
-/// upstream in a private network is never used for another upstream that must not be in one.
+/// The settings by which a client makes connections. They must all be in here, so that a connection into a private
+/// network is never used for an upstream that may not be in one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Reach {
     pub(super) allow_private: bool,
@@ -31,7 +31,7 @@ impl Reach {
     }
 }
 
-/// Where connections of a client lead.
+/// What upstreams that share a client have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(super) reach: Reach,
@@ -46,32 +46,32 @@ impl Origin {
     }
 }
 
-/// What several use, such as upstreams, by what they have in common; as long as one uses it.
-pub(crate) struct Shared<K, T>(Arc<Mutex<Known<K, T>>>);
+/// A map of shared values, each of which lives as long as somebody uses it.
+pub(crate) struct Shared<K, T>(Arc<Mutex<WeakMap<K, T>>>);
 
-type Known<K, T> = HashMap<K, Weak<T>>;
+type WeakMap<K, T> = HashMap<K, Weak<T>>;
 
 impl<K: Eq + Hash, T> Shared<K, T> {
-    pub(crate) fn none_yet() -> Self {
+    pub(crate) fn empty() -> Self {
         Self(Arc::default())
     }
 
     pub(crate) fn get(&self, key: K, make: impl FnOnce(&K) -> T) -> Arc<T> {
-        let mut all = self.0.lock();
-        if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
-            return known;
+        let mut values = self.0.lock();
+        if let Some(existing) = values.get(&key).and_then(Weak::upgrade) {
+            return existing;
         }
-        // What nobody uses any more is forgotten whenever there are twice as many: there may be thousands of origins.
-        if all.len().is_power_of_two() {
-            all.retain(|_, one| one.strong_count() > 0);
+        // Unused entries are removed each time their number doubles: there may be thousands of origins.
+        if values.len().is_power_of_two() {
+            values.retain(|_, value| value.strong_count() > 0);
         }
-        let one = Arc::new(make(&key));
-        all.insert(key, Arc::downgrade(&one));
-        one
+        let value = Arc::new(make(&key));
+        values.insert(key, Arc::downgrade(&value));
+        value
     }
 }
 
-/// The same ones.
+/// The clone is the same map.
 impl<K, T> Clone for Shared<K, T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn upstreams_share_a_client_when_they_are_one_origin_and_trust_and_may_reach_the_same() {
-        let (clients, long) = (Shared::none_yet(), Duration::from_secs(77));
+        let (clients, long) = (Shared::empty(), Duration::from_secs(77));
         let client = |settings| clients.get(origin(settings), |_| ());
         let one = client(settings("http://127.0.0.1:1/"));
         let alike = UpstreamSettings { timeout: long, max_answer: 7, ..settings("http://127.0.0.1:1/other") };
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_client_that_nobody_uses_is_dropped() {
-        let clients = Shared::none_yet();
+        let clients = Shared::empty();
         let client = Arc::downgrade(&clients.get(origin(settings("http://127.0.0.1:1/")), |_| ()));
         assert_eq!(client.strong_count(), 0);
     }

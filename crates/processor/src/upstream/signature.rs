@@ -56,7 +56,7 @@ impl SigningSecret {
     }
 }
 
-/// Adds the three headers, with a signature for each secret. None: a name that no header can carry.
+/// Adds the three headers, with a signature for each secret. Returns `None` if `id` isn't valid in a header.
 pub(crate) fn sign(
     headers: &mut HeaderMap,
     secrets: &[SigningSecret],
@@ -71,7 +71,7 @@ pub(crate) fn sign(
     Some(())
 }
 
-/// The same for all attempts, and for no other job. A full stop would end it where the signed text goes on.
+/// The same for all attempts at a job. A full stop is escaped, because it separates the id in the signed text.
 pub(crate) fn webhook_id(bucket: &BucketName, job: JobId) -> String {
     format!("{}/{job}", bucket.as_str().replace('.', "%2E"))
 }

@@ -1,5 +1,5 @@
-//! Whether this machine has an address from which another one can be reached. Without one, as for IPv6 where it is
-//! turned off, Linux answers a connection with the error that it has for a lack of ports (`EADDRNOTAVAIL`).
+//! Whether this machine has a source address for a destination. If not, for example with IPv6 turned off, Linux refuses
+//! a connection with the same error as when no port is free (`EADDRNOTAVAIL`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
@@ -10,7 +10,7 @@ use thiserror::Error;
 #[error("this machine has no address from which {0} can be reached; enable IPv6, or use another address")]
 pub(super) struct NoSourceAddress(pub(super) String);
 
-/// Connecting a UDP socket sends nothing, and needs no port of those that TCP connections have.
+/// Connects a UDP socket: that sends nothing, and needs no TCP port.
 pub(super) fn has_source_for(to: IpAddr) -> bool {
     let any: IpAddr = match to {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

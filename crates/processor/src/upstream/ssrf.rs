@@ -24,15 +24,15 @@ const CLOSED_V4: [Ipv4Net; 16] = [
     v4([240, 0, 0, 0], 4),      // reserved, and broadcast
 ];
 
-/// All that is routed to anybody is in here: loopback, link-local, private, multicast, mapped (`::ffff:…`) and NAT64
-/// (`64:ff9b::…`) addresses are not.
+/// Global unicast. Loopback, link-local, private, multicast, mapped (`::ffff:…`) and NAT64 (`64:ff9b::…`) addresses
+/// are outside of it.
 const OPEN_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// The parts of it that lead elsewhere.
+/// The parts of `OPEN_V6` that aren't public.
 const CLOSED_V6: [Ipv6Net; 4] = [
-    v6([0x2001, 0, 0], 23),     // protocol assignments, Teredo among them: an IPv4 address in disguise
+    v6([0x2001, 0, 0], 23),     // protocol assignments, and Teredo, which contains an IPv4 address
     v6([0x2001, 0xdb8, 0], 32), // documentation
-    v6([0x2002, 0, 0], 16),     // 6to4: an IPv4 address in disguise
+    v6([0x2002, 0, 0], 16),     // 6to4, which contains an IPv4 address
     v6([0x3fff, 0, 0], 20),     // documentation
 ];
 

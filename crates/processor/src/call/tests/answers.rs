@@ -192,7 +192,7 @@ async fn an_upstream_that_never_answers_or_drips_frees_its_slot_at_the_time_limi
     })
     .await;
     for server in [silent, dripping] {
-        let called = call_at(&server.url, CallBounds { time: SOON, ..BOUNDS }).await;
+        let called = call_at(&server.url, CallBounds { timeout: SOON, ..BOUNDS }).await;
         assert_eq!((why(&called), called.class), ("no complete answer within 200ms", "timeout"));
         server.until_done().await;
     }

@@ -198,7 +198,7 @@ async fn a_request_that_is_not_read_is_given_up_with_its_answer() {
     let server = unread(b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\nand no more").await;
     let client = client(settings(&server.url));
     let (request, mut gone) = large_request(&server.url);
-    let called = call(&client, request, CallBounds { time: SOON, ..BOUNDS }).await.unwrap();
+    let called = call(&client, request, CallBounds { timeout: SOON, ..BOUNDS }).await.unwrap();
     assert_eq!(called.class, "timeout");
     assert!(timeout(Duration::from_mins(1), gone.recv()).await.is_ok(), "the request is kept for an upstream");
 }

@@ -45,7 +45,7 @@ async fn what_frames_a_body_is_left_at_its_bound() {
 async fn a_body_in_the_smallest_chunks_is_read_whole() {
     let chunks = "1\r\nx\r\n".repeat(50_000);
     let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n");
-    let called = call_at(&Server::saying(answer).await.url, CallBounds { kept: 100_000, ..BOUNDS }).await;
+    let called = call_at(&Server::saying(answer).await.url, CallBounds { kept_bytes: 100_000, ..BOUNDS }).await;
     assert_eq!((status(&called), called.body.unwrap().body.len()), (200, 50_000));
 }
 

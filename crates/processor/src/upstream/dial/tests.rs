@@ -47,7 +47,7 @@ async fn call_one_of(addresses: Vec<SocketAddr>, time: Duration, connect_timeout
     let dial = dial(tls, &Reach::of(&Upstream::new(limited).unwrap()), names);
     let client = HttpClient::new(Arc::new(dial), url.parse().unwrap());
     let request = Request::post(url).body(Full::<Bytes>::default()).unwrap();
-    let bounds = CallBounds { time, read: 1000, kept: 1000 };
+    let bounds = CallBounds { timeout: time, read_bytes: 1000, kept_bytes: 1000 };
     call(&client, request, bounds).await.unwrap_or_else(|shortage| panic!("{shortage}"))
 }
 
