@@ -1,4 +1,4 @@
-//! Accepting jobs: the answer to a submission.
+//! Admission of jobs into a bucket. `admit` batches submissions and calls its script; this file has its results.
 
 pub(crate) mod admission_request;
 pub(crate) mod admit;
@@ -18,17 +18,17 @@ use crate::error::BucketError;
 /// The id of the limit set by `max_share`, among the ids of policies.
 pub const MAX_SHARE: &str = "max_share";
 
-/// The decision on a submission that is on its way, which is made also if nobody waits for it. None comes while the
-/// process ends.
+/// Receives the decision on a submission, which is made also if the receiver is dropped. Closed without a decision if
+/// the process ends.
 pub type Judging = oneshot::Receiver<Result<Judgement, BucketError>>;
 
 /// An admission, and the decision of the bucket's limits.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     pub admission: Admission,
-    /// None: no limit applies to this submission, or another check decided first.
+    /// `None` if no limit applies to this submission, or another check decided first.
     pub limits: Option<Decision>,
-    /// None: the caller is unknown, no share is set, or another check decided first.
+    /// `None` if the caller is unknown, no share is set, or another check decided first.
     pub caller_share: Option<CallerShare>,
 }
 
@@ -72,7 +72,7 @@ pub struct Admitted {
     pub capacity: u64,
     /// Estimated time until delivery, at the measured rate.
     pub eta: Duration,
-    /// Where it filled the bucket: the estimated time until there is room again.
+    /// If this job filled the bucket: the estimated time until there is room again.
     pub room_in: Option<Duration>,
     /// The idempotency key exists: this is its job, and none was added.
     pub repeated: bool,
@@ -81,7 +81,7 @@ pub struct Admitted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub reason: RefusalReason,
-    /// How long to wait before a retry; None: a retry can't succeed.
+    /// How long to wait before a retry. `None` if a retry can't succeed.
     pub retry_after: Option<Duration>,
     pub level: u64,
     pub capacity: u64,
@@ -116,7 +116,7 @@ impl RefusalReason {
         Self::ShareUsedUp,
     ];
 
-    /// What the scripts and the tally call it.
+    /// The reason's name in scripts and in the tally.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::NeverFits => "never_fits",

@@ -1,4 +1,4 @@
-//! A submission, the request that brought it, and the limits that apply to it.
+//! A submission with the limits that apply to it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,39 +21,39 @@ use crate::script::redis_bucket::{EffectiveSettings, RedisBucket};
 pub struct Origin {
     /// The headers of the request.
     pub headers: HeaderMap,
-    /// The client's address. None: unknown; all such requests share one counter.
+    /// The client's address. All requests from unknown addresses share one counter.
     pub address: Option<IpAddr>,
 }
 
 pub(crate) struct AdmissionRequest {
-    /// In a box, because it is moved from queue to batch and on.
+    /// Boxed, because requests are moved between queues.
     pub(crate) submission: Box<Submission>,
-    /// What it is for, where a schedule submits it.
+    /// The tick of the schedule that submits the job.
     pub(crate) tick: Option<Box<Tick>>,
     terms: Terms,
 }
 
-/// What a submission is judged by beside the room there is.
+/// The terms of an admission, apart from the room in the bucket.
 enum Terms {
-    /// The settings of that moment. No plan: no limit applies.
+    /// The limits by the settings at the time of the request. Without a plan no limit applies.
     Limits { origin: Arc<Origin>, settings: Arc<EffectiveSettings>, plan: Option<Arc<Plan>> },
-    /// None: another bucket has accepted it, and charged it to its own limits. Its deadline stays, whatever the eta is;
-    /// ms since the epoch.
+    /// No limits, as for an outcome job, which was charged to the bucket that accepted its first job. It keeps its
+    /// deadline, in ms since the epoch, even if the eta is later.
     Accepted { deadline_ms: Option<u64> },
 }
 
 impl AdmissionRequest {
-    /// What another bucket has accepted before.
+    /// A request for a job that another bucket has accepted.
     pub(crate) fn accepted(submission: Submission, deadline_ms: Option<u64>) -> Self {
         Self { submission: Box::new(submission), tick: None, terms: Terms::Accepted { deadline_ms } }
     }
 
-    /// Whether more than the room is looked at before it is refused: it may be known already, or come too late.
+    /// Whether admit checks more than the room in the bucket: the job may exist, or its tick be over.
     pub(crate) fn has_key_or_tick(&self) -> bool {
         self.submission.idempotency_key.is_some() || self.tick.is_some()
     }
 
-    /// By the limits of that moment.
+    /// The number of tiers of its limits.
     pub(crate) fn tiers(&self) -> usize {
         match &self.terms {
             Terms::Limits { plan: Some(plan), .. } => plan.policies().map(|policy| policy.tiers().len()).sum(),
@@ -61,7 +61,7 @@ impl AdmissionRequest {
         }
     }
 
-    /// As admit.lua reads it.
+    /// The option `@expires` of admit.lua, empty without a deadline.
     pub(crate) fn deadline(&self) -> String {
         match self.terms {
             Terms::Accepted { deadline_ms } => deadline_ms.map(|ms| format!("@{ms}")).unwrap_or_default(),
@@ -72,7 +72,7 @@ impl AdmissionRequest {
     }
 }
 
-/// How a batch is judged: each submission by what applies to it, all by the same settings.
+/// The plans of limits of a batch, all by the same settings. A submission without limits has none.
 pub(crate) struct BatchPlan {
     settings: Arc<EffectiveSettings>,
     pub(crate) plans: Vec<Option<Arc<Plan>>>,
@@ -83,8 +83,8 @@ impl BatchPlan {
         Arc::ptr_eq(&self.settings, settings)
     }
 
-    /// `keys`, and behind them where the limits have their states; and the policies and plans as a script takes them, a
-    /// plan empty where no limit applies.
+    /// Appends the keys of the limits' states to `keys`. Returns also the policies and plans as scripts read them; the
+    /// plan of a job without limits is empty.
     pub(crate) fn pack(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>, Vec<Vec<u8>>) {
         if self.plans.iter().all(Option::is_none) {
             return (keys, Vec::new(), vec![Vec::new(); self.plans.len()]);
@@ -109,7 +109,7 @@ impl RedisBucket {
         Ok(AdmissionRequest { submission, tick: None, terms: Terms::Limits { origin, settings, plan } })
     }
 
-    /// Where the settings are still those of a request, its plan holds.
+    /// Makes the plans of a batch. If the settings haven't changed since the request, its plan is used.
     pub(crate) async fn plan_all(
         &self,
         requests: &[AdmissionRequest],
@@ -138,7 +138,7 @@ impl RedisBucket {
         let policies = settings.limits.policies();
         let body = if policies.see_bodies() { Box::pin(parsed_body(submission)).await? } else { None };
         let request = Request {
-            // What a bucket's own method is, its callers don't see.
+            // The default method of the bucket isn't visible to its callers, so limits don't use it.
             method: submission.method.as_ref().unwrap_or(&Method::POST).as_str(),
             path: submission.path.as_ref().map_or("/", UpstreamPath::as_str),
             headers: Some(&origin.headers),
@@ -152,9 +152,9 @@ impl RedisBucket {
     }
 }
 
-/// None: it is no JSON.
+/// Returns `None` if the body isn't JSON.
 async fn parsed_body(submission: &Submission) -> Result<Option<Json>, BucketError> {
-    // Many small ones, as a batch has, are as much work as a large one.
+    // The many small bodies of a batch are as much work as a large one.
     tokio::task::consume_budget().await;
     let body = submission.body.clone();
     parse(body.len(), move || serde_json::from_slice(&body).ok()).await

@@ -1,5 +1,5 @@
--- Admits a batch of jobs, each judged on its own: known idempotency key? limits? share of its caller? room by count and
--- bytes? deadline? Then it is appended, and charged to its limits. A refused one is charged to none.
+-- Admits a batch of jobs. Checks for each job: known idempotency key, limits, share of its caller, room by number and
+-- bytes, deadline. A job that passes is appended, and charged to its limits; a refused one isn't charged.
 --
 -- needs: batch, now, counts, eta, notices, largest_job, rules/pass, kind/unread
 -- opens: open_rare = admit_rare
@@ -9,43 +9,43 @@
 --       those of schedules (ticks.lua), where a pace has its state (string), the scopes of limits (string), then a
 --       stream's throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) | where a list's
 --       takers are counted (hash)
--- ARGV  1 version of what is in force (pace.lua)  2 '1' when this batch may have been admitted before
+-- ARGV  1 version of the settings (pace.lua)  2 '1' if this batch may have been admitted by an earlier call
 --       3 capacity  4 capacity in bytes  5 plan of the pace ('': none)
---       6 the most jobs of one caller (0: not bounded; free: as many as there is room)  7 the most bytes of one caller
---       8 ms to keep idempotency keys after their jobs' end  9 the most of them  10 ms to keep the token
---       11 number of the caller's set of plans, which the answer repeats
---       12 the weights of callers that take turns (JSON; '': nobody does)  13 number of the jobs
+--       6 maximum jobs of one caller (0: unlimited; free: while it has fewer than are free)  7 its maximum bytes
+--       8 ms to keep idempotency keys after their jobs' end  9 maximum number of these keys  10 TTL of the token in ms
+--       11 number of this set of plans, which the result repeats
+--       12 weights of the fair queuing (JSON; '': none)  13 number of the jobs
 --       14 the ticks that the jobs are for (ticks.lua; '': none)
---       15 how fast each caller may be called (limits_of.lua; '': as its turn comes)
+--       15 rates of callers (limits_of.lua; '': none)
 --       16 number of the idempotency keys in KEYS
---       17 policies that plans name by their numbers (limit_know)
---       18 number of the fields that each entry has, then their names, with `caller` where each has one, and the value
---         that each field has in all of them; the places of the fields that each job has a value for, as digits; '1'
---         where jobs have more than these; '1' where limits apply to some; then per job: how many names and values it
---         has besides, only where some have any; the plan of its limits, only where some have any; its values for those
---         fields, and what it has besides.
---         Names that begin with `@` are for this script, and missing where they say nothing; others are fields, too:
+--       17 policies to which plans refer by number (limit_know)
+--       18 number of the fields that all entries have, then their names, among them `caller` if all have one, then the
+--         value of each field if it is the same in all entries; digits: the places of the fields that have a value per
+--         job; '1' if some jobs have extra names and values; '1' if limits apply to some jobs; then for each job: the
+--         number of its extras, if some jobs have any; the plan of its limits, if some jobs have limits; its values of
+--         those fields; its extra names and values.
+--         Extra names that begin with `@` are for this script, the others are fields of the entry. All are optional:
 --         @once         index of its once key, and @fingerprint
 --         @start        '+ms' from now | ms since the epoch
 --         @expires      ms until then | '@ms' since the epoch, of a job that was accepted before and isn't refused for
 --                       its eta
---         caller        of a list's: @caller
---         `due` and `expires` are written here; `element` comes without its first brace
--- Result  { 'changed', … } | { 'judged', by which planning, µs of the Redis clock, ms until there is room again where
---         these jobs filled the bucket (-1: they didn't), answer… } packed by cmsgpack, the answer to each job one of
---         id, level, eta in ms: three members, of one that was admitted and has neither limits nor a share;
---         where it has limits that are counts, their states are the fourth
---         { 'admitted', id, level, eta in ms, jobs of its caller, and the most (-1: not bounded), report of its limits,
---         their states, or nothing }
+--         caller        in a list bucket: @caller
+--         This script adds `due` and `expires`; `element` comes without its first brace
+-- Result  { 'changed', … } | { 'judged', number of the set of plans, µs of the Redis clock, ms until there is room if
+--         these jobs filled the bucket (otherwise -1), answer… } packed by cmsgpack, with one answer for each job:
+--         id, level, eta in ms: not nested, for an admitted job without a caller share; followed by the states of its
+--         limits if they are counts
+--         { 'admitted', id, level, eta in ms, jobs of its caller, their maximum (-1: unlimited), report of its limits,
+--         or their states, or nothing }
 --         { 'repeated', id, level, eta in ms }
 --         { 'bucket_full' | 'idempotency_keys_full' | 'never_fits' | 'deadline_unreachable' | 'idempotency_conflict',
 --         retry after in ms (-1: never), level }
---         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, the most, report or
---         nothing }
---         { 'gone': the tick has had its turn, or hasn't come | 'overlapped' }
+--         { 'caller_limit' | 'max_share', retry after in ms (-1: never), level, jobs of its caller, their maximum,
+--         report or nothing }
+--         { 'gone': the tick is over, or not due | 'overlapped' }
 
--- A plain job: most are, so what it doesn't need isn't called. What it returns is as for `admit`. `is_limited`: by
--- limits that let it pass.
+-- Admits a job without extras, as most are, with as few calls as possible. Returns the same as `admit`. `is_limited`:
+-- whether limits apply to it, which allow it.
 local function admit_plain(size, caller, is_limited)
   if level >= capacity or bytes + size > capacity_bytes then
     if size > capacity_bytes then return refuse('never_fits') end
@@ -55,21 +55,21 @@ local function admit_plain(size, caller, is_limited)
   if look then
     eta = wait_for_turn(METER, pace, look, ahead)
   elseif ahead > 0 then
-    if not passed then passed, left = measured_leak(METER) end
-    eta = ahead * passed / left + throttled
+    if not leak_us then leak_us, leak_jobs = measured_leak(METER) end
+    eta = ahead * leak_us / leak_jobs + throttle_us
   else
-    eta = throttled
+    eta = throttle_us
   end
   if members > PLAIN then
     for i = PLAIN + 1, members do entry[i] = nil end
     members = PLAIN
   end
-  local id = put(size, caller)
+  local id = append_job(size, caller)
   if caller ~= '' then count_held(caller, 1, size) end
   return id, eta, is_limited and limit_charge_passed() or nil
 end
 
--- What few calls need (admit_rare.lua), where it is needed.
+-- Functions that few calls need (admit_rare.lua), created when needed.
 local rare
 local function opened_rare()
   rare = rare or open_rare()
@@ -79,15 +79,15 @@ end
 limit_know(ARGV[17])
 local may_be_plain = ARGV[6] == '0' and ARGV[14] == '' and ARGV[15] == ''
 local admit, write
--- For the same reason as in `put`.
+-- Reads the idempotency keys before the first write, for the same reason as in `append_job`.
 if ARGV[16] ~= '0' then
   admit, write = opened_rare().open_admit()
 end
-local answers, count, first = { 'judged', planning, now_us, -1 }, 4, PLACES + 3
+local answers, count, first = { 'judged', plans_number, now_us, -1 }, 4, PLACES + 3
 for _ = 1, tonumber(ARGV[13]) do
-  local besides, plan, judged, eta, states = 0, nil, nil, nil, nil
+  local extras, plan, answer, eta, states = 0, nil, nil, nil, nil
   if has_more then
-    besides, first = tonumber(ARGV[first]), first + 1
+    extras, first = tonumber(ARGV[first]), first + 1
   end
   if has_limits then
     plan, first = ARGV[first], first + 1
@@ -95,27 +95,27 @@ for _ = 1, tonumber(ARGV[13]) do
   end
   local size = write_fields(first)
   first = first + owned
-  -- With shares per caller, all is judged together.
+  -- With caller shares, `admit` checks limits and share together.
   local passes = plan and ARGV[6] == '0' and limit_pass(plan)
-  if besides == 0 and may_be_plain and (not plan or passes) then
-    -- Where the bucket is full, there is nobody to wait behind.
+  if extras == 0 and may_be_plain and (not plan or passes) then
+    -- A full bucket refuses the job, which then needs no place.
     if not (is_few or places or level >= capacity) then
       if CALLER then
         if ARGV[12] ~= '' then opened_rare().look_for_places(false) end
       elseif nobodys_take == nil then
-        nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], found, pace, ARGV[15])
+        nobodys_take = nobodys_take_places(keys, HOLDERS, ARGV[12], level_before, pace, ARGV[15])
         if nobodys_take then opened_rare().look_for_places(false) end
       end
     end
-    judged, eta, states = admit_plain(size, CALLER and entry[CALLER] or '', plan)
+    answer, eta, states = admit_plain(size, CALLER and entry[CALLER] or '', plan)
   else
     if not admit then
       admit, write = opened_rare().open_admit()
     end
-    judged, eta, states = admit(size, first, besides, plan, passes)
-    first = first + 2 * besides
+    answer, eta, states = admit(size, first, extras, plan, passes)
+    first = first + 2 * extras
   end
-  answers[count + 1] = judged
+  answers[count + 1] = answer
   count = count + 1
   if eta then
     local ms = eta / 1000
@@ -128,18 +128,18 @@ if accepted > 0 and level >= capacity then answers[4] = math.ceil(room_in(0) / 1
 if write then write() end
 if places then places.close() end
 if accepted > 0 then
-  redis.call('HSET', TALLY, 'accepted', whole((tonumber(counted[5] or nil) or 0) + accepted), 'bytes', whole(bytes))
+  redis.call('HSET', TALLY, 'accepted', whole((tonumber(totals[5] or nil) or 0) + accepted), 'bytes', whole(bytes))
   if earliest ~= deadline_known then redis.call('HSET', TALLY, 'deadline', whole(earliest)) end
-  -- There is no job of an earlier version, which noted no deadlines (retention.lua).
-  if not counted[5] and level == accepted then redis.call('HSET', TALLY, 'deadline_known', '1') end
+  -- The bucket is new, so it has no job of an earlier version, which didn't record deadlines (retention.lua).
+  if not totals[5] and level == accepted then redis.call('HSET', TALLY, 'deadline_known', '1') end
   rates.count(METER, 'accepted', accepted)
   write_largest(TALLY, largest)
-  -- While some wait, those who take jobs know of them.
-  if found <= pending then publish_jobs(NOTICES) end
+  -- Only if no job was waiting: otherwise the replicas know of jobs.
+  if level_before <= pending then publish_jobs(NOTICES) end
 end
 local packed = cmsgpack.pack(answers)
--- A refusal, too, is the answer to a first call that is still on its way. Where an ACL denies this, the jobs are there:
--- an error would bring them again.
+-- A repeated call stores refusals, too, for the first call may still be on its way. `pcall`: if the ACL denies this, an
+-- error would cause the jobs to be sent again, although they are stored.
 if accepted > 0 or is_repeated then redis.pcall('SET', TOKEN, packed, 'PX', token_ttl) end
 write_holders(HOLDERS)
 limit_flush()

@@ -1,8 +1,9 @@
--- The share of the room that one caller may hold, in jobs and in bytes.
+-- The share of a bucket's capacity that one caller may use, in jobs and in bytes.
 -- needs: counts, eta
 local held_before = {}
 
--- What a caller had in the bucket when the script began. Nobody has more than there is: somebody deleted jobs by hand.
+-- The jobs and bytes of a caller when the script began. If that is more than the bucket has, somebody deleted jobs by
+-- hand, and the count is corrected.
 local function read_held(holders, caller, level, bytes)
   if held_before[caller] then return held_before[caller] end
   local counted = redis.call('HMGET', holders, caller, bytes_of(caller))
@@ -12,10 +13,9 @@ local function read_held(holders, caller, level, bytes)
   return held_before[caller]
 end
 
--- What a caller has, with the jobs of this script, and the most that it may have, of jobs and of bytes; nil where that
--- isn't bounded ('0'), or nobody's. `level` and `bytes` are what the script found in the bucket, `room` and
--- `room_bytes` what is free now. With 'free' it may have a job where it has fewer than are free: so the most is what it
--- would get to on its own.
+-- The jobs and bytes of a caller, including those of this script, and their maxima; nil without a maximum ('0') or a
+-- caller. `level` and `bytes`: of the bucket when the script began; `room` and `room_bytes`: free now. With 'free' a
+-- caller may add a job while it has fewer jobs than are free, so its maximum is what it would reach without others.
 local function holding_of(most, most_bytes, holders, caller, level, bytes, room, room_bytes)
   if most == '0' or not caller or caller == '' then return nil end
   local before = read_held(holders, caller, level, bytes)
@@ -32,21 +32,21 @@ local function holding_of(most, most_bytes, holders, caller, level, bytes, room,
   return holding
 end
 
--- Whether a job of `size` bytes would be more than its share. One without any may have one job, however large.
+-- Whether a job of `size` bytes would exceed the share. A caller without a job may have one of any size.
 local function has_its_share(holding, size)
   if not holding or holding.held == 0 then return false end
   return holding.held >= holding.most or holding.bytes + size > holding.most_bytes
 end
 
--- Of how many jobs that leave it gets the room that it lacks, where its share is what is free.
+-- With 'free': how many jobs must leave until the caller has room for a job of `size` bytes.
 local function jobs_to_leave(holding, size)
   local excess = math.max(0, holding.bytes + size - holding.most_bytes)
   local by_bytes = math.ceil(excess * holding.held / math.max(1, holding.bytes))
   return math.max(1, holding.held - holding.free + 1, by_bytes)
 end
 
--- µs until a caller that has its share may have a job of `size` bytes: its own jobs may be behind all others. How many
--- of them may stay is counted as if all had the mean size.
+-- µs until a caller that has used its share may add a job of `size` bytes, if its own jobs are the last to leave. How
+-- many of them may stay is estimated by their mean size.
 local function wait_for_share(meter, pace, look, level, holding, size)
   if holding.free then
     return wait_for_room(meter, pace, look, level, math.min(level, jobs_to_leave(holding, size)))

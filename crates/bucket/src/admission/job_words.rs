@@ -1,5 +1,5 @@
-//! Jobs as the arguments of admit.lua. What all of a batch have is sent once: each argument costs Redis as much as some
-//! hundred bytes of a body.
+//! The jobs of a batch as arguments of admit.lua. A value that all of them have in common is sent once, since each
+//! argument costs Redis as much as some hundred bytes of a body.
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::entry::{self, FIELDS, NewEntry};
@@ -10,19 +10,19 @@ use dripfeed_store::Call;
 use crate::admission::admission_request::AdmissionRequest;
 use crate::settings::Kind;
 
-/// What the script knows a list's element by.
+/// The script's name of the field with the element of a list.
 const ELEMENT: &str = "element";
-/// An element is sent without its first brace, in whose place the script puts its head; it counts all the same.
+/// An element is sent without its first brace, which the script replaces by the element's head. The brace is counted.
 const BRACE: &str = "{";
-/// A column where each job of a batch has one; admit.lua knows it by this name.
+/// A field of all jobs if each of them has a caller; admit.lua knows it by this name.
 const CALLER: &str = "caller";
-/// The fields that are another for each job, as a rule: they aren't compared.
-const OWN: [&str; 2] = ["body", "sum"];
+/// Fields that usually differ between jobs: their values aren't compared.
+const DIFFERENT: [&str; 2] = ["body", "sum"];
 
 /// Names and values.
 type Options = Vec<(&'static str, Vec<u8>)>;
 
-/// What a job has for the script alone, by name. `once`: the index of its idempotency key.
+/// The options of a job that are for the script, not for the entry. `once`: the index of its idempotency key.
 pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>) -> Options {
     let submission = &request.submission;
     let mut options = Options::new();
@@ -42,7 +42,7 @@ pub(super) fn options_for_script(request: &AdmissionRequest, once: Option<usize>
     options
 }
 
-/// What it counts against the bucket's bytes.
+/// The bytes that a job counts against `capacity_bytes`.
 pub(super) fn size_of(kind: Kind, submission: &Submission) -> usize {
     match kind {
         Kind::Stream => entry::bytes_of(submission),
@@ -50,7 +50,7 @@ pub(super) fn size_of(kind: Kind, submission: &Submission) -> usize {
     }
 }
 
-/// The jobs, each with its options for the script, and the plan of its limits, empty where none applies.
+/// Adds the jobs, each with its options for the script and the plan of its limits, which is empty if none applies.
 pub(super) fn add_jobs(
     call: &mut Call<'static>,
     kind: Kind,
@@ -68,24 +68,24 @@ fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options:
     let entries: Vec<NewEntry<'_>> = requests.iter().map(|request| entry::encode(&request.submission)).collect();
     let columns = columns(&entries);
     let differs = |values: &[&[u8]]| values.windows(2).any(|pair| pair[0] != pair[1]);
-    let is_own = |field: &usize| OWN.contains(&columns[*field].0) || differs(&columns[*field].1);
+    let is_own = |field: &usize| DIFFERENT.contains(&columns[*field].0) || differs(&columns[*field].1);
     let own: Vec<usize> = (0..columns.len()).filter(is_own).collect();
     call.arg(columns.len()).args(columns.iter().map(|(name, _)| *name));
     for (field, (_, values)) in columns.iter().enumerate() {
         call.arg(values.first().filter(|_| !own.contains(&field)).copied().unwrap_or_default());
     }
-    let besides: Vec<Vec<_>> = entries.iter().map(|entry| besides(entry, &columns)).collect();
-    let has_more = besides.iter().zip(&options).any(|(besides, options)| !besides.is_empty() || !options.is_empty());
+    let extras: Vec<Vec<_>> = entries.iter().map(|entry| extra_fields(entry, &columns)).collect();
+    let has_more = extras.iter().zip(&options).any(|(extra, options)| !extra.is_empty() || !options.is_empty());
     let has_limits = add_places(call, &own, has_more, plans);
-    for (job, ((besides, options), plan)) in besides.iter().zip(options).zip(plans).enumerate() {
+    for (job, ((extra, options), plan)) in extras.iter().zip(options).zip(plans).enumerate() {
         if has_more {
-            call.arg(besides.len() + options.len());
+            call.arg(extra.len() + options.len());
         }
         if has_limits {
             call.arg(&plan[..]);
         }
         call.args(own.iter().map(|field| columns[*field].1[job]));
-        call.args(besides.iter().flat_map(|(name, value)| [*name, value.as_str()]));
+        call.args(extra.iter().flat_map(|(name, value)| [*name, value.as_str()]));
         call.args(options.iter().flat_map(|(name, value)| [name.as_bytes(), value]));
     }
 }
@@ -93,7 +93,7 @@ fn add_entries(call: &mut Call<'static>, requests: &[AdmissionRequest], options:
 /// A field that each job has, and the value of each.
 type Column<'e> = (&'static str, Vec<&'e [u8]>);
 
-/// With API keys each job has a caller.
+/// The caller is one of them if each job has one, as with API keys.
 fn columns<'e>(entries: &'e [NewEntry<'_>]) -> Vec<Column<'e>> {
     let values = |field: usize| entries.iter().map(|entry| &*entry.values[field]).collect();
     let callers: Option<Vec<_>> = entries.iter().map(caller_of).collect();
@@ -105,8 +105,8 @@ fn caller_of<'e>(entry: &'e NewEntry<'_>) -> Option<&'e [u8]> {
     entry.options.iter().find(|(name, _)| *name == CALLER).map(|(_, caller)| caller.as_bytes())
 }
 
-/// What an entry has besides these.
-fn besides<'e>(entry: &'e NewEntry<'_>, columns: &[Column<'_>]) -> Vec<&'e (&'static str, String)> {
+/// The fields of an entry that aren't columns.
+fn extra_fields<'e>(entry: &'e NewEntry<'_>, columns: &[Column<'_>]) -> Vec<&'e (&'static str, String)> {
     entry.options.iter().filter(|(name, _)| columns.iter().all(|(column, _)| column != name)).collect()
 }
 
@@ -130,7 +130,8 @@ fn add_elements(call: &mut Call<'static>, requests: &[AdmissionRequest], mut opt
     }
 }
 
-/// Which fields each job has a value for, whether some have more, and whether limits apply to some. The last of these.
+/// Adds which columns have a value per job, whether some jobs have more fields, and whether limits apply to some jobs,
+/// which it returns.
 fn add_places(call: &mut Call<'static>, own: &[usize], has_more: bool, plans: &[Vec<u8>]) -> bool {
     let digits = own.iter().filter_map(|field| char::from_digit(u32::try_from(field + 1).ok()?, 10));
     let has_limits = plans.iter().any(|plan| !plan.is_empty());

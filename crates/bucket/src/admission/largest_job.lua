@@ -1,13 +1,14 @@
--- The largest job that was admitted since the bucket was empty, by which a take knows how many it may read at once:
--- field `largest` of the tally, in bytes as the bucket counts them. Missing: not known.
+-- The size of the largest job that was admitted since the bucket was empty, in counted bytes: field `largest` of the
+-- tally, missing if it isn't known. It bounds how many jobs a take reads at once.
 -- needs: now
 
--- `text`: the field as it was read.
+-- `text`: the value of the field.
 local function read_largest(text)
   return { bytes = tonumber(text or nil), changed = false }
 end
 
--- A job of `size` bytes comes; `level` are there. Of what came before the field was there nothing is known.
+-- Notes a job of `size` bytes, added to `level` jobs. Creates the field only if the bucket was empty, as the size of
+-- earlier jobs isn't known.
 local function note_largest(largest, level, size)
   if level == 0 and largest.bytes ~= size or largest.bytes and size > largest.bytes then
     largest.bytes, largest.changed = size, true

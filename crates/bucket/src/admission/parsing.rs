@@ -13,19 +13,19 @@ use crate::error::BucketError;
 /// Parsing this much takes about a millisecond.
 const AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// Beside those that answer, a thread that parses gets about a tenth of a processor.
+/// Beside a busy thread of normal priority, a parsing thread gets about a tenth of a core.
 const NICE: i32 = 10;
 
-/// The half of the processors at most: the other half accepts and answers.
+/// At most half of the cores; the others serve requests.
 static PARSERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(1, NonZero::get);
     Arc::new(Semaphore::new((processors / 2).max(1)))
 });
 
-/// Does `work`, which parses this many bytes.
+/// Runs `work`, which parses this many bytes.
 ///
 /// # Errors
-/// When the process is about to end, or may not have another thread.
+/// When the process is about to end, or can't start a thread.
 ///
 /// # Panics
 /// When `work` does.
@@ -36,15 +36,15 @@ pub async fn parse<T: Send + 'static>(
     if bytes <= AT_ONCE_BYTES {
         return Ok(work());
     }
-    let place = Arc::clone(&PARSERS).acquire_owned().await.map_err(|_| BucketError::Closing)?;
+    let permit = Arc::clone(&PARSERS).acquire_owned().await.map_err(|_| BucketError::Closing)?;
     let (to, parsed) = oneshot::channel();
-    // A new thread, since the priority of one can't be raised again.
+    // A new thread, because a lowered priority can't be raised again.
     let spawned = thread::Builder::new().name("parser".to_owned()).spawn(move || {
-        // In vain, it only shares more evenly.
+        // If this fails, the thread has normal priority.
         let _ = rustix::process::nice(NICE);
         let _ = to.send(catch_unwind(AssertUnwindSafe(work)));
-        // Kept to the end of the work, also when nobody waits for it any more.
-        drop(place);
+        // Dropped after the work, even if its caller has given up.
+        drop(permit);
     });
     spawned.map_err(|_| BucketError::Closing)?;
     match parsed.await.map_err(|_| BucketError::Closing)? {

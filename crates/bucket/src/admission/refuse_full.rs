@@ -1,5 +1,4 @@
-//! Refuses submissions to a full bucket by their sizes alone. A full bucket is when most is submitted in vain: Redis
-//! doesn't get the bodies then.
+//! Refuses submissions to a full bucket by their sizes alone, so that Redis isn't sent their bodies in vain.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,8 +17,8 @@ use crate::script::scripts::PlannedScripts;
 static SCRIPTS: PlannedScripts = PlannedScripts::new("refuse_full", include_str!("refuse_full.lua"));
 
 impl RedisBucket {
-    /// After a batch of which all were refused, as the bucket was full, the next one is asked by this first. None:
-    /// admit has to decide, and nothing was changed.
+    /// Called before admit. Does something only if the bucket was too full for all jobs of the batch before. Returns
+    /// `None`, having changed nothing, if admit has to decide.
     pub(super) async fn refuse_full(&self, requests: &[AdmissionRequest]) -> Option<Vec<Judgement>> {
         if !self.was_full.load(Ordering::Relaxed) {
             return None;
@@ -29,7 +28,7 @@ impl RedisBucket {
         if !is_by_room {
             return None;
         }
-        // Whatever fails here, admit tries, and says.
+        // An error isn't reported: admit tries next, and reports its own.
         let refused = self.refuse_by_sizes(&effective, requests).await.ok().flatten();
         self.was_full.store(refused.is_some(), Ordering::Relaxed);
         refused

@@ -7,18 +7,19 @@ use crate::script::keys::Keys;
 use crate::script::reply::Reply;
 use dripfeed_job::schedule::ScheduleId;
 
-/// While it is the next one of its schedule, and has come, the job may be admitted.
+/// The job is admitted only if this is the schedule's next tick, and is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Tick {
     pub(crate) id: ScheduleId,
-    /// Of the definition.
+    /// The version of the definition.
     pub(crate) version: String,
-    /// What is the schedule's next tick.
+    /// The schedule's next tick, as this process knows it.
     pub(crate) from: u64,
-    /// The one that the job is for: that, or a later one.
+    /// The tick that the job is for: `from`, or a later one if ticks were missed.
     pub(crate) tick: u64,
+    /// The tick after `tick`.
     pub(crate) next: Option<u64>,
-    /// Ticks that get no job.
+    /// The number of ticks that get no job.
     pub(crate) missed: u64,
     pub(crate) may_overlap: bool,
 }
@@ -34,7 +35,7 @@ pub(crate) enum Ticked {
 }
 
 impl Ticked {
-    /// None: it was judged as any submission.
+    /// Returns `None` if the answer is that to any submission.
     pub(crate) fn read(answer: &mut Reply) -> Result<Option<Self>, BucketError> {
         let refused = [("gone", Self::Gone), ("overlapped", Self::Overlapped)];
         let Some((_, ticked)) = refused.into_iter().find(|(word, _)| answer.begins_with(word)) else {
@@ -45,7 +46,7 @@ impl Ticked {
     }
 }
 
-/// As ticks.lua reads them. Adds the keys that it needs to `keys`.
+/// The ticks as ticks.lua reads them. Adds the keys that it needs to `keys`.
 pub(crate) fn pack<'t>(ticks: &[&'t Tick], own: &Keys, keys: &mut Vec<String>) -> String {
     keys.extend([own.schedule_states(), own.next_ticks()]);
     let words = |tick: &&'t Tick| {
@@ -53,6 +54,6 @@ pub(crate) fn pack<'t>(ticks: &[&'t Tick], own: &Keys, keys: &mut Vec<String>) -
         (id.as_str(), version, from, tick.to_string(), tick_word(*next), missed, may_overlap)
     };
     let ticks: Vec<_> = ticks.iter().map(words).collect();
-    // Numbers and text can always be written. The script would fail with nothing, and admit nothing.
+    // Numbers and text always serialize. With `[]` the script would fail and admit nothing.
     serde_json::to_string(&(keys.len() - 1, keys.len(), ticks)).unwrap_or_else(|_| "[]".to_owned())
 }

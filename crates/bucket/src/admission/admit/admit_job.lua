@@ -1,12 +1,12 @@
--- Admits a job of any kind, as admit.lua does a plain one.
+-- Admits a job with any options, limits or caller share. admit.lua admits plain jobs without this.
 -- needs: batch, places_of_batch, job_options, repeated, mixed, caller_share, rules/check, rules/pass, kind/places
 -- opens: open_ticks_of_batch = admit_ticks
 
 local most_of_one, most_bytes_of_one = ARGV[6], ARGV[7]
 local own_waits = own_waits_by(ARGV[15], HOLDERS)
 
--- An answer with what its caller has here, and the report of its limits. One that has its share of bytes has no room
--- for a job.
+-- Adds the share of the caller and the report of the limits to an answer. A caller that is refused for its share shows
+-- the maximum as its number of jobs, as it may have reached the maximum bytes with fewer.
 local function with_holding(answer, holding, verdict)
   answer[#answer + 1] = holding and (answer[1] == 'max_share' and holding.most or holding.held) or -1
   answer[#answer + 1] = holding and holding.most or -1
@@ -14,7 +14,7 @@ local function with_holding(answer, holding, verdict)
   return answer
 end
 
--- µs until all limits and the share let pass, at least `full`; nil: never.
+-- µs until all limits and the share allow the job, at least `full`; nil if they never will.
 local function wait_for_all(verdict, holding, full, size)
   local wait = full or 0
   if verdict and not verdict.allowed then
@@ -27,11 +27,11 @@ local function wait_for_all(verdict, holding, full, size)
   return wait
 end
 
--- `size` of its fields that each has, `first` and `besides` as for read_options, `plan`: that of its limits, nil
--- without any; `passes`: whether these are known to let it pass. An answer; or the id of a job that isn't one of its
--- caller's share, its eta in µs and, where it is limited, the states of its limits.
-local function admit(size, first, besides, plan, passes)
-  local options, last, more = read_options(first, besides)
+-- `size`: bytes of the common fields; `first`, `extras`: as for read_options; `plan`: of its limits, or nil; `passes`:
+-- whether its limits are known to allow it. Returns an answer, or, for an admitted job without a caller share, its id,
+-- its eta in µs and the states of its limits, if any.
+local function admit(size, first, extras, plan, passes)
+  local options, last, more = read_options(first, extras)
   size = size + more
   local key = options['@once'] and KEYS[ONCE + options['@once']]
   local caller = CALLER and entry[CALLER] or options.caller or options['@caller'] or ''
@@ -41,11 +41,12 @@ local function admit(size, first, besides, plan, passes)
   local full = room_in(size)
   local verdict = plan and not passes and limit_check(plan, { length = level, wait = wait_to_leave })
   local holding = most_of_one ~= '0' and holding_of(
-    most_of_one, most_bytes_of_one, HOLDERS, caller, found, bytes_found, capacity - level, capacity_bytes - bytes
+    most_of_one, most_bytes_of_one, HOLDERS, caller, level_before, bytes_before, capacity - level,
+    capacity_bytes - bytes
   ) or nil
   local denied = verdict and not verdict.allowed
   if denied then limit_charge(verdict) end
-  -- Of what is free, nobody gets more where nothing is.
+  -- If the share is a part of the free room and none is free, the reason is `bucket_full`.
   local is_over = has_its_share(holding, size) and not (full and holding.free)
   if denied or is_over then
     local reason = denied and 'caller_limit' or 'max_share'
@@ -63,8 +64,8 @@ local function admit(size, first, besides, plan, passes)
   if excess ~= nil then return refuse('deadline_unreachable', excess or nil) end
   if deadline then earliest = math.min(earliest or deadline, deadline) end
   end_entry(last, due, deadline)
-  local id = put(size, caller, due, deadline)
-  -- Also where nobody takes turns: they may from now on.
+  local id = append_job(size, caller, due, deadline)
+  -- Also without fair queuing, which may be turned on later.
   note_mixed(PACE, pace, due, group, priority)
   if own_waits then own_waits.add(group, caller, priority) end
   if key then once.name(key, id, options['@fingerprint']) end
@@ -79,7 +80,7 @@ local function admit(size, first, besides, plan, passes)
   return with_holding({ 'admitted', id, level, math.floor(eta / 1000) }, holding, verdict)
 end
 
--- What is to be written as soon as the jobs are there, so that none of them comes again.
+-- Writes the idempotency keys; called right after the jobs were appended.
 local function write()
   if once then once.write() end
 end

@@ -1,30 +1,30 @@
--- A batch of jobs as admit.lua is given it: what its ARGV say for all of them, the bucket as the script found it, and
--- how a job gets in. Here the script ends where the batch was answered before, or what is in force has changed.
+-- The state of an admission: the arguments that all jobs of the batch share, the bucket before and with these jobs, and
+-- functions that append a job. The script returns here if the batch was answered before, or the settings have changed.
 -- needs: counts, pace, eta, largest_job, kind/jobs
 
 local keys = { jobs = KEYS[1], tally = KEYS[4] }
--- It is read for each job, and a global costs more.
+-- A local costs less than a global, which matters as it is read for each job.
 local ARGV = ARGV
 local PACE, METER, TALLY, CONTROL, HOLDERS, TOKEN = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local NOTICES = KEYS[10]
 
--- The first call looks, too: it may come after the one that repeats it.
+-- The first call checks this, too: it may arrive after the call that repeats it.
 local answered = redis.call('GET', TOKEN)
 if answered then return answered end
 
-local version, is_repeated, plan_of_pace, planning = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[11]
+local version, is_repeated, plan_of_pace, plans_number = ARGV[1], ARGV[2] == '1', ARGV[5], ARGV[11]
 local changed, is_paused = control_read(CONTROL, version)
 if changed then return changed end
 local capacity, capacity_bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local token_ttl = ARGV[10]
--- Where the number of the fields is, and where the digits of their places are.
+-- Indices in ARGV: of the number of fields, and of the digits that are the places of those with a value per job.
 local NAMES = 18
 local fields = tonumber(ARGV[NAMES])
 local PLACES = NAMES + 2 * fields + 1
--- The names and values of one entry after the other, and how many there are.
+-- The names and values of the current job's entry, a table used for all jobs, and their number.
 local entry, members = { nil, nil, nil, nil, nil, nil, nil, nil }, 2 * fields
--- The bytes that are the same in all; and where in an entry the values of each job stand. And that of its caller; nil:
--- not each has one.
+-- The bytes that all entries share; the indices in `entry` of the values per job, and their number; the index of the
+-- caller, nil unless all jobs have one.
 local common_bytes, own, owned, CALLER = 0, { nil, nil, nil, nil }, #ARGV[PLACES], nil
 for i = 1, fields do
   local value = ARGV[NAMES + fields + i]
@@ -33,31 +33,31 @@ for i = 1, fields do
   if ARGV[NAMES + i] == 'caller' then CALLER = 2 * i end
 end
 for i = 1, owned do own[i] = 2 * (string.byte(ARGV[PLACES], i) - 48) end
--- A job that has only these fields is `plain`, whether it has limits or not.
+-- The members of the entry of a job without extras.
 local PLAIN = members
 
 local pace = pace_read(PACE, is_paused)
-local counted = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead', 'accepted', 'deadline')
--- Where no job was ever called no replica has joined yet, and nothing of a pace was lost (join.lua).
-pace.new = pace.new or not (counted[3] or counted[4])
+local totals = redis.call('HMGET', TALLY, 'bytes', 'largest', 'delivered', 'dead', 'accepted', 'deadline')
+-- Before the first call no state of the pace can have been lost (join.lua).
+pace.new = pace.new or not (totals[3] or totals[4])
 local look = pace_look(pace, plan_of_pace)
 local level, pending = count_jobs(keys.jobs, true)
 local was_idle = is_idle(level, pending)
-local bytes, largest = tonumber(counted[1] or nil) or 0, read_largest(counted[2])
+local bytes, largest = tonumber(totals[1] or nil) or 0, read_largest(totals[2])
 -- Somebody may have deleted jobs by hand.
 if level == 0 then bytes = 0 end
-local waiting, found, bytes_found = level - pending, level, bytes
+local waiting, level_before, bytes_before = level - pending, level, bytes
 local accepted, refused = 0, {}
--- No deadline of a job in the bucket is earlier (expire.lua), in ms; nil where none has one.
-local deadline_known = tonumber(counted[6] or nil)
+-- A lower bound of the deadlines in the bucket (expire.lua), in ms; nil if no job has one.
+local deadline_known = tonumber(totals[6] or nil)
 local earliest = deadline_known
 rates.look(METER, 'leak', 'accepted', 'refused', 'call')
--- A small batch takes no places where nobody waits: a take sorts its jobs in if that matters.
+-- If no job waits, a small batch takes no places in the fair queuing: a take sorts its jobs in if needed.
 local FEW = 64
 local is_few = waiting == 0 and tonumber(ARGV[13]) <= FEW
 local has_more, has_limits = ARGV[PLACES + 1] == '1', ARGV[PLACES + 2] == '1'
--- The places of those that wait (places_of_batch.lua), where they are needed; and whether jobs of nobody take places,
--- nil where that wasn't asked yet.
+-- The places of jobs in the fair queuing (places_of_batch.lua), once they are needed; and whether jobs without a caller
+-- take places, nil until that was checked.
 local places, nobodys_take
 
 local function refuse(reason, retry_us)
@@ -65,13 +65,13 @@ local function refuse(reason, retry_us)
   return { reason, retry_us and math.ceil(retry_us / 1000) or -1, level }
 end
 
--- As measured_leak says it, nil where that wasn't asked yet; and µs until the bucket is no longer throttled.
-local passed, left
-local throttled = wait_for_throttle(pace)
+-- The result of measured_leak, nil until it was called; and µs until the bucket is no longer throttled.
+local leak_us, leak_jobs
+local throttle_us = wait_for_throttle(pace)
 
--- Appends the entry that was written last, of `size` bytes, for a caller. Its id.
-local function put(size, caller, due, expires)
-  -- What is of another type is found before anything is written. What is read of a caller is needed at the end.
+-- Appends `entry`, of `size` bytes, and returns its id.
+local function append_job(size, caller, due, expires)
+  -- Reads `holders` before the first write: if that key has another type, the script must fail here.
   if accepted == 0 then
     if caller ~= '' and not held_more[caller] then
       find_held(HOLDERS, { caller })
@@ -84,14 +84,14 @@ local function put(size, caller, due, expires)
   if level == 0 or largest.bytes and size > largest.bytes then note_largest(largest, level, size) end
   if was_idle then
     rates.restart(METER, 'leak')
-    was_idle, passed = false, nil
+    was_idle, leak_us = false, nil
   end
   level, waiting, bytes = level + 1, waiting + 1, bytes + size
   accepted = accepted + 1
   return id
 end
 
--- µs until there is room for a job of `size` bytes; nil when there is. Of a full bucket it stays the same.
+-- µs until there is room for a job of `size` bytes; nil if there is room. Computed once for a full bucket.
 local full_for
 local function room_in(size)
   if level >= capacity then
@@ -103,13 +103,13 @@ local function room_in(size)
   return wait_for_bytes(METER, pace, look, level, bytes, excess)
 end
 
--- How many jobs are called before one of this flow; it is added next.
+-- How many jobs are called before the next one of this flow, which is to be added next.
 local function count_before(group, caller, priority)
   if not places or caller == places.sole and not (group or priority) then return waiting end
   return places.ahead(group, caller, priority, waiting)
 end
 
--- Writes what a job, whose values are in ARGV from `first` on, has in each field. The bytes of these.
+-- Writes the fields of a job into `entry`; its values begin at ARGV[first]. Returns their bytes.
 local function write_fields(first)
   local size = common_bytes
   for i = 1, owned do

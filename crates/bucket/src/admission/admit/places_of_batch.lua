@@ -1,7 +1,7 @@
--- The places that the jobs of a batch take among those that wait, and how long until these have left.
+-- The places of a batch's jobs among the waiting ones in the fair queuing.
 -- needs: batch, kind/places
 
--- Of all jobs; nil where not each has one, or where they aren't at the same distance in ARGV.
+-- The callers of the batch; nil if some jobs have none, or extras: then their callers have no regular places in ARGV.
 local function callers_of_batch()
   if not CALLER or has_more then return nil end
   local callers, are_there, step = {}, {}, owned + (has_limits and 1 or 0)
@@ -19,14 +19,15 @@ end
 
 -- `sole`: as in places.lua.
 local function look_for_places(sole)
-  places = open_places(keys, HOLDERS, ARGV[12], found, is_few, pace, ARGV[15], sole, callers_of_batch)
+  places = open_places(keys, HOLDERS, ARGV[12], level_before, is_few, pace, ARGV[15], sole, callers_of_batch)
 end
 
--- As count_before. In a small batch where nobody waits a job without a priority takes no place.
+-- As count_before, but opens the places if this job needs one. If no job waits, a small batch needs none, except for
+-- jobs with a priority.
 local function count_jobs_before(group, caller, priority)
   if takes_turns(ARGV[12]) and not places and (priority or not is_few) then
-    -- Where they take none, all that are there, or came before in this batch, are nobody's.
-    look_for_places(nobodys_take == false and (found > 0 or accepted > 0) and '' or false)
+    -- If jobs without a caller take no places, all jobs until now have no caller.
+    look_for_places(nobodys_take == false and (level_before > 0 or accepted > 0) and '' or false)
   end
   return count_before(group, caller, priority)
 end

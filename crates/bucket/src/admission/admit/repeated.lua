@@ -1,28 +1,28 @@
--- Jobs that were accepted before, by their idempotency keys.
+-- Finds the job of a known idempotency key.
 -- needs: batch, places_of_batch, job_options, once_keys, kind/look_at_pending
 
--- Behind this one in KEYS are the keys.
+-- The idempotency keys follow this index in KEYS.
 local ONCE, once_keys = 10, tonumber(ARGV[16])
 local once = once_keys > 0
   and open_once_keys(
     ONCE + 1, ONCE + once_keys, KEYS[8], KEYS[9], tonumber(ARGV[9]), tonumber(ARGV[8]), wait_to_leave
   )
 
--- µs until the call of a job that was accepted before, 0 unless it is still to come. Which jobs are before it isn't
--- known: as if it were the last of its flow.
+-- The eta in µs of a job that was accepted before; 0 if it was called. Its place in its flow isn't known: it counts as
+-- the flow's last job.
 local function eta_of(id, caller, options)
   if not once.has(id) then return 0 end
   local is_in_flight, due = look_at_pending(keys.jobs, id, waiting)
   if is_in_flight then return 0 end
   if due then return math.max(wait_for_turn(METER, pace, look, 0), (due - now_ms) * 1000) end
-  -- Refused at maxmemory, where it would sort in what waits: then as if it were the last of all.
+  -- This may insert waiting jobs into flows, which Redis refuses at maxmemory; the eta is then that of the last job.
   local is_counted, ahead = pcall(count_jobs_before, options.group, caller, options.priority)
   local eta = wait_for_turn(METER, pace, look, math.max(0, (is_counted and ahead or waiting) - 1))
   due = options['@start'] and due_of(options['@start'], tonumber(string.match(id, '^%d+')))
   return due and math.max(eta, (due - now_ms) * 1000) or eta
 end
 
--- The job that its idempotency key names, where that isn't forgotten; the answer then.
+-- The answer to a job whose idempotency key exists; nil if it doesn't.
 local function repeated_by(name, caller, options)
   local id, other = once.named_by(name)
   if not id then return nil end
