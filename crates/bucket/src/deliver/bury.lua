@@ -1,14 +1,13 @@
--- Burying a job: whole into the stream of dead letters, with the reason, and out of the bucket; the oldest letters make
--- room.
+-- Buries a job: moves it whole to the stream of dead letters, with the reason. The oldest letters are dropped for it.
 -- needs: now, keep, letters, record_each, kind/entry, kind/held, kind/put_back
 
--- Whether Redis has no ids left for letters: somebody has added one with the largest. Known once one was refused.
+-- Whether XADD was refused: somebody has added a letter with the largest possible id.
 local has_no_ids = false
 
--- Reads all that burying takes and writes nothing, so that what fails here has changed nothing. `attempt`: the failed
--- one, '' or nil where the job dies of none.
+-- Reads all that burying needs. Writes nothing, so an error here changes nothing. `attempt`: record of the failed
+-- attempt, '' or nil without one.
 local function letter_of(job, entry, outcome, reason, attempt)
-  -- A foreign entry may have any number of fields: the letter has the first of them.
+  -- An entry of a plain XADD may have any number of fields. The letter has the first of them.
   local MOST_FIELDS = 100
   local id = job_id(job)
   local fields, own = { 'job', id, 'reason', reason, 'outcome', outcome }, letter_fields(entry)
@@ -24,17 +23,17 @@ local function may_add_letters(keys)
   return not has_no_ids and not dead_is_full(keys)
 end
 
--- Comes before its job leaves, as nothing else is left of that. Whether it could be added.
+-- Adds the letter before its job is removed, so that the job isn't lost. Returns whether it could be added.
 local function add_letter(keys, letter)
   if not may_add_letters(keys) then return false end
-  -- Of a job that somebody deleted by hand nothing is left but how it ended.
+  -- A job that somebody deleted by hand has no letter, only an outcome.
   if not letter.is_whole then return true end
   drop_letters(keys, 1, letter.bytes)
   local added = redis.pcall('XADD', keys.dead, '*', unpack(letter.fields))
   if type(added) ~= 'string' then
-    -- An empty stream still knows the largest id that it had.
+    -- An empty stream still refuses ids up to its last one.
     if redis.call('XLEN', keys.dead) == 0 then redis.call('DEL', keys.dead) end
-    -- Where the job can't wait for its letter, this is the error.
+    -- Raises the error in a list, whose jobs can't wait for their letters.
     added = (waits_for_letter and redis.pcall or redis.call)('XADD', keys.dead, '*', unpack(letter.fields))
   end
   has_no_ids = type(added) ~= 'string'
@@ -44,14 +43,14 @@ local function add_letter(keys, letter)
   return true
 end
 
--- Once its letter was added.
+-- Removes a job whose letter was added.
 local function bury(keys, letter)
   ack_and_delete(keys, { letter.job })
   record(keys, letter.id, letter.outcome, 'dead', letter.counted, letter.caller, letter.attempt, letter.chain)
 end
 
--- Where nothing may be buried now, the job stays in the bucket, parked with its record, until that can be done. Whether
--- it has left. `is_added`: whether its letter was; nil: it wasn't tried.
+-- Buries a job, or if no letter can be added, parks it with its record until one can be. Returns whether it was buried.
+-- `is_added`: whether its letter was added; nil if that wasn't tried.
 local function bury_or_keep(keys, letter, is_added)
   if is_added == nil then is_added = add_letter(keys, letter) end
   if not is_added then

@@ -4,26 +4,26 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Heartbeats within a lease. With silence for two thirds of it meaning death, a dead replica is found within the
-/// lease, and a living one may miss three beats.
-const BEATS: u32 = 6;
+/// Heartbeats within a lease. A replica is dead after two thirds of the lease without a heartbeat: so a dead one is
+/// found within the lease, and a living one may miss three heartbeats.
+const BEATS_PER_LEASE: u32 = 6;
 
 pub(crate) fn beat_interval(lease: Duration) -> Duration {
-    lease / BEATS
+    lease / BEATS_PER_LEASE
 }
 
-/// What one replica has seen of the others.
+/// What a replica has observed of the others.
 pub(crate) struct HeartbeatWatch {
     lease: Duration,
     last_look: Option<Instant>,
-    pub(super) seen: HashMap<String, Sighting>,
+    pub(super) seen: HashMap<String, Observation>,
 }
 
-/// What was seen of another consumer.
-pub(super) struct Sighting {
-    /// None: it is no member.
+/// The last state of another consumer.
+pub(super) struct Observation {
+    /// Its number of heartbeats. `None` if it isn't a member.
     beats: Option<u64>,
-    /// Since when they stand so.
+    /// When this number was first seen.
     since: Instant,
     has_moved: bool,
 }
@@ -33,8 +33,8 @@ impl HeartbeatWatch {
         Self { lease, last_look: None, seen: HashMap::new() }
     }
 
-    /// Takes a look at `now`; shows which have stood still for long enough. After a gap in its own looks it has no
-    /// ground to judge: that was Redis or this process standing still.
+    /// Observes the others at `now`, and returns those that are dead. After a long gap between two observations all of
+    /// them start again: during the gap Redis or this process may have been suspended.
     pub(crate) fn look(&mut self, now: Instant, consumers: HashMap<String, Option<u64>>) -> Vec<(String, Option<u64>)> {
         let silence = self.lease * 2 / 3;
         let gap = self.last_look.replace(now).is_some_and(|last| now.duration_since(last) > silence * 3 / 4);
@@ -42,25 +42,25 @@ impl HeartbeatWatch {
             self.seen.clear();
         }
         self.seen.retain(|consumer, _| consumers.contains_key(consumer));
-        let mut still = Vec::new();
+        let mut dead = Vec::new();
         for (consumer, beats) in consumers {
-            let seen = self.seen.entry(consumer.clone()).or_insert(Sighting { beats, since: now, has_moved: false });
+            let seen = self.seen.entry(consumer.clone()).or_insert(Observation { beats, since: now, has_moved: false });
             if beats.is_none() {
-                // A member no more, which is no sign of life: somebody's recovery of it may have ended half-way.
+                // The end of its membership isn't a sign of life: another replica's recovery may have been interrupted.
                 seen.beats = None;
             } else if seen.beats != beats {
-                *seen = Sighting { beats, since: now, has_moved: true };
+                *seen = Observation { beats, since: now, has_moved: true };
             }
             if now.duration_since(seen.since) >= silence {
-                still.push((consumer, beats));
+                dead.push((consumer, beats));
             }
         }
-        still
+        dead
     }
 
-    /// Whether it has looked, and all others were seen to move, a moment ago.
+    /// Whether all others have sent a heartbeat within half of the lease.
     pub(crate) fn all_live(&self, now: Instant) -> bool {
-        let lives = |seen: &Sighting| seen.has_moved && now.duration_since(seen.since) < self.lease / 2;
+        let lives = |seen: &Observation| seen.has_moved && now.duration_since(seen.since) < self.lease / 2;
         self.last_look.is_some() && self.seen.values().all(lives)
     }
 }

@@ -1,6 +1,6 @@
-//! Orphaned claims: jobs that a live replica has claimed and nobody works on, because the reply to its take was lost,
-//! or a task that had the claim has panicked. No other replica recovers the jobs of a live one, so it requeues them
-//! before its next take.
+//! Orphaned claims: jobs that a live replica has claimed without knowing it, because the reply to its take was lost, or
+//! because the task that had the claim has panicked. Other replicas recover only the jobs of dead ones, so the replica
+//! requeues its orphans before its next take.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,28 +16,29 @@ use crate::script::scripts::Scripts;
 
 pub(crate) static SCRIPTS: Scripts = Scripts::new("orphaned_claims", include_str!("orphaned_claims.lua"));
 
-/// What a replica knows that it holds: the jobs whose claims live.
+/// The jobs that a replica knows it has claimed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenClaims(Arc<Mutex<ClaimState>>);
 
 #[derive(Debug, Default)]
 struct ClaimState {
+    /// Number of claims of each job.
     claims: HashMap<JobId, u32>,
     settling: SettlingBatch,
-    /// How often there may have been others, and how many of these times were looked into.
+    /// How often a claim may have been lost, and up to which of these the orphans were requeued.
     doubts: u64,
     cleared: u64,
 }
 
-/// The batch that is on its way, or has no answer yet. Its jobs are claimed as long as it has not been carried out: one
-/// that it parked may be taken again meanwhile, and so have another claim, or be orphaned.
+/// The batch that is being settled. Whether the replica still has its jobs depends on whether the script was executed:
+/// after that, a job that the batch parked may have been claimed again, or be orphaned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct SettlingBatch {
     batch: u64,
     jobs: HashSet<JobId>,
 }
 
-/// Lives as long as the claim that it is part of.
+/// A part of a claim, which removes the job from `OpenClaims` when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ClaimGuard {
     job: JobId,
@@ -51,23 +52,23 @@ impl OpenClaims {
         ClaimGuard { job, open_claims: self.clone(), settling: false }
     }
 
-    /// The replica may hold jobs that it doesn't know of.
+    /// Notes that a claim may have been lost.
     pub(crate) fn doubt(&self) {
         self.0.lock().doubts += 1;
     }
 
-    /// How often that was so, unless all was looked into.
+    /// The number of doubts. Returns `None` if the orphans were requeued since the last one.
     fn doubts(&self) -> Option<u64> {
         let state = self.0.lock();
         Some(state.doubts).filter(|doubts| *doubts > state.cleared)
     }
 
-    /// What came after the first `doubts` times isn't looked into yet.
+    /// Notes that the orphans were requeued after the first `doubts` doubts.
     fn clear(&self, doubts: u64) {
         self.0.lock().cleared = doubts;
     }
 
-    /// The jobs that are known, and those that are being settled.
+    /// The claimed jobs, and those that are being settled.
     fn known(&self) -> (Vec<JobId>, SettlingBatch) {
         let state = self.0.lock();
         (state.claims.keys().copied().collect(), state.settling.clone())
@@ -86,7 +87,7 @@ impl ClaimState {
 }
 
 impl ClaimGuard {
-    /// Into a batch. One batch is settled at a time.
+    /// Moves the job to the batch that is about to be settled. There is one batch at a time.
     pub(crate) fn join_batch(&mut self, batch: u64) {
         let mut state = self.open_claims.0.lock();
         state.release(self.job);
@@ -95,7 +96,7 @@ impl ClaimGuard {
         self.settling = true;
     }
 
-    /// Out of the batch again, which changed nothing.
+    /// Moves the job back to the claims, after its batch was refused.
     pub(crate) fn leave_batch(&mut self) {
         let mut state = self.open_claims.0.lock();
         state.settling.jobs.remove(&self.job);
@@ -116,8 +117,8 @@ impl Drop for ClaimGuard {
 }
 
 impl RedisBucket {
-    /// Where there may be some, requeues what `consumer` has claimed beyond `open_claims`. `takes` counts its takes,
-    /// and such questions.
+    /// After a doubt, requeues the jobs that `consumer` has claimed and that aren't in `open_claims`. `takes` counts
+    /// its takes and these calls.
     pub(crate) async fn requeue_orphans(
         &self,
         consumer: &str,
@@ -125,19 +126,19 @@ impl RedisBucket {
         takes: &AtomicU64,
     ) -> Result<(), BucketError> {
         let Some(doubts) = open_claims.doubts() else { return Ok(()) };
-        let mut place = String::new();
+        let mut cursor = String::new();
         loop {
             let (open, settling) = open_claims.known();
             let keys = &self.keys;
             let common = vec![keys.jobs(), keys.tally(), keys.replicas(), keys.takes(), keys.batches(), keys.notices()];
             let mut call = SCRIPTS.of(self.kind).on(&keys.and_held(common, consumer));
-            call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(place).arg(BATCH_JOBS);
+            call.arg(consumer).arg(takes.fetch_add(1, Ordering::Relaxed) + 1).arg(cursor).arg(BATCH_JOBS);
             call.arg(settling.batch).arg(settling.jobs.len());
             for job in settling.jobs.into_iter().chain(open) {
                 call.arg(job.to_string());
             }
-            place = self.store.run_durably(&call).await?;
-            if place.is_empty() {
+            cursor = self.store.run_durably(&call).await?;
+            if cursor.is_empty() {
                 open_claims.clear(doubts);
                 return Ok(());
             }

@@ -1,20 +1,20 @@
--- Takes over what a dead replica holds: due again for all, at the bucket's pace, the delivery count unchanged; a job
--- that was handed out too often without an end is buried. The consumer goes when it holds nothing.
+-- Requeues the jobs of a dead replica: they are due at once, at the bucket's pace, with their delivery counts
+-- unchanged. A job with too many deliveries is buried. The consumer is removed when it has no job left.
 --
--- Of jobs that died together time and again, one may kill the replicas, and the others would be buried with it: past
--- half of their deliveries they are due one after the other, and no take hands out one beside another (suspects.lua).
--- One that is no member was handed jobs by somebody else: the time of those may not have come.
+-- Suspects: if one job kills its replicas, the jobs beside it would be buried with it. So jobs with more than half of
+-- their deliveries are due one after the other, and a take hands out only one of them at a time (suspects.lua).
+-- A consumer that isn't a member was handed its jobs by somebody else; these may not be due yet.
 --
 -- needs: at_maxmemory, budget, constants, counts, outbox, record, bury, record_each
 -- needs: kind/entry, kind/consumers, kind/leave_flows
 -- KEYS  1 jobs  2 meter (hash)  3 tally (hash)  4 replicas (hash)  5 batches (hash)  6 outcomes (hash)  7 ended (zset)
 --       8 dead (stream)  9 letters (hash)  10 sizes (zset)  11 takes (hash)  12 holders (hash)  13 keyed jobs (hash)
---       14 key ends (zset)  15 notices (zset)  16 pace (hash)  17 outbox (stream) where ends go elsewhere, then the
---       kind's, as in settle.lua
--- ARGV  1 the consumer  2 its heartbeats as they stood still ('' for one that is no member; '*' for one's own leaving)
---       3 the most deliveries  4 what is kept (keep.lua)  5 the most jobs to take over in this call; of those that are
---       buried no more than BATCH_BYTES, or one  6 how many suspects the calls before have found
--- Result  { 'alive' } when it has moved since, else { 'more' | 'gone', recovered, poisoned, suspects so far }
+--       14 key ends (zset)  15 notices (zset)  16 pace (hash)  17 outbox (stream) with on_outcome, then the kind's, as
+--       in settle.lua
+-- ARGV  1 the consumer  2 its last known heartbeats ('' if it isn't a member; '*' if it calls this itself to leave)
+--       3 maximum deliveries  4 what is kept (keep.lua)  5 maximum jobs to requeue in this call; of those that are
+--       buried no more than BATCH_BYTES, or one  6 how many suspects earlier calls have found
+-- Result  { 'alive' } if it has sent a heartbeat since, else { 'more' | 'gone', recovered, poisoned, suspects so far }
 local keys = {
   jobs = KEYS[1], meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[6], ended = KEYS[7], dead = KEYS[8],
   letters = KEYS[9], sizes = KEYS[10], holders = KEYS[12], keyed_jobs = KEYS[13], key_ends = KEYS[14],
@@ -23,7 +23,7 @@ local keys = {
 local REPLICAS, BATCHES, TAKES, PACE = KEYS[4], KEYS[5], KEYS[11], KEYS[16]
 local consumer, seen, most_deliveries, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local leaving, is_member = seen == '*', seen ~= ''
--- How long after each other suspects are due, in ms: at least so long, and long enough for most calls to end meanwhile.
+-- The time between suspects: at least this many ms, and as long as this many mean calls, so that most calls end in it.
 local SUSPECT_GAP, MEAN_CALLS = 500, 4
 
 local beats = redis.call('HGET', REPLICAS, consumer)
@@ -38,8 +38,7 @@ redis.call('HDEL', REPLICAS, consumer)
 
 local call_ms = (tonumber(rates.texts.call or nil) or 0) / 1000
 local gap = math.max(SUSPECT_GAP, MEAN_CALLS * call_ms)
--- How many ms before a job may be called; nil where this script may read no more. An element of a list is read by then,
--- and its time has always come.
+-- The ms until a job is due; nil if this script may read no more. An element of a list is always due.
 local function wait_for(job)
   if is_member or job_id(job) ~= job then return 0 end
   if not may_read() then return nil end
@@ -48,11 +47,11 @@ local function wait_for(job)
   return math.max(0, (tonumber(field(entry, 'due')) or 0) - now_ms)
 end
 
-local held, next = held_by(keys, consumer, most, '')
+local claimed, next = held_by(keys, consumer, most, '')
 local recovered, poisoned, suspects, bytes, all = 0, 0, tonumber(ARGV[6]), 0, next == ''
-local left = {}
-for _, found in ipairs(held) do
-  local job, deliveries = found[1], found[2]
+local released = {}
+for _, claim in ipairs(claimed) do
+  local job, deliveries = claim[1], claim[2]
   if not leaving and deliveries >= most_deliveries then
     local times = deliveries == 1 and 'once' or deliveries .. ' times'
     local reason = 'handed out ' .. times .. ' without an end: it seems to kill its processor'
@@ -64,29 +63,29 @@ for _, found in ipairs(held) do
     local outcome = outcome_of('dead', reason, failures_of(job) + deliveries, caller_of(entry))
     local letter = letter_of(job, entry, outcome, reason)
     if bury_or_keep(keys, letter) then poisoned = poisoned + 1 else recovered = recovered + 1 end
-    bytes, left[#left + 1] = bytes + letter.bytes, job
+    bytes, released[#released + 1] = bytes + letter.bytes, job
   else
     local due_in = wait_for(job)
     if not due_in then
       all = false
       break
     end
-    -- Who leaves in order has not failed the job: that delivery doesn't count.
+    -- A delivery by a replica that leaves in order doesn't count.
     local count = leaving and math.max(0, deliveries - 1) or deliveries
     local suspect = not leaving and deliveries * 2 > most_deliveries
     local wait = math.max(due_in, suspect and suspects * gap or 0)
     if release(keys, job, count, wait) then recovered = recovered + 1 end
     if suspect then suspects = suspects + 1 end
-    left[#left + 1] = job
+    released[#released + 1] = job
   end
 end
 if suspects > 0 and keeps_suspects_apart then
-  -- Which of them are in flight is for the takes to say.
+  -- Keeps the part about those in flight, which takes write.
   local in_flight = string.match(noted_suspects or '', ' .*$') or ''
   redis.call('HSET', PACE, 'suspects', whole(most_deliveries) .. in_flight)
 end
 record_exits(keys)
-leave_flows(left, keys.notices)
+leave_flows(released, keys.notices)
 if recovered > 0 and not leaving then count_up(keys.tally, 'recovered', recovered) end
 if not all then return { 'more', recovered, poisoned, suspects } end
 remove_consumer(keys.jobs, consumer)

@@ -1,4 +1,4 @@
-//! Recovery: requeues the jobs of a dead replica.
+//! Recovery: heartbeats, and requeuing the jobs of dead replicas.
 
 use std::collections::HashMap;
 use std::mem;
@@ -34,10 +34,10 @@ impl Recovery {
     }
 }
 
-/// What a replica knows of the others.
+/// A replica's knowledge of the other replicas.
 pub(crate) struct Others {
     pub(crate) watch: HeartbeatWatch,
-    /// What was recovered of dead ones when Redis failed, for the result of the next heartbeat.
+    /// Jobs that were recovered before an error, for the result of the next heartbeat.
     unreported: Recovery,
 }
 
@@ -48,29 +48,30 @@ impl Others {
 }
 
 impl RedisBucket {
-    /// Shows that `consumer` lives, looks at the others, and requeues the jobs of dead ones.
+    /// Sends a heartbeat of `consumer`, checks those of the others, and requeues the jobs of dead ones.
     pub(crate) async fn beat(&self, consumer: &str, others: &mut Others) -> Result<Recovery, BucketError> {
-        let found = self.heartbeat(consumer).await?;
-        let fenced = found.is_none();
-        for (dead, beats) in found.map_or_else(Vec::new, |found| others.watch.look(Instant::now(), found)) {
-            let seen = beats.map(|beats| beats.to_string()).unwrap_or_default();
-            let mut found = Recovery::default();
-            let ended = self.recover_all(&dead, &seen, &mut found).await;
-            others.unreported.add(&found);
-            if found != Recovery::default() || ended.as_ref().is_ok_and(|is_dead| *is_dead) {
-                let (bucket, Recovery { recovered, poisoned, .. }) = (&self.settings().name, found);
+        let heartbeats = self.heartbeat(consumer).await?;
+        let fenced = heartbeats.is_none();
+        let dead = heartbeats.map_or_else(Vec::new, |heartbeats| others.watch.look(Instant::now(), heartbeats));
+        for (dead, beats) in dead {
+            let beats = beats.map(|beats| beats.to_string()).unwrap_or_default();
+            let mut recovery = Recovery::default();
+            let result = self.recover_all(&dead, &beats, &mut recovery).await;
+            others.unreported.add(&recovery);
+            if recovery != Recovery::default() || result.as_ref().is_ok_and(|is_dead| *is_dead) {
+                let (bucket, Recovery { recovered, poisoned, .. }) = (&self.settings().name, recovery);
                 tracing::warn!(
                     %bucket, replica = %dead, recovered, poisoned,
                     "a replica missed its heartbeats; its jobs were requeued"
                 );
             }
-            ended?;
+            result?;
             others.watch.seen.remove(&dead);
         }
         Ok(Recovery { fenced, ..mem::take(&mut others.unreported) })
     }
 
-    /// All others with their heartbeats; None when this consumer is a member no more.
+    /// Returns all other consumers with their heartbeats, or `None` if `consumer` is no longer a member.
     async fn heartbeat(&self, consumer: &str) -> Result<Option<HashMap<String, Option<u64>>>, BucketError> {
         let keys = self.keys.and_takers(vec![self.keys.jobs(), self.keys.replicas(), self.keys.members()]);
         let mut call = BEAT.of(self.kind).on(&keys);
@@ -93,34 +94,34 @@ impl RedisBucket {
         Ok(Some(others))
     }
 
-    /// Requeues the jobs of `consumer`. None when it has sent a heartbeat after all. `seen` as in recover.lua.
-    pub(crate) async fn take_over(&self, consumer: &str, seen: &str) -> Result<Option<Recovery>, BucketError> {
-        let mut found = Recovery::default();
-        Ok(self.recover_all(consumer, seen, &mut found).await?.then_some(found))
+    /// Requeues the jobs of `consumer`. Returns `None` if it has sent another heartbeat. `beats`: as in recover.lua.
+    pub(crate) async fn take_over(&self, consumer: &str, beats: &str) -> Result<Option<Recovery>, BucketError> {
+        let mut recovery = Recovery::default();
+        Ok(self.recover_all(consumer, beats, &mut recovery).await?.then_some(recovery))
     }
 
-    /// As [`Self::take_over`], false for its None; also what was recovered before an error is added to `found`.
-    async fn recover_all(&self, consumer: &str, seen: &str, found: &mut Recovery) -> Result<bool, BucketError> {
-        let (mut seen, mut suspects) = (seen, 0);
+    /// Like [`Self::take_over`], with `false` for its `None`. Adds what was recovered to `recovery`, even on an error.
+    async fn recover_all(&self, consumer: &str, beats: &str, recovery: &mut Recovery) -> Result<bool, BucketError> {
+        let (mut beats, mut suspects) = (beats, 0);
         loop {
-            let call = self.recover_call(consumer, seen, suspects);
+            let call = self.recover_call(consumer, beats, suspects);
             let mut reply = Reply::new("recover", self.store.run::<Value>(&call).await?)?;
             let word = reply.text()?;
             if word == "alive" {
                 return Ok(false);
             }
-            found.recovered += reply.count()?;
-            found.poisoned += reply.count()?;
+            recovery.recovered += reply.count()?;
+            recovery.poisoned += reply.count()?;
             suspects = reply.count()?;
             if word == "gone" {
                 return Ok(true);
             }
-            // Its membership ended with the first call; what is left belongs to no member.
-            seen = if seen == "*" { "*" } else { "" };
+            // The first call has ended its membership.
+            beats = if beats == "*" { "*" } else { "" };
         }
     }
 
-    fn recover_call(&self, consumer: &str, seen: &str, suspects: u64) -> dripfeed_store::Call<'static> {
+    fn recover_call(&self, consumer: &str, beats: &str, suspects: u64) -> dripfeed_store::Call<'static> {
         let settings = self.settings();
         let keys = &self.keys;
         let common = vec![
@@ -143,7 +144,7 @@ impl RedisBucket {
         ];
         let common = keys.and_outbox(common, &settings.on_outcome);
         let mut call = RECOVER.of(self.kind).on(&keys.and_held(common, consumer));
-        call.arg(consumer).arg(seen).arg(settings.deliveries).arg(settings.packed_ends());
+        call.arg(consumer).arg(beats).arg(settings.deliveries).arg(settings.packed_ends());
         call.arg(BATCH_JOBS).arg(suspects);
         call
     }

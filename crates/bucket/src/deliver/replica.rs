@@ -1,4 +1,4 @@
-//! A processor's membership in a bucket.
+//! A processor's membership in a bucket: takes and settles jobs, and sends heartbeats.
 
 use std::fmt;
 use std::future::pending;
@@ -17,21 +17,21 @@ use crate::deliver::orphaned_claims::OpenClaims;
 use crate::deliver::permit::{Lateness, precise_sleep};
 use crate::deliver::recover::{Others, Recovery};
 use crate::deliver::settle::{self, EndedAttempt, Feedback, Settled, Settlement, Settlements};
-use crate::deliver::take::token_backoff::put_off;
-use crate::deliver::take::{Asked, Claim, Idle, Take, TakeRequest, TakeSize, Wanting};
+use crate::deliver::take::token_backoff::delay_next_take;
+use crate::deliver::take::{Claim, Idle, LastTake, Take, TakeRequest, TakeSize, WaitReason};
 use crate::deliver::wakes::Wakes;
 use crate::error::BucketError;
 use crate::script::constants::PARKED_OWNER;
 use crate::script::redis_bucket::RedisBucket;
 
-/// What is published when jobs wait, and none did before (notices.lua).
+/// The message when jobs wait, and none did before (notices.lua).
 const NEW_JOBS: &str = "jobs";
-/// What is published when they were taken.
+/// The message when all of them were taken.
 const TAKEN: &str = "taken";
 
-/// Between two tries to settle a job that Redis refuses to settle even alone.
-const FIRST_PAUSE_ALONE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
+/// Backoff for a job that Redis refuses to settle even alone.
+const MIN_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// A replica's consumer name in the group, unique per process and membership.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,59 +72,58 @@ struct Member {
     lease: Duration,
     settlements: Settlements,
     wakes: Wakes,
-    /// Since the last take.
+    /// Notified when a job is settled.
     settled: Notify,
     others: tokio::sync::Mutex<Others>,
     open_claims: OpenClaims,
     lateness: Lateness,
     takes: AtomicU64,
     take_size: TakeSize,
-    /// Takes that found no token since one did.
+    /// Takes without a token since one had a token.
     token_misses: AtomicU32,
-    /// When the group was joined, or jobs last asked for.
-    asked: Mutex<Asked>,
-    /// Jobs found past their deadline, not reported yet.
+    last_take: Mutex<LastTake>,
+    /// Jobs that takes found past their deadline, until they are reported.
     expired: AtomicU64,
-    /// Jobs that died on their way here, not reported yet.
+    /// Jobs that takes have dead-lettered, until they are reported.
     died: AtomicU64,
-    /// Before it joined.
+    /// The bucket's dropped dead letters when this replica joined.
     letters_dropped: u64,
 }
 
 impl RedisBucket {
-    /// Rings when jobs wait, and none did before.
+    /// A bell that rings when jobs wait, and none did before.
     pub(super) fn new_jobs(&self) -> Bell {
         self.store.bell(&self.keys.notices(), BellWords { ring: NEW_JOBS, done: Some(TAKEN) })
     }
 }
 
 impl Bucket {
-    /// Declares a replica dead without waiting for the lease, and requeues its jobs. None: it sent a heartbeat
-    /// meanwhile, so it keeps its jobs.
+    /// Declares a replica dead without waiting for the lease, and requeues its jobs. Returns `None` if it sent a
+    /// heartbeat meanwhile, and so keeps its jobs.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn declare_dead(&self, consumer: &Consumer) -> Result<Option<Recovery>, BucketError> {
         let consumer = consumer.as_str();
-        // The owner of parked jobs is no replica: it never beats, and never dies.
+        // The owner of parked jobs isn't a replica.
         if consumer == PARKED_OWNER {
             return Ok(None);
         }
         let mut beats = redis::cmd("HGET");
         beats.arg(self.redis_bucket.keys.replicas()).arg(consumer);
-        let seen: Option<String> = self.redis_bucket.store.command(&beats).await?;
-        self.redis_bucket.take_over(consumer, seen.as_deref().unwrap_or_default()).await
+        let beats: Option<String> = self.redis_bucket.store.command(&beats).await?;
+        self.redis_bucket.take_over(consumer, beats.as_deref().unwrap_or_default()).await
     }
 }
 
 impl Replica {
-    /// Of one that has joined. What `new_jobs` rang since then is known.
+    /// A replica that has joined. `new_jobs` was created before that, so that no message is missed.
     pub(super) fn new(
         redis_bucket: Arc<RedisBucket>,
         consumer: Consumer,
         lease: Duration,
         new_jobs: Bell,
-        asked: Asked,
+        last_take: LastTake,
         letters_dropped: u64,
     ) -> Self {
         Self(Arc::new(Member {
@@ -140,14 +139,14 @@ impl Replica {
             takes: AtomicU64::new(0),
             take_size: TakeSize::default(),
             token_misses: AtomicU32::new(0),
-            asked: Mutex::new(asked),
+            last_take: Mutex::new(last_take),
             expired: AtomicU64::new(0),
             died: AtomicU64::new(0),
             letters_dropped,
         }))
     }
 
-    /// Dead letters that were dropped before it joined, since the bucket was created.
+    /// The number of the bucket's dead letters that were dropped before this replica joined.
     #[must_use]
     pub fn letters_dropped_before(&self) -> u64 {
         self.0.letters_dropped
@@ -167,24 +166,25 @@ impl Replica {
         let member = &self.0;
         let consumer = member.consumer.as_str();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
-        member.wakes.forget();
+        // This take sees everything that was announced until now.
+        member.wakes.clear();
         member.settled.notified().now_or_never();
         let number = member.takes.fetch_add(1, Ordering::Relaxed) + 1;
-        let asked = Instant::now();
-        let before = *member.asked.lock();
-        let most = member.take_size.of(most);
+        let at = Instant::now();
+        let last_take = *member.last_take.lock();
+        let most = member.take_size.limit(most);
         let request = TakeRequest {
             consumer,
             number,
             most,
             is_late: member.wakes.is_late(),
-            before,
+            last_take,
             open_claims: &member.open_claims,
             lateness: &member.lateness,
         };
         let reply = member.redis_bucket.take(&request).await;
         let mut reply = reply.inspect_err(|error| {
-            // Without an answer, jobs may be ours that we know nothing of.
+            // The script may have claimed jobs although no answer came.
             member.open_claims.doubt();
             if matches!(error, BucketError::Store(error) if error.is_unanswered()) {
                 member.take_size.unanswered(most);
@@ -193,17 +193,17 @@ impl Replica {
         member.take_size.answered();
         member.expired.fetch_add(reply.expired, Ordering::Relaxed);
         member.died.fetch_add(reply.died, Ordering::Relaxed);
-        // A take that looked at nothing wrote no state: its time isn't that of the state that the next one finds.
+        // Without `redis_us` the take wrote no state of the pace, so the next one still counts from an earlier time.
         if reply.redis_us.is_some() {
-            *member.asked.lock() = Asked { at: asked, redis_us: reply.redis_us, joined_us: None };
+            *member.last_take.lock() = LastTake { at, redis_us: reply.redis_us, joined_us: None };
         }
         match &mut reply.take {
             Take::Jobs(..) => {
                 member.token_misses.store(0, Ordering::Relaxed);
                 member.wakes.found(true);
             }
-            Take::Idle(idle) if idle.wanting == Wanting::Token => put_off(idle, &member.token_misses),
-            Take::Idle(idle) if idle.wanting == Wanting::Job => member.wakes.found(false),
+            Take::Idle(idle) if idle.wait_for == WaitReason::Token => delay_next_take(idle, &member.token_misses),
+            Take::Idle(idle) if idle.wait_for == WaitReason::Job => member.wakes.found(false),
             Take::Idle(_) | Take::Fenced => {}
         }
         Ok(reply.take)
@@ -215,14 +215,14 @@ impl Replica {
         self.0.open_claims.doubt();
     }
 
-    /// Jobs that this replica has expired since the last call.
+    /// The number of jobs that takes of this replica found past their deadline, since the last call.
     #[must_use]
     pub fn expired(&self) -> u64 {
         self.0.expired.swap(0, Ordering::Relaxed)
     }
 
-    /// Jobs that were dead-lettered on their way to this replica since the last call: larger than any replica reads, or
-    /// without room among the dead letters when they died.
+    /// The number of jobs that takes of this replica dead-lettered since the last call: larger than any replica reads,
+    /// or without room among the dead letters when they died.
     #[must_use]
     pub fn died(&self) -> u64 {
         self.0.died.swap(0, Ordering::Relaxed)
@@ -230,17 +230,17 @@ impl Replica {
 
     /// Waits until another take may be worthwhile. Cancel-safe.
     pub async fn wait(&self, idle: &Idle) {
-        let left = idle.until.saturating_duration_since(Instant::now());
+        let timeout = idle.until.saturating_duration_since(Instant::now());
         let wake = async {
-            match idle.wanting {
-                Wanting::Job => self.0.wakes.next().await,
-                Wanting::Room => self.0.settled.notified().await,
-                Wanting::Token | Wanting::Time => pending().await,
+            match idle.wait_for {
+                WaitReason::Job => self.0.wakes.next().await,
+                WaitReason::Room => self.0.settled.notified().await,
+                WaitReason::Token | WaitReason::Time => pending().await,
             }
         };
-        // A message may be lost, and what others add or end rings nothing: then it is worth asking after a while.
+        // Also for jobs and calls of which there is no message, or whose message was lost.
         tokio::select! {
-            () = precise_sleep(left) => {}
+            () = precise_sleep(timeout) => {}
             () = wake => {}
         }
     }
@@ -263,41 +263,41 @@ impl Replica {
         settlement: Settlement,
         feedback: Feedback,
     ) -> impl Future<Output = Result<Settled, BucketError>> + Send {
-        // Boxed before the future begins, which is as small as that then.
-        let again = settlement.due_again();
+        // Boxed outside of the future, to keep that small.
+        let due_again = settlement.due_again();
         let mut ended = EndedAttempt::boxed(claim, settlement, feedback);
-        let mut pause = FIRST_PAUSE_ALONE;
+        let mut backoff = MIN_BACKOFF;
         async move {
             loop {
-                let Some(answer) = self.0.settlements.put(ended).await else {
-                    // The claim is gone, and the job may still be this replica's.
+                let Some(result) = self.0.settlements.put(ended).await else {
+                    // The claim was dropped, but Redis may still have the job as claimed by this replica.
                     self.0.open_claims.doubt();
                     return Err(BucketError::Closing);
                 };
-                match answer {
+                match result {
                     Ok(settled) => {
                         self.0.settled.notify_one();
-                        if let Some(after) = again {
+                        if let Some(after) = due_again {
                             self.0.wakes.retries.add(after);
                         }
                         return Ok(settled);
                     }
-                    Err(alone) => ended = alone,
+                    Err(unsettled) => ended = unsettled,
                 }
-                tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-                pause = (pause * 2).min(LONGEST_PAUSE_ALONE);
+                tokio::time::sleep(backoff.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+                backoff = (backoff * 2).min(MAX_BACKOFF);
             }
         }
     }
 
-    /// For a replica without room for another job: announces each job that it has put back, when that is due. Others
-    /// would ask within a second. Never returns; may be dropped at any time.
+    /// For a replica without a free slot: announces each job that it has parked when that job is due, so that another
+    /// replica takes it at once, not within a second. Never returns. Cancel-safe.
     pub async fn offer_retries(&self) {
         let retries = &self.0.wakes.retries;
         loop {
             retries.due().await;
-            // Waited for once: the next take of this replica sees it anyway.
-            retries.forget();
+            // Announced once: the next take of this replica sees the job in any case.
+            retries.clear_due();
             announce(&self.0.redis_bucket).await;
         }
     }
@@ -330,20 +330,19 @@ impl Replica {
         &self.0.redis_bucket
     }
 
-    /// Rings for what comes from now on.
+    /// A bell that rings for jobs that are announced from now on.
     pub(super) fn new_jobs(&self) -> Bell {
         self.0.wakes.of_new_jobs()
     }
 
-    /// When jobs were last asked for.
-    pub(super) fn asked(&self) -> Instant {
-        self.0.asked.lock().at
+    pub(super) fn last_take_at(&self) -> Instant {
+        self.0.last_take.lock().at
     }
 
     /// Whether all other replicas were recently alive. Otherwise jobs may have to be recovered.
     #[must_use]
     pub fn sees_others_live(&self) -> bool {
-        // While the others are looked at, nothing is known of them.
+        // The lock is taken while a heartbeat checks the others: until then their state isn't known.
         self.0.others.try_lock().is_ok_and(|others| others.watch.all_live(Instant::now()))
     }
 
@@ -358,7 +357,7 @@ impl Replica {
 pub(super) async fn announce(redis_bucket: &RedisBucket) {
     let mut publish = redis::cmd("PUBLISH");
     publish.arg(redis_bucket.keys.notices()).arg(NEW_JOBS);
-    // Where the ACL denies it, each process finds them when it looks.
+    // If the ACL denies this, each process finds the jobs at its next check.
     if let Err(error) = redis_bucket.store.command::<u64>(&publish).await {
         tracing::debug!(bucket = %redis_bucket.settings().name, %error, "could not announce the jobs of a bucket");
     }

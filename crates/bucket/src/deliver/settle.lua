@@ -1,25 +1,24 @@
--- Settles a batch of attempts of one replica. One check of its membership fences the batch: while a replica is a
--- member, only it can settle its jobs.
+-- Settles a batch of attempts of one replica. Membership is checked once for the batch: while a replica is a member,
+-- only it can settle its jobs.
 --
 -- needs: at_maxmemory, now, record, kind/held
 -- opens: open_rare = settle_rare
 -- KEYS  1 jobs  2 pace (hash)  3 meter (hash)  4 tally (hash)  5 replicas (hash)
 --       6 batches (hash: consumer → number of its last settled batch)  7 outcomes (hash)  8 ended (zset)
 --       9 dead (stream)  10 letters (hash)  11 sizes (zset)  12 holders (hash)  13 keyed jobs (hash)
---       14 key ends (zset)  15 notices (zset)  16 outbox (stream) where ends go elsewhere, then what the kind
---       keeps of claimed jobs: attempts (hash), unburied (hash), failed (hash), throttled (zset), flow-state (hash),
+--       14 key ends (zset)  15 notices (zset)  16 outbox (stream) with on_outcome, then the kind's keys of claimed
+--       jobs: attempts (hash), unburied (hash), failed (hash), throttled (zset), flow-state (hash),
 --       parked (zset), flows (zset), ranges (zset) | taken (list), takers (hash)
--- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean µs of these attempts (0: none was called)
---       5 ms to hold the bucket (0: not)  6 where the rate is adaptive, of each call: how the upstream took it
+-- ARGV  1 consumer  2 number of this batch  3 what is kept (keep.lua)  4 mean duration of the calls in µs (0: no calls)
+--       5 ms to throttle the bucket (0: not)  6 if the rate is adaptive, for each call: the reaction of the upstream
 --       ('answered', REFUSED_CALL or LATE_CALL), and the ms at which its job was taken, with a space behind each
 --       7 the bytes of the completed jobs  8 number of their callers  9 number of completed jobs  10 number of their
---         records: one, where all have the same; then these jobs as their kind names them (id | element), then their
---         records, then per caller: its name, jobs and bytes; then per other job: the job, verb, and three words of the
---         verb
---         park      ms to wait, what it counts: '1' failed, '0' throttled, '' not made, the failed attempt or ''
---         bury      record, reason, the failed attempt or ''
--- Result  'fenced' | 'settled', and behind it, with a space before each, those of the jobs to be buried that wait for
---         room among the dead letters (a list has none); not of a batch that comes again
+--         records: one if all are equal; then these jobs (id | element), then their records, then per caller: its name,
+--         jobs and bytes; then per other job: the job, its verb, and three arguments of the verb
+--         park      ms to wait; the attempt: '1' failed, '0' throttled, '' not made; record of the failed attempt or ''
+--         bury      record, reason, record of the failed attempt or ''
+-- Result  'fenced' | 'settled', followed by the ids of the jobs that wait for room among the dead letters, with a space
+--         before each (never in a list, nor for a repeated batch)
 local rare
 local function opened_rare()
   rare = rare or open_rare()
@@ -34,9 +33,10 @@ local keys = {
   outbox = string.find(ARGV[3], '\n', 1, true) and opened_rare().open_outbox(ARGV[3], KEYS[16]),
 }
 local PACE, REPLICAS, BATCHES = KEYS[2], KEYS[5], KEYS[6]
-local consumer, batch, call, hold, calls = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local freed, callers, completed, records = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
--- Where each part of ARGV begins, and how many words a caller and another job have.
+local consumer, batch, mean_us, throttle_ms = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+local calls, freed, callers, completed = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local records = tonumber(ARGV[10])
+-- Where the parts of ARGV begin, and the number of arguments of a caller and of another job.
 local COMPLETED, OF_CALLER, OF_OTHER = 11, 3, 5
 local RECORDS = COMPLETED + completed
 local CALLERS = RECORDS + records
@@ -45,7 +45,7 @@ local OTHERS = CALLERS + OF_CALLER * callers
 if callers > 0 or OTHERS <= #ARGV then keys.holders = KEYS[12] end
 
 if redis.call('HEXISTS', REPLICAS, consumer) == 0 then return 'fenced' end
--- A batch whose answer was lost comes again, and its first call may come after batches behind it.
+-- A batch whose answer was lost is sent again, and its first call may arrive after later batches.
 if tonumber(batch) <= (tonumber(redis.call('HGET', BATCHES, consumer) or nil) or 0) then return 'settled' end
 
 -- All that can fail comes before the first write: a script doesn't roll back, and the batch is sent again.
@@ -59,13 +59,13 @@ for i = OTHERS, #ARGV, OF_OTHER do
 end
 -- Each of these reads its key before it writes.
 local counts_callers = recorded.rare and redis.call('HGET', PACE, 'flows')
-if hold > 0 then opened_rare().exceptions().throttle(PACE, hold) end
-if calls ~= '' then opened_rare().exceptions().adapt(PACE, calls, hold) end
+if throttle_ms > 0 then opened_rare().exceptions().throttle(PACE, throttle_ms) end
+if calls ~= '' then opened_rare().exceptions().adapt(PACE, calls, throttle_ms) end
 for i = OTHERS, #ARGV, OF_OTHER do
   if letters[i] then is_added[i] = rare.exceptions().add_letter(keys, letters[i]) end
 end
 
--- What is completed leaves first and needs no memory: so it settles at maxmemory too.
+-- Completed jobs are removed first, which needs no memory: so they settle at maxmemory, too.
 if completed > 0 then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
   ack_and_delete(keys, jobs)
@@ -77,21 +77,21 @@ if completed > 0 then
   end
   for i = CALLERS, OTHERS - 1, OF_CALLER do count_held(ARGV[i], -ARGV[i + 1], -ARGV[i + 2]) end
 end
-local stay, answer = {}, 'settled'
+local parked, answer = {}, 'settled'
 for i = OTHERS, #ARGV, OF_OTHER do
   local job, _, wait, counts, attempt = unpack(ARGV, i, i + OF_OTHER - 1)
   if letters[i] then
     if not rare.exceptions().bury_or_keep(keys, letters[i], is_added[i]) then answer = answer .. ' ' .. job end
   else
-    stay[#stay + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }
+    parked[#parked + 1] = { name = job, wait = tonumber(wait), counts = tonumber(counts), attempt = attempt }
   end
 end
-if #stay > 0 then opened_rare().put_each_back(keys, stay) end
+if #parked > 0 then opened_rare().put_each_back(keys, parked) end
 
--- record_exits writes it with the other rates, or else the flush behind it.
-if call > 0 then
-  local mean = tonumber(rates.texts.call or nil) or call
-  rates.changed.call = whole(mean + (call - mean) / 8)
+-- Written with the other rates by record_exits, or else by the flush.
+if mean_us > 0 then
+  local mean = tonumber(rates.texts.call or nil) or mean_us
+  rates.changed.call = whole(mean + (mean_us - mean) / 8)
 end
 record_exits(keys)
 rates.flush(keys.meter)

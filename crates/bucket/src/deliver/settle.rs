@@ -1,5 +1,5 @@
-//! Settle: records the result of an attempt, by the replica that made it. Only the owner settles: one check of its
-//! membership fences the whole batch.
+//! Settles jobs: records the results of attempts in batches. Only the replica that claimed the jobs can settle them:
+//! the script checks its membership once for the batch.
 
 mod arguments;
 mod ended_attempt;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dripfeed_store::{Call, StoreError, Trouble};
 
-use self::arguments::{complete, job, mean_us, packed_calls, packed_ends, verb};
+use self::arguments::{add_completed, add_job, add_verb, mean_us, packed_calls, packed_ends};
 pub(crate) use self::ended_attempt::{BoxedAttempt, EndedAttempt};
 pub use self::ended_attempt::{FailedCall, Feedback, Settled, Settlement};
 use crate::script::batches::{Batches, Limits};
@@ -20,25 +20,25 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::script::scripts::Scripts;
 use crate::settings::Keep;
 
-/// It may cut the speed of the pace, and judges nothing by its plan.
+/// Without the rules of limits: the script may reduce the rate, but takes no tokens.
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("settle", include_str!("settle.lua"));
 
-/// Of this process: an outage concerns all buckets, and what Redis refuses of one job it refuses of all.
+/// For all buckets of this process, which usually share the cause.
 static OUTAGE: Trouble = Trouble::new();
 static REFUSED: Trouble = Trouble::new();
 
-/// One call at a time, so that its number shows whether it was carried out.
+/// One call at a time: the number of the last settled batch then shows whether a call was executed.
 const LIMITS: Limits = Limits { items: BATCH_JOBS, bytes: BATCH_BYTES, calls: 1 };
 
-/// About what one failed attempt takes.
+/// The approximate size of the record of a failed attempt.
 const FAILED_BYTES: usize = 2 << 10;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A batch that Redis has refused so often is split.
-const REFUSALS: u32 = 3;
+const MIN_BACKOFF: Duration = Duration::from_millis(20);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
+/// A batch that Redis has refused this often is split.
+const MAX_REFUSALS: u32 = 3;
 
-/// An ended attempt that comes back is one that can't be settled, alone: nothing of it was changed.
+/// Returns an attempt as an error if it can't be settled even alone. Nothing was changed then.
 pub(crate) type Settlements = Batches<BoxedAttempt, Result<Settled, BoxedAttempt>>;
 
 pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlements {
@@ -49,8 +49,8 @@ pub(crate) fn start(redis_bucket: Arc<RedisBucket>, consumer: String) -> Settlem
     })
 }
 
-/// What the script reads, sends or writes of it: a buried job is read whole, an element is sent, and what is kept of
-/// failed attempts is read and written again.
+/// The bytes that the script handles: it reads a job that is buried, is sent the elements of lists, and rewrites the
+/// records of failed attempts.
 fn weigh(ended: &BoxedAttempt) -> usize {
     let is_read = ended.claim.element.is_some() || matches!(ended.settlement, Settlement::Bury { .. });
     let failed = usize::try_from(ended.claim.failures.min(Keep::MOST_FAILED_ATTEMPTS)).unwrap_or(usize::MAX);
@@ -64,17 +64,17 @@ fn weigh(ended: &BoxedAttempt) -> usize {
 }
 
 impl RedisBucket {
-    /// Tries until Redis answers: a call that was made must not be made again because Redis was away for a while. An
-    /// error when Redis refused the script time and again: it checks before it writes, so nothing was changed.
+    /// Retries until Redis answers: otherwise an outage of Redis would cause calls to be made again. Returns an error
+    /// if Redis refuses the script repeatedly. As the script checks before it writes, nothing was changed then.
     async fn settle(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> Result<Vec<Settled>, StoreError> {
         let call = self.settle_call(consumer, number, batch);
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = MIN_BACKOFF;
         let mut reported = false;
-        // Since the last call without an answer, which may have been carried out.
+        // Refusals since the last call without an answer. Such a call may have been executed: `is_unknown`.
         let (mut refusals, mut is_unknown) = (0, false);
         loop {
             match self.store.run_durably::<String>(&call).await {
-                Ok(words) => return Ok(Settled::each_of(&words, batch)),
+                Ok(answer) => return Ok(Settled::each_of(&answer, batch)),
                 Err(error) => {
                     let trouble = if error.is_unanswered() { &OUTAGE } else { &REFUSED };
                     let is_known = !reported && trouble.came().is_none();
@@ -93,18 +93,18 @@ impl RedisBucket {
                     } else if !error.is_transient() {
                         refusals += 1;
                     }
-                    if refusals >= REFUSALS && !(is_unknown && self.may_be_settled(consumer, number).await) {
+                    if refusals >= MAX_REFUSALS && !(is_unknown && self.may_be_settled(consumer, number).await) {
                         return Err(error);
                     }
                 }
             }
-            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(backoff.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            backoff = (backoff * 2).min(MAX_BACKOFF);
         }
     }
 
-    /// Whether a call whose answer was lost may have carried the batch out, by the number of the last one. Then it
-    /// isn't the script that refuses it: that knows the number.
+    /// Whether a call whose answer was lost may have settled the batch, according to the number of the last settled
+    /// one. The script would answer that number, so what is refused then isn't the batch.
     async fn may_be_settled(&self, consumer: &str, number: u64) -> bool {
         let mut last = redis::cmd("HGET");
         last.arg(self.keys.batches()).arg(consumer);
@@ -139,10 +139,10 @@ impl RedisBucket {
         call.arg(batch.iter().map(|ended| ended.throttle_ms(&settings.leak)).max().unwrap_or(0));
         let is_adaptive = settings.leak.adaptive && effective.pace.is_some();
         call.arg(if is_adaptive { packed_calls(batch) } else { String::new() });
-        complete(&mut call, batch);
+        add_completed(&mut call, batch);
         for ended in batch.iter().filter(|ended| ended.answer().is_none()) {
-            job(&mut call, &ended.claim);
-            verb(&mut call, ended, &settings.leak, &ended.failed_line(consumer, &settings.keep));
+            add_job(&mut call, &ended.claim);
+            add_verb(&mut call, ended, &settings.leak, &ended.failed_line(consumer, &settings.keep));
         }
         call
     }

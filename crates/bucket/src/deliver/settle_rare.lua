@@ -1,5 +1,5 @@
--- What few settlements need: where jobs are put back, more is kept of them than their outcomes, or ends go to other
--- buckets; and in the exceptions that even fewer have.
+-- Functions that few settlements need: to put jobs back, to keep failed attempts, and for outcome jobs; and those of
+-- settle_exceptions.lua, which even fewer need.
 -- needs: outbox, record_each, kind/put_back
 -- opens: open_exceptions = settle_exceptions
 
@@ -9,7 +9,7 @@ local function exceptions()
   return opened
 end
 
--- Jobs that stay in the bucket, each with its failed attempt as it is kept, or ''.
+-- Parks jobs, each with the record of its failed attempt, or ''.
 local function put_each_back(keys, jobs)
   put_back(keys, jobs)
   for _, job in ipairs(jobs) do

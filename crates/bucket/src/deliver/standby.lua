@@ -1,9 +1,9 @@
--- Notes that a process serves the bucket without being a member, and shows whether it should be one.
+-- Records that a process serves the bucket without being a member. Returns what it needs to decide whether to join.
 --
 -- needs: at_maxmemory, now, kind/jobs
--- KEYS  1 jobs  2 replicas (hash)  3 standby (hash: name → ms when it was last noted, and ms after which it is gone
---       then; USUAL where there are none)  4 state of the pace (string), then where a list's takers are counted
--- ARGV  1 name  2 ms after which one that wasn't noted again is gone
+-- KEYS  1 jobs  2 replicas (hash)  3 standby (hash: name → ms of its last record, and after how many ms it is gone,
+--       unless that is USUAL)  4 state of the pace (string), then of a list its takers (hash)
+-- ARGV  1 name  2 ms after which the process is gone unless it is recorded again
 -- Result  { level, number of members }
 local JOBS, REPLICAS, STANDBY, TIERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local name, silence, USUAL = ARGV[1], ARGV[2], '180000'
@@ -21,6 +21,6 @@ for i = 1, #known, 2 do
   end
 end
 redis.call('PEXPIRE', STANDBY, whole(longest))
--- What the pace has consumed must outlast the quiet time: a state that is missing counts as used up.
+-- The state of the pace must not expire meanwhile: a missing state counts as used up.
 redis.call('PERSIST', TIERS)
 return { level, redis.call('HLEN', REPLICAS) }

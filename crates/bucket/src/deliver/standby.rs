@@ -24,19 +24,18 @@ pub(crate) static SCRIPT: Scripts = Scripts::new("standby", include_str!("standb
 const LOOK: Duration = Duration::from_mins(1);
 /// With more buckets, each is checked proportionally less often.
 const FEW: u32 = 1000;
-/// A process that wasn't noted for this many checks counts as gone.
-const SILENCE: u32 = 3;
+/// A process that has missed this many checks counts as gone.
+const MISSED_CHECKS: u32 = 3;
 
 /// A process on standby for a bucket, until it joins again.
 pub struct Standby {
     redis_bucket: Arc<RedisBucket>,
     name: Consumer,
     new_jobs: Bell,
-    /// When this process last asked for jobs here, or began to serve: what the pace has regained since is bounded by
-    /// that.
-    asked: Instant,
+    /// When this process last took jobs here, or began to serve. Bounds the tokens that the pace has earned since.
+    last_take: Instant,
     life: Life,
-    /// Whether others were members at the last look.
+    /// Whether the bucket had members at the last check.
     had_members: AtomicBool,
 }
 
@@ -52,7 +51,7 @@ impl Replica {
             redis_bucket: self.redis_bucket().clone(),
             name: self.consumer().clone(),
             new_jobs,
-            asked: self.asked(),
+            last_take: self.last_take_at(),
             life: Life::Again,
             had_members: AtomicBool::new(false),
         })
@@ -65,27 +64,27 @@ impl Bucket {
     pub fn stand_by(&self, name: Consumer) -> Standby {
         let redis_bucket = self.redis_bucket.clone();
         let new_jobs = redis_bucket.new_jobs();
-        // Where others are members it is to be one, too, and at once.
-        let (asked, had_members) = (Instant::now(), AtomicBool::new(true));
-        Standby { redis_bucket, name, new_jobs, asked, life: Life::First, had_members }
+        // `true`: if the first check finds members, this process joins at once.
+        let (last_take, had_members) = (Instant::now(), AtomicBool::new(true));
+        Standby { redis_bucket, name, new_jobs, last_take, life: Life::First, had_members }
     }
 }
 
 impl Standby {
-    /// What was announced since it began.
+    /// The announcements since this standby began.
     #[must_use]
     pub fn announcements(&self) -> Announcements {
         Announcements(self.new_jobs.clone())
     }
 
-    /// The time between two looks at a bucket, of a process that is on standby for as many.
+    /// The time between two checks of a bucket by a process that is on standby for this many buckets.
     #[must_use]
     pub fn between_looks(buckets: u32) -> Duration {
         LOOK.mul_f64(f64::from(buckets.max(FEW)) / f64::from(FEW))
     }
 
-    /// Notes that this process still serves the bucket. Whether it should join: jobs are there, or somebody has been a
-    /// member for longer than a bucket without jobs has any, who may be dead. `next`: until the next look.
+    /// Records that this process still serves the bucket, and returns whether it should join: because of jobs, or
+    /// because an idle bucket has had members for two checks, which may be dead. `next`: time until the next check.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -93,14 +92,14 @@ impl Standby {
         let keys = &self.redis_bucket.keys;
         let keys = keys.and_takers(vec![keys.jobs(), keys.replicas(), keys.standby(), keys.pace_tiers()]);
         let mut call = SCRIPT.of(self.redis_bucket.kind).on(&keys);
-        call.arg(self.name.as_str()).arg(ms_up(next * SILENCE));
-        let look = || async { Ok(self.redis_bucket.store.run(&call).await?) };
-        let (level, members): (u64, u64) = self.redis_bucket.in_own_kind(look).await?;
+        call.arg(self.name.as_str()).arg(ms_up(next * MISSED_CHECKS));
+        let check = || async { Ok(self.redis_bucket.store.run(&call).await?) };
+        let (level, members): (u64, u64) = self.redis_bucket.in_own_kind(check).await?;
         let had_members = self.had_members.swap(members > 0, Ordering::Relaxed);
         Ok(level > 0 || had_members && members > 0)
     }
 
-    /// A member, under another name.
+    /// Joins the bucket as `consumer`, which must be another name than that of this standby.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -108,7 +107,7 @@ impl Standby {
         self.request(consumer, lease).join(&self.redis_bucket).await
     }
 
-    /// As [`Standby::join`]; None where the bucket has a member.
+    /// Like [`Standby::join`], but returns `None` if the bucket has a member.
     ///
     /// # Errors
     /// As [`Standby::join`].
@@ -117,17 +116,17 @@ impl Standby {
     }
 
     fn request(&self, consumer: Consumer, lease: Duration) -> JoinRequest<'_> {
-        JoinRequest { consumer, lease, life: self.life, before: Some((self.name.as_str(), self.asked)) }
+        JoinRequest { consumer, lease, life: self.life, standby: Some((self.name.as_str(), self.last_take)) }
     }
 
-    /// This process serves the bucket no more.
+    /// Records that this process no longer serves the bucket.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; then it is known for a while.
+    /// When Redis can't be reached, refuses, or doesn't answer in time; then its entry remains until it expires.
     pub async fn end(&self) -> Result<(), BucketError> {
-        let mut forget = redis::cmd("HDEL");
-        forget.arg(self.redis_bucket.keys.standby()).arg(self.name.as_str());
-        self.redis_bucket.store.command::<u64>(&forget).await?;
+        let mut remove = redis::cmd("HDEL");
+        remove.arg(self.redis_bucket.keys.standby()).arg(self.name.as_str());
+        self.redis_bucket.store.command::<u64>(&remove).await?;
         Ok(())
     }
 }
@@ -142,7 +141,7 @@ impl Announcements {
         while self.0.rung().await == Ring::Missed {}
     }
 
-    /// What was announced until now is done with.
+    /// Discards the announcements until now.
     pub fn skip(&mut self) {
         self.0.hush();
     }

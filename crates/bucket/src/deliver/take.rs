@@ -1,4 +1,4 @@
-//! Take: one script gets rate tokens first, and then claims as many jobs.
+//! Takes jobs: one script call takes rate tokens, and then claims at most as many jobs.
 
 mod starts;
 pub(crate) mod token_backoff;
@@ -23,20 +23,20 @@ use crate::settings::Kind;
 
 pub(crate) static SCRIPTS: PlannedScripts = PlannedScripts::new("take", include_str!("take.lua"));
 
-/// A question may be so much longer on its way to Redis than the one before: without this allowance the time between
-/// them, as the replica measures it, would fall short of what has passed, and the pace with it. A clock that is put
-/// forward gains no more than that, for which pace.rs keeps room.
+/// Added to the time between two takes as this replica measures it, in case the second is this much longer on its way
+/// to Redis: otherwise the pace would lose that time. A Redis clock that is set forward gains no more than this, for
+/// which pace.rs keeps room.
 const JITTER: Duration = Duration::from_millis(25);
 
-/// The field that plain jobs may have.
+/// The only optional field of plain jobs.
 const CALLER: &str = "caller";
 
 /// The result of a take.
 #[derive(Debug)]
 pub enum Take {
-    /// Claimed jobs, and what to wait for before the next take; None: more may be claimed at once.
+    /// Claimed jobs, and what to wait for before the next take. `None` if more jobs may be claimed at once.
     Jobs(Vec<ClaimedJob>, Option<Idle>),
-    /// Nothing may be called now.
+    /// No job may be called now.
     Idle(Idle),
     /// The replica was declared dead: it can't claim or settle jobs, and must join again under another name.
     Fenced,
@@ -46,7 +46,7 @@ pub enum Take {
 pub struct ClaimedJob {
     pub claim: Claim,
     pub permit: Permit,
-    /// An entry that can't be parsed must be dead-lettered with the reason.
+    /// The job, or why its entry can't be parsed: then it must be dead-lettered.
     pub job: Result<Job, Unreadable>,
 }
 
@@ -54,18 +54,18 @@ pub struct ClaimedJob {
 #[derive(Debug)]
 pub struct Claim {
     pub(crate) id: JobId,
-    /// In a list a job is known by its whole element.
+    /// The whole element of a list, which identifies the job there.
     pub(crate) element: Option<Bytes>,
-    /// Counted against the bucket's bytes.
+    /// The bytes that count against `capacity_bytes`; 0 for an entry of a plain `XADD`.
     pub(crate) bytes: u64,
-    /// Of all that is stored: a foreign job has a size, and isn't counted.
+    /// The size of the entry or element.
     pub(crate) size: usize,
     pub(crate) failures: u32,
     pub(crate) due_ms: Option<u64>,
     pub(crate) caller: Option<String>,
     pub(crate) chain: Chain,
     pub(crate) taken_at: Instant,
-    /// The same by the Redis clock, in ms.
+    /// `taken_at` by the Redis clock, in ms.
     pub(crate) taken_ms: u64,
     pub(crate) guard: ClaimGuard,
 }
@@ -82,7 +82,7 @@ impl Claim {
         self.failures
     }
 
-    /// When it became due, by the Redis clock. Known of jobs that are traced and were parked.
+    /// When the job became due, in ms of the Redis clock. `None` unless it is traced and was parked.
     #[must_use]
     pub const fn due_ms(&self) -> Option<u64> {
         self.due_ms
@@ -92,25 +92,25 @@ impl Claim {
 /// When the next take is worthwhile.
 #[derive(Clone, Debug)]
 pub struct Idle {
-    pub(crate) wanting: Wanting,
+    pub(crate) wait_for: WaitReason,
     pub(crate) until: Instant,
 }
 
-/// What keeps a replica from taking more.
+/// What a replica waits for before it can take more jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanting {
-    /// Nothing but a new job: when one comes, the next take is worthwhile at once.
+pub(crate) enum WaitReason {
+    /// A new job, which is announced.
     Job,
     /// A token of the pace.
     Token,
-    /// The end of a call. That of another replica isn't announced.
+    /// The end of a call. Only calls of this replica are noticed.
     Room,
-    /// Something else, which no message announces.
+    /// Anything else. Nothing announces it.
     Time,
 }
 
-impl Wanting {
-    /// As take.lua writes it.
+impl WaitReason {
+    /// Parses the word of take.lua.
     fn read(word: &[u8]) -> Self {
         match word {
             b"job" => Self::Job,
@@ -121,34 +121,32 @@ impl Wanting {
     }
 }
 
-/// When a replica joined or asked for jobs: what has passed since, by a clock that nobody sets, bounds what may have
-/// leaked since.
+/// When a replica last took jobs, or joined. The time since then, by the monotonic clock, bounds the tokens that it may
+/// have earned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct LastTake {
     pub(crate) at: Instant,
-    /// The Redis clock then, in µs. None: unknown.
+    /// The Redis clock then, in µs. `None` if it isn't known.
     pub(crate) redis_us: Option<u64>,
-    /// The Redis clock when it joined, in µs, until it has asked: nobody bounds what passed before that. None where a
-    /// member that left the bucket joins again, which does.
+    /// Until the first take: the Redis clock when this replica joined, in µs, as the time before that isn't bounded.
+    /// `None` if it joined again after a standby, during which its own clock bounds the time.
     pub(crate) joined_us: Option<u64>,
 }
 
-/// What the script is asked for.
 pub(crate) struct TakeRequest<'a> {
     pub(crate) consumer: &'a str,
-    /// Counts this replica's takes.
+    /// The number of this take, counted by the replica.
     pub(crate) number: u64,
     pub(crate) most: usize,
-    /// Others come first for most jobs that are announced.
+    /// Whether other replicas take most of the announced jobs before this one.
     pub(crate) is_late: bool,
-    /// When this replica joined or last asked.
-    pub(crate) before: Asked,
+    pub(crate) last_take: LastTake,
     pub(crate) open_claims: &'a OpenClaims,
     pub(crate) lateness: &'a Lateness,
 }
 
-/// How many jobs a replica asks for. A take whose answer didn't come in time may have been too much to hand out in that
-/// time, and would be again: so the next one asks for less.
+/// Limits how many jobs a take asks for. A take that timed out may have asked for more than Redis could return in time,
+/// so the next one asks for half as many.
 #[derive(Debug)]
 pub(crate) struct TakeSize(AtomicUsize);
 
@@ -159,24 +157,24 @@ impl Default for TakeSize {
 }
 
 impl TakeSize {
-    /// What to ask for, of the `wanted`: at least one.
-    pub(crate) fn of(&self, wanted: usize) -> usize {
+    /// The number of jobs to ask for, at most `wanted`.
+    pub(crate) fn limit(&self, wanted: usize) -> usize {
         wanted.min(self.0.load(Ordering::Relaxed))
     }
 
-    /// No answer came to a take of this many.
+    /// A take of this many jobs had no answer.
     pub(crate) fn unanswered(&self, asked: usize) {
         self.0.store((asked / 2).max(1), Ordering::Relaxed);
     }
 
-    /// An answer came.
+    /// A take had an answer.
     pub(crate) fn answered(&self) {
-        let bound = self.0.load(Ordering::Relaxed);
-        self.0.store(bound.saturating_mul(2), Ordering::Relaxed);
+        let limit = self.0.load(Ordering::Relaxed);
+        self.0.store(limit.saturating_mul(2), Ordering::Relaxed);
     }
 }
 
-/// When a take was asked for, and how long the permits that come of it are good.
+/// What the permits of a take have in common.
 struct PermitGrant<'a> {
     asked: Instant,
     answered: Instant,
@@ -190,16 +188,16 @@ impl PermitGrant<'_> {
     }
 }
 
-/// One answer of the script.
+/// The answer of the script.
 pub(crate) struct TakeReply {
     pub(crate) take: Take,
-    /// Jobs that ended on the way because their deadline had passed.
+    /// Jobs whose deadline had passed.
     pub(crate) expired: u64,
-    /// Jobs that ended on the way as dead letters, because they were too large, or had waited for room among these.
+    /// Jobs that became dead letters, because they were too large, or had waited for room among the dead letters.
     pub(crate) died: u64,
-    /// The Redis clock, in µs. None: nothing was looked at.
+    /// The Redis clock, in µs. `None` if the script didn't check for jobs.
     pub(crate) redis_us: Option<u64>,
-    /// The state of the pace that was written. Empty: none was, or nobody is to remember it.
+    /// The new state of the pace, to present at the next take. Empty if none was written.
     pub(crate) pace: Bytes,
 }
 
@@ -210,7 +208,7 @@ impl RedisBucket {
         let valid = |effective: &EffectiveSettings| {
             if effective.is_paced() { needed.max(effective.prompt) } else { lateness.longest() }
         };
-        // What could be forgotten isn't called: its caller would be asked to send it again, and two jobs be called.
+        // Durable before the call: if Redis lost the job, its submission would be repeated, and the call made twice.
         let (effective, reply) = self
             .run_with_settings("take", WaitFor::Durability, |effective| {
                 self.take_call(effective, request, valid(effective))
@@ -220,7 +218,7 @@ impl RedisBucket {
         let grant = PermitGrant { asked, answered: Instant::now(), valid: valid(&effective), lateness };
         let reply = read(reply, self.kind, &grant, request.open_claims)?;
         if !reply.pace.is_empty() {
-            // A copy: it would keep the whole answer.
+            // A copy, because a slice keeps the whole reply in memory.
             *self.known_pace.lock() = Bytes::copy_from_slice(&reply.pace);
         }
         Ok(reply)
@@ -250,15 +248,15 @@ impl RedisBucket {
         let mut call = SCRIPTS.of(self.kind, effective.pace.is_some()).on(&keys.and_held(all, request.consumer));
         call.arg(&effective.version).arg(request.consumer).arg(request.most.min(BATCH_JOBS));
         call.arg(&plan[..]).arg(settings.leak.max_in_flight.unwrap_or(0));
-        call.arg(us(request.before.at.elapsed() + JITTER));
+        call.arg(us(request.last_take.at.elapsed() + JITTER));
         call.arg(&effective.ends).arg(ms_up(settings.leak.max_hold));
         let ahead = effective.granted_ahead(valid);
         call.arg(request.number).arg(us(valid)).arg(us(undrained(valid, effective.prompt)));
         call.arg(&effective.weights).arg(&effective.bounds);
-        call.arg(or_empty(request.before.redis_us));
+        call.arg(or_empty(request.last_take.redis_us));
         let known = effective.pace.as_ref().map(|_| self.known_pace.lock().clone()).unwrap_or_default();
         call.arg(&known[..]);
-        call.arg(or_empty(request.before.joined_us)).arg(us(ahead)).arg(u8::from(request.is_late));
+        call.arg(or_empty(request.last_take.joined_us)).arg(us(ahead)).arg(u8::from(request.is_late));
         call.with_large_reply()
     }
 }
@@ -281,25 +279,25 @@ fn read(
         b"fenced" => Ok(TakeReply { take: Take::Fenced, expired: 0, died: 0, redis_us: None, pace: Bytes::new() }),
         b"settling" => {
             let until = grant.answered + Duration::from_micros(reply.count()?);
-            let (take, pace) = (Take::Idle(Idle { wanting: Wanting::Time, until }), reply.bytes()?);
+            let (take, pace) = (Take::Idle(Idle { wait_for: WaitReason::Time, until }), reply.bytes()?);
             Ok(TakeReply { take, expired: 0, died: 0, redis_us: None, pace })
         }
         b"idle" => {
             let until = grant.answered + Duration::from_micros(reply.count()?);
-            let wanting = Wanting::read(&reply.bytes()?);
+            let wait_for = WaitReason::read(&reply.bytes()?);
             let (expired, died, redis_us, pace) = (reply.count()?, reply.count()?, reply.count()?, reply.bytes()?);
-            Ok(TakeReply { take: Take::Idle(Idle { wanting, until }), expired, died, redis_us: Some(redis_us), pace })
+            Ok(TakeReply { take: Take::Idle(Idle { wait_for, until }), expired, died, redis_us: Some(redis_us), pace })
         }
         b"jobs" => {
             let (expired, died, redis_us) = (reply.count()?, reply.count()?, reply.count()?);
             let wait = reply.text()?.parse().ok().map(Duration::from_micros);
-            let (wanting, pace) = (Wanting::read(&reply.bytes()?), reply.bytes()?);
-            // None: all at once.
+            let (wait_for, pace) = (WaitReason::read(&reply.bytes()?), reply.bytes()?);
+            // Empty: all calls may begin at once.
             let starts = match reply.text()? {
                 text if text.is_empty() => None,
                 text => Some(Starts::read(&text).map_or_else(|| reply.unknown(&text), Ok)?),
             };
-            let idle = wait.map(|wait| Idle { wanting, until: grant.answered + wait });
+            let idle = wait.map(|wait| Idle { wait_for, until: grant.answered + wait });
             let plain = match kind {
                 Kind::Stream => Some(PlainFields::read(&mut reply)?),
                 Kind::List => None,
@@ -316,8 +314,7 @@ fn read(
     }
 }
 
-/// The fields of plain jobs as they stand in an answer: their names, and the value that all have in common. None: each
-/// has its own.
+/// The fields of plain jobs in a reply, in order: their names, and the value if all jobs have the same one.
 struct PlainFields([(&'static str, Option<Bytes>); entry::FIELDS.len() + 1]);
 
 impl PlainFields {
@@ -346,7 +343,7 @@ impl PlainFields {
 
 fn read_job(
     reply: &mut Reply,
-    // None: elements of a list.
+    // `None` for the elements of a list.
     plain: Option<&PlainFields>,
     permit: Permit,
     taken_at: Instant,
@@ -369,12 +366,12 @@ fn read_job(
             (entry::decode(id, &fields), entry::counted_bytes(&fields), size, None)
         }
         None => {
-            let element = alone(reply.bytes()?);
+            let element = unshared(reply.bytes()?);
             (element::decode(id, &element), element::counted_bytes(&element), element.len(), Some(element))
         }
     };
     if let Ok(job) = &mut job {
-        job.body = alone(std::mem::take(&mut job.body));
+        job.body = unshared(std::mem::take(&mut job.body));
     }
     let caller = job.as_ref().ok().and_then(|job| job.caller.clone());
     let chain = job.as_ref().map(|job| job.chain.clone()).unwrap_or_default();
@@ -394,8 +391,8 @@ fn read_job(
     Ok(ClaimedJob { claim, permit, job })
 }
 
-/// Memory that nothing else shares: one slow job would keep the whole answer that it came with.
-fn alone(bytes: Bytes) -> Bytes {
+/// Copies a slice of the reply: otherwise one slow job would keep the whole reply in memory.
+fn unshared(bytes: Bytes) -> Bytes {
     if bytes.is_unique() { bytes } else { Bytes::copy_from_slice(&bytes) }
 }
 
@@ -406,18 +403,18 @@ mod tests {
     #[test]
     fn a_take_without_an_answer_is_followed_by_a_smaller_one_until_one_is_answered() {
         let take_size = TakeSize::default();
-        assert_eq!(take_size.of(500), 500);
+        assert_eq!(take_size.limit(500), 500);
         take_size.answered();
         let mut asked = Vec::new();
         for _ in 0..10 {
-            let of = take_size.of(50);
-            asked.push(of);
-            take_size.unanswered(of);
+            let limit = take_size.limit(50);
+            asked.push(limit);
+            take_size.unanswered(limit);
         }
         assert_eq!(asked, [50, 25, 12, 6, 3, 1, 1, 1, 1, 1]);
         for doubled in [2, 4, 8, 16, 32, 50, 50] {
             take_size.answered();
-            assert_eq!(take_size.of(50), doubled);
+            assert_eq!(take_size.limit(50), doubled);
         }
     }
 }

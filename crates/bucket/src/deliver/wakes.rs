@@ -1,9 +1,8 @@
-//! What wakes a replica that waits for a job: a message that there is one, and the time at which one that it has parked
-//! is due. Then another take is worthwhile, whatever the last one returned.
+//! Wakes a replica that waits for a job: by the message that jobs wait, or when a job that it has parked is due.
 //!
-//! A job in an idle bucket rings for all replicas, and one question is enough. So a replica that came too late several
-//! times in a row waits a moment before it asks, and doesn't ask where the jobs are taken by then (`taken`, in
-//! notices.lua). It asks at once where who took the last ones had no room for more.
+//! The message reaches all replicas, but one take is enough for a job. So a replica that came too late several times in
+//! a row waits a few ms after a message, and doesn't take if `taken` was published by then (notices.lua). It doesn't
+//! wait if the jobs before weren't followed by `taken`: then the other replicas had no room for all of them.
 
 use std::time::Duration;
 
@@ -12,10 +11,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Who gets a part of the jobs comes too late for fewer in a row.
-const FEW: u32 = 4;
-/// How often the moment becomes twice as long, where it was too short.
-const DOUBLINGS: u32 = 3;
+/// A replica that gets its part of the jobs comes too late for no more than this many in a row.
+const USUAL_MISSES: u32 = 4;
+/// How often the delay is doubled at most.
+const MAX_DOUBLINGS: u32 = 3;
 
 #[derive(Debug)]
 pub(crate) struct Wakes {
@@ -25,98 +24,99 @@ pub(crate) struct Wakes {
 
 #[derive(Debug)]
 struct JobBell {
-    /// Hushed before each take: that sees what was admitted before.
+    /// Hushed before each take, which sees all jobs admitted before.
     bell: Bell,
-    /// Since the last take. Some: it rang; and whether this replica waited a moment then.
-    rung: Option<bool>,
-    /// How many takes that it rang for found nothing, since one found something.
+    /// Whether this replica delayed its take after a message; `None` if none came since the last take.
+    delayed: Option<bool>,
+    /// Takes after a message that found no job, since one found a job.
     too_late: u32,
 }
 
 impl Wakes {
     pub(crate) fn new(bell: Bell) -> Self {
-        Self { bell: Mutex::new(JobBell { bell, rung: None, too_late: 0 }), retries: Retries::default() }
+        Self { bell: Mutex::new(JobBell { bell, delayed: None, too_late: 0 }), retries: Retries::default() }
     }
 
-    /// A take is about to look.
-    pub(crate) fn forget(&self) {
+    /// Called before a take, which sees all jobs that were announced or are due.
+    pub(crate) fn clear(&self) {
         self.bell.lock().bell.hush();
-        self.retries.forget();
+        self.retries.clear_due();
     }
 
-    /// Whether a take found jobs. One that has to wait for anything else than a job hasn't looked.
+    /// Notes whether a take found jobs. Not called for a take that had to wait for anything else.
     pub(crate) fn found(&self, jobs: bool) {
         let mut bell = self.bell.lock();
-        let rung = bell.rung.take();
+        let delayed = bell.delayed.take();
         if jobs {
             bell.too_late = 0;
-        } else if rung.is_some_and(|has_waited| has_waited || bell.too_late <= FEW) {
+        } else if delayed.is_some_and(|delayed| delayed || bell.too_late <= USUAL_MISSES) {
             bell.too_late = bell.too_late.saturating_add(1);
         }
     }
 
-    /// Whether this replica comes too late for most jobs.
+    /// Whether other replicas take most of the announced jobs before this one.
     pub(crate) fn is_late(&self) -> bool {
-        !self.moment().is_zero()
+        !self.delay().is_zero()
     }
 
-    fn moment(&self) -> Duration {
-        moment(self.bell.lock().too_late)
+    fn delay(&self) -> Duration {
+        delay(self.bell.lock().too_late)
     }
 
-    /// Rings for what comes from now on.
+    /// A bell that rings for jobs that are announced from now on.
     pub(crate) fn of_new_jobs(&self) -> Bell {
         let mut bell = self.bell.lock().bell.clone();
         bell.hush();
         bell
     }
 
-    /// Until another take may be worthwhile. Cancel-safe.
+    /// Waits until another take may find a job. Cancel-safe.
     pub(crate) async fn next(&self) {
         tokio::select! {
-            () = self.rung() => {}
+            () = self.announced() => {}
             () = self.retries.due() => {}
         }
     }
 
-    async fn rung(&self) {
-        // A copy rings for all that came since the last take.
+    async fn announced(&self) {
+        // A clone rings for all messages since the last take.
         let mut bell = self.bell.lock().bell.clone();
         loop {
             let ring = bell.rung().await;
-            let moment = if ring == Ring::Word && bell.was_done() { self.moment() } else { Duration::ZERO };
-            if !moment.is_zero() {
-                sleep(moment.mul_f64(f64::midpoint(1.0, fastrand::f64()))).await;
+            let delay = if ring == Ring::Word && bell.was_done() { self.delay() } else { Duration::ZERO };
+            if !delay.is_zero() {
+                sleep(delay.mul_f64(f64::midpoint(1.0, fastrand::f64()))).await;
                 if bell.is_done() {
                     continue;
                 }
             }
-            self.bell.lock().rung = (ring == Ring::Word).then_some(!moment.is_zero());
+            self.bell.lock().delayed = (ring == Ring::Word).then_some(!delay.is_zero());
             return;
         }
     }
 }
 
-/// For how long who came too late so often lets others ask first.
-const fn moment(too_late: u32) -> Duration {
-    match too_late.checked_sub(FEW + 1) {
+/// How long a replica that came too late this often lets the others take first.
+const fn delay(too_late: u32) -> Duration {
+    match too_late.checked_sub(USUAL_MISSES + 1) {
         None => Duration::ZERO,
-        Some(times) => Duration::from_millis(1 << if times < DOUBLINGS { times } else { DOUBLINGS }),
+        Some(times) => Duration::from_millis(1 << if times < MAX_DOUBLINGS { times } else { MAX_DOUBLINGS }),
     }
 }
 
 /// When the next job that this replica has parked is due.
 #[derive(Debug, Default)]
 pub(crate) struct Retries {
-    /// At the latest with the first of them all are seen: by a take, or by others (`Replica::offer_retries`).
+    /// Only the earliest: when it is due, a take of this replica, or of another one (`Replica::offer_retries`), also
+    /// learns when the next ones are.
     next: Mutex<Option<Instant>>,
     earlier: Notify,
 }
 
 impl Retries {
-    /// One is due so long from now.
+    /// Adds a job that is due after this time.
     pub(crate) fn add(&self, after: Duration) {
-        // What is further off than the clock counts, a take will see.
+        // A time beyond the range of the clock is left to the takes.
         let Some(at) = Instant::now().checked_add(after) else { return };
         let mut next = self.next.lock();
         if next.is_none_or(|next| at < next) {
@@ -125,13 +125,13 @@ impl Retries {
         }
     }
 
-    /// A take is about to look: at what is due by now, and where it leaves no room for another job at nothing else.
-    pub(crate) fn forget(&self) {
+    /// Called before a take, which sees the jobs that are due by now.
+    pub(crate) fn clear_due(&self) {
         let now = Instant::now();
         self.next.lock().take_if(|at| *at <= now);
     }
 
-    /// Until the next is due. For one who waits.
+    /// Waits until the next job is due. For one waiter at a time.
     pub(crate) async fn due(&self) {
         loop {
             let next = *self.next.lock();
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn who_comes_too_late_several_times_in_a_row_lets_others_ask_first_and_never_for_long() {
-        let moments: Vec<u128> = (0..12).map(|too_late| moment(too_late).as_millis()).collect();
-        assert_eq!(moments, [0, 0, 0, 0, 0, 1, 2, 4, 8, 8, 8, 8]);
-        assert_eq!(moment(u32::MAX), moment(8));
+        let delays: Vec<u128> = (0..12).map(|too_late| delay(too_late).as_millis()).collect();
+        assert_eq!(delays, [0, 0, 0, 0, 0, 1, 2, 4, 8, 8, 8, 8]);
+        assert_eq!(delay(u32::MAX), delay(8));
     }
 
     #[tokio::test]
@@ -171,7 +171,7 @@ mod tests {
     async fn what_a_take_saw_is_not_waited_for() {
         let retries = Retries::default();
         retries.add(Duration::ZERO);
-        retries.forget();
+        retries.clear_due();
         let mut due = Box::pin(retries.due());
         assert!(futures::poll!(&mut due).is_pending());
         retries.add(Duration::ZERO);

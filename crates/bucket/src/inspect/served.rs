@@ -104,7 +104,7 @@ pub async fn release_place(store: &Store, place: &BucketPlace) -> Result<(), Buc
 }
 
 impl Bucket {
-    /// Whether both are one in Redis.
+    /// Whether both are the same bucket in Redis.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let place = |bucket: &Self| BucketPlace::from(&*bucket.settings());

@@ -1,4 +1,4 @@
-//! What settle.lua is given of a batch.
+//! The arguments of settle.lua for a batch.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use crate::deliver::take::Claim;
 use crate::script::redis_bucket::EffectiveSettings;
 use crate::settings::Leak;
 
-/// How the upstream took each call, and when its job was taken.
+/// For the adaptive rate: how the upstream reacted to each call, and when its job was taken.
 pub(super) fn packed_calls(batch: &[BoxedAttempt]) -> String {
     let called = batch.iter().filter(|ended| ended.was_called());
     called.map(|ended| format!("{} {} ", ended.reaction(), ended.claim.taken_ms)).collect()
 }
 
-/// As its kind names it.
-pub(super) fn job(call: &mut Call<'_>, claim: &Claim) {
+/// Adds the id of a job, or its element in a list.
+pub(super) fn add_job(call: &mut Call<'_>, claim: &Claim) {
     match &claim.element {
         None => call.shown(claim.id),
         Some(element) => call.arg(&element[..]),
     };
 }
 
-/// The completed jobs of a batch: their bytes, in all and by caller, and the record of each, or the one that all have:
-/// each argument costs Redis as much as some hundred bytes of a body.
-pub(super) fn complete(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
+/// Adds the completed jobs of a batch: their bytes, in all and by caller, and their records. If all records are equal,
+/// one is sent, as each argument costs Redis as much as some hundred bytes of a body.
+pub(super) fn add_completed(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
     let completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
     let (mut freed, mut callers) = (0, BTreeMap::<_, (u64, u64)>::new());
-    // What somebody else has added counts no bytes, and is no caller's.
+    // Entries of a plain `XADD` count 0 bytes, and belong to no caller.
     for (claim, _) in completed.iter().filter(|(claim, _)| claim.bytes > 0) {
         freed += claim.bytes;
         if let Some(caller) = claim.caller.as_deref().filter(|caller| !caller.is_empty()) {
@@ -48,7 +48,7 @@ pub(super) fn complete(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
     }
     call.arg(freed).arg(callers.len()).arg(completed.len()).arg(records.len());
     for (claim, _) in &completed {
-        job(call, claim);
+        add_job(call, claim);
     }
     call.args(&records);
     for (caller, (jobs, bytes)) in callers {
@@ -68,7 +68,7 @@ fn record(
     Outcome { result, reason, status, attempts, caller, answer: answer.cloned() }.to_record()
 }
 
-/// What is kept and which ends go elsewhere; where some do, also what each job says about that.
+/// What is kept of ended jobs, and the targets of `on_outcome`; if there are any, also the chain of each job.
 pub(super) fn packed_ends(effective: &EffectiveSettings, batch: &[BoxedAttempt]) -> String {
     let mut packed = effective.ends.clone();
     if !effective.settings.on_outcome.is_empty() {
@@ -79,13 +79,13 @@ pub(super) fn packed_ends(effective: &EffectiveSettings, batch: &[BoxedAttempt])
     packed
 }
 
-/// `failed`: the attempt as it is kept.
-pub(super) fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
+/// Adds the verb of a job that isn't completed, and its arguments. `failed`: the record of its failed attempt.
+pub(super) fn add_verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, failed: &str) {
     let EndedAttempt { claim, settlement, .. } = ended;
     match settlement {
-        // See `complete`.
+        // See `add_completed`.
         Settlement::Complete { .. } => {}
-        // An element: this is a list.
+        // A job with an element is in a list bucket.
         Settlement::Retry { .. } if claim.element.is_some() => {
             let reason = "the attempt failed, and a list bucket doesn't retry";
             let record = record(claim, Ending::Dead, Some(reason), None, claim.failures + 1, None);
@@ -108,7 +108,7 @@ pub(super) fn verb(call: &mut Call<'_>, ended: &EndedAttempt, leak: &Leak, faile
     }
 }
 
-/// Of the attempts in which the upstream was called, in µs; 0 when none exists.
+/// The mean duration of the batch's calls in µs; 0 if none was made.
 pub(super) fn mean_us(batch: &[BoxedAttempt]) -> u64 {
     let called = || batch.iter().filter(|ended| ended.was_called());
     let calls = called().count() as u128;

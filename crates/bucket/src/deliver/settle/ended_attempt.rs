@@ -1,4 +1,4 @@
-//! How an attempt ended, and what becomes of its job.
+//! The result of an attempt, and how its job is settled.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ pub enum Settlement {
     Retry {
         after: Duration,
     },
-    /// The upstream asked to wait: the bucket is throttled, the job is due after that, and the attempt isn't counted.
-    /// None: the upstream named no time.
+    /// The upstream asked to wait, for `wait` if it named a time. The bucket is throttled, the job is due after that,
+    /// and the attempt isn't counted.
     Throttled {
         wait: Option<Duration>,
     },
@@ -38,7 +38,7 @@ pub enum Settlement {
 }
 
 impl Settlement {
-    /// The delay until the job may be claimed again. None: decided elsewhere, or never.
+    /// The delay until the job is due again. `None` if it has ended, or the script decides.
     pub(crate) const fn due_again(&self) -> Option<Duration> {
         match self {
             Self::Retry { after } => Some(*after),
@@ -55,7 +55,7 @@ pub struct Feedback {
     pub timed_out: bool,
     /// The upstream's quota is used up for this long: the bucket is throttled.
     pub exhausted_for: Option<Duration>,
-    /// The record of a failed call. None: it succeeded, or none was made.
+    /// The failed call. `None` if it succeeded, or none was made.
     pub failed: Option<FailedCall>,
 }
 
@@ -74,10 +74,10 @@ pub(crate) struct EndedAttempt {
     pub(super) lasted: Duration,
 }
 
-/// Of one that was to be dead-lettered for another reason.
+/// The reason of a dead letter whose own reason can't be recorded.
 const UNRECORDED: &str = "recording why the job is dead panicked in the processor; this is a bug, please report it";
 
-/// As it is moved from queue to batch and on.
+/// Boxed, because attempts are moved between queues.
 pub(crate) type BoxedAttempt = Box<EndedAttempt>;
 
 impl EndedAttempt {
@@ -86,8 +86,8 @@ impl EndedAttempt {
         Box::new(Self { claim, settlement, feedback, lasted })
     }
 
-    /// Without what an upstream has said, which may be what can't be recorded.
-    pub(super) fn leave_answer_out(&mut self) {
+    /// Removes what comes from the upstream, which may be the cause if the attempt can't be recorded.
+    pub(super) fn remove_answer(&mut self) {
         self.feedback.failed = None;
         match &mut self.settlement {
             Settlement::Complete { answer, .. } => *answer = None,
@@ -99,7 +99,7 @@ impl EndedAttempt {
         }
     }
 
-    /// How the upstream took the call, in the words of the script.
+    /// How the upstream reacted to the call, in the words of the script.
     pub(super) fn reaction(&self) -> &'static str {
         match self.settlement {
             _ if !self.was_called() => "",
@@ -111,14 +111,14 @@ impl EndedAttempt {
 
     /// For how long the bucket is to be throttled, in ms.
     pub(super) fn throttle_ms(&self, leak: &Leak) -> u64 {
-        let asked = match self.settlement {
+        let wait = match self.settlement {
             Settlement::Throttled { wait } => Some(wait.unwrap_or(leak.default_hold)),
             _ => self.feedback.exhausted_for,
         };
-        asked.map_or(0, |asked| ms_up(asked.min(leak.max_hold)))
+        wait.map_or(0, |wait| ms_up(wait.min(leak.max_hold)))
     }
 
-    /// As it is kept; '' where it isn't.
+    /// The record of the failed attempt; empty if it didn't fail, or records aren't kept.
     pub(super) fn failed_line(&self, consumer: &str, keep: &Keep) -> String {
         let Some(failed) = self.feedback.failed.clone().filter(|_| keep.failed_attempts > 0) else {
             return String::new();
@@ -131,13 +131,13 @@ impl EndedAttempt {
             replica: consumer.to_owned(),
             status: failed.status,
             reason: failed.reason,
-            // The outcome has the last one.
+            // The answer to the last attempt is in the outcome.
             answer: failed.answer.filter(|_| !is_last && keep.failed_answer_bytes > 0),
         };
         attempt.to_line(keep.failed_answer_bytes)
     }
 
-    /// Status and body, where that completes the job.
+    /// Status and body of the answer that completes the job.
     pub(super) fn answer(&self) -> Option<(u16, Option<&AnswerBody>)> {
         match &self.settlement {
             Settlement::Complete { status, answer } => Some((*status, answer.as_ref())),
@@ -153,20 +153,20 @@ impl EndedAttempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Recorded,
-    /// It is to be dead-lettered, and waits in the bucket for room among the dead letters. Where the answer of Redis
-    /// was lost at first, `Recorded` instead.
+    /// The job is to be dead-lettered, and waits in the bucket for room among the dead letters. If the first answer of
+    /// Redis was lost, this is reported as `Recorded`.
     WaitsForRoom,
     /// The replica was declared dead: another one has the job, and nothing was changed.
     Fenced,
 }
 
 impl Settled {
-    /// What became of each of a batch, in order, by the answer of the script.
-    pub(crate) fn each_of(words: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
-        if words == "fenced" {
+    /// The result of each attempt of a batch, in order, from the script's answer.
+    pub(crate) fn each_of(answer: &str, batch: &[BoxedAttempt]) -> Vec<Self> {
+        if answer == "fenced" {
             return vec![Self::Fenced; batch.len()];
         }
-        let waiting: Vec<JobId> = words.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
+        let waiting: Vec<JobId> = answer.split(' ').skip(1).filter_map(|id| id.parse().ok()).collect();
         let settled = |id| if waiting.contains(id) { Self::WaitsForRoom } else { Self::Recorded };
         batch.iter().map(|ended| settled(&ended.claim.id)).collect()
     }

@@ -1,4 +1,4 @@
-//! Settles a batch in parts where it can't be settled at once.
+//! Splits a batch that can't be settled as a whole.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,38 +9,37 @@ use futures::FutureExt as _;
 use super::ended_attempt::{BoxedAttempt, Settled};
 use crate::script::redis_bucket::RedisBucket;
 
-/// Of this process.
+/// Shared by all buckets of this process.
 static PANICKED: Trouble = Trouble::new();
 
-/// How it ends to settle some attempts.
-enum SettlingEnd {
+enum SettleResult {
     Settled(Vec<Settled>),
-    /// Nothing was changed.
+    /// Redis refused the batch repeatedly. Nothing was changed.
     Refused,
-    /// The same, for a bug.
+    /// This process panicked, because of a bug. Nothing was changed.
     Panicked,
 }
 
 impl RedisBucket {
-    /// In one call. Where Redis refuses that time and again, or it panics, in halves, until the job that can't be
-    /// settled stands alone: the others don't wait for it.
+    /// Settles a batch in one call. If that is refused, or panics, it is halved until the job that can't be settled is
+    /// alone, so that the others don't wait for it. That job's attempt is returned as an error.
     pub(super) async fn settle_in_parts(
         &self,
         consumer: &str,
         numbers: &AtomicU64,
         batch: Vec<BoxedAttempt>,
     ) -> Vec<Result<Settled, BoxedAttempt>> {
-        let mut answers = Vec::with_capacity(batch.len());
-        // The next is the last.
+        let mut results = Vec::with_capacity(batch.len());
+        // A stack: the last part is settled next.
         let mut parts = vec![batch];
         while let Some(mut part) = parts.pop() {
             let number = numbers.fetch_add(1, Ordering::Relaxed) + 1;
             for ended in &mut part {
                 ended.claim.guard.join_batch(number);
             }
-            let end = self.settle_unbroken(consumer, number, &part).await;
-            if let SettlingEnd::Settled(settled) = end {
-                answers.extend(settled.into_iter().map(Ok));
+            let result = self.settle_catching_panics(consumer, number, &part).await;
+            if let SettleResult::Settled(settled) = result {
+                results.extend(settled.into_iter().map(Ok));
                 continue;
             }
             for ended in &mut part {
@@ -51,22 +50,22 @@ impl RedisBucket {
                 parts.extend([rest, part]);
                 continue;
             }
-            if matches!(end, SettlingEnd::Panicked) {
-                part.iter_mut().for_each(|ended| ended.leave_answer_out());
+            if matches!(result, SettleResult::Panicked) {
+                part.iter_mut().for_each(|ended| ended.remove_answer());
             }
-            answers.extend(part.into_iter().map(Err));
+            results.extend(part.into_iter().map(Err));
         }
-        answers
+        results
     }
 
-    /// A panic must not take the claims with it: their jobs would be called again, and again for the same panic.
-    async fn settle_unbroken(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> SettlingEnd {
+    /// A panic must not drop the claims: their jobs would be called again, and cause the same panic.
+    async fn settle_catching_panics(&self, consumer: &str, number: u64, batch: &[BoxedAttempt]) -> SettleResult {
         let settling = AssertUnwindSafe(self.settle(consumer, number, batch)).catch_unwind();
         match settling.await {
-            Ok(Ok(settled)) => SettlingEnd::Settled(settled),
-            Ok(Err(_)) => SettlingEnd::Refused,
+            Ok(Ok(settled)) => SettleResult::Settled(settled),
+            Ok(Err(_)) => SettleResult::Refused,
             Err(_) if self.may_be_settled(consumer, number).await => {
-                SettlingEnd::Settled(vec![Settled::Recorded; batch.len()])
+                SettleResult::Settled(vec![Settled::Recorded; batch.len()])
             }
             Err(_) => {
                 if PANICKED.came().is_some() {
@@ -75,7 +74,7 @@ impl RedisBucket {
                     tracing::error!(%bucket, jobs, job, "recording outcomes panicked; retrying, without calling the \
                         jobs again; this is a bug, please report it");
                 }
-                SettlingEnd::Panicked
+                SettleResult::Panicked
             }
         }
     }

@@ -1,5 +1,4 @@
--- What a settlement needs where jobs are buried, the upstream asks to wait, the rate is adaptive, or calls of each
--- caller are counted.
+-- Functions to settle with dead letters, a throttle, an adaptive rate, or limits per caller.
 -- needs: bury, throttle, adapt, kind/entry, kind/leave_flows
 
 local function read_letter(keys, job, outcome, reason, attempt)

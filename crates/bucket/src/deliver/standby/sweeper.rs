@@ -1,5 +1,5 @@
-//! Sweeps find jobs that nobody announced: what others add with a plain `XADD`, and those whose message was lost. Of
-//! all processes that serve the same buckets, one sweeps often and announces what it finds.
+//! Sweeps find jobs without an announcement: entries of a plain `XADD`, and jobs whose message was lost. Of all
+//! processes that serve the same buckets, one sweeps often, and announces what it finds.
 
 use std::time::Duration;
 
@@ -14,28 +14,27 @@ use crate::settings::Kind;
 
 static SCRIPT: Script = Script::new("sweeper", &[], include_str!("sweeper.lua"));
 
-/// What nobody announced is found within this time.
+/// The interval of sweeps.
 pub const BETWEEN_SWEEPS: Duration = Duration::from_millis(900);
-/// A sweeper that didn't sweep for so long is replaced: three sweeps.
-const TURN: Duration = Duration::from_millis(2700);
-/// In how many sweeps the others sweep once: should a message of the sweeper be lost.
+/// A sweeper that misses three sweeps is replaced.
+const SWEEPER_TTL: Duration = Duration::from_millis(2700);
+/// The other processes sweep once in this many intervals, in case a message of the sweeper is lost.
 const SWEEPS_OF_OTHERS: u32 = 20;
 
-/// Messages on their way at once.
-const MESSAGES_AT_ONCE: usize = 50;
+const CONCURRENT_MESSAGES: usize = 50;
 
-/// Whose turn it is to sweep.
+/// What a process does at an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
     /// This process sweeps, and announces what it finds.
     ForAll,
-    /// Another process does. This one sweeps, too, for itself.
+    /// This process sweeps, and wakes only its own lanes.
     ForItself,
-    /// Another process does.
+    /// Another process sweeps.
     Skipped,
 }
 
-/// A process that sweeps the buckets which it serves, with those that serve the same.
+/// Decides by turns with other processes which of them sweeps the buckets that all of them serve.
 #[derive(Debug)]
 pub struct Sweeper {
     process: Consumer,
@@ -43,21 +42,21 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// `process`: a name that no other has.
+    /// `process` must be unique.
     #[must_use]
     pub const fn new(process: Consumer) -> Self {
         Self { process, sweeps: 0 }
     }
 
-    /// What this process does now, where `served` are all of its buckets. Where Redis doesn't say, as when it is full,
-    /// each process sweeps.
+    /// What this process, which serves exactly the buckets of `served`, does now. If Redis returns an error, for
+    /// example at `maxmemory`, each process sweeps for itself.
     pub async fn next_sweep(&mut self, served: &[Bucket]) -> Sweep {
         let Some(first) = served.first() else { return Sweep::Skipped };
         self.sweeps = self.sweeps.wrapping_add(1);
         let store = &first.redis_bucket.store;
         let set = served.iter().map(|bucket| &bucket.redis_bucket.keys);
         let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).sweeper(set)]);
-        call.arg(self.process.as_str()).arg(TURN.as_millis());
+        call.arg(self.process.as_str()).arg(SWEEPER_TTL.as_millis());
         match store.run::<u8>(&call).await {
             Ok(0) if !self.sweeps.is_multiple_of(SWEEPS_OF_OTHERS) => Sweep::Skipped,
             Ok(0) | Err(_) => Sweep::ForItself,
@@ -74,7 +73,7 @@ pub async fn with_jobs(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> {
     Ok(count_each(buckets, count_of).await?.into_iter().map(|jobs| jobs > 0).collect())
 }
 
-/// What is claimed from a list isn't counted: who claimed it is a member.
+/// Doesn't count claimed elements of a list: the replica that claimed them is a member.
 fn count_of(bucket: &Bucket) -> redis::Cmd {
     let mut count = match bucket.redis_bucket.kind {
         Kind::Stream => redis::cmd("XLEN"),
@@ -86,6 +85,6 @@ fn count_of(bucket: &Bucket) -> redis::Cmd {
 
 /// Announces to all processes that serve these buckets that they have jobs. A message may be lost.
 pub async fn announce_jobs(buckets: impl Iterator<Item = &Bucket>) {
-    let announced = buckets.map(|bucket| &*bucket.redis_bucket);
-    futures::stream::iter(announced).for_each_concurrent(MESSAGES_AT_ONCE, announce).await;
+    let buckets = buckets.map(|bucket| &*bucket.redis_bucket);
+    futures::stream::iter(buckets).for_each_concurrent(CONCURRENT_MESSAGES, announce).await;
 }

@@ -1,12 +1,13 @@
-//! When the calls of a take may begin that were granted ahead of their time.
+//! When the calls of a take may begin, for a take that was granted tokens ahead of their time.
 
 use std::time::Duration;
 
-/// Of each bucket of the pace that makes some of them wait, after they were granted.
+/// One for each token bucket of the pace that makes calls wait.
 #[derive(Debug)]
 pub(super) struct Starts(Vec<Start>);
 
-/// In ns. The first call may begin at once where that is negative, and each that follows so much later.
+/// Times after the grant, in ns: of the first call, which may begin at once if that is negative, and from each call to
+/// the next.
 #[derive(Debug)]
 struct Start {
     first: i64,
@@ -14,7 +15,8 @@ struct Start {
 }
 
 impl Starts {
-    /// As limit_spend (limit/src/rules/pace.lua) answers it, with spaces between the numbers. None: in another way.
+    /// Parses the answer of limit_spend (limit/src/rules/pace.lua), numbers with spaces between them. Returns `None` if
+    /// it is malformed.
     pub(super) fn read(text: &str) -> Option<Self> {
         let numbers: Vec<i64> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
         let (pairs, rest) = numbers.as_chunks();
@@ -22,7 +24,7 @@ impl Starts {
         rest.is_empty().then_some(Self(starts))
     }
 
-    /// How long after it was granted a call begins. `others`: how many of the same take begin before it.
+    /// How long after the grant a call begins. `others`: how many calls of the same take begin before it.
     pub(super) fn of_call(&self, others: usize) -> Duration {
         let others = i64::try_from(others).unwrap_or(i64::MAX);
         let begin = |start: &Start| start.first.saturating_add(start.step.saturating_mul(others));
