@@ -1,7 +1,7 @@
-//! Submitting jobs: read a request into a `Submission`, admit it, and answer.
+//! Submission of jobs: parses a request into a `Submission`, admits it, and responds.
 //!
-//! `single`, `proxy` and `batch` are the three ways in; all go through `admit`. The answer is a `receipt` (202), or
-//! after `Prefer: wait` the upstream's response (`sync_wait`).
+//! `single`, `proxy` and `batch` are the three operations; all use `admit`. The response is a `receipt` (202), or with
+//! `Prefer: wait` the upstream's response (`sync_wait`).
 
 pub(crate) mod admit;
 pub(crate) mod batch;

@@ -21,7 +21,7 @@ use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, Params};
 use crate::request::sight::Sight;
 use crate::request::time;
-use crate::submit::sync_wait::{SyncWait, until_ended};
+use crate::submit::sync_wait::{SyncWait, wait_until_ended};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,7 @@ pub(crate) async fn job(
     let mut view = find(&intake, reader.clone(), &bucket, id, reads_payload).await?;
     let mut applied = None;
     if let Some(wait) = SyncWait::of(&headers).filter(|_| !matches!(view.state, JobState::Ended(_)))
-        && until_ended(&intake, &bucket, id, wait, reader.clone()).await
+        && wait_until_ended(&intake, &bucket, id, wait, reader.clone()).await
     {
         check_current(&caller, &intake)?;
         view = find(&intake, reader, &bucket, id, reads_payload).await?;

@@ -22,7 +22,7 @@ use crate::request::body::{self, Sender, Unused};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::{json, time};
-use crate::submit::admit::judge;
+use crate::submit::admit::into_result;
 use crate::submit::options;
 use crate::submit::receipt::{self, Receipt};
 
@@ -49,7 +49,7 @@ pub(crate) async fn replay(
     let replayed = intake.in_turn(waiter, &bucket, |bucket| async move { bucket.replay(id).await }).await?;
     let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "replay", &id.to_string()).await;
-    Ok(receipt::answer(intake.settings(), &bucket, &admitted))
+    Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
 
 /// Submits a dead letter as a new job with another payload, which has the `Content-Encoding` of this request, or none.
@@ -82,7 +82,7 @@ pub(crate) async fn edit(
     if !caller.may(Scope::Submit) {
         return Err(lacks(Scope::Submit));
     }
-    options::none_here(&headers, "a replayed job keeps its options")?;
+    options::refuse_options(&headers, "a replayed job keeps its options")?;
     let content_type = options::payload_header(&headers, &header::CONTENT_TYPE)?;
     let encoding = options::payload_header(&headers, &header::CONTENT_ENCODING)?;
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
@@ -94,7 +94,7 @@ pub(crate) async fn edit(
         .await?;
     let admitted = admitted(&intake, &bucket, replayed)?;
     audit::record(&bucket, &caller, "edit", &format!("{id} as {}", admitted.id)).await;
-    Ok(receipt::answer(intake.settings(), &bucket, &admitted))
+    Ok(receipt::response(intake.settings(), &bucket, &admitted))
 }
 
 fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admitted, Problem> {
@@ -103,7 +103,7 @@ fn admitted(intake: &Intake, bucket: &Bucket, replayed: Replayed) -> Result<Admi
         Replayed::Refused(refused) => Admission::Refused(refused),
         Replayed::Unknown => return Err(Problem::unknown_dead_letter()),
     };
-    judge(intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))
+    into_result(intake, bucket.name(), Ok(Judgement { admission, limits: None, caller_share: None }))
 }
 
 /// Submits all dead letters that match the filter as new jobs, as far as the bucket has room.

@@ -10,7 +10,7 @@ use super::owned;
 use super::tick_counts::TickCounts;
 use crate::intake::Intake;
 use crate::metrics::TickOutcome;
-use crate::submit::priority::lowered;
+use crate::submit::priority::cap;
 
 /// At least this often, whatever is known.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -127,7 +127,7 @@ async fn ticks(
 ) -> Result<Option<Ticks>, BucketError> {
     let highest = owned::highest_priority(intake, bucket, definition);
     let (Some(highest), Some(next_ms)) = (highest, schedule.next_ms) else { return Ok(None) };
-    let job_for = |tick| lowered(highest, bucket, definition.job_for(tick));
+    let job_for = |tick| cap(highest, bucket, definition.job_for(tick));
     let steps = definition.steps(next_ms, now_ms).await?;
     let may_overlap = definition.policy.overlap == Overlap::Allow;
     Ok(match steps[..] {

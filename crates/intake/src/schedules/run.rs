@@ -15,7 +15,7 @@ use crate::request::access::{BucketAccess, ScheduleInPath};
 use crate::request::body::Unused;
 use crate::request::pagination::{NoParams, Params};
 use crate::submit::admit::admit;
-use crate::submit::priority::lowered;
+use crate::submit::priority::cap;
 use crate::submit::receipt::Receipt;
 
 /// Submits the job of a schedule now, in addition to its ticks, also while it is paused.
@@ -43,7 +43,7 @@ pub(crate) async fn run_schedule(
         let detail = "the key that created the schedule may no longer submit to the bucket; PUT the schedule again";
         return Err(Problem::new(Code::Forbidden, detail));
     };
-    let job = lowered(highest, &bucket, definition.job_for(now_ms));
+    let job = cap(highest, &bucket, definition.job_for(now_ms));
     let job_caller = job.caller.clone();
     let response = admit(&intake, &bucket, job_caller.as_deref(), Box::new(job), Arc::default(), None).await?;
     audit::record(&bucket, &caller, "schedule", &format!("{id} run")).await;

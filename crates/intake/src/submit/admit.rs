@@ -1,4 +1,4 @@
-//! Submits to the bucket, counts the result and builds the response.
+//! Submits a job to its bucket, records the decision in metrics, trace and log, and builds the response.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,13 +12,13 @@ use dripfeed_limit::Decision;
 
 use crate::intake::Intake;
 use crate::problem::Problem;
-use crate::submit::ratelimit_fields::{add_of_caller, of_caller, of_judgement};
+use crate::submit::ratelimit_fields::{add_caller_fields, all_fields, caller_fields};
 use crate::submit::receipt;
 use crate::submit::span::SubmissionSpan;
 use crate::submit::sync_wait::{self, SyncWait};
 
-/// Submits to the bucket and responds. `sender`: the id of the key. `wait`: for the end of the job, and whose key may
-/// see it then.
+/// Submits a job to the bucket and responds. `sender`: the id of the API key. `wait`: how long to wait for the end of
+/// the job, and the caller that must still be allowed to see it then.
 pub(crate) async fn admit(
     intake: &Intake,
     bucket: &Bucket,
@@ -32,81 +32,81 @@ pub(crate) async fn admit(
     let wait = wait.map(|(wait, reader)| (wait, reader, caller.clone()));
     let span = SubmissionSpan::begin(intake, bucket, slice::from_mut(&mut *submission));
     let turn = intake.submissions().take_for_jobs(caller, 1, submission.body.len()).await;
-    let submitted = Submitted { intake, bucket, sender, begun, span, turn: Some(turn), judging: None };
-    let (other, judged, span) = submitted.judge_in_current(submission, origin).await;
+    let pending = PendingSubmission { intake, bucket, sender, begun, span, turn: Some(turn), judging: None };
+    let (other, judged, span) = pending.judge_in_current(submission, origin).await;
     let bucket = other.as_ref().unwrap_or(bucket);
-    note(intake, bucket.name(), sender, (begun, span), &judged);
-    let limits = judged.as_ref().map(|judged| of_caller(judged, intake.settings())).unwrap_or_default();
-    let admitted = judge(intake, bucket.name(), judged)?;
+    record_decision(intake, bucket.name(), sender, (begun, span), &judged);
+    let limits = judged.as_ref().map(|judged| caller_fields(judged, intake.settings())).unwrap_or_default();
+    let admitted = into_result(intake, bucket.name(), judged)?;
     let mut response = match wait {
-        // Apart, as it is rare: so each submission takes less memory.
+        // Boxed, as it is rare: that keeps the future of other submissions small.
         Some((wait, reader, waiter)) => {
-            Box::pin(sync_wait::answer(intake, bucket, &admitted, wait, reader, waiter)).await
+            Box::pin(sync_wait::respond(intake, bucket, &admitted, wait, reader, waiter)).await
         }
-        None => receipt::answer(intake.settings(), bucket, &admitted),
+        None => receipt::response(intake.settings(), bucket, &admitted),
     };
-    add_of_caller(response.headers_mut(), limits);
+    add_caller_fields(response.headers_mut(), limits);
     Ok(response)
 }
 
-/// A submission until it is decided on. Its caller may leave before that, which ends the request: Redis may have the
-/// job all the same. So its turn lasts until then, and it is noted as any other.
-struct Submitted<'s> {
+/// A submission that the bucket hasn't decided on yet. If the client disconnects, this is dropped, but the decision is
+/// still made: so `drop` spawns a task that waits for it, keeps the turn until then, and records it.
+struct PendingSubmission<'s> {
     intake: &'s Intake,
     bucket: &'s Bucket,
     sender: Option<&'s str>,
     begun: Instant,
     span: SubmissionSpan,
     turn: Option<Turn>,
-    /// None: Redis wasn't asked yet, or has answered.
+    /// `Some` while Redis decides.
     judging: Option<Judging>,
 }
 
-impl Submitted<'_> {
-    /// Submits to the current incarnation of a bucket: if it was deleted and created again a moment ago, the new one
-    /// decides, whichever this intake knew when the request arrived. And the bucket that has decided, where it is
-    /// another one.
+impl PendingSubmission<'_> {
+    /// Submits to the current incarnation of the bucket: if it was deleted and created again after this intake read its
+    /// definition, the new bucket decides, and is returned.
     async fn judge_in_current(
         mut self,
         submission: Box<Submission>,
         origin: Arc<Origin>,
     ) -> (Option<Bucket>, Result<Judgement, BucketError>, SubmissionSpan) {
         let (intake, bucket) = (self.intake, self.bucket);
-        let again = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
+        // Only a bucket created over the API has incarnations, and so may need a second try.
+        let retry = bucket.incarnation().map(|_| (submission.clone(), Arc::clone(&origin)));
         let judged = match bucket.submit(submission, origin).await {
             Ok(judging) => self.judging.insert(judging).await.unwrap_or(Err(BucketError::Closing)),
             Err(error) => Err(error),
         };
         self.judging = None;
-        let (other, judged) = match again {
+        let (other, judged) = match retry {
             None => (None, judged),
             Some((submission, origin)) => {
-                let again = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
-                intake.or_current(bucket, judged, again).await
+                let retry = |bucket: Bucket| async move { bucket.judge(submission, origin).await };
+                intake.or_current(bucket, judged, retry).await
             }
         };
         (other, judged, mem::take(&mut self.span))
     }
 }
 
-impl Drop for Submitted<'_> {
+impl Drop for PendingSubmission<'_> {
     fn drop(&mut self) {
         let Some(judging) = self.judging.take() else { return };
         let (span, turn) = (mem::take(&mut self.span), self.turn.take());
         let (intake, bucket, begun) = (self.intake.clone(), self.bucket.clone(), self.begun);
         let sender = self.sender.map(str::to_owned);
         tokio::spawn(async move {
-            // It isn't while the process ends.
+            // An error only if the process ends.
             let Ok(judged) = judging.await else { return };
             drop(turn);
-            note(&intake, bucket.name(), sender.as_deref(), (begun, span), &judged);
-            drop(judge(&intake, bucket.name(), judged));
+            record_decision(&intake, bucket.name(), sender.as_deref(), (begun, span), &judged);
+            drop(into_result(&intake, bucket.name(), judged));
         });
     }
 }
 
-/// What was decided, and how long it took.
-fn note(
+/// Records the decision, and how long it took, in metrics, trace and log.
+fn record_decision(
     intake: &Intake,
     bucket: &BucketName,
     sender: Option<&str>,
@@ -115,11 +115,11 @@ fn note(
 ) {
     intake.metrics().admitted_in(bucket, begun.elapsed(), span.trace());
     span.end(bucket, judged);
-    count_refusal(intake, bucket, sender, judged);
+    count_refused_caller(intake, bucket, sender, judged);
 }
 
-/// Who was refused by what. Without keys nobody is known.
-pub(crate) fn count_refusal(
+/// Counts a refusal for its caller, who is known only with API keys.
+pub(crate) fn count_refused_caller(
     intake: &Intake,
     bucket: &BucketName,
     caller: Option<&str>,
@@ -130,19 +130,19 @@ pub(crate) fn count_refusal(
     }
 }
 
-/// The bucket's decision as a result, counted.
-pub(crate) fn judge(
+/// Converts the bucket's decision into a result, and counts it.
+pub(crate) fn into_result(
     intake: &Intake,
     bucket: &BucketName,
     judged: Result<Judgement, BucketError>,
 ) -> Result<Admitted, Problem> {
-    let admitted = judge_one_of_many(intake, bucket, judged)?;
+    let admitted = into_item_result(intake, bucket, judged)?;
     intake.metrics().accepted(bucket, u64::from(!admitted.repeated));
     Ok(admitted)
 }
 
-/// The same, without counting a job that was accepted.
-pub(super) fn judge_one_of_many(
+/// Like `into_result` for an item of a batch: counts only refusals.
+pub(super) fn into_item_result(
     intake: &Intake,
     bucket: &BucketName,
     judged: Result<Judgement, BucketError>,
@@ -150,13 +150,11 @@ pub(super) fn judge_one_of_many(
     if let Ok(judged) = &judged {
         intake.metrics().limited(bucket, judged);
     }
-    let judged = judged.map_err(Problem::from).and_then(|judged| match judged.admission {
+    let result = judged.map_err(Problem::from).and_then(|judged| match judged.admission {
         Admission::Admitted(admitted) => Ok(admitted),
-        Admission::Refused(ref refused) => {
-            Err(refusal(&judged, refused).with(of_judgement(&judged, intake.settings())))
-        }
+        Admission::Refused(ref refused) => Err(refusal(&judged, refused).with(all_fields(&judged, intake.settings()))),
     });
-    counted(intake, bucket, judged)
+    count_problem(intake, bucket, result)
 }
 
 fn refusal(judged: &Judgement, refused: &Refused) -> Problem {
@@ -169,7 +167,7 @@ fn refusal(judged: &Judgement, refused: &Refused) -> Problem {
     problem.violating(violated.into_iter().map(str::to_owned).collect(), message)
 }
 
-/// Counts a refusal.
-pub(crate) fn counted<T>(intake: &Intake, bucket: &BucketName, judged: Result<T, Problem>) -> Result<T, Problem> {
-    judged.inspect_err(|problem| intake.metrics().refused(bucket, problem.code()))
+/// Counts the problem if there is one.
+pub(crate) fn count_problem<T>(intake: &Intake, bucket: &BucketName, result: Result<T, Problem>) -> Result<T, Problem> {
+    result.inspect_err(|problem| intake.metrics().refused(bucket, problem.code()))
 }

@@ -29,10 +29,10 @@ use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
 use crate::request::unread;
-use crate::submit::admit::{count_refusal, counted, judge_one_of_many};
+use crate::submit::admit::{count_problem, count_refused_caller, into_item_result};
 use crate::submit::options;
-use crate::submit::priority::capped;
-use crate::submit::ratelimit_fields::of_judgement;
+use crate::submit::priority::check_and_cap;
+use crate::submit::ratelimit_fields::all_fields;
 use crate::submit::span::SubmissionSpan;
 
 /// Submits many jobs in one request, as NDJSON or as a JSON array. Malformed JSON refuses the whole batch; otherwise
@@ -58,9 +58,9 @@ pub(crate) async fn batch(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let read =
-        counted(&intake, bucket.name(), read(&intake, Sender { caller: &caller, address }, &headers, body).await)?;
-    admit_all(&intake, &bucket, &caller, Origin { headers, address }, read).await
+    let items = read(&intake, Sender { caller: &caller, address }, &headers, body).await;
+    let items = count_problem(&intake, bucket.name(), items)?;
+    admit_all(&intake, &bucket, &caller, Origin { headers, address }, items).await
 }
 
 async fn read(
@@ -69,7 +69,7 @@ async fn read(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Vec<Result<Submission, Problem>>, Problem> {
-    options::none_here(headers, "in a batch, set options in the items")?;
+    options::refuse_options(headers, "in a batch, set options in the items")?;
     let form = Form::of(headers)?;
     let body = body::read(sender, body, intake).await?;
     let (now, traceparent) = (Timestamp::now(), options::traceparent(headers));
@@ -92,19 +92,19 @@ async fn admit_all(
     bucket: &Bucket,
     caller: &Caller,
     origin: Origin,
-    read: Vec<Result<Submission, Problem>>,
+    items: Vec<Result<Submission, Problem>>,
 ) -> Result<Response, Problem> {
-    let mut submissions = Vec::with_capacity(read.len());
-    // A problem for an invalid item; None for one that the bucket decides on.
-    let invalid: Vec<Option<Problem>> = read
+    let mut submissions = Vec::with_capacity(items.len());
+    // The problem of each invalid item; `None` for the items on which the bucket decides.
+    let invalid: Vec<Option<Problem>> = items
         .into_iter()
-        .map(|item| item.and_then(|submission| capped(caller, bucket, submission)))
+        .map(|item| item.and_then(|submission| check_and_cap(caller, bucket, submission)))
         .map(|item| item.map(|submission| submissions.push(submission)).err())
         .collect();
     let waiter = Waiter::new(caller.id(), origin.address);
-    // What is done is answered: so there is to be room for it.
+    // Reserved before the jobs are admitted, so that there is always memory for the response.
     let reserved = unread::reserve_bytes(intake, waiter.clone(), expected_bytes(&invalid));
-    let reserved = counted(intake, bucket.name(), reserved)?;
+    let reserved = count_problem(intake, bucket.name(), reserved)?;
     let begun = Instant::now();
     let bytes = submissions.iter().map(|submission| submission.body.len()).sum();
     let span = SubmissionSpan::begin(intake, bucket, &mut submissions);
@@ -118,30 +118,30 @@ async fn admit_all(
     span.end_of_many(bucket.name(), &admissions);
 
     let last = admissions.iter().rev().find_map(|judged| judged.as_ref().ok());
-    let limits = last.map(|judged| of_judgement(judged, intake.settings())).unwrap_or_default();
+    let limits = last.map(|judged| all_fields(judged, intake.settings())).unwrap_or_default();
     let (mut admissions, mut accepted) = (admissions.into_iter(), 0);
-    let items = invalid.into_iter().map(|invalid| match invalid {
-        Some(problem) => counted(intake, bucket.name(), Err(problem)),
+    let results = invalid.into_iter().map(|invalid| match invalid {
+        Some(problem) => count_problem(intake, bucket.name(), Err(problem)),
         None => admissions.next().map_or_else(
             || Err(Problem::internal()),
             |judged| {
-                count_refusal(intake, bucket.name(), caller.id(), &judged);
-                judge_one_of_many(intake, bucket.name(), judged)
+                count_refused_caller(intake, bucket.name(), caller.id(), &judged);
+                into_item_result(intake, bucket.name(), judged)
             },
         ),
     });
-    let count = |judged: &Result<Admitted, Problem>| {
-        accepted += u64::from(judged.as_ref().is_ok_and(|admitted| !admitted.repeated));
+    let count = |result: &Result<Admitted, Problem>| {
+        accepted += u64::from(result.as_ref().is_ok_and(|admitted| !admitted.repeated));
     };
-    let judged = BatchResult::of(items.inspect(count).map(BatchItemResult::from).collect());
+    let result = BatchResult::of(results.inspect(count).map(BatchItemResult::from).collect());
     intake.metrics().accepted(bucket.name(), accepted);
-    let mut response = (judged.status(), Json(&judged)).into_response();
-    response.headers_mut().extend(judged.retry_after());
+    let mut response = (result.status(), Json(&result)).into_response();
+    response.headers_mut().extend(result.retry_after());
     response.headers_mut().extend(limits);
     unread::hold(response, reserved).await
 }
 
-/// Several to the current incarnation of a bucket, in order.
+/// Submits jobs to the current incarnation of a bucket, as `PendingSubmission::judge_in_current` does one.
 async fn judge_many_in_current(
     intake: &Intake,
     bucket: &Bucket,
@@ -149,12 +149,12 @@ async fn judge_many_in_current(
     origin: Origin,
 ) -> Vec<Result<Judgement, BucketError>> {
     let (count, origin) = (submissions.len(), Arc::new(origin));
-    let again = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
+    let retry = bucket.incarnation().map(|_| (submissions.clone(), Arc::clone(&origin)));
     let judged = bucket.judge_many(submissions, origin).await;
-    let Some((submissions, origin)) = again else { return judged };
+    let Some((submissions, origin)) = retry else { return judged };
     let all_gone = !judged.is_empty() && judged.iter().all(|judged| matches!(judged, Err(BucketError::Gone)));
     let judged = if all_gone { Err(BucketError::Gone) } else { Ok(judged) };
-    let again = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
-    let (_, judged) = intake.or_current(bucket, judged, again).await;
+    let retry = |bucket: Bucket| async move { Ok(bucket.judge_many(submissions, origin).await) };
+    let (_, judged) = intake.or_current(bucket, judged, retry).await;
     judged.unwrap_or_else(|error| vec![Err(error); count])
 }

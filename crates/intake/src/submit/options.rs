@@ -12,7 +12,7 @@ use crate::problem::{BadOption, Problem};
 
 const FORWARD: &str = "dripfeed-forward-";
 
-/// Where the options that headers can't set come from.
+/// Whether headers may set all options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OptionSource {
     /// All options come from headers.
@@ -35,8 +35,8 @@ pub(crate) fn read(headers: &HeaderMap, source: OptionSource, submission: &mut S
     if bad.is_empty() { Ok(()) } else { Err(Problem::bad_options(bad)) }
 }
 
-/// Refuses options in headers where they would be ignored.
-pub(crate) fn none_here(headers: &HeaderMap, instead: &str) -> Result<(), Problem> {
+/// Refuses options in headers for requests that would ignore them.
+pub(crate) fn refuse_options(headers: &HeaderMap, instead: &str) -> Result<(), Problem> {
     let bad: Vec<BadOption> = options(headers).map(|name| BadOption::new(name.as_str(), instead)).collect();
     if bad.is_empty() { Ok(()) } else { Err(Problem::bad_options(bad)) }
 }
@@ -99,7 +99,7 @@ pub(crate) fn traceparent(headers: &HeaderMap) -> Option<String> {
 fn as_traceparent(value: &HeaderValue) -> Option<String> {
     let text = value.to_str().ok()?;
     let context = TraceContext::parse(text)?;
-    // What a later version adds has no bound: it goes on as the version that is known.
+    // Later versions may add text of any length. It is removed: that leaves the known version.
     Some(if text.split('-').count() == 4 { text.to_owned() } else { context.to_string() })
 }
 

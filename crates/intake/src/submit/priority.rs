@@ -6,14 +6,14 @@ use dripfeed_job::{Priority, Submission};
 
 use crate::problem::{Code, Problem};
 
-/// A submission that asks for no more than its key may.
-pub(crate) fn capped(caller: &Caller, bucket: &Bucket, submission: Submission) -> Result<Submission, Problem> {
+/// Refuses a priority above that of the key, and sets the key's if it is below normal and the submission has none.
+pub(crate) fn check_and_cap(caller: &Caller, bucket: &Bucket, submission: Submission) -> Result<Submission, Problem> {
     check(caller, &submission)?;
-    Ok(lowered(caller.highest_priority(), bucket, submission))
+    Ok(cap(caller.highest_priority(), bucket, submission))
 }
 
 /// # Errors
-/// When it asks for more than its key may.
+/// When the submission has a higher priority than its key allows.
 pub(crate) fn check(caller: &Caller, submission: &Submission) -> Result<(), Problem> {
     let highest = caller.highest_priority();
     match submission.priority {
@@ -27,7 +27,7 @@ pub(crate) fn check(caller: &Caller, submission: &Submission) -> Result<(), Prob
 
 /// Caps the priority at `highest`. A submission without a priority gets `highest` if that is below normal, except in a
 /// bucket without fair queuing.
-pub(crate) fn lowered(highest: Priority, bucket: &Bucket, mut submission: Submission) -> Submission {
+pub(crate) fn cap(highest: Priority, bucket: &Bucket, mut submission: Submission) -> Submission {
     match submission.priority {
         Some(asked) => submission.priority = Some(asked.min(highest)),
         None if highest < Priority::Normal && bucket.takes_turns() => submission.priority = Some(highest),

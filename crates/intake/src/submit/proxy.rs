@@ -19,9 +19,9 @@ use crate::problem::{BadOption, Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
-use crate::submit::admit::{admit, counted};
+use crate::submit::admit::{admit, count_problem};
 use crate::submit::options::{self, OptionSource};
-use crate::submit::priority::capped;
+use crate::submit::priority::check_and_cap;
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
 
@@ -57,14 +57,15 @@ pub(crate) async fn proxy(
     body: Body,
 ) -> Result<Response, Problem> {
     if matches!(method, Method::CONNECT | Method::TRACE) {
-        // These are about the connection itself, not for an upstream behind a queue.
+        // These methods concern the connection to this server, so they can't be forwarded later.
         let allow = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
         let detail = format!("{method} can't be submitted as a job");
         return Err(Problem::new(Code::MethodNotAllowed, detail).with([(header::ALLOW, allow)]));
     }
     let request = Proxied { method, uri: &uri, headers: &headers, address };
     let read = read(&intake, &caller, request, bucket.settings().client_address, body).await;
-    let submission = counted(&intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
+    let read = read.and_then(|read| check_and_cap(&caller, &bucket, read));
+    let submission = count_problem(&intake, bucket.name(), read)?;
     let wait = SyncWait::of(&headers).map(|wait| (wait, &caller));
     admit(&intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
@@ -103,13 +104,13 @@ async fn read(
     Ok(submission)
 }
 
-/// Taken from the request line as received; percent-encoding is kept.
+/// The path and query after `/proxy`, as received: percent-encoding is kept.
 fn upstream_path(uri: &Uri) -> Result<UpstreamPath, String> {
-    // "/v1/buckets/{bucket}/proxy{path}": five slashes, the last one is the path's own.
+    // In "/v1/buckets/{bucket}/proxy{path}" the path begins with the fifth slash.
     let path = uri.path();
-    let begins = path.match_indices('/').nth(4).map_or(path.len(), |(at, _)| at);
+    let begin = path.match_indices('/').nth(4).map_or(path.len(), |(at, _)| at);
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    UpstreamPath::parse(&format!("{}{query}", &path[begins..])).map_err(|error| error.to_string())
+    UpstreamPath::parse(&format!("{}{query}", &path[begin..])).map_err(|error| error.to_string())
 }
 
 fn bad(name: &str, reason: String) -> Problem {

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::settings::IntakeSettings;
 
-/// The largest integer of a structured field.
+/// The largest integer of a structured field (RFC 9651).
 const LARGEST: u64 = 999_999_999_999_999;
 
 /// The free capacity of a bucket when it decided on a submission.
@@ -18,7 +18,7 @@ const LARGEST: u64 = 999_999_999_999_999;
 pub(crate) struct FreeCapacity {
     capacity: u64,
     left: u64,
-    /// When the bucket is full: the time until it has room.
+    /// If the bucket is full: the time until it has room.
     wait: Option<Duration>,
 }
 
@@ -49,7 +49,7 @@ impl FreeCapacity {
     /// The fields of a response.
     pub(crate) fn fields(self, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
         let reset = (self.left == 0).then(|| self.wait.map(seconds_up)).flatten();
-        let mut fields = jobs_at_once("bucket", self.capacity, self.left, reset);
+        let mut fields = concurrency_fields("bucket", self.capacity, self.left, reset);
         if settings.x_ratelimit_headers {
             fields.extend(older_fields(self.capacity, self.left, reset));
         }
@@ -58,17 +58,17 @@ impl FreeCapacity {
 }
 
 /// The fields of the bucket, of the caller share and of the rate limits that matched a submission.
-pub(crate) fn of_judgement(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn all_fields(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let mut fields = FreeCapacity::from(&judged.admission).fields(settings);
-    let of_caller = of_caller(judged, settings);
-    let has_older = of_caller.iter().any(|(name, _)| is_older(name));
+    let caller_fields = caller_fields(judged, settings);
+    let has_older = caller_fields.iter().any(|(name, _)| is_older(name));
     fields.retain(|(name, _)| !(has_older && is_older(name)));
-    fields.extend(of_caller);
+    fields.extend(caller_fields);
     fields
 }
 
-/// Adds the fields of [`of_caller`] to those of the bucket.
-pub(crate) fn add_of_caller(headers: &mut HeaderMap, fields: Vec<(HeaderName, HeaderValue)>) {
+/// Adds the fields of [`caller_fields`] to those of the bucket.
+pub(crate) fn add_caller_fields(headers: &mut HeaderMap, fields: Vec<(HeaderName, HeaderValue)>) {
     if fields.iter().any(|(name, _)| is_older(name)) {
         OLDER.iter().for_each(|name| drop(headers.remove(name)));
     }
@@ -83,22 +83,22 @@ static OLDER: [HeaderName; 3] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// The older fields have no names for several limits: they show the one with the least left.
+/// The older fields have room for one limit: they show the one with the least remaining.
 fn is_older(name: &HeaderName) -> bool {
     OLDER.contains(name)
 }
 
 /// The fields of the caller share, and of the rate limits that matched a submission.
-pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn caller_fields(judged: &Judgement, settings: &IntakeSettings) -> Vec<(HeaderName, HeaderValue)> {
     let room = FreeCapacity::from(&judged.admission).left;
-    // Of use for the older fields alone.
+    // Only needed for the older fields.
     let limits = judged.limits.as_ref().filter(|_| settings.x_ratelimit_headers);
     let of_limits = limits.and_then(Decision::least_remaining).filter(|left| *left <= room);
     let mut fields = Vec::new();
     let mut is_of_share = false;
     if let Some(share) = judged.caller_share {
         let (left, reset) = left_of_share(share, &judged.admission);
-        fields.extend(jobs_at_once(MAX_SHARE, share.most, left, reset));
+        fields.extend(concurrency_fields(MAX_SHARE, share.most, left, reset));
         is_of_share = left < of_limits.unwrap_or(room);
         if settings.x_ratelimit_headers && is_of_share {
             fields.extend(older_fields(share.most, left, reset));
@@ -114,7 +114,7 @@ pub(crate) fn of_caller(judged: &Judgement, settings: &IntakeSettings) -> Vec<(H
     fields
 }
 
-/// And the seconds until there is more, where that is known.
+/// What is left of the share, and the seconds until there is more, if that is known.
 fn left_of_share(share: CallerShare, admission: &Admission) -> (u64, Option<u64>) {
     let left = share.most.saturating_sub(share.jobs);
     let wait = match admission {
@@ -129,14 +129,14 @@ fn older_fields(most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, He
         field("x-ratelimit-limit", most.min(LARGEST).to_string()),
         field("x-ratelimit-remaining", left.min(LARGEST).to_string()),
     ];
-    // Where nothing is left, 0 would say that there is more now.
+    // If nothing is left and the time isn't known, no field: 0 would mean that there is more now.
     let reset = reset.or((left > 0).then_some(0));
     fields.extend(reset.map(|reset| field("x-ratelimit-reset", reset.to_string())));
     fields
 }
 
-/// A limit on concurrent jobs, not on a time window: hence the unit, and no window.
-fn jobs_at_once(id: &str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
+/// The fields of a limit on concurrent jobs, which has a unit and no time window.
+fn concurrency_fields(id: &str, most: u64, left: u64, reset: Option<u64>) -> Vec<(HeaderName, HeaderValue)> {
     quota::fields(&[Quota { policy: &QuotaPolicy::new(id, most, Window::AtOnce), left, reset_s: reset }])
 }
 
@@ -232,7 +232,7 @@ mod tests {
     fn the_older_fields_show_the_share_of_the_caller_where_it_has_the_least_left() {
         let older = |admission: Admission, share| {
             let judged = Judgement { admission, limits: None, caller_share: Some(share) };
-            let fields = of_judgement(&judged, &settings(true));
+            let fields = all_fields(&judged, &settings(true));
             let shown = |(name, value): &(HeaderName, HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
             fields.iter().filter(|(name, _)| is_older(name)).map(shown).collect::<Vec<_>>()
         };

@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 use crate::settings::IntakeSettings;
 use crate::submit::ratelimit_fields::FreeCapacity;
 
-/// Of most receipts as JSON, or more.
+/// Enough for most receipts as JSON without reallocation.
 const USUAL_BYTES: usize = 256;
-/// Of its response, with those that every response has.
-const USUAL_FIELDS: usize = 8;
+/// Enough for the headers of the response, including those of every response.
+const USUAL_HEADERS: usize = 8;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -35,7 +35,7 @@ pub(crate) struct Receipt<'r> {
     eta_ms: u64,
 }
 
-pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admitted) -> Response {
+pub(crate) fn response(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admitted) -> Response {
     let id = admitted.id.to_string();
     let receipt = Receipt {
         id: &id,
@@ -53,18 +53,18 @@ pub(crate) fn answer(settings: &IntakeSettings, bucket: &Bucket, admitted: &Admi
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::ACCEPTED;
     let headers = response.headers_mut();
-    headers.reserve(USUAL_FIELDS);
+    headers.reserve(USUAL_HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // One by one: `extend` costs more for each.
-    let of_capacity = FreeCapacity::from(admitted).fields(settings);
+    // `insert` costs less than `extend`.
+    let ratelimit = FreeCapacity::from(admitted).fields(settings);
     let location = location(bucket.name(), &id);
-    for (name, value) in location.into_iter().chain(of_capacity).chain(replayed(admitted)) {
+    for (name, value) in location.into_iter().chain(ratelimit).chain(replayed(admitted)) {
         headers.insert(name, value);
     }
     response
 }
 
-/// Of a job that was there before: it has the same idempotency key.
+/// The header of a response for an existing job with the same idempotency key.
 pub(crate) fn replayed(admitted: &Admitted) -> Option<(HeaderName, HeaderValue)> {
     admitted.repeated.then_some((REPLAYED, HeaderValue::from_static("true")))
 }

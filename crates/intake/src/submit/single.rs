@@ -17,9 +17,9 @@ use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
-use crate::submit::admit::{admit, counted};
+use crate::submit::admit::{admit, count_problem};
 use crate::submit::options::{self, OptionSource};
-use crate::submit::priority::capped;
+use crate::submit::priority::check_and_cap;
 use crate::submit::receipt::Receipt;
 use crate::submit::sync_wait::SyncWait;
 
@@ -59,7 +59,7 @@ pub(crate) async fn submit(
     put(&intake, access, address, headers, body).await
 }
 
-/// Submits one job for a caller that may.
+/// Submits one job for an authorized caller.
 pub(crate) async fn put(
     intake: &Intake,
     BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
@@ -68,7 +68,7 @@ pub(crate) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     let read = read(intake, Sender { caller: &caller, address }, &headers, body).await;
-    let submission = counted(intake, bucket.name(), read.and_then(|read| capped(&caller, &bucket, read)))?;
+    let submission = count_problem(intake, bucket.name(), read.and_then(|read| check_and_cap(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers).map(|wait| (wait, &caller));
     admit(intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
 }
@@ -77,7 +77,7 @@ async fn read(intake: &Intake, sender: Sender<'_>, headers: &HeaderMap, body: Bo
     let mut submission = Submission { caller: sender.caller.id().map(str::to_owned), ..Submission::default() };
     options::read(headers, OptionSource::Headers, &mut submission)?;
     submission.content_type = options::payload_header(headers, &header::CONTENT_TYPE)?;
-    // An encoded body needs its encoding to be decoded.
+    // Forwarded, because the upstream needs it to decode the body.
     if let Some(encoding) = options::payload_header(headers, &header::CONTENT_ENCODING)? {
         if submission.headers.iter().any(|(name, _)| name == header::CONTENT_ENCODING) {
             return Err(options::bad_header(&header::CONTENT_ENCODING, &"also given as Dripfeed-Forward-…; omit one"));

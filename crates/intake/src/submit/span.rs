@@ -1,5 +1,5 @@
-//! The trace span of a submission; it is stored in its jobs, as the parent of the spans of their attempts. And the line
-//! of the log, which names the trace and nothing that the caller has sent.
+//! The trace span of a submission, which its jobs store as the parent of the spans of their attempts; and the log line
+//! about it, which contains nothing that the caller has sent.
 
 use dripfeed_bucket::{Admission, Admitted, Bucket, BucketError, Judgement};
 use dripfeed_job::{BucketName, Submission};
@@ -8,12 +8,12 @@ use dripfeed_trace::{ActiveSpan, TraceContext, TraceId};
 use crate::intake::Intake;
 use crate::problem::Problem;
 
-/// One request, with the jobs that it brings. Without a span they keep the caller's `traceparent`.
+/// The span of a request. Without one, its jobs keep the caller's `traceparent`.
 #[derive(Default)]
 pub(crate) struct SubmissionSpan(Option<ActiveSpan>);
 
 impl SubmissionSpan {
-    /// All of `submissions` have the same `traceparent`: it is the request's.
+    /// All of `submissions` have the `traceparent` of the request.
     pub(crate) fn begin(intake: &Intake, bucket: &Bucket, submissions: &mut [Submission]) -> Self {
         let traceparent = submissions.first().and_then(|first| first.traceparent.as_deref());
         let mut span = intake.tracer().and_then(|tracer| tracer.submission("submit", traceparent));
@@ -31,7 +31,7 @@ impl SubmissionSpan {
         self.0.as_ref().map(ActiveSpan::context).map(|TraceContext { trace, .. }| trace)
     }
 
-    /// Ends it with what the bucket decided on its only job.
+    /// Ends the span with the bucket's decision on its only job.
     pub(crate) fn end(self, bucket: &BucketName, judged: &Result<Judgement, BucketError>) {
         let trace_id = self.trace().map(tracing::field::display);
         match judged.as_ref().map(|judged| &judged.admission) {
@@ -58,7 +58,7 @@ impl SubmissionSpan {
         }
     }
 
-    /// Ends it with what the bucket decided on each of its jobs.
+    /// Ends the span with the bucket's decisions on its jobs.
     pub(crate) fn end_of_many(self, bucket: &BucketName, judged: &[Result<Judgement, BucketError>]) {
         let trace_id = self.trace().map(tracing::field::display);
         let admissions = judged.iter().flatten().map(|judged| &judged.admission);

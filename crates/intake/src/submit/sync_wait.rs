@@ -21,8 +21,8 @@ const JOB_ID: HeaderName = HeaderName::from_static("dripfeed-job-id");
 const UPSTREAM_STATUS: HeaderName = HeaderName::from_static("dripfeed-upstream-status");
 /// The bucket stored only the beginning of the upstream's response.
 const TRUNCATED: HeaderName = HeaderName::from_static("dripfeed-truncated");
-/// The longest wait; longer ones are capped.
-const LONGEST_S: u64 = 60;
+/// Longer waits are capped.
+const MAX_WAIT_S: u64 = 60;
 
 /// How long to wait for the outcome; whole seconds, 1 to 60.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,24 +36,24 @@ impl SyncWait {
         let is_number = !seconds.is_empty() && seconds.bytes().all(|c| c.is_ascii_digit());
         // More digits than fit a u64 still mean "very long".
         let seconds = is_number.then(|| seconds.parse().unwrap_or(u64::MAX))?;
-        (seconds > 0).then(|| Self(seconds.min(LONGEST_S)))
+        (seconds > 0).then(|| Self(seconds.min(MAX_WAIT_S)))
     }
 
     pub(crate) const fn duration(self) -> Duration {
         Duration::from_secs(self.0)
     }
 
-    /// For `Preference-Applied`.
+    /// The header `Preference-Applied`.
     pub(crate) fn applied(self) -> (HeaderName, HeaderValue) {
         let wait = HeaderValue::try_from(format!("wait={}", self.0));
         (PREFERENCE_APPLIED, wait.unwrap_or(HeaderValue::from_static("wait")))
     }
 }
 
-/// 200 with the upstream's response when the job was delivered in time, else 202: also when the key of its reader
-/// is revoked meanwhile, or too many large responses are unread. When too many requests wait already, 202 at once,
-/// without `Preference-Applied`.
-pub(crate) async fn answer(
+/// Responds with 200 and the upstream's response if the job was delivered in time. Otherwise with 202: also if the key
+/// of `reader` was revoked meanwhile, or too many large responses are unread. If too many requests wait already, it
+/// responds with 202 at once, without `Preference-Applied`.
+pub(crate) async fn respond(
     intake: &Intake,
     bucket: &Bucket,
     admitted: &Admitted,
@@ -62,7 +62,7 @@ pub(crate) async fn answer(
     waiter: Waiter,
 ) -> Response {
     let Some(_permit) = intake.waits().enter(waiter.clone()) else {
-        return receipt::answer(intake.settings(), bucket, admitted);
+        return receipt::response(intake.settings(), bucket, admitted);
     };
     let ended = tokio::select! {
         ended = outcome(bucket, admitted.id, wait) => ended,
@@ -83,14 +83,20 @@ pub(crate) async fn answer(
                 .collect();
             (fields, response).into_response()
         }
-        None => receipt::answer(intake.settings(), bucket, admitted),
+        None => receipt::response(intake.settings(), bucket, admitted),
     };
     response.headers_mut().extend([wait.applied()]);
     response
 }
 
-/// Waits for the end of a job that was there already. True: the wait was applied; false when too many requests wait.
-pub(crate) async fn until_ended(intake: &Intake, bucket: &Bucket, id: JobId, wait: SyncWait, waiter: Waiter) -> bool {
+/// Waits for the end of an existing job. Returns false without waiting if too many requests wait already.
+pub(crate) async fn wait_until_ended(
+    intake: &Intake,
+    bucket: &Bucket,
+    id: JobId,
+    wait: SyncWait,
+    waiter: Waiter,
+) -> bool {
     let Some(_permit) = intake.waits().enter(waiter) else { return false };
     tokio::select! {
         _ = outcome(bucket, id, wait) => {}
@@ -99,7 +105,7 @@ pub(crate) async fn until_ended(intake: &Intake, bucket: &Bucket, id: JobId, wai
     true
 }
 
-/// The job is admitted already, so a failure to await its outcome is no error for the caller.
+/// Returns `None` on an error, too: the job is admitted, so the request hasn't failed.
 async fn outcome(bucket: &Bucket, id: JobId, wait: SyncWait) -> Option<EndedJob> {
     bucket.await_outcome(id, wait.duration()).await.unwrap_or_else(|error| {
         tracing::debug!(%error, job = %id, "could not wait for the outcome; responding without it");

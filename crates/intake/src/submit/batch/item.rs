@@ -38,7 +38,7 @@ fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de 
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// `null` is no valid text.
+/// `null` isn't a valid text.
 fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }
@@ -49,7 +49,7 @@ pub(crate) fn read(batch: &Bytes, text: &str, index: usize, now: Timestamp) -> R
         let place = FaultPlace { item: Some(index), member: member.map(str::to_owned), line: None, column };
         Problem::new(Code::BadItem, detail).at(place)
     };
-    legible::check(text).map_err(|found| bad(found.reason.to_owned(), None, Some(found.column)))?;
+    legible::check(text).map_err(|illegible| bad(illegible.reason.to_owned(), None, Some(illegible.column)))?;
     let mut json = serde_json::Deserializer::from_str(text);
     let item: ReceivedItem<'_> =
         object(&mut json).map_err(|error| bad(without_place(&error), None, Some(error.column())))?;
@@ -122,8 +122,8 @@ fn text(option: OptionName, value: &RawValue) -> Result<String, String> {
     }
 }
 
-/// The most members of `options`, and of `forward` in it: more than there are options, and as many headers as are
-/// forwarded.
+/// The maximum members of `options` and of `forward`: the maximum number of forwarded headers, which is more than the
+/// number of options.
 const MOST_MEMBERS: usize = forward::MOST;
 
 /// The members of an object, in order, at most `MOST_MEMBERS` and without duplicates.

@@ -1,27 +1,27 @@
-//! What few readers can parse, although it is JSON: deep nesting, and half of a pair of surrogates.
+//! Refuses valid JSON that many parsers can't read: deep nesting, and unpaired surrogates.
 //!
-//! Items are split without parsing numbers or strings, so that a number of any size goes on as it was sent.
+//! Splitting a batch doesn't parse numbers or strings, so that numbers of any size are forwarded unchanged.
 
 use memchr::memchr2;
 
-/// As deep as the usual parsers go, the item included.
-const DEEPEST: usize = 127;
+/// The maximum depth of common parsers, including the item itself.
+const MAX_DEPTH: usize = 127;
 
 /// Why an item is refused, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Illegible {
     pub(super) reason: &'static str,
-    /// Counted from 1, in bytes.
+    /// In bytes, from 1.
     pub(super) column: usize,
 }
 
-/// `text` is one JSON value, by its grammar.
+/// `text` must be a syntactically valid JSON value.
 pub(super) fn check(text: &str) -> Result<(), Illegible> {
     let (bytes, mut at, mut depth) = (text.as_bytes(), 0, 0_usize);
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => at = end_of_string(bytes, at)?,
-            b'[' | b'{' if depth == DEEPEST => {
+            b'[' | b'{' if depth == MAX_DEPTH => {
                 return Err(Illegible { reason: "nested more than 127 deep", column: at + 1 });
             }
             b'[' | b'{' => depth += 1,
@@ -33,7 +33,7 @@ pub(super) fn check(text: &str) -> Result<(), Illegible> {
     Ok(())
 }
 
-/// The place of the closing quote of a string that begins at `begin`.
+/// The index of the closing quote of the string that begins at `begin`.
 fn end_of_string(bytes: &[u8], begin: usize) -> Result<usize, Illegible> {
     let lone = |at| Illegible { reason: "an escaped surrogate without the other half of its pair", column: at + 1 };
     let mut at = begin + 1;
@@ -48,13 +48,13 @@ fn end_of_string(bytes: &[u8], begin: usize) -> Result<usize, Illegible> {
                 Some(0xDC00..=0xDFFF) => return Err(lone(at)),
                 _ => at += 2,
             },
-            // Of most strings that is all.
+            // Skips to the next quote or escape.
             Some(_) => at += memchr2(b'"', b'\\', &bytes[at..]).unwrap_or(bytes.len() - at),
         }
     }
 }
 
-/// The UTF-16 unit of a `\uXXXX` at this place.
+/// The UTF-16 code unit of the escape `\uXXXX` at this index.
 fn escaped(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn nesting_is_limited() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(check(&nested(DEEPEST)), Ok(()));
-        assert_eq!(check(&nested(DEEPEST + 1)).map_err(|found| found.column), Err(DEEPEST + 1));
+        assert_eq!(check(&nested(MAX_DEPTH)), Ok(()));
+        assert_eq!(check(&nested(MAX_DEPTH + 1)).map_err(|found| found.column), Err(MAX_DEPTH + 1));
     }
 }

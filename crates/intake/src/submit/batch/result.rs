@@ -12,10 +12,10 @@ use utoipa::{IntoResponses, ToSchema};
 use crate::openapi::responses;
 use crate::problem::{Problem, ProblemDocument};
 
-/// About what the answer has for an item that the bucket refuses.
+/// The approximate size of the result of an item that the bucket refuses.
 const REFUSED_BYTES: usize = 512;
 
-/// The bytes that an answer may have, before the bucket has decided. `invalid`: the problem of each item that has one.
+/// The maximum size of the response, before the bucket has decided. `invalid`: the problems of invalid items.
 pub(super) fn expected_bytes(invalid: &[Option<Problem>]) -> usize {
     let bytes_of = |problem: &Problem| serde_json::to_vec(problem).map_or(REFUSED_BYTES, |text| text.len());
     invalid.iter().map(|invalid| invalid.as_ref().map_or(REFUSED_BYTES, bytes_of)).sum()
@@ -99,7 +99,7 @@ impl BatchResult {
     }
 }
 
-/// Error responses: when no item was admitted, they have the results as content.
+/// The error responses of the API description. If no item was admitted, they contain the results.
 pub(super) struct BatchRefusals;
 
 impl IntoResponses for BatchRefusals {

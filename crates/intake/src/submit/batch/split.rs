@@ -15,7 +15,7 @@ use crate::request::json::without_place;
 pub(super) enum Form {
     Array,
     Lines,
-    /// The content type doesn't say: an array begins with a bracket.
+    /// Unknown content type: an array if it begins with a bracket.
     Detect,
 }
 
@@ -79,7 +79,7 @@ fn of_lines(body: &[u8], most: usize) -> Result<Vec<&str>, Problem> {
     Ok(items)
 }
 
-/// With what stands behind the last break. `split` looks at each byte alone.
+/// All lines, including one without a line break at the end. Faster than `split`, which checks bytes one by one.
 fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut begin = 0;
     let ends = memchr_iter(b'\n', body).chain([body.len()]);
@@ -91,7 +91,7 @@ fn bad(error: &serde_json::Error, item: Option<usize>, line: usize) -> Problem {
     Problem::new(Code::BadBatch, without_place(error)).at(place)
 }
 
-/// Collects the texts of the items, up to the first one too many: an error doesn't lose the place.
+/// Collects the texts of the items, up to the first one too many. After an error their number shows the invalid item.
 struct Array<'a, 'de> {
     items: &'a mut Vec<&'de str>,
     most: usize,
