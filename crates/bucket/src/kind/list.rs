@@ -1,4 +1,4 @@
-//! What a list doesn't support, and searching a list for a job.
+//! List buckets: options that they don't support, and the scan of a list for a job.
 
 use dripfeed_job::{Priority, Start, Submission};
 
@@ -9,7 +9,7 @@ use crate::script::reply::Reply;
 use crate::script::scripts::Scripts;
 use crate::settings::Kind;
 
-/// A list can't park, so it has no delay and no second attempt; and all of it is one line.
+/// Refuses delays and retries, because a list can't park jobs, and priorities and groups, because it has no flows.
 pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketError> {
     if submission.start != Start::AtOnce {
         return Err(BucketError::Unsupported("delayed jobs"));
@@ -27,36 +27,36 @@ pub(crate) fn refuse_unsupported(submission: &Submission) -> Result<(), BucketEr
 }
 
 impl RedisBucket {
-    /// Who takes jobs from a list, or did and still holds some.
+    /// The consumers that take jobs from a list, or still have jobs of it.
     pub(crate) async fn takers(&self) -> Result<Vec<String>, BucketError> {
         let mut names = redis::cmd("HKEYS");
         names.arg(self.keys.takers());
         Ok(self.store.command(&names).await?)
     }
 
-    /// What each of them holds.
+    /// The lists of jobs that consumers have claimed.
     pub(crate) async fn taken_lists(&self) -> Result<Vec<ListScan>, BucketError> {
         let takers = self.takers().await?;
         Ok(takers.into_iter().map(|consumer| ListScan::of_taken(&self.keys, consumer)).collect())
     }
 }
 
-/// One of a list bucket's lists, looked through from its newest element to its oldest, a bounded part in each script.
+/// A scan of one of a list bucket's lists, from its newest element to its oldest, a bounded part in each script.
 ///
-/// What comes to its head meanwhile moves those that were seen further, and they are seen again. What ends may go from
-/// the middle: by as many as ended meanwhile the next part begins earlier.
+/// The list changes between the parts. Elements that are added at the head move the others further, so some are seen
+/// twice. Jobs that end may be removed from the middle: the next part begins earlier by their number.
 pub(crate) struct ListScan {
     list: String,
-    /// Empty: nobody's.
+    /// The consumer that has claimed the elements; empty for the list of waiting jobs.
     consumer: String,
-    /// Elements behind the head; None at the end.
+    /// The index of the next element, from the head. `None` at the end.
     at: Option<u64>,
-    /// Jobs of the bucket that had ended.
+    /// The bucket's number of ended jobs at the last part.
     ended: Option<u64>,
 }
 
-/// The most that a part begins earlier: it always gets on.
-const OVERLAP: u64 = 250;
+/// The maximum by which a part begins earlier, so that each part makes progress.
+const MAX_OVERLAP: u64 = 250;
 
 impl ListScan {
     pub(crate) fn of_jobs(keys: &Keys) -> Self {
@@ -67,21 +67,21 @@ impl ListScan {
         Self { list: keys.taken(&consumer), consumer, at: Some(0), ended: None }
     }
 
-    /// Where the next script begins; None at the end.
+    /// The index at which the next part begins. `None` at the end.
     pub(crate) const fn at(&self) -> Option<u64> {
         self.at
     }
 
-    /// What a script looked at: where to go on, and how many jobs have ended.
-    pub(crate) fn looked(&mut self, reply: &mut Reply) -> Result<(), BucketError> {
+    /// Reads where to continue from a script's reply.
+    pub(crate) fn advance(&mut self, reply: &mut Reply) -> Result<(), BucketError> {
         let (next, ended) = (reply.number()?, reply.count()?);
-        let gone = ended.saturating_sub(self.ended.unwrap_or(ended)).min(OVERLAP);
+        let gone = ended.saturating_sub(self.ended.unwrap_or(ended)).min(MAX_OVERLAP);
         self.at = u64::try_from(next).ok().map(|next| next.saturating_sub(gone));
         self.ended = Some(ended);
         Ok(())
     }
 
-    /// The answer of the next script; None at the end.
+    /// Scans the next part. Returns `None` at the end.
     pub(crate) async fn next(
         &mut self,
         redis_bucket: &RedisBucket,
@@ -92,7 +92,7 @@ impl ListScan {
         let mut call = scripts.of(Kind::List).on(&[redis_bucket.keys.tally(), self.list.clone()]);
         call.arg(at).arg(&self.consumer).arg(args);
         let (_, mut reply) = redis_bucket.read("look", &call, WaitFor::Reply).await?;
-        self.looked(&mut reply)?;
+        self.advance(&mut reply)?;
         Ok(Some(reply))
     }
 }

@@ -71,7 +71,7 @@ impl RedisBucket {
                 "outbox_full" => return Err(BucketError::OutboxFull),
                 _ => {}
             }
-            scan.looked(&mut reply)?;
+            scan.advance(&mut reply)?;
         }
         Ok(false)
     }

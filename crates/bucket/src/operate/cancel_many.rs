@@ -74,7 +74,7 @@ impl RedisBucket {
             let mut reply = Reply::new("cancel_many", self.store.run_durably(&call).await?)?;
             *cancelled += reply.count()?;
             last = reply.text()?;
-            scan.looked(&mut reply)?;
+            scan.advance(&mut reply)?;
         }
         Ok(())
     }

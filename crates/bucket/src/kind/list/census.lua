@@ -1,4 +1,4 @@
--- List kind: what only a census counts.
+-- List kind: counts for the census.
 -- needs: budget, kind/entry
 
 -- A list can't park.
@@ -10,13 +10,13 @@ local function count_due()
   return 0
 end
 
--- And so all of it is in flight.
+-- So all claimed jobs are in flight.
 local function count_claimed(held)
   return held
 end
 
--- Its id; '' when none exists. The oldest of each list is at its tail; the lists of the takers, which have the oldest
--- of all, are KEYS from `first` to before the last. Of as many as a script may read.
+-- The id of the oldest job, '' without jobs. The oldest of each list is at its tail. The lists of the takers are KEYS
+-- from `first` to the last but one. Checks as many lists as a script may read.
 local function oldest_job(jobs, first)
   local oldest
   local function look(list)

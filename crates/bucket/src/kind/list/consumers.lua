@@ -1,4 +1,4 @@
--- List kind: those who take jobs, the fields of the hash `takers`, and what they hold.
+-- List kind: the consumers, which are the fields of the hash `takers`, and their claimed jobs.
 -- needs: budget, kind/entry, kind/held, kind/jobs, kind/put_back
 
 local function add_consumer(_, consumer)
@@ -17,8 +17,8 @@ local function release(keys, element, deliveries)
   return requeue(keys, element, deliveries, false)
 end
 
--- Up to `most` of what a consumer holds, as many as a script may read, latest first, so that the oldest is put back
--- last and taken first; and where to go on, '' at the end. Others may go meanwhile, none is added before that.
+-- Up to `most` claimed jobs of a consumer, as many as a script may read: { element, deliveries }…, the latest first, so
+-- that the oldest is requeued last, and taken first; and the next cursor, '' at the end. None are added meanwhile.
 local function held_by(keys, _, most, place)
   local at, length = string.match(place, '^(%d+) (%d+)$')
   local there = redis.call('LLEN', TAKEN)
@@ -30,7 +30,7 @@ local function held_by(keys, _, most, place)
     count_read(element)
     local head = read_head(element)
     if not head then
-      -- Somebody else has put it there.
+      -- Somebody has put this element there by hand.
       head, element = adopt(keys.tally, element)
       redis.call('LSET', TAKEN, at, element)
     end
@@ -39,10 +39,10 @@ local function held_by(keys, _, most, place)
   return held, at .. ' ' .. there
 end
 
--- As of a stream. What is put back to a list is next.
+-- Suspects can't be separated, as requeued elements are taken next.
 local keeps_suspects_apart = false
 
--- A list knows no second attempt.
+-- A list has no second attempts.
 local function failures_of(_)
   return 0
 end

@@ -1,18 +1,18 @@
--- List kind: an element of the list is a job as one JSON object. Its head is written here, its content by `element` in
--- the job crate: {"id":"<id>",["expires":"<ms>",]["deliveries":"<n>",]["throttled":"1",] and then the content without
--- its first brace.
+-- List kind: an element of the list is a job as a JSON object. This file writes its head,
+-- {"id":"<id>",["expires":"<ms>",]["deliveries":"<n>",]["throttled":"1",] and `element` in the job crate its content,
+-- which follows without its first brace.
 -- needs: now
 
--- How our own contents end; in a foreign one the quotes of such an end would be escaped.
+-- The end of contents that dripfeed wrote. In a text that was added by hand these quotes would be escaped.
 local MARK = ',"v":"1"}'
 
--- A number that Rust reads as the same id: `01` or one beyond 2^53 is none.
+-- Whether Rust reads these digits as the same number: not `01`, nor numbers beyond 2^53.
 local function canonical(digits)
   return #digits <= 15 and whole(tonumber(digits)) == digits
 end
 
--- { id, ms and seq as numbers, expires (ms) or nil, deliveries, throttled (whether a call was), at (where the content
--- goes on) }; nil for what somebody else has put there.
+-- { id, ms and seq as numbers, expires (ms) or nil, deliveries, throttled (whether a call was), at (index of the
+-- content) }; nil for an element that was added by hand.
 local function read_head(element)
   local id, ms, seq, at = string.match(element, '^{"id":"((%d+)%-(%d+))",()')
   if not id or not canonical(ms) or not canonical(seq) then return nil end
@@ -49,8 +49,8 @@ local function make_element(head, rest)
   return '{"id":"' .. head.id .. '",' .. expires .. deliveries .. throttled .. rest
 end
 
--- An id as a stream would make it: later than all before it, also when the clock is set back. The last one is in the
--- tally.
+-- A new id, as a stream would make it: later than all before it, even if the clock was set back. The tally stores the
+-- last one.
 local function next_id(tally)
   local last_ms, last_seq = string.match(redis.call('HGET', tally, 'last_id') or '', '^(%d+)%-(%d+)$')
   local ms, seq = now_ms, 0
@@ -60,15 +60,15 @@ local function next_id(tally)
   return id
 end
 
--- Makes a job of a text that somebody else has put there: all of it is the body.
+-- Makes a job of a text that was added by hand: the whole text is the body.
 local function adopt(tally, text)
   local head = { id = next_id(tally), deliveries = 0 }
-  -- One of ours that has lost its head keeps the mark, so that it is known to be corrupt.
+  -- A job of dripfeed that has lost its head keeps the mark, so that it is recognised as corrupt.
   local last = string.sub(text, -#MARK) == MARK and MARK or '}'
   return head, make_element(head, '"body":' .. cjson.encode(text) .. last)
 end
 
--- With its head still in it: Redis hashes each new text of Lua byte by byte, a millisecond or more for a large one.
+-- Doesn't cut the head off: Redis hashes each new string of Lua, which takes a millisecond or more for a large one.
 local function entry_of(_, element)
   return { 'element', element, at = read_head(element).at }
 end
@@ -84,7 +84,7 @@ end
 
 local function caller_of(entry)
   local content = field(entry, 'element') or ''
-  -- Most need no decoding: within a text the quotes would be escaped.
+  -- Usually found without decoding: within a JSON string these quotes would be escaped.
   local _, at = string.find(content, '"caller":', 1, true)
   if not at then return nil end
   local caller = is_ours(content) and string.match(content, '^"([^"\\]+)"', at + 1)
@@ -94,10 +94,10 @@ local function caller_of(entry)
   return type(caller) == 'string' and cut_caller(caller) or nil
 end
 
--- What an entry counted against the bucket's bytes: as `element::counted_bytes` in the job crate. Foreign ones count
--- nothing.
+-- The bytes that an entry counts against `capacity_bytes`: as `element::counted_bytes` in the job crate. Elements that
+-- were added by hand count 0.
 local function counted_bytes(entry)
   local content = field(entry, 'element') or ''
-  -- A letter's has no head.
+  -- The element of a dead letter has no head.
   return is_ours(content) and #content - (entry.at and entry.at - 2 or 0) or 0
 end

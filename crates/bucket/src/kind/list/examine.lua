@@ -1,10 +1,10 @@
--- Examines a part of a list: what its jobs count.
+-- Reads the counted bytes and callers of the jobs in a part of a list.
 --
 -- needs: at_maxmemory, kind/entry, kind/view
--- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
--- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs
--- Result  { bytes read, where to go on or -1 at the end, jobs that have ended so far,
---           { id, bytes that it counts, caller or '' }… }
+-- KEYS  1 tally (hash)  2 the list: waiting jobs, or those that a consumer has claimed
+-- ARGV  1 index at which to begin, from the head  2 the consumer, '' for waiting jobs
+-- Result  { bytes read, next index or -1 at the end, jobs that have ended so far,
+--           { id, counted bytes, caller or '' }… }
 local jobs = {}
 local next = look_through(KEYS[2], tonumber(ARGV[1]), function(element)
   local head = read_head(element)

@@ -1,10 +1,10 @@
 -- Finds a job in a part of a list.
 --
 -- needs: shown_fields, kind/view
--- KEYS  1 tally (hash)  2 the list: the jobs, or what a consumer holds
--- ARGV  1 where to begin: elements behind the head  2 the consumer, '' for the jobs  3 id
+-- KEYS  1 tally (hash)  2 the list: waiting jobs, or those that a consumer has claimed
+-- ARGV  1 index at which to begin, from the head  2 the consumer, '' for waiting jobs  3 id
 --       4 '1': also its payload
--- Result  { bytes read, where to go on or -1 at the end, jobs that have ended so far, the job as in view.lua and
+-- Result  { bytes read, next index or -1 at the end, jobs that have ended so far, the job as in view.lua and
 --           shown_fields.lua, or nothing }
 local LIST, at, consumer, id = KEYS[2], tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local start = '{"id":"' .. id .. '",'

@@ -1,7 +1,7 @@
--- List kind: which jobs are surely gone.
+-- List kind: which jobs certainly no longer exist.
 -- needs: kind/jobs
 
--- A function of an id. All of them when nothing is in the bucket: a list can't be asked for a job.
+-- Returns a function of an id: true if the bucket is empty. Otherwise it isn't known without a search of the list.
 local function surely_gone(jobs)
   local level = count_jobs(jobs)
   return function() return level == 0 end

@@ -1,17 +1,17 @@
--- List kind: jobs that are claimed. The hash `takers` has how many each replica holds; a job that one holds is an
--- element of its own list, the latest at its head. Scripts are given the element.
+-- List kind: claimed jobs. Each replica has a list of its claimed elements, the latest at its head, and the hash
+-- `takers` has their numbers. Scripts identify a job by its element.
 --
--- What takes from a list comes before what adds to one: at maxmemory a script may go on once it has written something
--- that needs no memory. That is why nothing here is an LMOVE.
+-- Elements are removed from one list before they are added to another, instead of with LMOVE: at maxmemory a script may
+-- continue after a write that needs no memory.
 -- needs: kind/jobs
 
--- Before `takers` in KEYS, and the first of ARGV, where a script is given what a replica holds.
+-- The list of a replica comes before `takers` in KEYS, and its name is the first of ARGV.
 local TAKEN, HOLDER = KEYS[#KEYS - 1], ARGV[1]
 
--- As of a stream: there is nothing.
+-- A list bucket has no such keys.
 local function held_keys() end
 
--- As check_types in record.lua.
+-- Called by check_types in record.lua.
 local function check_held()
   redis.call('LLEN', TAKEN)
   redis.call('HLEN', TAKERS)

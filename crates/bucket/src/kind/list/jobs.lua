@@ -1,10 +1,10 @@
--- List kind: how many jobs there are, and one more.
+-- List kind: counts and adds jobs.
 -- needs: now, kind/entry
 
--- Hash: who takes jobs → how many each holds; the last of KEYS.
+-- Hash: consumer → number of its claimed jobs; the last of KEYS.
 local TAKERS = KEYS[#KEYS]
 
--- The level, and what of it is in flight; in all, and { consumer, number }….
+-- The level, the number of jobs in flight, and { consumer, number }… of these.
 local function count_jobs(jobs)
   local held, holders = 0, {}
   local counts = redis.call('HGETALL', TAKERS)
@@ -16,13 +16,13 @@ local function count_jobs(jobs)
   return redis.call('LLEN', jobs) + held, held, holders
 end
 
--- Whether nothing leaves the bucket: nothing is parked.
+-- Whether no job can leave the bucket. Jobs of a list are never parked.
 local function is_idle(level)
   return level == 0
 end
 
--- Adds a job at the head; what it returns is the job's id. nil for an entry that has no element in it. The content in
--- it has no first brace, unless it is a dead letter's.
+-- Adds a job at the head, and returns its id; nil for an entry without an element. The content has no first brace,
+-- except that of a dead letter.
 local function append(keys, entry)
   local content = field(entry, 'element')
   if not content then return nil end
@@ -32,12 +32,12 @@ local function append(keys, entry)
   return head.id
 end
 
--- Nothing is parked.
+-- Jobs of a list are never parked.
 local function wait_until_due(_, _)
   return 0, false
 end
 
--- Nobody is throttled alone.
+-- A list has no limits per caller.
 local function wait_for_flows(_)
   return 0
 end

@@ -1,4 +1,4 @@
--- List kind: jobs that are to be moved, from the tail of the list, where the oldest is, on. As of a stream.
+-- List kind: reads jobs that are to be moved to another bucket, from the tail on, where the oldest is. As for a stream.
 -- needs: budget, kind/entry
 local function read_leaving(jobs, tally, at, most)
   local read = {}
@@ -10,10 +10,10 @@ local function read_leaving(jobs, tally, at, most)
     if head then
       read[#read + 1] = { head.id, element, '', '', '' }
     elseif size > LARGEST_FOREIGN then
-      -- Too large to be given an id, or to be moved.
+      -- Too large to be read as a job, and moved.
       read[#read + 1] = { '0-0', '', '', '', '' }
     else
-      -- Somebody else has put it there. It keeps its id, by which the new job is known when this is done again.
+      -- Added by hand: gets an id, and keeps it, so that a repeated move recognises the job.
       head, element = adopt(tally, element)
       redis.call('LSET', jobs, index, element)
       read[#read + 1] = { head.id, element, '', '', '' }

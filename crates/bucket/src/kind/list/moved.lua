@@ -1,11 +1,11 @@
--- List kind: takes jobs out of the list, looking from the tail on beyond the first `stay`. As of a stream; what a
--- replica holds is in another list.
+-- List kind: removes jobs from the list, searching from the tail on after the first `stay`. As for a stream. Claimed
+-- jobs are in other lists.
 -- needs: kind/entry
 local function withdraw_moved(jobs, ids, stay, record_end)
   local wanted = {}
   for _, id in ipairs(ids) do wanted[id] = true end
   local at, ended = stay, 0
-  -- They were read from there on, and nobody takes from the list: what is wanted comes soon.
+  -- Enough, because the jobs were read from there on, and no replica takes from the list meanwhile.
   local LOOKED_AT = 500
   for _ = 1, LOOKED_AT do
     local element = ended < #ids and redis.call('LINDEX', jobs, -1 - at)
@@ -22,5 +22,5 @@ local function withdraw_moved(jobs, ids, stay, record_end)
   return ended
 end
 
--- All wait in one line.
+-- A list has no ranges.
 local function write_ranges() end

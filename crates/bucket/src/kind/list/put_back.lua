@@ -1,9 +1,10 @@
 -- List kind: claimed jobs that stay in the bucket.
 -- needs: notices, kind/entry, kind/held
 
--- To the tail of the jobs, where the next are taken; false for an element that somebody removed by hand.
+-- Moves a claimed element to the tail of the jobs, from which the next ones are taken. Returns false if somebody
+-- removed it by hand.
 local function requeue(keys, element, deliveries, throttled)
-  -- What is of another type is found before anything is written.
+  -- Fails before the first write if this key has another type.
   redis.call('LLEN', keys.jobs)
   local removed = redis.call('LREM', TAKEN, '1', element)
   if removed > 0 then
@@ -20,12 +21,12 @@ local function requeue(keys, element, deliveries, throttled)
   return removed > 0
 end
 
--- As of a stream. A list can't park: what is put back is next. No failure is counted.
+-- As for a stream, but a list can't park: these jobs are taken next. Failures aren't counted.
 local function put_back(keys, jobs)
   for _, job in ipairs(jobs) do job.is_there = requeue(keys, job.name, 0, job.counts == 0) end
 end
 
--- Nothing is kept of a job between attempts: the first that fails ends it.
+-- Failed attempts aren't kept, because the first one ends the job.
 local function failed_of(_)
   return false
 end
@@ -34,7 +35,7 @@ local function write_failed(_, _, _) end
 
 local function forget_failed(_) end
 
--- As of a stream. A list can't park: its letters never hold it.
+-- A list can't park dead jobs, so they can't wait for room among the dead letters.
 local waits_for_letter = false
 
 local function keep_unburied(keys, element)

@@ -1,7 +1,7 @@
--- List kind: from the tail of the jobs, where the oldest is, to the head of the replica's own list.
+-- List kind: hands out jobs from the tail of the list, where the oldest is, to the head of the replica's list.
 -- needs: constants, now, budget, record, record_each, kind/entry, kind/held, kind/jobs
 
--- Nobody is throttled alone.
+-- A list has no limits per caller.
 local function bounds_by()
   return nil
 end
@@ -11,7 +11,7 @@ local function record_ends(keys)
   record_exits(keys)
 end
 
--- What is there only while some jobs wait for something: nothing.
+-- A list has no such keys.
 local waiting_keys = {}
 
 local function count_in_flight(jobs)
@@ -23,17 +23,18 @@ local function answer_with(answer, taken)
   for _, job in ipairs(taken) do answer[#answer + 1], answer[#answer + 2] = job[1], job[2] end
 end
 
--- Whether none waits any more.
+-- Whether no job waits any more.
 local function were_all(jobs)
   return redis.call('EXISTS', jobs) == 0
 end
 
--- Up to `want` jobs { id, element }…, how many expired on the way and how many died, µs until it is worth asking again,
--- and whether a new element would be taken at once. A call ends early when it has read enough, or put enough aside.
+-- Returns up to `want` jobs { id, element }…, how many expired and how many died, µs until the next take, and whether a
+-- new element would be taken at once. Ends early if enough was read, or ended.
 local function hand_out(keys, consumer, want)
   local taken, expired, died, held, has_checked = {}, 0, 0, redis.call('LLEN', TAKEN), false
 
-  -- Before the first is written about: what is of another type is found with the element in its place.
+  -- Called before the first job ends. The element is back in its place meanwhile, as a key of another type raises an
+  -- error.
   local function check_once(element)
     if has_checked then return end
     has_checked = true
@@ -44,7 +45,7 @@ local function hand_out(keys, consumer, want)
 
   local wait, is_empty = 0, false
   while #taken < want and expired < BATCH_JOBS and may_read() do
-    -- As LMOVE would, but first what needs no memory: at maxmemory a script may go on after that.
+    -- Not LMOVE: at maxmemory a script may continue after RPOP, which needs no memory.
     local element = redis.call('RPOP', keys.jobs)
     if not element then
       wait, is_empty = math.huge, true

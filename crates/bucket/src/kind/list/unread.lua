@@ -1,4 +1,4 @@
--- List kind: all wait in one line.
+-- List kind: there is no fair queuing.
 local function nobodys_take_places()
   return false
 end

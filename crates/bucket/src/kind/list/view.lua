@@ -1,12 +1,11 @@
--- List kind: a list can't be asked for a job, so its elements are looked at one after the other, a bounded part in each
--- script.
+-- List kind: searches a list element by element, a bounded part in each script.
 -- needs: now, budget, kind/entry
 
--- In one call, so that a long list doesn't keep Redis from others.
+-- The maximum of elements in one call, so that a long list doesn't block Redis.
 local LOOKED_AT = 200
 
--- Calls look(element) from the element on that is `at` behind the head, where the newest is, until it answers something
--- or the script may read no more. Where to go on, or -1 at the end.
+-- Calls look(element) for the elements from index `at` on, from the head, where the newest is, until it returns true or
+-- the script may read no more. Returns the next index, or -1 at the end.
 local function look_through(list, at, look)
   for next = at, at + LOOKED_AT - 1 do
     if not may_read() then return next end
@@ -18,8 +17,8 @@ local function look_through(list, at, look)
   return at + LOOKED_AT
 end
 
--- Removes the elements at these places behind the head, and says how many. They are marked and then removed in one
--- walk: LREM looks for each element from the head on.
+-- Removes the elements at these indices, and returns their number. Marks them first and removes all by one LREM, which
+-- searches the list from the head on.
 local function remove_at(list, places)
   if #places == 0 then return 0 end
   local MARK = '\0gone'
@@ -27,7 +26,7 @@ local function remove_at(list, places)
   return redis.call('LREM', list, #places, MARK)
 end
 
--- Jobs that have ended so far: as many may have gone from the middle of a list.
+-- Jobs that have ended so far. This many may have been removed from the middle of a list.
 local function ended_so_far(tally)
   local ended = 0
   for _, count in ipairs(redis.call('HMGET', tally, 'delivered', 'dead', 'expired', 'cancelled')) do
@@ -36,8 +35,8 @@ local function ended_so_far(tally)
   return whole(ended)
 end
 
--- { id, state, failed attempts, due in ms or '', caller, consumer or '', '', '' }. `owner` is the consumer that
--- holds it, or ''. No job of a list has a priority or a group.
+-- { id, state, failed attempts, due in ms or '', caller, consumer or '', '', '' }. `owner`: the consumer that has
+-- claimed it, or ''. Jobs of a list have no priority and no group.
 local function view(element, owner)
   local caller = caller_of(entry_of(nil, element))
   return { read_head(element).id, owner ~= '' and 'in_flight' or 'waiting', 0, '', caller or '', owner, '', '' }

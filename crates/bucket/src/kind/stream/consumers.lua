@@ -1,8 +1,7 @@
--- Stream kind: those who take jobs. They are the consumers of the group `processors`, which begins at 0; a job that one
--- holds is pending for it.
+-- Stream kind: the replicas that take jobs are consumers of the group `processors`, and their claimed jobs are pending.
 -- needs: constants, notices, kind/held, kind/put_back
 
--- The group may be gone with its stream (DEL, FLUSHALL): it starts again with all that is there.
+-- Creates the group if it doesn't exist, as after DEL or FLUSHALL. It begins with the first entry of the stream.
 local function make_group(jobs)
   if redis.pcall('XPENDING', jobs, GROUP).err then
     redis.call('XGROUP', 'CREATE', jobs, GROUP, '0', 'MKSTREAM')
@@ -25,29 +24,29 @@ local function consumers_of(jobs)
   return names
 end
 
--- Only for one that holds nothing: what it had would stay behind, delivered to nobody for ever.
+-- Only for a consumer without pending jobs: Redis would drop those from the pending list, and never deliver them again.
 local function remove_consumer(jobs, consumer)
   redis.pcall('XGROUP', 'DELCONSUMER', jobs, GROUP, consumer)
 end
 
--- Up to `most` of what a consumer holds: { job, times it was handed out }…; and where to go on, '' at the end.
+-- Up to `most` claimed jobs of a consumer: { job, deliveries }…; and the next cursor, '' at the end.
 local function held_by(keys, consumer, most, place)
   local from = place == '' and '-' or '(' .. place
   local pending = redis.pcall('XPENDING', keys.jobs, GROUP, from, '+', most, consumer)
   local held = {}
-  -- No stream, no group: nothing is claimed.
+  -- An error means that there is no stream or no group, so nothing is claimed.
   for i, job in ipairs(pending.err and {} or pending) do held[i] = { job[1], job[4] } end
   return held, #held < most and '' or held[most][1]
 end
 
--- Due for any replica, at once or after `wait` ms; false for a job that isn't there.
+-- Parks a claimed job for `wait` ms, by default 0. Returns false if the job doesn't exist.
 local function release(keys, id, deliveries, wait)
   local is_there = park(keys, id, wait or 0, deliveries)
   if is_there and (wait or 0) == 0 then publish_jobs(keys.notices) end
   return is_there
 end
 
--- Whether a take looks for jobs that may kill their replica (suspects.lua).
+-- Whether takes separate suspects (suspects.lua).
 local keeps_suspects_apart = true
 
 local function failures_of(id)

@@ -1,14 +1,14 @@
 -- Stream kind: a job is its entry's flat list of names and values.
 -- needs: now
 
--- What the stream holds under an id; empty for a job that somebody deleted by hand.
+-- The entry of a job; empty if somebody deleted it by hand.
 local function entry_of(jobs, id)
   local found = redis.call('XRANGE', jobs, id, id)[1]
   return found and found[2] or {}
 end
 
--- The value of a field that few jobs have; nil when absent or empty. Those come behind the ones that each has, of which
--- `v` is the last (FIELDS in the job crate).
+-- The value of an optional field; nil if absent or empty. Optional fields follow those that each job has, of which `v`
+-- is the last (FIELDS in the job crate).
 local function option(entry, name)
   for i = entry[7] == 'v' and 9 or 1, #entry, 2 do
     if entry[i] == name then return entry[i + 1] ~= '' and entry[i + 1] or nil end
@@ -16,8 +16,7 @@ local function option(entry, name)
   return nil
 end
 
--- The bytes of a job that has none of these but a caller, neither times nor what decides whose turn it is, without its
--- names, which are known; nil: it is another.
+-- The bytes of a plain job without its field names; nil if it has an optional field other than the caller.
 local function plain_size(entry)
   local members = #entry
   if members ~= 8 and (members ~= 10 or entry[9] ~= 'caller') then return nil end
@@ -36,8 +35,8 @@ local function caller_of(entry)
   return caller and (#caller <= LONGEST_CALLER and caller or cut_caller(caller))
 end
 
--- What an entry counted against the bucket's bytes: as `entry::counted_bytes` in the job crate. Foreign entries count
--- nothing.
+-- The bytes that an entry counts against `capacity_bytes`: as `entry::counted_bytes` in the job crate. Entries of a
+-- plain XADD count 0.
 local function counted_bytes(entry)
   local size, ours = 0, false
   for i = 1, #entry, 2 do

@@ -1,5 +1,4 @@
--- Examines a part of the stream and of its pending list, each job at one moment, and repairs what is broken when asked
--- to.
+-- Checks a part of the stream and of its pending list for jobs that no take would find, and repairs them if asked to.
 --
 -- needs: at_maxmemory, budget, kind/entry, kind/pending, kind/flow_state, kind/flows, kind/in_range, kind/leave_flows
 -- KEYS  1 jobs (stream)  2 replicas (hash)  3 pace (hash)  4 notices (zset), then throttled (zset), flow-state (hash),
@@ -9,7 +8,7 @@
 --       or '' }… }
 local JOBS, REPLICAS, PACE, NOTICES, PARKED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[#KEYS - 2]
 local after, mend = ARGV[1], ARGV[2] == '1'
--- In one call, so that a long stream doesn't keep Redis from others: to find the range of a job takes some 20 commands.
+-- The maximum per call, so that a long stream doesn't block Redis: finding the range of a job takes some 20 commands.
 local LOOKED_AT = 50
 
 local answer = { '' }
@@ -22,13 +21,13 @@ local function park(id, due_ms)
   redis.call('ZADD', PARKED, whole(math.max(now_ms, due_ms)), id)
 end
 
--- Where calls under way are counted by caller.
+-- Whether calls in flight are counted by caller.
 local is_counted = redis.call('HGET', PACE, 'flows') == '1'
 
 local from = after == '' and '-' or '(' .. after
 local delivered = last_delivered(JOBS)
 local pending = pending_jobs(JOBS, from, '+', LOOKED_AT)
--- Up to where both are known: the pending list, and then the entries.
+-- The part ends where the page of the pending list ends.
 local to = #pending == LOOKED_AT and pending[#pending][1] or '+'
 local owners = {}
 for _, held in ipairs(pending) do owners[held[1]] = held[2] end
@@ -44,7 +43,7 @@ for _ = 1, LOOKED_AT do
   end
   local id = entry[1]
   count_read(entry[2])
-  -- What was delayed isn't called before that, whatever became of its due time.
+  -- A delayed job isn't called before its delay is over, even if its due time in `parked` was lost.
   present[id], last, next = tonumber(field(entry[2], 'due')) or 0, id, '(' .. id
   flows[id] = flow_of_entry(entry[2])
   answer[#answer + 1] = { id, counted_bytes(entry[2]), caller_of(entry[2]) or '' }
@@ -75,7 +74,7 @@ for _, held in ipairs(pending) do
       end
     elseif owner ~= PARKED_OWNER and is_counted and redis.call('HEXISTS', flow_state.hash, id) == 0 then
       found('calls_miscounted', id)
-      -- All of them are counted again with the next take (bounds.lua).
+      -- Without the clock, the next take counts all calls in flight again (bounds.lua).
       if mend then redis.call('HDEL', flow_state.hash, 'clock') end
     end
   end

@@ -1,8 +1,7 @@
--- Stream kind: jobs that are claimed, and what is kept of them. Scripts are given the id.
+-- Stream kind: claimed jobs and their keys. Scripts identify a job by its id.
 -- needs: constants
 
--- What is kept of claimed jobs, before what is known of when jobs are called, which is the last of KEYS where a script
--- is given any of it.
+-- These keys, and those of the flows, are the last of KEYS in each script that needs them.
 local ATTEMPTS, UNBURIED, FAILED, FLOW_STATE, PARKED =
   KEYS[#KEYS - 7], KEYS[#KEYS - 6], KEYS[#KEYS - 5], KEYS[#KEYS - 3], KEYS[#KEYS - 2]
 
@@ -14,15 +13,15 @@ local function job_ids(ids)
   return ids
 end
 
--- Whether anything is kept of claimed jobs, `any`, and of failed attempts, `failed`; nil: not looked yet.
+-- Whether any of these keys may exist, `any`, and FAILED, `failed`; nil: not checked yet.
 local has_kept = {}
 
--- What is there only while jobs are parked, or were tried in vain, or calls of each caller are counted.
+-- Keys that exist only while jobs are parked, have failed, or calls are counted by caller.
 local function held_keys()
   return PARKED, ATTEMPTS, UNBURIED, FAILED, FLOW_STATE
 end
 
--- As check_types in record.lua, which has looked whether any of these is there.
+-- Called by check_types in record.lua, which knows whether any of these keys exists.
 local function check_held(is_any_there)
   has_kept.any, has_kept.failed = is_any_there, false
   if not is_any_there then return end
@@ -32,8 +31,7 @@ local function check_held(is_any_there)
   has_kept.failed = redis.call('HLEN', FAILED) > 0
 end
 
--- Out of the bucket. Acknowledged first: at maxmemory a script may go on once it has written something that needs no
--- memory.
+-- Removes jobs from the bucket. XACK comes first, as a write that needs no memory lets a script continue at maxmemory.
 local function ack_and_delete(keys, ids)
   redis.call('XACK', keys.jobs, GROUP, unpack(ids))
   redis.call('XDEL', keys.jobs, unpack(ids))

@@ -1,5 +1,5 @@
--- Stream kind: jobs that are to be moved, no matter whose pending entries they are. { id, fields, due, failed attempts,
--- '1' where it waits for room among the dead letters }…, and whether these are the last.
+-- Stream kind: reads jobs that are to be moved to another bucket, also pending ones. Returns { id, fields, due, failed
+-- attempts, '1' if it waits for room among the dead letters }…, and whether these are the last.
 -- needs: budget, kind/pending
 local function read_leaving(jobs, _, after, most)
   local ATTEMPTS, UNBURIED, PARKED = KEYS[#KEYS - 7], KEYS[#KEYS - 6], KEYS[#KEYS - 2]

@@ -1,5 +1,5 @@
--- Lists jobs that are in the stream, oldest first. Redis reads entries whole, so one after the other, up to the bytes
--- that a script may read; what is pending is known by its id before it is read.
+-- Lists jobs of the stream, oldest first. Redis reads entries whole, so they are read one by one, up to the bytes that
+-- a script may read. Pending jobs are selected by id before they are read.
 --
 -- needs: constants, now, budget, job_filter, kind/pending, kind/view, kind/waiting
 -- KEYS  1 jobs (stream)  2 parked (zset)  3 attempts (hash), then ranges (zset)
@@ -11,10 +11,10 @@ local JOBS = KEYS[1]
 local keys = { parked = KEYS[2], attempts = KEYS[3] }
 local last, most, state = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local before, wanted, newest_ms = tonumber(ARGV[4]), ARGV[5], newest_of(ARGV[6], ARGV[7])
--- An id without its second part stands for the last one of its millisecond.
+-- As the end of a range, an id without a sequence number stands for the last one of its millisecond.
 local newest = newest_ms == math.huge and '+' or whole(newest_ms)
 bytes_read = before
--- In one call, so that a rare state or caller doesn't keep Redis from others.
+-- The maximum of jobs checked in one call, so that a rare state or caller doesn't block Redis.
 local LOOKED_AT = 200
 
 local jobs = {}

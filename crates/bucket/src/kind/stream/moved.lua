@@ -1,5 +1,5 @@
--- Stream kind: takes jobs out of the bucket that no replica holds, and calls record(id, entry, failed attempts,
--- deliveries, whether a call was throttled) for each. How many.
+-- Stream kind: removes jobs that aren't in flight, and calls record_end(id, entry, failed attempts, deliveries, whether
+-- an attempt was recorded) for each. Returns how many were removed.
 -- needs: constants, kind/leave
 local function withdraw_moved(jobs, ids, _, record_end)
   local ended = 0

@@ -1,7 +1,7 @@
--- Stream kind: what is known of jobs without their bodies.
+-- Stream kind: the pending list of the group, and ids of the stream.
 -- needs: constants, behind
 
--- The consumer that has a job pending, or nil.
+-- The consumer for which a job is pending, or nil.
 local function owner_of(jobs, id)
   local pending = redis.pcall('XPENDING', jobs, GROUP, id, id, 1)
   return not pending.err and pending[1] and pending[1][2] or nil
@@ -15,11 +15,11 @@ local function pending_jobs(jobs, from, to, most, consumer)
   else
     pending = redis.pcall('XPENDING', jobs, GROUP, from, to, most)
   end
-  -- No stream, no group: nothing is pending.
+  -- An error means that there is no stream or no group, so nothing is pending.
   return pending.err and {} or pending
 end
 
--- How many jobs replicas have.
+-- The number of jobs in flight.
 local function count_with_replicas(jobs)
   local pending, parked = redis.pcall('XPENDING', jobs, GROUP), 0
   if pending.err then return 0 end
@@ -29,7 +29,7 @@ local function count_with_replicas(jobs)
   return pending[1] - parked
 end
 
--- What nobody has sorted in comes after the last id that was delivered; nil without a group.
+-- The group's last-delivered id, after which jobs aren't sorted into flows yet; nil without a group.
 local function last_delivered(jobs)
   local groups = redis.pcall('XINFO', 'GROUPS', jobs)
   for _, group in ipairs(groups.err and {} or groups) do
@@ -45,7 +45,7 @@ local function first_entry(jobs, from, to)
   return entries_between(jobs, from, to, 1)[1]
 end
 
--- Whether one id is of a later entry than another.
+-- Whether `id` is later than `other`.
 local function is_after(id, other)
   local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
   local other_ms, other_seq = string.match(other, '^(%d+)%-(%d+)$')

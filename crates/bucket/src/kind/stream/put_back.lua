@@ -1,8 +1,8 @@
 -- Stream kind: claimed jobs that stay in the bucket, and their failed attempts.
 -- needs: constants, now, notices, kind/held
 
--- Claims jobs for nobody, and returns which of them are there. Redis 6.2 also claims what somebody deleted while it was
--- pending; by force it claims what isn't pending, and only if it is there.
+-- Claims jobs for PARKED_OWNER, and returns the ids of those that exist. Redis 6.2 also claims pending jobs that were
+-- deleted; so there they are acknowledged first, and claimed with FORCE, which claims only existing ones.
 local function claim_parked(keys, ids, deliveries)
   local words = { 'XCLAIM', keys.jobs, GROUP, PARKED_OWNER, '0', unpack(ids) }
   for _, word in ipairs({ 'RETRYCOUNT', deliveries, 'JUSTID' }) do words[#words + 1] = word end
@@ -13,8 +13,7 @@ local function claim_parked(keys, ids, deliveries)
   return redis.call(unpack(words))
 end
 
--- Due for any replica after `wait` ms. False for one that somebody deleted by hand: only the pending list still knows
--- it.
+-- Parks a job for `wait` ms. Returns false if somebody deleted it by hand, and removes it from the pending list then.
 local function park(keys, id, wait, deliveries)
   if #claim_parked(keys, { id }, deliveries) == 0 then
     redis.call('XACK', keys.jobs, GROUP, id)
@@ -24,9 +23,8 @@ local function park(keys, id, wait, deliveries)
   return true
 end
 
--- After their attempts, by a few commands for all jobs. Of each: `name`, as its kind names it; `wait`, in ms; `counts`,
--- 1 where it failed, 0 where it was throttled, which is no failure and yet was made, nil where there was none. Writes
--- `is_there`, whether it is.
+-- Parks jobs after their attempts, by a few commands for all. Of each job: `name`, its id; `wait` in ms; `counts`: 1
+-- for a failed attempt, 0 for a throttled one, nil if the call wasn't made. Sets `is_there`: whether the job exists.
 local function put_back(keys, jobs)
   local names, is_parked = {}, {}
   for i, job in ipairs(jobs) do names[i] = job.name end
@@ -55,13 +53,13 @@ local function put_back(keys, jobs)
   redis.call('HSET', ATTEMPTS, unpack(attempts))
 end
 
--- The failed attempts that are kept of a job, in lines; false where none is.
+-- The records of a job's failed attempts, in lines; false without any.
 local function failed_of(id)
   if has_kept.failed == nil then has_kept.failed = redis.call('HLEN', FAILED) > 0 end
   return has_kept.failed and redis.call('HGET', FAILED, id)
 end
 
--- Unless they are kept of `most` others.
+-- Writes the records of a job's failed attempts, unless `most` other jobs have some.
 local function write_failed(id, lines, most)
   if redis.call('HLEN', FAILED) >= most and redis.call('HEXISTS', FAILED, id) == 0 then return end
   redis.call('HSET', FAILED, id, lines)
@@ -72,10 +70,10 @@ local function forget_failed(id)
   redis.call('HDEL', FAILED, id)
 end
 
--- Whether a job may stay in the bucket that has ended, until its letter can be added.
+-- Whether a dead job may stay in the bucket until its letter can be added.
 local waits_for_letter = true
 
--- Its record says how it is to end: it is never handed out again. Whether the job is there.
+-- Parks a dead job with its record, so that it is never handed out again. Returns whether the job exists.
 local function keep_unburied(keys, id, outcome)
   if not park(keys, id, 0, 0) then return false end
   redis.call('HSET', UNBURIED, id, outcome)

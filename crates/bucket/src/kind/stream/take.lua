@@ -1,5 +1,5 @@
--- Stream kind: parked jobs that are due first, then new ones; by turns where somebody has to wait for others. One whose
--- time has not come is parked on the way.
+-- Stream kind: hands out parked jobs that are due, then new ones; by fair queuing if more jobs wait than may be handed
+-- out. Parks new jobs that aren't due yet.
 -- needs: constants, now, budget, kind/entry, kind/give, kind/unread
 -- opens: open_rare = kind/turns
 
@@ -20,8 +20,8 @@ end
 
 local CONTENT_TYPE, VERSION, CALLER = 4, 8, 10
 
--- The entries of plain jobs by their places, and the first of these; and which of its members the others don't all have
--- in common with it.
+-- The entries of plain jobs by their index in `taken`, and the first of them; and the indices of the values that not
+-- all plain jobs have in common.
 local function plain_of(taken)
   local plain, first, has_own_type, has_own_caller = {}, nil, false, false
   for i = 1, #taken do
@@ -38,7 +38,7 @@ local function plain_of(taken)
   return plain, first or {}, own
 end
 
--- Adds jobs to the answer; plain ones in fewer words than they have in the stream, and of these only what differs.
+-- Adds jobs to the answer. Plain jobs are sent without field names, and without the values that all have in common.
 local function answer_with(answer, taken)
   local plain, first, own = plain_of(taken)
   local last, more = #answer + 4, #own
@@ -63,11 +63,12 @@ end
 local waiting_keys, count_in_flight, were_all, hand_out
 do
   local PARKED, FLOWS = KEYS[#KEYS - 2], KEYS[#KEYS - 1]
-  -- What is there only while jobs are parked, or wait for others.
+  -- Keys that exist only while jobs are parked, or wait in flows.
   waiting_keys = { PARKED, FLOWS }
 
-  -- As the script found the jobs: whether any of `waiting_keys` may be there; how many jobs aren't pending, how many
-  -- are parked without a due time, and so wait again, and how many with one; and { consumer, number }… of the pending.
+  -- At the start of the script: whether any of `waiting_keys` may exist; the number of jobs that aren't pending, of
+  -- those that belong to PARKED_OWNER without a due time, and so wait again, and of those with one; and { consumer,
+  -- number }… of the pending jobs.
   local found = { may_wait = nil, not_pending = nil, waiting_again = nil, with_due_time = nil, consumers = nil }
 
   function count_in_flight(jobs, is_any_there)
@@ -88,13 +89,12 @@ do
     return pending[1] - parked
   end
 
-  -- Whether these were all that waited, by their number: what somebody deleted by hand counts as pending, so that more
-  -- may wait.
+  -- Whether no job waits after this many were taken. Jobs that somebody deleted by hand may count as pending.
   function were_all(_, jobs)
     return found.not_pending + found.waiting_again + found.with_due_time <= jobs
   end
 
-  -- A new job that may have a delay.
+  -- Parks a new job that isn't due yet, and gives out any other.
   local function park_or_give(keys, id, entry)
     local due_ms, deadline = tonumber(option(entry, 'due')), tonumber(option(entry, 'expires'))
     if not due_ms or due_ms <= now_ms or deadline and deadline <= now_ms then return give(keys, id, entry, false) end
@@ -104,7 +104,8 @@ do
     put_aside = put_aside + 1
   end
 
-  -- What was delivered to nobody, in its order. How many that were, and whether these were all.
+  -- Hands out jobs after the group's last-delivered id, in their order. Returns how many were read, and whether these
+  -- were all.
   local function hand_out_new(keys, consumer, want)
     local read = 0
     while goes_on(want) do
@@ -131,13 +132,13 @@ do
     return read, false
   end
 
-  -- In the order in which they came. Whether that were all.
+  -- Hands out jobs in the order of their admission. Returns whether these were all.
   local function hand_out_in_order(keys, consumer, want, flows, due)
     if #due > 0 then opened_rare().hand_out_due(keys, consumer, want, due) end
     local is_all = #flows == 0 or opened_rare().end_flows(keys, consumer, want, flows)
     local read, is_read = hand_out_new(keys, consumer, want)
     is_all = is_all and is_read
-    -- With no flow all that waits is new, or was due: somebody deleted the keys.
+    -- Without flows all waiting jobs are new or due. If there are others, somebody deleted the keys of the flows.
     if is_all and #flows == 0 and (found.not_pending > read or found.waiting_again > 0) then
       opened_rare().mark_unsorted(keys)
       return false
@@ -145,10 +146,10 @@ do
     return is_all
   end
 
-  -- Up to `want` jobs { id, fields, failed attempts }…, how many expired on the way and how many died, µs until it is
-  -- worth asking again, and whether a new entry would be taken at once. A call ends early when it has read enough, or
-  -- put enough aside: then it is worth asking again at once. `weights`: as text, '' where nobody takes turns: then the
-  -- flows that there are end first. `bounds` as open_bounds makes them: then nobody is called but by turns.
+  -- Returns up to `want` jobs { id, fields, failed attempts }…, how many expired and how many died, µs until the next
+  -- take, and whether a new job would be taken at once. Ends early, with 0 µs, if enough was read, parked or ended.
+  -- `weights`: as text; '' without fair queuing: then jobs of existing flows are handed out first. `bounds`: as
+  -- open_bounds makes them; with bounds, all jobs are handed out by fair queuing.
   function hand_out(keys, consumer, want, weights, bounds)
     if rare.opened and not rare.opened.begin(keys, bounds, found.consumers) then
       return taken, expired, rare.died, 0
@@ -157,14 +158,14 @@ do
       redis.call('HDEL', keys.pace, 'mixed', 'suspects')
     end
     local takes_turns = weights ~= ''
-    -- Whether there are more is known by one more.
+    -- One more shows whether more are due than may be handed out.
     local most_due = takes_turns and want + 1 or want
-    -- What is opened may have made them.
+    -- `begin` may have created flows.
     local has_flows = (found.may_wait or rare.opened) and redis.call('EXISTS', FLOWS) == 1
     local due = found.with_due_time > 0 and read_due(most_due) or {}
     local flows = has_flows and opened_rare().first_flows(2) or {}
-    -- Where some are bounded nobody is called but by turns: what somebody deleted by hand still counts as pending, so
-    -- that fewer seem to wait than do.
+    -- Always with bounds, because the number of waiting jobs isn't reliable: jobs that somebody deleted by hand may
+    -- count as pending.
     local others_wait = #flows > 0 or bounds or #due + found.not_pending > want
       and not (found.waiting_again <= 0
         and sole_caller(keys, keys.holders, level_at_first, keys.pace_found.is_mixed))
@@ -179,7 +180,7 @@ do
     end
     if bounds then bounds.note_there() end
     if not is_all then return taken, expired, rare.died, 0 end
-    -- Otherwise none was parked, nor is now.
+    -- Otherwise `parked` is empty, and the command is saved.
     local may_be_parked = found.with_due_time > 0 or put_aside > 0 or rare.opened
     local wait = may_be_parked and next_due() or math.huge
     return taken, expired, rare.died, bounds and math.min(wait, bounds.next_us()) or wait, true

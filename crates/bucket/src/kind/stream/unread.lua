@@ -1,14 +1,14 @@
--- Stream kind: what is known of jobs before they are read: how large one can be, and whether all are of one flow. Then
--- nobody waits for others, so none takes a place: they are called in the order in which they came, and are sorted in,
--- all at once, when somebody else comes.
+-- Stream kind: what is known of jobs without reading them: how large they can be, and whether all are of one flow. Jobs
+-- of one flow need no places: they are called in the order of their admission. When a job of another flow comes, they
+-- are sorted in as one range, without being read.
 
--- The most bytes that an entry can have; nil where that isn't known, as where somebody else has ever added one, or
--- deleted one, behind which an added one would not be seen. `level`: how many jobs there are. Read once for a level.
+-- The maximum bytes of an entry, with `level` jobs in the bucket; nil if it isn't known. It is known only if the
+-- counters agree with `level`: that is, if nobody has added or deleted entries by hand. Cached for the level.
 local largest_at, largest_found
 local function largest_entry(keys, level)
   if level == largest_at then return largest_found end
   largest_at, largest_found = level, nil
-  -- The names of an entry's fields, and the times that the admit script writes into it.
+  -- Bytes that aren't counted: field names, and the times that admit.lua adds.
   local BESIDE = 200
   local counts = redis.call('HMGET', keys.tally, 'largest', 'accepted', 'delivered', 'dead', 'expired', 'cancelled')
   for i = 1, 6 do counts[i] = tonumber(counts[i] or nil) end
@@ -17,22 +17,22 @@ local function largest_entry(keys, level)
   return largest_found
 end
 
--- The caller of all jobs in the bucket, '' for jobs without one; nil where they are of several flows, or may be.
--- `level`: how many jobs there are; `is_mixed`: whether some may have a delay, a group or a priority.
+-- The caller of all jobs in the bucket, '' for jobs without one; nil if they are, or may be, of several flows. `level`:
+-- number of jobs; `is_mixed`: whether some may have a delay, a group or a priority.
 local function sole_caller(keys, holders, level, is_mixed)
-  -- Of what somebody else has added it isn't known whose it is.
+  -- The caller of an entry that was added by hand isn't known.
   if is_mixed or not largest_entry(keys, level) then return nil end
   local fields = redis.call('HLEN', holders)
   if fields == 0 then return '' end
-  -- A caller has two: its jobs, and its bytes behind a space.
+  -- A caller has two fields: its name for its jobs, and `<name> bytes`.
   if fields ~= 2 then return nil end
   local held = redis.call('HGETALL', holders)
   local at = string.find(held[1], ' ', 1, true) and 3 or 1
   return tonumber(held[at + 1]) == level and held[at] or nil
 end
 
--- Whether jobs without a caller take places among those that wait (places.lua). `text`: the weights, '' where nobody
--- takes turns. `bounds`: '' where nobody has a rate alone.
+-- Whether jobs without a caller take places in the fair queuing (places.lua). `text`: the weights, '' without fair
+-- queuing. `bounds`: the limits per caller, '' without any.
 local function nobodys_take_places(keys, holders, text, level, pace, bounds)
   if text == '' then return false end
   if pace.flows or bounds ~= '' then return true end

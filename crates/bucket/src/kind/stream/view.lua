@@ -1,9 +1,9 @@
--- Stream kind: what a job looks like from outside.
+-- Stream kind: the state of a job, as the API shows it.
 -- needs: constants, now, kind/entry
 
--- Where a job that is in the stream is: { id, state, failed attempts, due in ms or '', caller, consumer or '', priority
--- or '', group or '' }. `owner` is the consumer that has it pending; nil: nobody. One that was parked and isn't any
--- more waits for its turn; one that somebody claimed by hand is in flight.
+-- { id, state, failed attempts, due in ms or '', caller, consumer or '', priority or '', group or '' }. `owner`: the
+-- consumer for which the job is pending, or nil. A job of PARKED_OWNER that isn't in `parked` waits in a flow; one that
+-- somebody claimed by hand is in flight.
 local function classify(keys, id, entry, owner)
   local due = redis.call('ZSCORE', keys.parked, id)
   local state = owner and owner ~= PARKED_OWNER and 'in_flight' or due and 'parked' or 'waiting'

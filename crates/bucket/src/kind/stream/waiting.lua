@@ -1,8 +1,8 @@
--- Stream kind: what waits, in the order of the ids.
+-- Stream kind: iterates over waiting jobs in the order of their ids.
 -- needs: constants, budget, kind/pending
 local RANGES = KEYS[#KEYS]
 
--- Where nothing waits in a range, it comes behind what was delivered.
+-- The id after which to begin. If no range exists, all waiting jobs come after the last-delivered id.
 local function first_waiting(jobs, after)
   if redis.call('ZCARD', RANGES) > 0 then return after end
   local delivered = last_delivered(jobs)
@@ -10,10 +10,10 @@ local function first_waiting(jobs, after)
   return after
 end
 
--- Calls look(id, entry) for what waits after the id `after` ('': from the first on), up to `last`, as long as goes_on()
--- says so. What is pending is known by its id before it is read. The id after which to go on, and whether that was all.
+-- Calls look(id, entry) for waiting jobs after the id `after` ('': from the first on), up to `last`, while goes_on().
+-- Skips pending jobs without reading them. Returns the id after which to continue, and whether that was all.
 local function each_waiting(jobs, parked, after, last, goes_on, look)
-  -- In one call, so that what is in flight or parked doesn't keep Redis from others.
+  -- The maximum of pending jobs in one call, so that they don't block Redis.
   local LOOKED_AT = 200
   after = first_waiting(jobs, after)
   local function from() return after == '' and '-' or '(' .. after end

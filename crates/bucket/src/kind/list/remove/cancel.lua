@@ -3,9 +3,9 @@
 -- needs: at_maxmemory, record, record_each, kind/entry, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
--- ARGV  1 id  2 what is kept (keep.lua)  3 where to begin: elements behind the head
+-- ARGV  1 id  2 what is kept (keep.lua)  3 index at which to begin, from the head
 -- Result  { bytes read, 'cancelled' }
---         | { bytes read, 'elsewhere', where to go on or -1 at the end, jobs that have ended so far }
+--         | { bytes read, 'elsewhere', next index or -1 at the end, jobs that have ended so far }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[2],

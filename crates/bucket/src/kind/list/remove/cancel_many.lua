@@ -1,5 +1,5 @@
--- Cancels jobs that match, newest first, in a part of the list at a time. What comes later stays, and so does what
--- somebody else has put there: it has no id before a replica takes it.
+-- Cancels jobs that match, newest first, in a part of the list at a time. Later jobs stay, and elements that were added
+-- by hand, which have no id until a replica takes them.
 --
 -- needs: at_maxmemory, now, budget, job_filter, record, record_each, kind/entry, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
@@ -7,10 +7,10 @@
 -- ARGV  1 what is kept (keep.lua)  2 the caller, '' for all  3 ms since the admission at least, '' for all
 --       4 the latest ms of the admission, '' for all
 --       5 the last id that may match ('' at first: by these times, or the last one that was given)
---       6 where to begin: elements behind the head  7 how many were cancelled so far
---       8 the most jobs to cancel in this call  9 the id after which jobs match, '' for all
--- Result  { cancelled, the last id that may match, where to go on or -1 at the end,
---           jobs that have ended so far, but for those that were cancelled by this }
+--       6 index at which to begin, from the head  7 how many were cancelled so far
+--       8 maximum jobs to cancel in this call  9 the id after which jobs match, '' for all
+-- Result  { cancelled, the last id that may match, next index or -1 at the end,
+--           jobs that have ended so far, without those that these calls have cancelled }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
@@ -20,10 +20,10 @@ local at, before, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local too_old = read_head('{"id":"' .. ARGV[9] .. '",') or { ms = -1, seq = -1 }
 
 if last == '' and newest_ms < math.huge then
-  -- No id of that millisecond has a later second part.
+  -- No id of that millisecond has a later sequence number.
   last = whole(newest_ms) .. '-999999999999999'
 elseif last == '' then
-  -- Ids grow: all that are there are at most the last one that was given.
+  -- No job in the list has a later id than the last one that was given.
   last = redis.call('HGET', keys.tally, 'last_id') or '0-0'
 end
 local bound = read_head('{"id":"' .. last .. '",')

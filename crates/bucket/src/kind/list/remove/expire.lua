@@ -1,20 +1,20 @@
--- Ends jobs whose deadline has passed and that no replica has, newest first, in a part of the list at a time: nobody
--- takes them while a bucket is paused, throttled or without a processor.
+-- Ends waiting jobs whose deadline has passed, newest first, in a part of the list at a time. A take does this, too,
+-- but not while the bucket is paused, throttled or without a processor.
 --
 -- needs: at_maxmemory, now, budget, record, record_each, kind/entry, kind/jobs, kind/view
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
---       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset), then where a list's takers are counted
--- ARGV  1 what is kept (keep.lua)  2 where to begin: elements behind the head, '' for the first
+--       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset), then the list's takers (hash)
+-- ARGV  1 what is kept (keep.lua)  2 index at which to begin, from the head, '' for the first
 --       3 the earliest deadline of the jobs before, in ms ('': none has one)
--- Result  { expired, '1' where more is to be looked at now, where to go on ('' for the first), the earliest deadline
---         of what was looked at ('': none) }
+-- Result  { expired, '1' if there is more to check now, next index ('' for the first), the earliest deadline of the
+--         checked jobs ('': none) }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
   keyed_jobs = KEYS[7], key_ends = KEYS[8], notices = KEYS[9], keep = ARGV[1],
 }
 local JOBS, at, earliest = KEYS[1], tonumber(ARGV[2]) or 0, tonumber(ARGV[3])
--- After how many ms, at the latest, all is looked at again: what came to the head meanwhile wasn't looked at, and what
--- replicas have may come back.
+-- After how many ms, at the latest, all jobs are checked again: jobs that were added at the head between the calls
+-- weren't checked, and jobs in flight may be requeued.
 local LATER = 60000
 
 -- All that can fail comes before the first write: a script doesn't roll back.

@@ -1,11 +1,10 @@
--- Cancels what waits, oldest first, as much at a time as a script may read. What comes later stays.
+-- Cancels all waiting jobs, oldest first, in each call as many as a script may read. Later jobs stay.
 --
 -- needs: at_maxmemory, now, budget, record, record_each, kind/entry
 -- KEYS  1 jobs (list)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
 --       7 keyed jobs (hash)  8 key ends (zset)  9 notices (zset)
--- ARGV  1 what is to be purged ('' at first: all there is now): the last id, and how many that have no id, because
---       somebody else has put them there  2 the most jobs in this call  3 what is kept (keep.lua)
---       4 '', for which only a stream has a use
+-- ARGV  1 what is to be purged ('' at first: all jobs): the last id, and the number of elements without one, which were
+--       added by hand  2 maximum jobs in this call  3 what is kept (keep.lua)  4 '', which only a stream uses
 -- Result  { purged, what is still to be purged, or '' when all is done, '' }
 local keys = {
   meter = KEYS[2], tally = KEYS[3], outcomes = KEYS[4], ended = KEYS[5], holders = KEYS[6],
@@ -13,7 +12,7 @@ local keys = {
 }
 local JOBS, most = KEYS[1], tonumber(ARGV[2])
 local last, foreign = string.match(ARGV[1], '^(%S+) (%d+)$')
--- Ids grow: all that are there are at most the last one that was given.
+-- No job in the list has a later id than the last one that was given.
 last = last or redis.call('HGET', keys.tally, 'last_id') or '0-0'
 foreign = tonumber(foreign or redis.call('LLEN', JOBS))
 local bound = read_head('{"id":"' .. last .. '",')

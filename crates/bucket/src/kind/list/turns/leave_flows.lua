@@ -1,2 +1,2 @@
--- List kind: all wait in one line, and nobody is throttled alone.
+-- List kind: there is no fair queuing, and there are no limits per caller.
 local function leave_flows() end

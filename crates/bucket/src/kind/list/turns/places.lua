@@ -1,4 +1,4 @@
--- List kind: all wait in one line, and nobody has a rate alone.
+-- List kind: there is no fair queuing, and there are no limits per caller.
 local function takes_turns()
   return false
 end

@@ -1,4 +1,4 @@
--- Cancels jobs that match and wait or are parked, as many at a time as a script may read. What comes later stays.
+-- Cancels waiting or parked jobs that match, in each call as many as a script may read. Later jobs stay.
 --
 -- needs: at_maxmemory, constants, now, budget, job_filter, record, record_each
 -- needs: kind/entry, kind/leave, kind/pending, kind/waiting
@@ -18,11 +18,11 @@ local keys = {
 }
 local wanted, newest_ms, last, state = ARGV[2], newest_of(ARGV[3], ARGV[4]), ARGV[5], ARGV[6]
 local after, most = ARGV[7], tonumber(ARGV[8])
--- In one call, so that a rare caller doesn't keep Redis from others.
+-- The maximum of jobs checked in one call, so that a rare caller doesn't block Redis.
 local LOOKED_AT = 200
 
 if last == '' and newest_ms < math.huge then
-  -- An id without its second part stands for the last one of its millisecond.
+  -- As the end of a range, an id without a sequence number stands for the last one of its millisecond.
   last = whole(newest_ms)
 elseif last == '' then
   local newest = redis.call('XREVRANGE', JOBS, '+', '-', 'COUNT', 1)[1]
@@ -53,7 +53,7 @@ local function look_at_waiting()
   return is_all
 end
 
--- By their ids, which say when they came; their due times don't. True at the end.
+-- In the order of admission, that is, of their ids, not of their due times. Returns true at the end.
 local function look_at_parked()
   local parked = pending_jobs(JOBS, after == '' and '-' or '(' .. after, last, LOOKED_AT, PARKED_OWNER)
   for _, held in ipairs(parked) do

@@ -1,5 +1,6 @@
--- Ends jobs whose deadline has passed and that no replica has: nobody takes them while a bucket is paused, throttled or
--- without a processor, nor soon where they are far behind others. Looks at a part of the stream in each call.
+-- Ends jobs whose deadline has passed and that aren't in flight. A take does this, too, but not while the bucket is
+-- paused, throttled or without a processor, and late for jobs at the end of the queue. Checks a part of the stream in
+-- each call.
 --
 -- needs: at_maxmemory, constants, now, budget, outbox, record, record_each, kind/entry, kind/leave, kind/pending
 -- KEYS  1 jobs (stream)  2 meter (hash)  3 tally (hash)  4 outcomes (hash)  5 ended (zset)  6 holders (hash)
@@ -16,9 +17,10 @@ local keys = {
   outbox = open_outbox(ARGV[1], KEYS[10]),
 }
 local after, earliest = ARGV[2], tonumber(ARGV[3])
--- In one call; and after how many ms what a replica has is looked at again: it may come back, without an attempt.
+-- The maximum of jobs checked in one call; and after how many ms jobs in flight are checked again, as they may be
+-- requeued without an attempt.
 local LOOKED_AT, LATER = 200, 60000
--- After how many ms all is looked at for the second time, where an intake of an earlier version may add jobs.
+-- After how many ms all jobs are checked for the second time, in case an intake of an earlier version still adds some.
 local UPGRADED = 3600000
 
 -- All that can fail comes before the first write: a script doesn't roll back.
@@ -26,14 +28,14 @@ check_types(keys, false)
 local room = keys.outbox and keys.outbox.room(keys, count_with_replicas(JOBS)) or math.huge
 local expired = 0
 
--- When it is to be looked at again, in ms; nil: not for its deadline.
+-- Ends a job if it may be ended. Returns when it must be checked again, in ms, or nil.
 local function expire(id, entry)
   local pending = redis.pcall('XPENDING', JOBS, GROUP, id, id, 1)
   -- No group, before the first replica: nothing is pending.
   local held = not pending.err and pending[1] or nil
   if held and held[2] ~= PARKED_OWNER then return now_ms + LATER end
   local counted = held and redis.call('HGET', ATTEMPTS, id)
-  -- It was called before its deadline; or has ended, and waits for room among the dead letters.
+  -- Not a job that was called before its deadline, or that waits for room among the dead letters.
   if (tonumber(counted or nil) or 0) > 0 or held and redis.call('HEXISTS', UNBURIED, id) == 1 then return nil end
   leave(id, entry)
   local deliveries = held and held[4] or 0
@@ -42,7 +44,7 @@ local function expire(id, entry)
   return nil
 end
 
--- 'end' of the stream, 'full' where an outbox has no room, or nil: there is more.
+-- Returns 'end' at the end of the stream, 'full' if the outbox has no room, or nil if there is more.
 local function look()
   for _ = 1, LOOKED_AT do
     if not may_read() then return nil end
@@ -67,7 +69,7 @@ if stopped ~= 'end' then return { expired, stopped and '0' or '1', after, earlie
 if redis.call('HSETNX', keys.tally, 'deadline_known', '1') == 1 then
   earliest = math.min(earliest or math.huge, now_ms + UPGRADED)
 end
--- What was added meanwhile comes later in the stream, so it was looked at, too.
+-- Jobs that were added between the calls are at the end of the stream, so they were checked, too.
 if earliest then
   redis.call('HSET', keys.tally, 'deadline', whole(earliest))
 else

@@ -1,13 +1,13 @@
--- Stream kind: how a job that no replica holds leaves the bucket. Keys as of the scripts that cancel: the jobs first.
--- Behind the last one, `write_ranges`.
+-- Stream kind: removes a job that isn't in flight. KEYS as in the scripts that cancel. `write_ranges` must be called
+-- after the last one.
 -- needs: constants, kind/held, kind/flows, kind/leave_ranges
 local JOBS = KEYS[1]
--- What is of another type is found before anything is written.
+-- Reads these keys, so that the script fails before its first write if one has another type.
 redis.call('ZCARD', PARKED)
 redis.call('HLEN', UNBURIED)
 redis.call('HLEN', FAILED)
 
--- What was counted of its attempts: a number as text, or false.
+-- Returns the job's number of failed attempts as text, or false.
 local function leave(id, entry)
   local counted = redis.call('HGET', ATTEMPTS, id)
   -- No group, before the first replica: nothing is pending.

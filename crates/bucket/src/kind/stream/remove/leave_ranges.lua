@@ -1,10 +1,10 @@
--- Stream kind: what waited in a range and left without a call. A take removes the ranges and flows in which it finds
--- nothing; but nobody takes from a paused bucket, however many jobs are submitted there and cancelled.
+-- Stream kind: removes jobs from their ranges if they leave without a call. A take would remove empty ranges and flows,
+-- too; but a paused bucket has no takes, and jobs may be submitted and cancelled there without end.
 -- needs: kind/flows, kind/ranges, kind/flow_times, kind/in_range
 
 local leave_range, write_ranges
 do
-  -- The heaviest weight that a caller may have.
+  -- The maximum weight of a caller.
   local MOST_WEIGHT = 1000
   local has_ranges = redis.call('ZCARD', RANGES) > 0 and redis.call('ZCARD', FLOWS) >= 0
   -- Ranges from which jobs left, by their texts: { range, flow, how many }; and all flows of such jobs.
@@ -24,7 +24,7 @@ do
     ranges[range.text] = found
   end
 
-  -- Never without a job that is there, however many were counted.
+  -- Writes the range with its remaining jobs. Removes it only if no entry is left, as its count may be wrong.
   local function write_range(jobs, range, flow, left)
     local stay = range.jobs - left
     redis.call('ZREM', RANGES, range.text)
@@ -33,8 +33,8 @@ do
     redis.call('ZADD', RANGES, whole(2 * flow.number + 1), text)
   end
 
-  -- A flow of which nothing waits is forgotten where it had no call since it came: it gains nothing by coming again.
-  -- The last one stays, so that nobody takes the key for deleted.
+  -- Removes a flow without waiting jobs if it had no call since it came, so it gains nothing by coming again. The last
+  -- flow stays, so that the key doesn't seem to be deleted by hand.
   local function forget_newcomer(flow, first)
     local from, to = whole(2 * flow.number), whole(2 * flow.number + 1)
     if redis.call('ZCOUNT', RANGES, from, to) > 0 then return end
@@ -43,7 +43,7 @@ do
     if redis.call('ZCARD', FLOWS) > 1 then redis.call('ZREM', FLOWS, flow.name) end
   end
 
-  -- To be called once, when all have left.
+  -- To be called once, after all jobs have left.
   function write_ranges(jobs)
     if not next(flows) then return end
     for _, found in pairs(ranges) do write_range(jobs, found.range, found.flow, found.left) end

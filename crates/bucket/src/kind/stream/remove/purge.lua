@@ -1,4 +1,4 @@
--- Cancels what waits or is parked, as much at a time as a script may read. What comes later stays.
+-- Cancels all waiting and parked jobs, in each call as many as a script may read. Later jobs stay.
 --
 -- needs: at_maxmemory, constants, budget, record, record_each
 -- needs: kind/entry, kind/leave, kind/waiting, kind/jobs, kind/census
@@ -37,7 +37,7 @@ local function drop(id, entry)
   record(keys, id, outcome_of('cancelled', 'purged', failures, caller), 'cancelled', counted_bytes(entry), caller)
 end
 
--- By their ids, which say when they came; their due times don't. True when none is left.
+-- In the order of admission, that is, of their ids, not of their due times. Returns true when none is left.
 local function drop_parked()
   local parked = pending_jobs(JOBS, '-', last, most, PARKED_OWNER)
   for _, held in ipairs(parked) do
@@ -48,7 +48,7 @@ local function drop_parked()
       count_read(found[2])
       drop(id, found[2])
     else
-      -- Deleted by hand: only the pending list still knows it.
+      -- Somebody deleted the entry by hand, so it is only in the pending list.
       looked_at = looked_at + 1
       redis.call('XACK', JOBS, GROUP, id)
       redis.call('ZREM', PARKED, id)
@@ -65,7 +65,7 @@ local function drop_waiting()
   return is_all
 end
 
--- Where nobody waits any more, nobody has a turn. True when all are forgotten.
+-- Removes all flows and ranges once no job waits. Returns true when all are removed.
 local function forget_flows()
   local level, pending, holders = count_jobs(JOBS)
   if level > count_claimed(pending, holders, count_parked()) then return true end

@@ -1,8 +1,8 @@
 -- Stream kind: parked jobs that are due.
 -- needs: budget, bury, kind/entry, kind/held, kind/ends, kind/give, kind/pending, kind/suspects
 
--- Jobs that were to be buried while nothing could be (hash unburied, job id → its record) are parked and due. Buries
--- those among the jobs that are due, as far as there is room. The others, and how many have left the bucket.
+-- Jobs that wait for room among the dead letters (hash unburied, job id → its record) are parked and due. Buries those
+-- in `due` for which there is room. Returns the other jobs of `due`, and how many were buried.
 local function bury_due(keys, due)
   if #due == 0 or redis.call('HLEN', UNBURIED) == 0 then return due, 0 end
   check_letters(keys)
@@ -27,7 +27,7 @@ local function bury_due(keys, due)
   return others, buried
 end
 
--- Whether its trace is to show since when it waits.
+-- Whether the job is traced: then its trace shows how long it waited.
 local function is_traced(entry)
   return option(entry, 'traceparent')
 end
@@ -54,7 +54,7 @@ local function claim_due(keys, consumer, want, due)
   redis.call('ZREM', PARKED, unpack(due, 1, first - 1))
 end
 
--- Those that this replica may have.
+-- The jobs without suspects that this replica may not have.
 local function without_suspects(keys, consumer, due)
   if not keys.pace_found.suspects then return due end
   local others = {}
@@ -71,7 +71,7 @@ local function hand_out_due(keys, consumer, want, due)
     local others, buried = bury_due(keys, due)
     local callable = goes_on(want) and without_suspects(keys, consumer, others) or {}
     if #callable > 0 and goes_on(want) then claim_due(keys, consumer, want, callable) end
-    -- What can't be buried now stays where it is.
+    -- Jobs that can't be buried now stay parked.
     if #due < most or #others + buried < #due or not goes_on(want) then return end
     most = want - #taken
     due = read_due(most)

@@ -1,7 +1,7 @@
--- Stream kind: jobs that end on their way to a replica.
+-- Stream kind: jobs that end during a take.
 -- needs: constants, now, record, record_each, kind/entry, kind/held, kind/give, kind/put_back
 
--- Before the first of them ends: what is of another type is found before anything is written.
+-- Called before the first job ends, so that keys of another type are found before the first write about it.
 local has_checked = false
 local function check_once(keys)
   if has_checked then return end
@@ -31,8 +31,8 @@ local function end_expired(keys, id, entry, counted, is_claimed)
   expired = expired + 1
 end
 
--- One that is due or waits again is gone: deleted by hand, or unknown to a group that was made again; in both cases
--- nothing is pending. What was counted of the one goes with it; the other is new again.
+-- Handles a job that is due or waits again, but can't be claimed. Either somebody deleted it by hand: then its attempts
+-- are removed; or the group was created again: then the job is new again.
 local function forget_gone(keys, id, counted)
   redis.call('XACK', keys.jobs, GROUP, id)
   if counted and not redis.call('XRANGE', keys.jobs, id, id)[1] then

@@ -1,17 +1,17 @@
--- Stream kind: what a take has gathered so far, and what becomes of a job on the way; and which parked jobs are due.
+-- Stream kind: the state of a take, its limits, and the parked jobs that are due.
 -- needs: constants, now, budget, kind/entry, kind/unread
 
--- Jobs { id, fields, failed attempts unless there are none, when it became due where that is known }…; how many
--- expired, and how many were parked or ended otherwise.
+-- Jobs to hand out: { id, fields, failed attempts or nil, when it became due or nil }…; the number of expired jobs, and
+-- of those that were parked or ended otherwise.
 local taken, expired, put_aside = {}, 0, 0
--- Which of them are known to be plain.
+-- By index in `taken`: true if the job is known to be plain.
 local known_plain = {}
--- How many were chosen and aren't claimed yet.
+-- The number of jobs that are chosen, but not claimed yet.
 local chosen = 0
--- How many jobs there were at first.
+-- The number of jobs at the start of the script.
 local level_at_first
 
--- What few takes need (turns.lua), once it is opened; and how many died on the way.
+-- Functions that few takes need (turns.lua), created when needed; and the number of jobs that died.
 local rare = { died = 0 }
 local function opened_rare()
   rare.opened = rare.opened or rare.open()
@@ -23,7 +23,7 @@ local function goes_on(want)
   return #taken + chosen < want and ended < BATCH_JOBS and #taken + chosen + ended < outcome_room and may_read()
 end
 
--- How many entries one command may read; at least one.
+-- How many entries the next command may read; at least one.
 local function at_once(keys, want)
   local largest = largest_entry(keys, level_at_first)
   local room = largest and math.floor((BATCH_BYTES - bytes_read) / largest) or 1
@@ -31,9 +31,8 @@ local function at_once(keys, want)
   return math.max(1, math.min(room, want - #taken - chosen, left))
 end
 
--- Whether it may be called: else it has ended here. `counted`: its failed attempts as they are counted; false for a job
--- that no call has reported anything of. `is_claimed`: for this take, which counted as a delivery, though no replica
--- saw the job.
+-- Whether the job may be called. If not, it is ended here. `counted`: its failed attempts; false if no attempt was
+-- recorded. `is_claimed`: whether this take has claimed it, which Redis counts as a delivery.
 local function is_callable(keys, id, entry, counted, is_claimed)
   local size = count_read(entry)
   if size > LARGEST_FOREIGN and counted_bytes(entry) == 0 then
@@ -46,7 +45,7 @@ local function is_callable(keys, id, entry, counted, is_claimed)
   return false
 end
 
--- One that was claimed for this take. `due_ms`: when it became due, where it was parked and is traced.
+-- Adds a job that this take has claimed. `due_ms`: when it became due, if it was parked and is traced.
 local function give(keys, id, entry, counted, due_ms)
   if not is_callable(keys, id, entry, counted, true) then return end
   taken[#taken + 1] = { id, entry, tonumber(counted or nil) or 0, due_ms }
@@ -56,12 +55,12 @@ local read_due, next_due
 do
   local PARKED = KEYS[#KEYS - 2]
 
-  -- The first `most` of them.
+  -- The first `most` parked jobs that are due.
   function read_due(most)
     return redis.call('ZRANGE', PARKED, '-inf', whole(now_ms), 'BYSCORE', 'LIMIT', 0, most)
   end
 
-  -- µs until one is.
+  -- µs until the next parked job is due.
   function next_due()
     local first = redis.call('ZRANGE', PARKED, 0, 0, 'WITHSCORES')
     return first[2] and math.max(0, first[2] * 1000 - now_us) or math.huge

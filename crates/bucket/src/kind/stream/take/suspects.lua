@@ -1,15 +1,15 @@
--- Stream kind: of jobs that died together time and again, one may kill its replica (recover.lua). Each replica has one
--- of them at a time, however late it asks and however long its calls take: then the last deliveries kill one job alone.
+-- Stream kind: suspects are jobs of which one may kill its replica (recover.lua). A replica has one of them at a time,
+-- however late its takes are and however long its calls: so the last deliveries kill only that job.
 -- needs: constants, now, kind/give, kind/pending
 
 local may_hand_out
 do
   local PARKED = KEYS[#KEYS - 2]
-  -- How long after each other those are due that are put off, in ms: the least that recover.lua leaves between them.
+  -- The time between suspects that are delayed, in ms: the minimum of recover.lua.
   local SUSPECT_GAP = 500
 
-  -- As the hash of the pace has them: of how many deliveries, and which may be in flight; whether this replica has one,
-  -- and how many this take has put off.
+  -- From the hash of the pace: the maximum deliveries, and the suspects in flight; whether this replica has one, and
+  -- how many this take has delayed.
   local suspects
 
   local function read(keys, consumer)
@@ -25,7 +25,7 @@ do
     return found
   end
 
-  -- Whether this replica may have a job that was handed out `deliveries` times; else the job is due later.
+  -- Whether this replica may have a job with this number of deliveries. If not, the job is parked again.
   function may_hand_out(keys, consumer, id, deliveries)
     suspects = suspects or read(keys, consumer)
     if deliveries * 2 <= suspects.most then return true end

@@ -1,11 +1,11 @@
--- Stream kind: how many calls come before that of a job that is admitted.
+-- Stream kind: estimates how many calls come before that of a job that is admitted.
 -- needs: counts, kind/flow_state, kind/flows, kind/count_waiting
 
 local count_ahead, look_for
 do
-  -- As they were when the script began: flows of each rank, and jobs that wait before all of a rank.
+  -- At the start of the script: the number of flows of each rank, and of jobs in ranks before it.
   local flows_of, jobs_before = {}, {}
-  -- Whether any flow has a priority that isn't normal; nil: not looked yet.
+  -- Whether any flow has a priority other than normal; nil until that was checked.
   local has_ranks
 
   local function count_flows(rank)
@@ -16,7 +16,7 @@ do
     return flows_of[rank]
   end
 
-  -- Numbers of normal flows come first, then those of high ones, then those of low ones.
+  -- The jobs in ranks that are called before this flow's. Flow numbers are ordered by rank: normal, high, low.
   local function count_before(flow)
     if flow.rank == 1 then return 0 end
     if not jobs_before[flow.rank] then
@@ -27,8 +27,8 @@ do
     return jobs_before[flow.rank] + noted[1] + (flow.rank == 2 and noted[0] or 0)
   end
 
-  -- Without priorities, what a caller has in the bucket is close enough. That isn't counted of nobody's jobs, nor of a
-  -- group's.
+  -- The waiting jobs of a flow. Without priorities, a caller's jobs in the bucket are a good estimate; these aren't
+  -- counted for groups, nor for jobs without a caller.
   local function count_own(flow, waiting, holders)
     if has_ranks or flow.group then
       flow.before = flow.before or count_waiting(flow.number, flow.number)
@@ -39,8 +39,8 @@ do
     return flow.held
   end
 
-  -- What the weights of those that are there add to the calls of a round, of whom each has one. Weights are looked for
-  -- where the flow is: among callers, or among groups.
+  -- In a round each flow has as many calls as its weight. How many that adds to one call for each existing flow, for
+  -- weights of callers or, if `flow` is a group's, of groups.
   local function count_heavier(flow, weights)
     local names, weighted, more = {}, {}, 0
     for name, of_name in pairs(weights) do
@@ -52,7 +52,7 @@ do
     return more
   end
 
-  -- Looks at once for the flows of several callers, and for what these have in the bucket: each is asked about.
+  -- Reads the flows of several callers, and their jobs in the bucket, by one command each.
   function look_for(callers, holders)
     local flows, names = {}, {}
     for i, caller in ipairs(callers) do
@@ -63,7 +63,8 @@ do
     find_held(holders, callers)
   end
 
-  -- Of the flows of one rank each has its turns. `waiting`: how many jobs wait.
+  -- The calls before the next job of a flow, which shares rounds with the flows of its rank. `waiting`: number of
+  -- waiting jobs.
   function count_ahead(flow, weight, waiting, weights, holders)
     local total = flows_of[flow.rank] or count_flows(flow.rank)
     if next(weights) then total = total + count_heavier(flow, weights) end

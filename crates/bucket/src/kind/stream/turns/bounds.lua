@@ -1,11 +1,10 @@
--- Stream kind: how fast callers, or groups, may be called, and how many calls of each may be under way. Flows that may
--- be called now are in `flows`, all others in `throttled`: so no take walks past those.
+-- Stream kind: rates and maximum concurrent calls of callers, or groups. Flows that may be called now are in `flows`,
+-- all others in `throttled`, so that takes don't scan those.
 -- needs: kind/flow_state, kind/bring_back
 -- opens: open_bounds_in_force = kind/bounds_in_force
 
--- For a take: as bounds_in_force.lua makes them; nil where nobody is throttled. `asked`: { pace_key, pace: as in
--- pace.lua, limits: what each may (limits_of.lua), '' for all, elapsed, since, undrained: in µs, as a take is given
--- them for the pace }.
+-- The bounds of a take (bounds_in_force.lua); nil without limits. `asked`: { pace_key, pace: as in pace.lua, limits: of
+-- callers (limits_of.lua), '' without any, elapsed, since, undrained: in µs, the arguments of the take }.
 local function open_bounds(asked)
   local pace, noted, text = asked.pace, flow_state.read_clock()
   local is_counted = pace.flows == '1' or pace.flows == 'counting'

@@ -1,4 +1,4 @@
--- Stream kind: how much waits, of some flows.
+-- Stream kind: counts the waiting jobs of flows.
 -- needs: now, counts, kind/flows, kind/ranges
 
 -- Jobs that a caller had in the bucket when the script began.
@@ -7,9 +7,9 @@ local function held_of(holders, caller)
   return tonumber(held_found[caller] or nil) or 0
 end
 
--- Jobs in the flows of these numbers.
+-- The jobs of the flows with these numbers.
 local function count_waiting(first, last)
-  -- Of how many ranges the jobs are added up: where there are more, they are taken to be as long.
+  -- The jobs of this many ranges are added up. Further ranges are estimated to be as long on average.
   local RANGES_LOOKED_AT = 100
   local from, to = whole(2 * first), whole(2 * last + 1)
   local ranges, jobs = redis.call('ZRANGE', RANGES, from, to, 'BYSCORE', 'LIMIT', 0, RANGES_LOOKED_AT), 0

@@ -1,11 +1,11 @@
--- Stream kind: what callers, or groups, have used of their rates. Each is a leaky bucket: a call adds one, `limit`
--- drain in each `period`, and there is room for `burst`.
+-- Stream kind: what callers, or groups, have used of their rates. Each rate is a leaky bucket: a call adds one to its
+-- debt, `limit` drain in each `period`, and the debt may be `burst`.
 -- needs: pace_constants, kind/flow_state
 
--- Of each of these rates, { limit, period in µs, burst } or false, the calls that haven't drained at `clock`. `state`
--- as `read` reads it, whose debts these become; nil: nothing is known of the caller, and it has earned its bursts since
--- `lost` (0: always). `has_waited`: for its next token, until this take, which is a little late for it. So long all
--- drains further than to 0, else a caller with a burst of 1 would lose what passed (permit.rs).
+-- The debts at `clock` by these rates: { limit, period in µs, burst } or false. `state`: as `read` reads it, whose
+-- debts are changed; nil if the caller has no state: then it has earned its bursts since `lost` (0: always).
+-- `has_waited`: whether it waited for its next token. As this take is a little late for it, its debts may then drain to
+-- below 0: otherwise a caller with a burst of 1 would lose that time (permit.rs).
 function flow_state.debts(rates, state, clock, lost, has_waited)
   local kept = has_waited and TOKENS_KEPT or 0
   local debts, passed = state and state.debts or {}, state and math.max(0, clock - state.at)
@@ -23,7 +23,7 @@ function flow_state.debts(rates, state, clock, lost, has_waited)
   return debts
 end
 
--- µs until the call of one more job behind as many.
+-- µs until the call of one more job after this many.
 function flow_state.wait_behind(rates, debts, jobs)
   local wait = 0
   for i = 1, #rates do

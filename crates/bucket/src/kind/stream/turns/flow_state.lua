@@ -1,31 +1,31 @@
--- Stream kind: what is known of callers, or groups, while some have a rate limit or a limit of concurrent calls. (Then
--- `flows` in the hash of the pace is '1'; 'counting' before; 'lost': what there was is gone.) Two keys:
---   throttled   zset: flow → µs of the clock below at which it may be called again. Meanwhile it isn't among `flows`
+-- Stream kind: the state of callers, or groups, while some have a rate limit or a limit of concurrent calls. (`flows`
+-- in the hash of the pace is then '1'; 'counting' until calls in flight are counted; 'lost' without a state.) Keys:
+--   throttled   zset: flow → µs of the clock below at which it may be called again. Until then it isn't in `flows`
 --   flow-state  hash, with
---     clock     `now wall print lost`: µs of a clock that runs no faster than time passes, whatever becomes of the
---               Redis clock, which said `wall` then; of which settings; since when a caller that nothing is known of
---               has earned its burst (0: always)
---     there     of the last take: `1` or `0`, whether anybody was in `flows`, and the same of `throttled`. So it shows
---               that somebody deleted one of them;  came: 1 when others came into `flows` since
---     sorted    also where nobody has such limits: jobs of a caller that was the only one were sorted in, unread, and
---               not all that waited has been called since
---     called<rank>  also where nobody has such limits: the virtual time at which a flow of this rank was called last
---     <number>  of a caller's normal flow, for all its priorities → its state, as `read` reads it
---     <job>     → that flow, `number name`, of each job in flight
--- A state goes when nothing is in flight, the burst is whole again, and no flow of it is throttled: it knows when that
--- had its last turn (leave_flows.lua, bound_states.lua).
+--     clock     `now wall print lost`: µs of a clock that never runs faster than time passes, even if the Redis clock,
+--               which was at `wall`, is set; a hash of the settings; since when a caller without a state has earned its
+--               burst (0: always)
+--     there     two digits, 1 or 0: whether the last take left members in `flows`, and in `throttled`. A missing key
+--               that had members was deleted by hand;  came: 1 if others came into `flows` since
+--     sorted    also without limits: the jobs of a bucket's only caller were sorted in unread, and not all that waited
+--               were called since
+--     called<rank>  also without limits: the virtual time of the last call of this rank
+--     <number>  number of a caller's normal flow → the caller's state for all priorities, as `read` reads it
+--     <job>     job in flight → the normal flow of its caller, `number name`
+-- A state is removed when no call is in flight, all debts have drained, and none of its flows is throttled, as it
+-- stores their last virtual times (leave_flows.lua, bound_states.lua).
 
--- `is_in_force`: some may be throttled; `is_take`: and this is a take; `has_lost`: somebody deleted those who wait, or
--- who are throttled; `back`: the numbers of those who were throttled until this take; `noted`: of each priority, how
--- many jobs this script has found to wait; others add functions.
+-- `is_in_force`: whether flows may be throttled; `is_take`: whether this is a take with limits; `has_lost`: whether
+-- somebody deleted `flows` or `throttled`; `back`: the numbers of callers that were throttled until this take; `noted`:
+-- by rank, how many waiting jobs this script has added to flows. Other files add functions.
 local flow_state = {
   throttled = KEYS[#KEYS - 4], hash = KEYS[#KEYS - 3],
-  -- How many numbers the flows of one priority have.
+  -- How many flow numbers a priority has.
   numbers = 2 ^ 45,
   back = {}, noted = { [0] = 0, 0, 0 },
 }
 
--- What is noted of the clock: { now, wall, print, lost } as above; nil: nothing that can be read. And its text.
+-- The stored clock, { now, wall, print, lost } as above, or nil if it is missing or malformed; and its text.
 function flow_state.read_clock()
   local text = redis.call('HGET', flow_state.hash, 'clock')
   local now, wall, print, lost = string.match(text or '', '^(%d+) (%d+) (%x+) (%d+)$')
@@ -33,10 +33,10 @@ function flow_state.read_clock()
   return { now = tonumber(now), wall = tonumber(wall), print = print, lost = tonumber(lost) }, text
 end
 
--- { in_flight, debts: of each of its rates, the calls that haven't drained, at: the clock at which they were counted,
--- full: the clock at which all will have drained, waits: whether it is throttled until one of its calls ends, out:
--- text, of each rank whose flow is throttled ` rank:its virtual time:when a newcomer began then` }; nil for another
--- text. Debts but the first stand before `out` as ` t:debt:debt`, where a version without tiers keeps them unread.
+-- Parses a state: { in_flight, debts: by rate, at: the clock at which these were computed, full: the clock at which all
+-- will have drained, waits: whether the caller is throttled until one of its calls ends, out: text, for each rank whose
+-- flow is throttled ` rank:its virtual time:the time of a newcomer then` }; nil if malformed. Debts after the first are
+-- written before `out` as ` t:debt:debt`: versions without tiers keep them as a part of `out`.
 function flow_state.read(text)
   local in_flight, debt, at, full, waits, out = string.match(text or '', '^(%d+) (%S+) (%d+) (%d+) ([01])(.*)$')
   if not in_flight then return nil end
@@ -51,7 +51,7 @@ function flow_state.read(text)
   }
 end
 
--- Whether what is known of a caller is the same as of one that was never called.
+-- Whether the state is the same as that of a caller that was never called.
 function flow_state.is_spare(state, clock)
   return state.in_flight == 0 and state.full <= clock and state.out == ''
 end
@@ -65,25 +65,25 @@ function flow_state.rank_of(flow)
   return math.floor((flow.number - 1) / flow_state.numbers)
 end
 
--- Whether somebody was in `flows` at the end of the last take, or came since; and in `throttled`.
+-- Whether `flows` had members at the end of the last take, or got some since; and whether `throttled` had.
 function flow_state.were_there()
   local found = redis.call('HMGET', flow_state.hash, 'there', 'came')
   local there = found[1] or '00'
   return found[2] or string.sub(there, 1, 1) == '1', string.sub(there, 2, 2) == '1'
 end
 
--- Nobody is in `flows` any more, and nobody deleted them.
+-- Notes that `flows` is empty, so that it doesn't seem to be deleted by hand.
 function flow_state.note_none_there()
   local there = redis.call('HGET', flow_state.hash, 'there')
   if there then redis.call('HSET', flow_state.hash, 'there', '0' .. string.sub(there, 2)) end
 end
 
--- Notes that what waits is sorted in from now on. False: it was before, and those who wait were deleted.
+-- Notes that waiting jobs are sorted in from now on. Returns false if they were before, so that `flows` was deleted.
 function flow_state.begins()
   return redis.call('HSETNX', flow_state.hash, 'sorted', 1) == 1
 end
 
--- A take notes at its end who is there.
+-- Notes that flows came into `flows`. Not in a take, which notes that at its end.
 function flow_state.note_newcomers()
   if flow_state.is_take or redis.call('HEXISTS', flow_state.hash, 'clock') == 0 then return end
   redis.call('HSET', flow_state.hash, 'came', 1)

@@ -1,7 +1,7 @@
--- Stream kind: whether a take will come to a job that waits.
+-- Stream kind: whether a waiting job is in a range, so that a take will find it.
 -- needs: now, kind/flow_state, kind/flows, kind/ranges
 
--- What is unsorted: from where, to where; nil where all is sorted.
+-- The range of unsorted jobs; nil if all are sorted.
 local unsorted_from, unsorted_to = read_range(redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1] or '')
 
 local function includes(from, to, id)
@@ -22,7 +22,7 @@ local function has_flow(flow)
   return flow.is_there
 end
 
--- How many ranges have a lower score.
+-- The number of ranges with a lower score.
 local function count_below(score)
   local first = redis.call('ZRANGE', RANGES, whole(score), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
   return first and redis.call('ZRANK', RANGES, first) or redis.call('ZCARD', RANGES)
@@ -34,8 +34,8 @@ local function range_at(rank)
   return { text = text, from = from, to = to, jobs = tonumber(jobs) }
 end
 
--- The range of a job that nobody has: { text, from, to, jobs }; nil where it is in none. It is often that of the one
--- before. They are in the order of their ids, the rests first.
+-- The range of a job that isn't pending: { text, from, to, jobs }, or nil. Tries that of the job before, then all
+-- rests, which come first, then searches the others, which are ordered by id.
 local function range_with(id, flow)
   if not has_flow(flow) then return nil end
   if flow.looked_at and includes(flow.looked_at.from, flow.looked_at.to, id) then return flow.looked_at end
@@ -59,7 +59,7 @@ local function is_in_range(id, flow)
   return is_unsorted(id) or range_with(id, flow) ~= nil
 end
 
--- The same of one that was parked, and isn't any more.
+-- The same for a job of PARKED_OWNER that isn't in `parked`.
 local function waits_again(id, flow)
   return is_unsorted(id) or has_flow(flow) and redis.call('ZSCORE', RANGES, range_of(id, id, 1))
 end

@@ -1,7 +1,8 @@
--- Stream kind: jobs that are in flight no more, where calls of each caller are counted.
+-- Stream kind: ends the concurrent calls of callers with limits.
 -- needs: now, notices, kind/flow_state
 
--- Of all these jobs, none of which any replica has now; those that weren't counted change nothing.
+-- Subtracts these jobs, which are no longer in flight, from the calls of their callers. Ignores jobs that weren't
+-- counted.
 local function leave_flows(jobs, notices)
   if #jobs == 0 then return end
   local found = redis.call('HMGET', flow_state.hash, 'clock', unpack(jobs))
@@ -42,7 +43,7 @@ local function leave_flows(jobs, notices)
   end
   redis.call('HDEL', flow_state.hash, unpack(gone))
   if #written > 0 then redis.call('HSET', flow_state.hash, unpack(written)) end
-  -- The replica with room for them may be another one.
+  -- Announced, because the replica with a free slot may be another one.
   if #woken > 0 then
     redis.call('ZADD', flow_state.throttled, 'XX', unpack(woken))
     publish_jobs(notices)

@@ -1,17 +1,17 @@
--- Stream kind: how long a job waits for the rates of its caller, or group, whatever the others have queued.
+-- Stream kind: how long a job waits for the rate limits of its own caller, or group.
 -- needs: now, kind/debts, kind/flow_state, kind/flows, kind/count_waiting, limits_of
 
--- { wait, add }. `text`: what each may (limits_of.lua); `holders`: what callers have in the bucket.
+-- Returns { wait, add }. `text`: limits of callers (limits_of.lua); `holders`: the jobs of callers in the bucket.
 local function open_own_waits(text, holders)
   local limits_of, ORDER = open_limits(text), { 1, 0, 2 }
-  -- By whose they are: { number of the normal flow, rates, debts, added by rank }.
+  -- By number of the normal flow: { number, rates, debts, waiting and added jobs by rank }.
   local known = {}
 
-  -- As flow_state.lua notes it: its clock by now, and since when bursts are earned; nil where that isn't known.
+  -- The clock of flow_state.lua by now, and since when bursts are earned; nil if there is no state.
   local noted = flow_state.read_clock()
   local clock, lost = noted and noted.now + math.max(0, now_us - noted.wall), noted and noted.lost
 
-  -- Calls that haven't drained by now.
+  -- The debts of a caller by now.
   local function debts_of(number, rates)
     if not clock then return flow_state.debts(rates, nil, 0, 0) end
     local text = redis.call('HGET', flow_state.hash, whole(number))
@@ -31,7 +31,7 @@ local function open_own_waits(text, holders)
     return own
   end
 
-  -- Its jobs in the order of their priorities. What this script has sorted in isn't written yet.
+  -- The caller's waiting jobs up to a rank, by priority, including those that this script hasn't written yet.
   local function count_before(own, group, caller, rank)
     local before = 0
     for _, of in ipairs(ORDER) do
@@ -43,8 +43,8 @@ local function open_own_waits(text, holders)
     end
   end
 
-  -- Whether a caller has tokens for all that it has in the bucket, which is at least what waits of it and is known
-  -- without counting that. Of a group's jobs it isn't known, nor of nobody's.
+  -- Whether a caller has tokens for all of its jobs in the bucket. Their number needn't be counted, and is at least
+  -- that of the waiting ones. It isn't known for groups, nor for jobs without a caller.
   local function has_tokens_for_all(own, flow)
     if flow.group or flow.of == '' then return false end
     local jobs = held_of(holders, flow.of) + own.added[0] + own.added[1] + own.added[2]
@@ -62,7 +62,7 @@ local function open_own_waits(text, holders)
       return flow_state.wait_behind(own.rates, own.debts, before)
     end,
 
-    -- One was admitted.
+    -- Notes that a job was admitted.
     add = function(group, caller, priority)
       local flow = flow_of(group, caller, priority)
       local own = look_at(flow)

@@ -1,11 +1,11 @@
--- Stream kind: how jobs that are admitted take their places among those that wait (places.lua).
+-- Stream kind: adds admitted jobs to their flows (places.lua).
 -- needs: constants, kind/flow_state, kind/flows, kind/flow_times, kind/runs, kind/sort_in, kind/ahead, kind/own_wait
 
--- Sorts in what waits in no flow yet. Whether that was all, and the first flows.
+-- Sorts in the waiting jobs that aren't in flows yet. Returns whether these were all, and the first flows.
 local function sort_in_all(keys, sole, waiting)
-  -- Refused at maxmemory, as what comes after a first write that needs no memory isn't; it changes nothing.
+  -- Changes nothing, but fails at maxmemory. The next write might need no memory, and allow the following ones.
   redis.call('ZADD', FLOWS, 'XX', 0, '')
-  -- What is of another type is found before anything else is written.
+  -- Fails before the first write if this key has another type.
   redis.call('ZCARD', RANGES)
   local first = first_flows(2)
   if not sole or #first > 0 or not flow_state.begins() then
@@ -15,9 +15,9 @@ local function sort_in_all(keys, sole, waiting)
   return true, first_flows(2)
 end
 
--- `text`: the weights. `is_bounded`: some may be throttled. `sole`: the caller of all that there is, what came before
--- in this batch included, where nobody else has a job; of all, `waiting` wait. `callers`: of the batch; nil where that
--- isn't known. False where not all of it could be sorted in: what isn't comes before all others.
+-- `text`: the weights. `is_bounded`: whether flows may be throttled. `sole`: the caller of all jobs in the bucket,
+-- including this batch, or nil. `waiting`: number of waiting jobs. `callers`: of the batch, or nil. Returns false if
+-- not all waiting jobs could be sorted in: the others come first.
 local function open_queue(keys, holders, text, is_bounded, sole, waiting, callers)
   flow_state.is_in_force = is_bounded
   local is_all, flows = sort_in_all(keys, sole, waiting)

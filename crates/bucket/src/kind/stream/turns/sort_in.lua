@@ -1,31 +1,31 @@
--- Stream kind: sorts jobs in that wait and are in no flow yet.
+-- Stream kind: sorts waiting jobs into flows.
 -- needs: constants, now, budget, kind/pending, kind/unread, kind/flow_state, kind/flows, kind/ranges
 -- needs: kind/flow_times, kind/runs
 
--- All else stays inside: a script has no room for more than 200 names.
+-- All else is local to the block: Lua allows 200 local variables.
 local mark_unsorted, sort_new, sort_again, sort_sole
 do
   local PARKED = KEYS[#KEYS - 2]
 
-  -- How many jobs one script sorts in, and of how many it asks for their consumer.
+  -- The maximum of jobs that one script sorts in, and that it sorts in again.
   local SORTED_AT_ONCE, LOOKED_AT_ONCE = 200, 100
 
   local function note_entry(keys, id, entry)
     note_new(keys.jobs, id, flow_of_entry(entry), tonumber(field(entry, 'due')), tonumber(field(entry, 'expires')))
   end
 
-  -- What was delivered to nobody, and isn't delivered to anybody by this: only the group has passed it.
+  -- Reads jobs after the group's last-delivered id and advances that, without making them pending.
   local function pass_new(jobs, most)
     return redis.pcall('XREADGROUP', 'GROUP', GROUP, PARKED_OWNER, 'COUNT', most, 'NOACK', 'STREAMS', jobs, '>')
   end
 
-  -- Sorts in what was delivered to nobody, until it has read `bytes`. How many that were, and whether these were all.
+  -- Sorts in jobs after the last-delivered id, up to `bytes`. Returns their number, and whether these were all.
   local function sort_in(keys, bytes)
     local read, most, largest = 0, 1, nil
     repeat
       local got = pass_new(keys.jobs, most)
       if got and got.err then
-        -- Before the first replica.
+        -- The first replica hasn't created the group yet.
         redis.call('XGROUP', 'CREATE', keys.jobs, GROUP, '0', 'MKSTREAM')
         got = pass_new(keys.jobs, most)
       end
@@ -42,7 +42,7 @@ do
     return read, false
   end
 
-  -- Somebody deleted the keys: all that the group has passed may wait, and is looked at again.
+  -- Called after somebody deleted the keys: all jobs up to the last-delivered id must be sorted in again.
   function mark_unsorted(keys)
     forget_runs()
     redis.call('DEL', FLOWS, RANGES, flow_state.throttled)
@@ -51,25 +51,25 @@ do
     redis.call('ZADD', FLOWS, '-inf', UNSORTED)
   end
 
-  -- Sorts in what was delivered to nobody, until it has read `bytes`. `before`: what was there, { flows: the first
-  -- ones, not_pending, waiting_again: how many jobs aren't pending, or wait again and are }; where there is no flow
-  -- yet, all of these are new. Whether nothing new is left, and the first flows.
+  -- Sorts in new jobs, until it has read `bytes`. `before`: { flows: the first ones, not_pending: number of jobs that
+  -- aren't pending, waiting_again: number of pending jobs that wait again }. Without flows these must all be new;
+  -- otherwise the keys were deleted. Returns whether no new job is left, and the first flows.
   function sort_new(keys, before, bytes)
     local flows, read, is_all = before.flows, sort_in(keys, bytes)
     local are_all_new = before.not_pending <= read and before.waiting_again <= 0
     if #flows > 0 or not is_all or are_all_new then return is_all, flows end
-    -- Of those that are throttled, what waits is in ranges: unless there were others, too, that somebody deleted.
+    -- The others may be jobs of throttled flows, if `flows` was empty before.
     local are_sorted = redis.call('ZCARD', flow_state.throttled) > 0 and redis.call('ZCARD', RANGES) > 0
     if are_sorted and not flow_state.were_there() then return is_all, flows end
     mark_unsorted(keys)
     return is_all, first_flows(2)
   end
 
-  -- Sorts in all that was delivered to nobody, as one range and unread: `jobs` of one caller, none of which has a
-  -- delay. Where nothing was sorted in before.
+  -- Sorts in all jobs after the last-delivered id as one range, without reading them: `jobs` jobs of one caller without
+  -- delays. Only if no job was sorted in before.
   function sort_sole(keys, caller, jobs)
     local delivered = last_delivered(keys.jobs)
-    -- Before the first replica.
+    -- The first replica hasn't created the group yet.
     if not delivered then redis.call('XGROUP', 'CREATE', keys.jobs, GROUP, '0', 'MKSTREAM') end
     local first = first_entry(keys.jobs, delivered and '(' .. delivered or '-', '+')
     if not first then return end
@@ -92,9 +92,9 @@ do
     end
   end
 
-  -- Looks at a part of what is unsorted, until it has read `bytes`. Whether that was all.
+  -- Sorts in a part of the unsorted jobs, until it has read `bytes`. Returns whether these were all.
   function sort_again(keys, bytes)
-    -- What was sorted in before comes later in the stream.
+    -- These jobs come before those of the last run in the stream.
     end_run()
     local range = redis.call('ZRANGE', RANGES, 1, 1, 'BYSCORE', 'LIMIT', 0, 1)[1]
     local from, to = read_range(range or '')

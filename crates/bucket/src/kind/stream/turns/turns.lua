@@ -1,17 +1,17 @@
--- Stream kind: what a take needs where jobs are due, callers have to wait for others, or jobs end on their way.
+-- Stream kind: functions of a take for jobs that are due, for fair queuing, and for jobs that end.
 -- needs: budget, record, kind/consumers, kind/due, kind/ends, kind/bounds, kind/sort_in, kind/weights
 -- opens: open_by_turns = kind/by_turns
 
--- How many jobs that are due may join their flows in one script. Reading what is only sorted leaves half of the bytes
--- to what is handed out.
+-- The maximum of due jobs that join their flows in one script, and the bytes that may be read to sort jobs: half of
+-- all, so that the rest is left for jobs that are handed out.
 local DUE_AT_ONCE, SORTING_BYTES = 500, BATCH_BYTES / 2
 
--- In the pending list, from which call_again in calls.lua reads it.
+-- Stores when a job became due in the pending list, from which call_again in calls.lua reads it.
 local function keep_due(jobs, id, due_ms)
   redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, 0, id, 'TIME', whole(math.max(0, due_ms)), 'JUSTID')
 end
 
--- Joins the jobs that are due to their flows, as many as may be read. `due`: the first `most` of them.
+-- Adds due jobs to their flows, as many as may be read. `due`: the first `most` of them.
 local function join_due(keys, due, most)
   if #due == most then due = read_due(DUE_AT_ONCE) end
   local joined = {}
@@ -30,7 +30,8 @@ local function join_due(keys, due, most)
   if #joined > 0 then redis.call('ZREM', PARKED, unpack(joined)) end
 end
 
--- Sorts in all that waits, as far as it may be read. Whether that was all. `asked`: as for hand_out_by_turns.
+-- Sorts in all waiting jobs, as far as they may be read. Returns whether these were all. `asked`: as for
+-- hand_out_by_turns.
 local function sort_all(asked)
   local keys = asked.keys
   join_due(keys, asked.due, asked.most_due)
@@ -41,7 +42,7 @@ local function sort_all(asked)
   return is_all
 end
 
--- Where nobody takes turns any more, the flows that there are end first. Whether they have.
+-- Hands out the jobs of existing flows after fair queuing was turned off. Returns whether no flow is left.
 local function end_flows(keys, consumer, want, flows)
   local is_all = true
   if flows[1] == UNSORTED then
@@ -51,9 +52,9 @@ local function end_flows(keys, consumer, want, flows)
   return open_by_turns()({ keys = keys, consumer = consumer, want = want, weights = {} }) and is_all
 end
 
--- `asked`: { keys, consumer, want, weights: as text, bounds: as open_bounds makes them, due: the first `most_due` jobs
--- that are due, flows: the first ones, not_pending, waiting_again: how many jobs aren't pending, and how many are
--- parked without a due time, and so wait again }. Whether these were all that wait.
+-- Hands out jobs by fair queuing. `asked`: { keys, consumer, want, weights: as text, bounds: from open_bounds, due: the
+-- first `most_due` jobs that are due, flows: the first ones, not_pending: number of jobs that aren't pending,
+-- waiting_again: number of pending jobs that wait again }. Returns whether these were all waiting jobs.
 local function hand_out_by_turns(asked)
   flow_state.see_weights(asked.keys, asked.weights)
   local is_all = sort_all(asked)
@@ -61,14 +62,14 @@ local function hand_out_by_turns(asked)
   return open_by_turns()(asked) and is_all
 end
 
--- Before a take hands out. `consumers`: { name, … }… of those that have jobs. False: what is in flight isn't all
--- counted yet (bounds_in_force.lua), so it hands out nothing.
+-- Called before a take hands out jobs. `consumers`: { name, … }… with pending jobs. Returns false if not all calls in
+-- flight are counted yet (bounds_in_force.lua), so that the take must hand out nothing.
 local function begin(keys, bounds, consumers)
   if bounds then
     if not bounds.count(keys.jobs, consumers) then return false end
     bounds.bring_back()
   end
-  -- Somebody deleted those who wait, or who are throttled.
+  -- Somebody deleted `flows` or `throttled`.
   if flow_state.has_lost then mark_unsorted(keys) end
   return true
 end

@@ -1,11 +1,11 @@
--- Stream kind: other weights count from when they are set. By earlier ones somebody may have got a call that lasts for
--- many of those that come now.
+-- Stream kind: makes changed weights apply at once. With the old ones, a flow may have been charged as much for one
+-- call as for many calls with the new ones.
 -- needs: kind/flows
 
--- Before a take hands out by `weights`, as text. The last ones are in the hash of the pace (pace.lua).
+-- Called before a take hands out jobs by `weights`, as text. If they differ from the last ones, in the hash of the pace
+-- (pace.lua), flows of the same priority begin again at nearly the same time.
 function flow_state.see_weights(keys, weights)
-  -- How many flows of one priority begin together, each behind the one before it by much less than a call: of more,
-  -- those that come first.
+  -- The maximum of flows of one priority that are changed: the first ones.
   local LEVELLED = 1000
   local print = weights == '{}' and '' or string.sub(redis.sha1hex(weights), 1, 8)
   if print == keys.pace_found.weights then return end

@@ -1,10 +1,10 @@
--- Stream kind: the rates of one caller, or group, in a take. Each is false, or a leaky bucket as in debts.lua.
+-- Stream kind: the rates of one caller, or group, during a take. Each is false, or a leaky bucket as in debts.lua.
 
 local room_in_rates, charge_rates, time_to_drain
 do
   -- How many calls may begin.
   function room_in_rates(rates, debts)
-    -- Sums of tokens are exact but for as much.
+    -- The rounding error of sums of tokens.
     local EXACT, room = 0.000000001, math.huge
     for i = 1, #rates do
       local rate = rates[i]
@@ -13,7 +13,7 @@ do
     return room
   end
 
-  -- A call. `undrained`: for how many µs what was granted doesn't drain, for the first one of a take; else 0.
+  -- Charges a call. `undrained`: for the first call of a take, for how many µs granted calls don't drain; else 0.
   function charge_rates(rates, debts, undrained)
     for i = 1, #rates do
       local rate = rates[i]
@@ -24,7 +24,7 @@ do
     end
   end
 
-  -- In µs, for all of their calls.
+  -- µs until all debts have drained.
   function time_to_drain(rates, debts)
     local drains = 0
     for i = 1, #rates do

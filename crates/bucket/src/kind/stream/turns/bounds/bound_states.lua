@@ -1,19 +1,19 @@
--- Stream kind: how often callers, or groups, may be called now, and what of that this script has used.
+-- Stream kind: the states of callers, or groups, with limits during a take: how many calls each may have, and has.
 -- needs: now, kind/bound_rates, kind/debts, kind/flow_state, kind/flows, kind/flow_times
 
--- As bounds_in_force.lua opens it. `limits_of`: as open_limits makes it; `clock`, `lost`: as in flow_state.lua;
--- `undrained`: for how many µs what is granted now doesn't drain (permit.rs); `bounds`: what was looked at, by the
--- number: { number, owner: `number name`, limits, its rates, state, is_new, room, calls, is_changed }; `jobs`,
--- `throttled`: what is to be written of these; `has_room`: for another caller in the hash, nil: not looked yet.
+-- Set up by bounds_in_force.lua. `limits_of`: from open_limits; `clock`, `lost`: as in flow_state.lua; `undrained`: for
+-- how many µs granted calls don't drain (permit.rs); `bounds`: by flow number { number, owner: `number name`, limits,
+-- rates, state, is_new, room, calls, is_changed }; `jobs`, `throttled`: what is to be written to these keys;
+-- `has_room`: whether the hash has room for another caller, nil until that was checked.
 local states = {
   limits_of = nil, clock = nil, lost = nil, undrained = nil, bounds = {}, jobs = {}, throttled = {}, has_room = nil,
 }
 do
-  -- What is blocked by its calls, or paused, is looked at again after this many µs, should a message be lost.
+  -- A flow that is paused, or at its maximum of calls, is checked again after this many µs, in case a message was lost.
   local LOOK_AGAIN = 10000000
 
   local function has_room_for_more()
-    -- One who isn't known waits where there are as many fields.
+    -- With this many fields in the hash, callers without a state have to wait.
     local MOST_FIELDS = 100000
     if states.has_room == nil then states.has_room = redis.call('HLEN', flow_state.hash) < MOST_FIELDS end
     return states.has_room
@@ -38,7 +38,7 @@ do
     }
   end
 
-  -- `text`: what is known of the caller, false: nothing.
+  -- `text`: the state of the caller, or false.
   local function read(bound, text)
     local known = flow_state.read(text)
     local state = known or { in_flight = 0, full = states.clock, waits = false, out = '' }
@@ -49,7 +49,7 @@ do
     bound.room = room_of(bound)
   end
 
-  -- Each of these flows { name, number, … } gets its `bound`.
+  -- Sets `bound` of each of these flows { name, number, … }.
   function states.look(flows)
     local asked, numbers = {}, {}
     for _, flow in ipairs(flows) do
@@ -65,14 +65,14 @@ do
     for i, text in ipairs(redis.call('HMGET', flow_state.hash, unpack(numbers))) do read(asked[i], text) end
   end
 
-  -- A job that is in flight.
+  -- Counts a job in flight.
   function states.count(flow, id)
     local bound, jobs = flow.bound, states.jobs
     bound.state.in_flight, bound.is_changed = bound.state.in_flight + 1, true
     jobs[#jobs + 1], jobs[#jobs + 2] = id, bound.owner
   end
 
-  -- One that is called now.
+  -- Counts and charges a job that is called now.
   function states.take(flow, id)
     states.count(flow, id)
     local bound = flow.bound
@@ -94,25 +94,25 @@ do
 
   local function put_out(flow, first)
     local bound, rank, throttled = flow.bound, flow_state.rank_of(flow), states.throttled
-    -- Where nobody waits, it is behind nobody. It is never before a newcomer: below 0 are the times of another rank.
+    -- The time of a newcomer, at most that of this flow, which is used if no other flow waits.
     local begin = math.min(flow.at, begin_of(rank, first, flow.at))
     throttled[#throttled + 1], throttled[#throttled + 2] = whole(opens_at(bound)), flow.name
     local others = flow_state.without(bound.state.out, rank)
     bound.state.out = others .. string.format(' %d:%.0f:%.0f', rank, flow.at, begin)
-    -- Of one of whom nothing else is known, and that comes back where it was, nothing is kept.
+    -- A new state that says only where the flow comes back isn't written if that is where a newcomer begins.
     local comes_back_earlier = flow.at > begin and has_room_for_more()
     bound.is_changed = bound.is_changed or not bound.is_new or comes_back_earlier
   end
 
-  -- Flows that may not be called any more, and aren't among the others.
+  -- Moves flows that may not be called any more to `throttled`.
   function states.put_out(flows)
     local first = redis.call('ZRANGE', FLOWS, 0, 1, 'WITHSCORES')
     for _, flow in ipairs(flows) do put_out(flow, first) end
   end
 
-  -- A few states that are spare, found by chance: also those whose throttled flows somebody deleted.
+  -- Removes a few spare states, from a random sample; also those whose throttled flows somebody deleted.
   local function forget()
-    -- In µs: so long after its last change no flow of a state is throttled any more whose calls have ended.
+    -- This many µs after its last change, a state without calls has no throttled flow any more.
     local FORGOTTEN_AT_ONCE, OUT_AT_MOST = 10, 10 * LOOK_AGAIN
     local sample, gone = redis.call('HRANDFIELD', flow_state.hash, FORGOTTEN_AT_ONCE, 'WITHVALUES'), {}
     for i = 1, #sample, 2 do

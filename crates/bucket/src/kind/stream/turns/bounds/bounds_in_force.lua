@@ -1,11 +1,10 @@
--- Stream kind: a take while limits of single callers, or groups, are in force. Mostly none are: it is opened where some
--- are (bounds.lua).
+-- Stream kind: the limits of callers, or groups, during a take. Only created if there are any (bounds.lua).
 -- needs: constants, now, budget, kind/flow_state, kind/flows, kind/bring_back, kind/bound_states, limits_of
 
--- `clock`: as in flow_state.lua, `pace_key`, `pace`: as open_bounds is given them.
+-- `clock`: as in flow_state.lua; `pace_key`, `pace`: as for open_bounds.
 local bounds = { states = states, clock = nil, pace_key = nil, pace = nil }
 
--- Where the clock stands now that was `noted`.
+-- The time of the `noted` clock by now.
 local function advanced(noted, asked)
   local elapsed = asked.elapsed
   -- As for the pace (limit_plan).
@@ -15,15 +14,15 @@ local function advanced(noted, asked)
   return noted.now + math.min(math.max(0, now_us - noted.wall), elapsed)
 end
 
--- Nothing is known of any caller: what is in flight is to be counted.
+-- Starts without any state: calls in flight must be counted first.
 local function begin_to_count(pace_key, pace)
   redis.call('DEL', flow_state.hash)
   redis.call('HSET', pace_key, 'flows', 'counting')
   pace.flows = 'counting'
 end
 
--- `found`: { noted: the clock, nil where nothing was counted by it, print: of the settings then, has_text: whether
--- there was one at all, is_state_lost: as for has_lost }.
+-- `found`: { noted: the stored clock, nil if calls weren't counted, print: hash of its settings, has_text: whether a
+-- clock was stored at all, is_state_lost: as for has_lost }.
 local function open_bounds_in_force(asked, found)
   flow_state.is_in_force, flow_state.is_take = true, true
   local clock, lost
@@ -34,7 +33,7 @@ local function open_bounds_in_force(asked, found)
     begin_to_count(asked.pace_key, asked.pace)
   end
   local print = string.sub(redis.sha1hex(asked.limits), 1, 8)
-  -- What was throttled by other settings is looked at again.
+  -- With other settings, all throttled flows are checked again.
   if found.print ~= print then
     redis.call('ZUNIONSTORE', flow_state.throttled, 1, flow_state.throttled, 'WEIGHTS', 0)
   end
@@ -46,7 +45,7 @@ local function open_bounds_in_force(asked, found)
   return bounds
 end
 
--- A job in flight that wasn't counted. Whether it is there.
+-- Counts a job in flight. Returns whether it exists.
 local function count_job(jobs, id)
   local found = redis.call('XRANGE', jobs, id, id)[1]
   if not found then return false end
@@ -57,8 +56,8 @@ local function count_job(jobs, id)
   return true
 end
 
--- Jobs of one consumer that are in flight and weren't counted, up to `most` and as many as a script may read. How many
--- these are; nil where there are more.
+-- Counts the jobs in flight of one consumer, up to `most` and as many as a script may read. Returns their number, or
+-- nil if there are more.
 local function count_held(jobs, consumer, most)
   local PAGE, from, read = 500, '-', 0
   repeat
@@ -76,8 +75,8 @@ local function count_held(jobs, consumer, most)
   return read
 end
 
--- Whether all jobs that were in flight before are counted: before that, nothing is handed out. `consumers`:
--- { name, … }…
+-- Counts jobs in flight that aren't counted yet. Returns whether all are: until then nothing is handed out.
+-- `consumers`: { name, … }…
 function bounds.count(jobs, consumers)
   if bounds.pace.flows == '1' then return true end
   local left = BATCH_JOBS
@@ -99,7 +98,7 @@ function bounds.bring_back()
   bring_back(whole(bounds.clock), BACK_AT_ONCE)
 end
 
--- At the end of a take.
+-- Notes at the end of a take whether `flows` and `throttled` have members.
 function bounds.note_there()
   local noted = redis.call('HMGET', flow_state.hash, 'there', 'came')
   local there = redis.call('EXISTS', FLOWS) .. redis.call('EXISTS', flow_state.throttled)
@@ -107,7 +106,7 @@ function bounds.note_there()
   if noted[2] then redis.call('HDEL', flow_state.hash, 'came') end
 end
 
--- µs until the next one may be called again.
+-- µs until the next throttled flow may be called.
 function bounds.next_us()
   local first = redis.call('ZRANGE', flow_state.throttled, 0, 0, 'WITHSCORES')
   return first[2] and math.max(0, first[2] - bounds.clock) or math.huge

@@ -1,24 +1,25 @@
--- Stream kind: flows that were throttled, and may be called again.
+-- Stream kind: returns throttled flows that may be called again to `flows`.
 -- needs: now, kind/flow_state, kind/flows, kind/flow_times
 
 local bring_back, has_lost, end_bounds
 do
-  -- The number of its caller's normal flow, as text, and its rank.
+  -- The number of the normal flow of its caller, as text, and its rank.
   local function owner_and_rank(flow)
     local number = (string.match(flow, '^%d+') or 1) - 1
     return whole(number % flow_state.numbers + 1), math.min(2, math.floor(number / flow_state.numbers))
   end
 
-  -- Where it was, but not before the first one, so that nobody gains by being throttled. `first`: the first flows.
+  -- The virtual time at which a flow returns: its old one, but not before that of a newcomer, so that it gains nothing
+  -- by having been throttled. `first`: the first flows.
   local function time_of(state, rank, first)
     local begin = begin_of(rank, first)
     local at, before = string.match(state and state.out or '', ' ' .. rank .. ':([^: ]+):([^: ]+)')
     at, before = tonumber(at or begin), tonumber(before or begin)
-    -- Where the times began again meanwhile, it is as far behind a newcomer as it was.
+    -- If the virtual times began again meanwhile, it keeps its distance from a newcomer.
     return begin < before and begin + (at - before) or math.max(at, begin)
   end
 
-  -- By the numbers of those whose flows are back.
+  -- `states`: by the numbers of the callers whose flows return.
   local function write_states(states)
     local words = {}
     for owner, state in pairs(states) do
@@ -28,7 +29,7 @@ do
     if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
   end
 
-  -- The first `most` of those that may be called again at `clock` are among the others again. How many these were.
+  -- Returns up to `most` flows that may be called at `clock` to `flows`. The result is their number.
   function bring_back(clock, most)
     local flows = redis.call('ZRANGE', flow_state.throttled, '-inf', clock, 'BYSCORE', 'LIMIT', 0, most)
     if #flows == 0 then return 0 end
@@ -49,8 +50,8 @@ do
     return #flows
   end
 
-  -- Whether somebody deleted one of these keys, where they were there at the end of the last take, or the hash that
-  -- says so (`is_state_lost`): those who were in it would be called no more.
+  -- Whether `flows` or `throttled` had members at the end of the last take and is missing now, or the hash that says so
+  -- is (`is_state_lost`): their flows would never be called again.
   function has_lost(is_state_lost)
     if is_state_lost then return true end
     local were_in_flows, were_throttled = flow_state.were_there()
@@ -60,7 +61,7 @@ do
     return #keys > 0 and redis.call('EXISTS', unpack(keys)) < #keys
   end
 
-  -- No limit is in force any more: all flows come back, some in each take.
+  -- Called when no limits are set any more: all flows return, some in each take.
   function end_bounds(pace_key, is_state_lost)
     local BACK_AT_ONCE = 1000
     flow_state.has_lost = has_lost(is_state_lost)

@@ -1,5 +1,5 @@
--- Stream kind: the times of flows of one rank begin again, before they reach those of the next one: once in some
--- million calls, where at no time nothing waited.
+-- Stream kind: resets the virtual times of a rank before they reach those of the next one. Needed once in some million
+-- calls, unless all flows are removed before, because no job waits.
 -- needs: kind/flows
 
 local begin_again_if_late
@@ -19,7 +19,7 @@ do
     end
   end
 
-  -- `latest`: of each rank, the latest time that was written.
+  -- `latest`: by rank, the latest time that was written.
   function begin_again_if_late(latest)
     for rank, at in pairs(latest) do
       local origin, behind = bounds_of(rank)

@@ -1,13 +1,13 @@
--- Stream kind: the jobs that a take by turns (by_turns.lua) chooses and claims.
+-- Stream kind: chooses and claims jobs of flows (by_turns.lua).
 -- needs: constants, now, budget, kind/entry, kind/held, kind/pending, kind/flows, kind/ends, kind/give, kind/due
 -- needs: kind/flow_ranges, kind/suspects
 
 local choose_lone, call_lone, call_new, claim_chosen
 do
-  -- In ms, longer than any consumer has had a job: what is claimed after such a time nobody has.
+  -- A minimum idle time for XCLAIM, in ms, that no pending job has: so jobs of other consumers aren't claimed.
   local NEVER = '1000000000000000'
 
-  -- `calls` below 0: what was charged before had nothing to call.
+  -- A negative `calls` takes back a charge, if the job couldn't be called.
   local function charge(flow, calls)
     chosen = chosen + calls
     if flow.bound then flow.bound.room = flow.bound.room - calls end
@@ -19,7 +19,7 @@ do
     turn.jobs[place], turn.owners[place], turn.plain[place] = job, flow, is_plain
   end
 
-  -- Claims jobs that nobody has, for the first time. As XCLAIM answers them.
+  -- Claims new jobs. Returns the answer of XCLAIM.
   local function claim(turn, ids, option)
     local words = { 'XCLAIM', turn.keys.jobs, GROUP, turn.consumer, NEVER }
     local last = #words
@@ -29,14 +29,14 @@ do
     return redis.call(unpack(words))
   end
 
-  -- The only job of the range that a flow is at: it is read later, with others.
+  -- Chooses the only job of the flow's current range. It is read later, together with others.
   function choose_lone(turn, flow)
     turn.lone[#turn.lone + 1], turn.lone_owners[#turn.lone_owners + 1] = flow.range.lone, flow
     charge(flow, 1)
     end_range(turn, flow)
   end
 
-  -- A lone job that is claimed. Whether it may be called.
+  -- Adds a lone job that was claimed. Returns whether it may be called.
   local function call_claimed(turn, flow, job)
     local size = plain_size(job[2])
     if size then
@@ -48,7 +48,7 @@ do
     return true
   end
 
-  -- A job that waits again has been claimed before, and its deliveries go on. Whether it may be called.
+  -- Claims and adds a job that waits again, and keeps its delivery count. Returns whether it may be called.
   local function call_again(turn, flow, id)
     local keys = turn.keys
     local pending = pending_jobs(keys.jobs, id, id, 1)[1]
@@ -67,8 +67,7 @@ do
     return false
   end
 
-  -- Reads and claims the lone jobs that were chosen, by one command. One that isn't answered was cancelled, or waits
-  -- again.
+  -- Reads and claims the chosen lone jobs by one command. A job that isn't in the answer was cancelled, or waits again.
   function call_lone(turn)
     if #turn.lone == 0 then return end
     local ids, owners, found, at = turn.lone, turn.lone_owners, claim(turn, turn.lone), 1
@@ -88,12 +87,12 @@ do
   -- Whether a new job that isn't plain may be called.
   local function is_new_callable(keys, id, entry)
     local deadline = tonumber(field(entry, 'expires'))
-    -- What somebody has doesn't end here.
+    -- A job that somebody has claimed by hand isn't expired here.
     local is_ours = not (deadline and deadline <= now_ms) or not owner_of(keys.jobs, id)
     return is_ours and is_callable(keys, id, entry, false, false)
   end
 
-  -- Up to `most` of the new jobs in the range that a flow is at. They are claimed later, with those of others.
+  -- Adds up to `most` new jobs of the flow's current range. They are claimed later, together with those of other flows.
   function call_new(turn, flow, most)
     local keys, range, unclaimed = turn.keys, flow.range, turn.unclaimed
     local found = redis.call('XRANGE', keys.jobs, range.from, range.to, 'COUNT', most)
@@ -117,7 +116,7 @@ do
     keep_rest(range, last, most)
   end
 
-  -- Claims the new jobs. By id, those that another consumer has.
+  -- Claims the new jobs. Returns by id those that couldn't be claimed, because another consumer has them.
   local function claim_new(turn)
     local unclaimed, is_missing = turn.unclaimed, {}
     local claimed = #unclaimed > 0 and claim(turn, unclaimed, 'JUSTID') or unclaimed
@@ -128,7 +127,7 @@ do
     return is_missing
   end
 
-  -- Hands out what was chosen, but for jobs that another consumer has claimed.
+  -- Hands out the chosen jobs, except those that another consumer has.
   function claim_chosen(turn)
     local is_missing, place = claim_new(turn), #taken
     for i = 1, #turn.jobs do

@@ -1,14 +1,14 @@
--- Stream kind: how many calls each flow gets. `line` has flows { at: virtual time, weight }.
+-- Stream kind: divides calls among flows. `line`: flows { at: virtual time, weight }.
 -- needs: kind/flows
 
--- All else stays inside: a script has no room for more than 200 names.
+-- All else is local to the block: Lua allows 200 local variables.
 local divide, sort_by_time
 do
-  -- A share is rounded in favour of those who come first, but for what is lost in sums.
+  -- Shares are rounded up for the first flows; this much is ignored as the rounding error of sums.
   local ROUNDING = 0.000001
 
-  -- How many of `n` calls each of the first gets, so that their times end level, as vessels are filled. The line is
-  -- sorted. A flow behind it may be at `reach`: no call begins later, so it may be that fewer are given.
+  -- How many of `n` calls each of the first flows gets, so that their virtual times become equal. The line is sorted.
+  -- No call begins after `reach`, where a flow that isn't in the line may be; so fewer calls may be given.
   function divide(line, n, reach)
     local weights, values, height, count, base = 0, 0, nil, 0, line[1].at
     for _, flow in ipairs(line) do
@@ -27,7 +27,7 @@ do
     return shares
   end
 
-  -- By insertion: from one round to the next little changes.
+  -- Insertion sort, as little changes from one round to the next.
   function sort_by_time(line)
     for i = 2, #line do
       local flow, at = line[i], i - 1

@@ -1,28 +1,27 @@
--- Stream kind: the flows that a take by turns (by_turns.lua) reads; and the line, which has those that may have more
--- jobs, in the order of their times.
+-- Stream kind: reads flows (by_turns.lua). The line has those that may get more jobs, ordered by virtual time.
 -- needs: kind/flow_state, kind/flows, kind/divide, kind/flow_ranges
 
 local leave_line, first_in_line, full_flows
 do
-  -- How many flows are read at once at least, and how many one script reads.
+  -- The minimum of flows read by one command, and the maximum read by one script.
   local FLOWS_AT_ONCE, MOST_FLOWS, NONE = 16, 256, {}
 
-  -- With room for all of its members from the start.
+  -- Allocated with room for all members.
   local function new_flow(turn, name, at)
     local space = string.find(name, ' ', 1, true) or 1
     local flow = {
       name = name, number = tonumber(string.sub(name, 1, space - 1)) or -1, rank = nil, at = tonumber(at),
       weight = turn.has_weights and turn.weights[string.sub(name, space + 1)] or 1, calls = 0,
-      -- What its caller may (bound_states.lua), nil: anything; whether it is at that limit, or out of jobs.
+      -- The limits of its caller (bound_states.lua) or nil; whether it has reached them, or has no more jobs.
       bound = nil, is_full = nil, is_out = nil,
-      -- Those of its ranges that were read last, how many were in all, the next one of them, and the one that it is at.
+      -- The last page of its ranges, how many ranges were read in all, the next index in the page, the current range.
       ranges = NONE, seen = 0, next = 1, range = nil,
     }
     flow.rank = flow_state.rank_of(flow)
     return flow
   end
 
-  -- `called`: those of the line that have had a call, and come behind most of the others.
+  -- `called`: flows of the line that had a call, most of which come after the others.
   local function line_up(turn, line, called)
     local first = #line
     for i = 1, #called do line[first + i] = called[i] end
@@ -30,7 +29,7 @@ do
     turn.line = line
   end
 
-  -- Up to `most` further flows. The unsorted one isn't among them; and how far those that were read reach.
+  -- Reads up to `most` further flows, and returns them without UNSORTED; and the virtual time up to which all are read.
   local function read_flows(turn, most)
     local flows, read = redis.call('ZRANGE', FLOWS, #turn.flows, #turn.flows + most - 1, 'WITHSCORES'), {}
     for i = 1, #flows, 2 do
@@ -42,10 +41,10 @@ do
     return read, #flows < 2 * most and math.huge or tonumber(flows[#flows])
   end
 
-  -- Puts further flows into the line, behind the first `walked`, which are called before any of these.
+  -- Adds further flows to the line, after the first `walked`.
   local function extend_line(turn, most, walked)
     local read, reach = read_flows(turn, most)
-    -- Before those that have had a call: so the line is nearly in order.
+    -- Before flows that had a call, so that the line is nearly sorted.
     local line, called = {}, {}
     for i = 1, #turn.line do
       local flow = turn.line[i]
@@ -61,7 +60,7 @@ do
     turn.reach = reach
   end
 
-  -- Removes flows that have no further job, or are at their limit, from the line, which is in order then.
+  -- Removes flows without further jobs, or at their limits, and sorts the line.
   function leave_line(turn)
     local line, called = {}, {}
     for i = 1, #turn.line do
@@ -75,13 +74,13 @@ do
     line_up(turn, line, called)
   end
 
-  -- Whether flows that this take may still read may have jobs.
+  -- Whether further flows may be read, and may have jobs.
   local function may_extend(turn)
     return turn.reach < math.huge and #turn.flows < MOST_FLOWS and turn.found < turn.ranges
   end
 
-  -- The first `most` flows with a job, all of which are called before any that isn't read; and until when another one
-  -- isn't called.
+  -- The first `most` flows with a job, all of which come before any flow that wasn't read; and the virtual time of the
+  -- next flow.
   function first_in_line(turn, most)
     local first, walked, flow = {}, 0, nil
     while #first < most do
@@ -99,7 +98,7 @@ do
     return first, flow and math.min(flow.at, turn.reach) or turn.reach
   end
 
-  -- Flows at their limit that have further jobs. One that has none is at no limit, but out of jobs.
+  -- The flows at their limits that have further jobs. Those that have none are marked as is_out instead.
   function full_flows(turn)
     local full = {}
     if not turn.states then return full end

@@ -1,16 +1,16 @@
--- Stream kind: what a take by turns (by_turns.lua) has changed in flows and ranges.
+-- Stream kind: writes the changes of a take to flows and ranges (by_turns.lua).
 -- needs: now, kind/flows, kind/flow_times, kind/begin_again
 
 local write_turn
 do
-  -- Of those that still wait, of each rank, the time of the first.
+  -- By rank, the virtual time of the first flow in the line.
   local function first_times(turn)
     local times = {}
     for _, flow in ipairs(turn.line) do times[flow.rank] = math.min(times[flow.rank] or flow.at, flow.at) end
     return times
   end
 
-  -- Of each rank, when its last call began: newcomers begin there (flows.lua). It is known while somebody waits.
+  -- Writes by rank the virtual time of the last call, where newcomers begin (flow_times.lua), while jobs wait.
   local function note_called(turn)
     if turn.reach == math.huge and #turn.line == 0 then return forget_called() end
     local called, words = {}, {}
@@ -26,7 +26,7 @@ do
     if #words > 0 then redis.call('HSET', flow_state.hash, unpack(words)) end
   end
 
-  -- Ranges that go, and what is left of others. Whether any is left.
+  -- Removes ended ranges, and writes the rests of others. Returns whether any range is left.
   local function write_ranges(turn)
     local rests = {}
     for _, flow in ipairs(turn.flows) do
@@ -42,9 +42,9 @@ do
     return #rests > 0 or redis.call('ZCARD', RANGES) > 0
   end
 
-  -- What was called is charged; a flow that had nothing leaves. One that had less than its share has saved nothing up
-  -- for later: it goes on where the first one is. Where nobody waits, nobody has kept another one waiting. Of each
-  -- rank, the latest time that was written.
+  -- Writes the virtual times of flows that were called, and removes those without jobs. A flow that ran out of jobs
+  -- before its share was used saves nothing up: it gets the time of the first flow, or is removed if no flow waits.
+  -- Returns by rank the latest time that was written.
   local function write_flows(turn)
     local charged, away, latest, first = {}, {}, {}, first_times(turn)
     for _, flow in ipairs(turn.flows) do

@@ -1,4 +1,4 @@
--- Stream kind: the times of flows: which are first, and where newcomers begin. Where nothing waits, no flow is left.
+-- Stream kind: the virtual times of flows: the first flows, and where newcomers begin.
 -- needs: kind/flow_state, kind/flows
 
 local forget_called, forget_flows, first_flows, begin_of, add_flows
@@ -7,10 +7,10 @@ do
     redis.call('HDEL', flow_state.hash, 'came', 'sorted', 'called0', 'called1', 'called2')
   end
 
-  -- How many flows that are all away one script forgets.
+  -- The maximum of flows that one script removes.
   local FORGOTTEN_AT_ONCE = 1000
 
-  -- Where nothing is in any range: a flow that is away has kept nobody waiting.
+  -- Removes all flows, once no job is in a range.
   function forget_flows()
     local flows = redis.call('ZRANGE', FLOWS, 0, FORGOTTEN_AT_ONCE - 1)
     if #flows > 0 then redis.call('ZREM', FLOWS, unpack(flows)) end
@@ -18,7 +18,7 @@ do
     forget_called()
   end
 
-  -- Up to `most` flows from the first on: name, time, …. None where nothing is in any range.
+  -- Up to `most` flows from the first on: name, time, …. None if there is no range.
   function first_flows(most)
     local flows = redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
     if #flows == 0 or redis.call('ZCARD', RANGES) > 0 then return flows end
@@ -27,7 +27,7 @@ do
     return redis.call('ZRANGE', FLOWS, 0, most - 1, 'WITHSCORES')
   end
 
-  -- The time of the first one of this rank that waits; nil: none does. `flows` as below.
+  -- The virtual time of the first flow of this rank, or nil. `flows`: the first flows of all ranks.
   local function first_of(rank, flows)
     local origin, next_origin, from, to = bounds_of(rank)
     local first = tonumber(flows[1] == UNSORTED and flows[4] or flows[1] ~= UNSORTED and flows[2] or nil)
@@ -36,9 +36,9 @@ do
     return tonumber(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or nil)
   end
 
-  -- When a newcomer of this rank begins: at the time of the call that was handed out last, so before those that have
-  -- had theirs since. Never more than a call before the first one that waits, should what is noted be an old one; where
-  -- none waits, at `otherwise`, or where the rank begins. (Start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996.)
+  -- The virtual time of a newcomer of this rank: that of the last call, so it comes before flows that had a call since;
+  -- but at most one call before the first flow, in case the noted call is an old one. Without flows: `otherwise`, or
+  -- the first time of the rank. (Start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996.)
   function begin_of(rank, flows, otherwise)
     local origin, first = bounds_of(rank), first_of(rank, flows)
     if not first then return otherwise or origin end
@@ -46,9 +46,9 @@ do
     return math.max(origin, first - UNIT, math.min(called, first))
   end
 
-  -- Redis keeps up to 128 members as a list, and looks for each from the first one on: to write the times of a hundred
-  -- costs more than all else of a take. A long member makes it a table, until nobody is in it. `before`: how many were
-  -- there; `words`: time, name….
+  -- Adds newcomers. Redis stores up to 128 members as a list, which it searches from the start: writing the times of a
+  -- hundred flows costs more than all else of a take. Adding a long member converts the key to a table. `before`:
+  -- number of existing flows; `words`: time, name….
   function add_flows(words, before)
     local MANY, LONG = 16, string.rep('-', 65)
     local become_many = before < MANY and before + #words / 2 >= MANY

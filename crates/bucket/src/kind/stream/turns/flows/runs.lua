@@ -1,10 +1,10 @@
--- Stream kind: what a script sorts in: runs of jobs that wait, of one flow each, until they are written as ranges.
+-- Stream kind: collects waiting jobs as runs, each of one flow, and writes them as ranges.
 -- needs: constants, now, kind/flow_state, kind/flows, kind/ranges, kind/flow_times
 
 local end_run, note_again, note_new, forget_runs, write_runs
 do
-  -- What this script has found to wait: { first, last, jobs, flow, whether it waits again }…. And the last of them,
-  -- where the next job may join it.
+  -- The runs of this script: { first, last, jobs, flow, again: whether it waits again }…; and the last run, if the next
+  -- job may be added to it.
   local runs, open = {}, nil
 
   function forget_runs()
@@ -15,13 +15,13 @@ do
     open = nil
   end
 
-  -- After an attempt, or a delay.
+  -- Adds a job that waits again after an attempt or a delay.
   function note_again(id, flow)
     flow.jobs = flow.jobs + 1
     runs[#runs + 1], open = { first = id, last = id, jobs = 1, flow = flow, again = true }, nil
   end
 
-  -- One that nobody has: it waits, or its time has not come. `due` and `deadline` in ms, or nil.
+  -- Adds a new job, or parks it if it isn't due yet. `due` and `deadline`: in ms, or nil.
   function note_new(jobs, id, flow, due, deadline)
     if due and due > now_ms and not (deadline and deadline <= now_ms) then
       redis.call('XCLAIM', jobs, GROUP, PARKED_OWNER, '0', id, 'RETRYCOUNT', '0', 'FORCE', 'JUSTID')
@@ -38,7 +38,7 @@ do
     end
   end
 
-  -- Of `names`, time, name, time …, those that aren't throttled.
+  -- The flows of `names` (time, name, …) that aren't throttled.
   local function without_throttled(names)
     local flows, others = {}, {}
     for i = 2, #names, 2 do flows[i / 2] = names[i] end
@@ -48,7 +48,7 @@ do
     return others
   end
 
-  -- Of the ranges of all runs: number, range, ….
+  -- The ranges of all runs as arguments of ZADD: score, range, ….
   local function range_words()
     local words = {}
     for i, run in ipairs(runs) do
@@ -58,7 +58,7 @@ do
     return words
   end
 
-  -- Flows that weren't there, in the order in which they came: time, name, …. `before`: how many flows there are.
+  -- The flows of runs that may be new, in the order of their first jobs: time, name, …. `before`: number of flows.
   local function newcomers(flows, before)
     local words, begin, is_named = {}, {}, {}
     for _, run in ipairs(runs) do
@@ -66,7 +66,7 @@ do
       if not (is_named[flow] or flow.was_there) then
         is_named[flow] = true
         begin[rank] = begin[rank] or begin_of(rank, flows)
-        -- A newcomer is behind the one before it, by much less than a call.
+        -- Each newcomer comes after the one before it, by much less than a call.
         words[#words + 1] = whole(begin[rank] + before + #words / 2)
         words[#words + 1] = flow.name
       end
@@ -74,7 +74,7 @@ do
     return words
   end
 
-  -- Flows that are there keep their times. `flows`: the first ones.
+  -- Writes all runs. Existing flows keep their times. `flows`: the first ones.
   function write_runs(flows)
     if #runs == 0 then return end
     local before = redis.call('ZCARD', FLOWS)
