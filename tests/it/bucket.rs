@@ -20,6 +20,7 @@ mod pagination;
 mod redis_fails;
 mod replays;
 mod replicas;
+mod rolled_back;
 mod run_time_settings;
 mod slots;
 mod standby;

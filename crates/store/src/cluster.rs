@@ -23,6 +23,7 @@ use tokio::{sync::watch, time::Instant};
 
 use self::topology::Topology;
 use crate::connect::highest_epoch::highest_epoch;
+use crate::connection::connections_made::ConnectionsMade;
 use crate::error::{Redirection, StoreError};
 use crate::node::{Node, Request};
 use crate::settings::RedisSettings;
@@ -48,6 +49,7 @@ pub(crate) struct Cluster {
     /// Those that serve slots, and those that a redirection named since.
     nodes: RwLock<HashMap<HostPort, Arc<Node>>>,
     asking: AtomicBool,
+    made: ConnectionsMade,
 }
 
 /// Whether two keys are always on one node of a Cluster.
@@ -57,13 +59,18 @@ pub fn same_slot(one: &str, other: &str) -> bool {
 
 impl Cluster {
     /// Asks who serves what.
-    pub(crate) async fn open(settings: &RedisSettings, seeds: &[HostPort]) -> Result<Arc<Self>, StoreError> {
+    pub(crate) async fn open(
+        settings: &RedisSettings,
+        seeds: &[HostPort],
+        made: ConnectionsMade,
+    ) -> Result<Arc<Self>, StoreError> {
         let cluster = Arc::new(Self {
             settings: settings.clone(),
             seeds: seeds.to_vec(),
             topology: watch::Sender::default(),
             nodes: RwLock::default(),
             asking: AtomicBool::new(false),
+            made,
         });
         cluster.look().await?;
         Ok(cluster)
@@ -192,7 +199,7 @@ impl Cluster {
             return Arc::clone(node);
         }
         let mut nodes = self.nodes.write();
-        let open = || Node::open(&self.settings, Route::Tcp(at.clone()));
+        let open = || Node::open(&self.settings, Route::Tcp(at.clone()), &self.made);
         Arc::clone(nodes.entry(at.clone()).or_insert_with(open))
     }
 }

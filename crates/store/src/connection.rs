@@ -10,6 +10,7 @@
 pub(crate) mod asking;
 pub(crate) mod bell;
 pub(crate) mod connection_log;
+pub(crate) mod connections_made;
 mod health;
 pub(crate) mod lasting_task;
 pub(crate) mod log_throttle;
@@ -36,6 +37,7 @@ use tokio::{
 
 use self::{
     connection_log::{ConnectionLog, Renewal},
+    connections_made::ConnectionsMade,
     health::{Health, SETTLED},
     lasting_task::keep_running,
     reconnect_backoff::{pauses, rest},
@@ -67,6 +69,7 @@ pub(crate) struct Connection {
     last: Mutex<Option<Arc<RedisReplicas>>>,
     /// That of all connections to the server.
     log: Arc<ConnectionLog>,
+    made: ConnectionsMade,
 }
 
 #[derive(Clone)]
@@ -103,6 +106,7 @@ impl Connection {
         response_timeout: Duration,
         replicas: Arc<ReplicasByServer>,
         log: Arc<ConnectionLog>,
+        made: ConnectionsMade,
     ) -> Arc<Self> {
         let connection = Arc::new(Self {
             connector,
@@ -112,6 +116,7 @@ impl Connection {
             replicas,
             last: Mutex::default(),
             log,
+            made,
         });
         let weak = Arc::downgrade(&connection);
         tokio::spawn(keep_running(CONNECTING, move || begin(weak.clone())));
@@ -336,6 +341,7 @@ impl Connection {
     /// it: `lost` is set before the state is looked at, and read after the state is set.
     fn publish(self: &Arc<Self>, handle: ConnectionHandle) {
         let health = Arc::clone(&handle.health);
+        self.made.one_more();
         self.settle(ConnectionState::Up(handle));
         if health.lost.load(Ordering::SeqCst) {
             self.renew(&health, CLOSED);

@@ -9,6 +9,7 @@ use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::connection::asking::each_asking;
 use crate::connection::connection_log::ConnectionLog;
+use crate::connection::connections_made::ConnectionsMade;
 use crate::durability::Durability;
 use crate::error::{Operation, StoreError};
 use crate::large_requests::LargeRequests;
@@ -79,13 +80,14 @@ pub(crate) struct Node {
 
 impl Node {
     /// Begins to connect; requests wait for the first attempt.
-    pub(crate) fn open(settings: &RedisSettings, route: Route) -> Arc<Self> {
+    pub(crate) fn open(settings: &RedisSettings, route: Route, made: &ConnectionsMade) -> Arc<Self> {
         let connector = Connector::new(settings, route);
         let log: Arc<ConnectionLog> = Arc::default();
-        let open = || Connection::open(connector.clone(), settings.response_timeout, Arc::default(), Arc::clone(&log));
+        let limit = settings.response_timeout;
+        let open = || Connection::open(connector.clone(), limit, Arc::default(), Arc::clone(&log), made.clone());
         let (connection, large) = (open(), open());
         let replicated = match settings.durability {
-            Durability::Replicated => Some(Replicated::open(settings, &connector, &log)),
+            Durability::Replicated => Some(Replicated::open(settings, &connector, &log, made)),
             Durability::Process | Durability::Everysec | Durability::Fsync => None,
         };
         let (large_requests, is_denied) = (Arc::default(), AtomicBool::new(false));

@@ -14,6 +14,7 @@ use crate::connect::connector::Connector;
 use crate::connection::Connection;
 use crate::connection::asking;
 use crate::connection::connection_log::ConnectionLog;
+use crate::connection::connections_made::ConnectionsMade;
 use crate::connection::lasting_task::keep_running;
 use crate::error::{Operation, StoreError};
 use crate::script::Call;
@@ -38,9 +39,14 @@ pub(crate) struct Replicated {
 
 impl Replicated {
     /// Begins to connect.
-    pub(crate) fn open(settings: &RedisSettings, connector: &Connector, log: &Arc<ConnectionLog>) -> Self {
+    pub(crate) fn open(
+        settings: &RedisSettings,
+        connector: &Connector,
+        log: &Arc<ConnectionLog>,
+        made: &ConnectionsMade,
+    ) -> Self {
         let (replicas, limit) = (Arc::default(), settings.response_timeout);
-        let open = |_| Connection::open(connector.clone(), limit, Arc::clone(&replicas), Arc::clone(log));
+        let open = |_| Connection::open(connector.clone(), limit, Arc::clone(&replicas), Arc::clone(log), made.clone());
         let connections: Vec<_> = (0..CONNECTIONS).map(open).collect();
         // One after the other, so that the look of one spares the others theirs.
         for (connection, part) in connections.iter().zip(0..) {

@@ -13,6 +13,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value, cluster_routing::Slot, from_re
 use crate::cluster::Cluster;
 use crate::connect::connector::Connector;
 use crate::connection::bell::{Bell, BellWords};
+use crate::connection::connections_made::ConnectionsMade;
 use crate::connection::subscriptions::{Subscription, Subscriptions};
 use crate::durability::Durability;
 use crate::error::StoreError;
@@ -50,6 +51,7 @@ struct Inner {
     slow_log_denied: AtomicBool,
     subscriptions: Arc<Subscriptions>,
     backend: Backend,
+    made: ConnectionsMade,
     salt: Salt,
 }
 
@@ -115,9 +117,10 @@ impl Store {
 
     /// Begins to connect.
     async fn begin(settings: &RedisSettings) -> Result<Self, StoreError> {
+        let made = ConnectionsMade::default();
         let backend = match &settings.url.deployment {
-            Deployment::Server(route) => Backend::Server(Node::open(settings, route.clone())),
-            Deployment::Cluster(seeds) => Backend::Cluster(Cluster::open(settings, seeds).await?),
+            Deployment::Server(route) => Backend::Server(Node::open(settings, route.clone(), &made)),
+            Deployment::Cluster(seeds) => Backend::Cluster(Cluster::open(settings, seeds, made.clone()).await?),
         };
         let (prefix, address) = (settings.prefix.clone(), settings.url.clone());
         let durability = RwLock::new(settings.durability);
@@ -130,6 +133,7 @@ impl Store {
             slow_log_denied: AtomicBool::new(false),
             subscriptions,
             backend,
+            made,
             salt,
         };
         Ok(Self { inner: Arc::new(inner), destination: Destination::Anywhere })
@@ -200,6 +204,12 @@ impl Store {
     /// Whether there is a connection now; makes no request.
     pub fn is_connected(&self) -> bool {
         self.nodes().iter().all(|node| node.connection().is_up())
+    }
+
+    /// How many connections were made so far. After another one Redis may have lost what it had confirmed before: it
+    /// was restarted, or another server has taken over. To be asked before the request that is to show it.
+    pub fn connections_made(&self) -> u64 {
+        self.inner.made.number()
     }
 
     /// Waits until there is a connection.

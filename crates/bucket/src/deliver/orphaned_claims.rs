@@ -1,6 +1,6 @@
-//! Orphaned claims: jobs that a live replica has claimed without knowing it, because the reply to its take was lost, or
-//! because the task that had the claim has panicked. Other replicas recover only the jobs of dead ones, so the replica
-//! requeues its orphans before its next take.
+//! Orphaned claims: jobs that a live replica has claimed without knowing it, because the reply to its take was lost,
+//! because the task that had the claim has panicked, or because Redis has lost their settlement. Other replicas recover
+//! only the jobs of dead ones, so the replica requeues its orphans before its next take.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -76,6 +76,8 @@ struct Member {
     settled: Notify,
     others: tokio::sync::Mutex<Others>,
     open_claims: OpenClaims,
+    /// Connections to Redis that were made before the last take.
+    connections_made: AtomicU64,
     lateness: Lateness,
     takes: AtomicU64,
     take_size: TakeSize,
@@ -126,6 +128,7 @@ impl Replica {
         last_take: LastTake,
         letters_dropped: u64,
     ) -> Self {
+        let connections_made = AtomicU64::new(redis_bucket.store.connections_made());
         Self(Arc::new(Member {
             settlements: settle::start(redis_bucket.clone(), consumer.as_str().to_owned()),
             redis_bucket,
@@ -135,6 +138,7 @@ impl Replica {
             settled: Notify::new(),
             others: tokio::sync::Mutex::new(Others::new(lease)),
             open_claims: OpenClaims::default(),
+            connections_made,
             lateness: Lateness::new(lease),
             takes: AtomicU64::new(0),
             take_size: TakeSize::default(),
@@ -165,6 +169,7 @@ impl Replica {
     pub async fn take(&self, most: usize) -> Result<Take, BucketError> {
         let member = &self.0;
         let consumer = member.consumer.as_str();
+        member.doubt_if_reconnected();
         member.redis_bucket.requeue_orphans(consumer, &member.open_claims, &member.takes).await?;
         // This take sees everything that was announced until now.
         member.wakes.clear();
@@ -350,6 +355,16 @@ impl Replica {
     #[must_use]
     pub fn concurrency(&self) -> u32 {
         self.0.redis_bucket.effective_settings().settings.leak.concurrency
+    }
+}
+
+impl Member {
+    /// After a reconnect Redis may have lost a settlement that it had confirmed: then the job is still claimed.
+    fn doubt_if_reconnected(&self) {
+        let made = self.redis_bucket.store.connections_made();
+        if self.connections_made.swap(made, Ordering::Relaxed) != made {
+            self.open_claims.doubt();
+        }
     }
 }
 
