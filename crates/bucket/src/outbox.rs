@@ -6,4 +6,5 @@ pub(crate) mod hand_over;
 mod outcome_job;
 mod oversized;
 pub(crate) mod page;
+mod pass;
 mod rare_line;

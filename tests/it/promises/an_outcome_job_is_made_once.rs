@@ -6,6 +6,7 @@ mod callers;
 mod chains;
 mod kills;
 mod oversized;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

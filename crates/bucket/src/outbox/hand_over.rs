@@ -13,6 +13,7 @@ use super::blocked::Blocked;
 use super::outcome_job::OutcomeJob;
 use super::oversized::Oversized;
 use super::page::{NextOutcomes, PAGE};
+use super::pass::Pass;
 use super::rare_line::RareLine;
 use crate::admission::admission_request::Origin;
 use crate::admission::{Admission, RefusalReason};
@@ -61,6 +62,7 @@ pub struct OutcomeCourier {
     name: String,
     /// The entry after which the next round begins; empty: with the first.
     after: String,
+    pass: Pass,
     news: Bell,
     /// How many are submitted together.
     at_once: usize,
@@ -77,6 +79,7 @@ impl OutcomeCourier {
             from,
             name: format!("{:032x}", fastrand::u128(..)),
             after: String::new(),
+            pass: Pass::default(),
             news,
             at_once: 1,
             warning: RareLine::default(),
@@ -135,6 +138,9 @@ impl OutcomeCourier {
     /// When the Redis of the bucket that they come from can't be reached, refuses, or doesn't answer in time.
     pub async fn hand_over(&mut self, targets: &Buckets) -> Result<HandedOver, BucketError> {
         let (mut blocked, mut handed_over) = (Blocked::default(), 0);
+        if self.after.is_empty() {
+            self.pass.begin();
+        }
         for _ in 0..PAGES {
             let page = match self.from.next_outcomes(&self.name, &self.after).await? {
                 NextOutcomes::Page(page) => page,
@@ -150,16 +156,18 @@ impl OutcomeCourier {
                 }
             };
             let done = self.submit(page.jobs, targets, &mut blocked).await;
+            self.pass.note_unknown(blocked.has_unknown());
             self.from.remove_outcomes(&done).await?;
             self.oversized.add(self.from.name(), &blocked.take_oversized());
             handed_over += done.len();
             self.after = page.last;
             let on_outcome = &self.from.settings().on_outcome;
             let is_end = page.read < PAGE;
-            if is_end || blocked.has_all(on_outcome.targets.iter().map(|target| target.bucket.clone())) {
+            let has_all = || blocked.has_all(on_outcome.targets.iter().map(|target| target.bucket.clone()));
+            if is_end || !self.pass.is_whole() && has_all() {
                 self.after.clear();
                 self.oversized.note(&self.from, is_end).await?;
-                if blocked.has_unknown() {
+                if self.pass.has_unknown() {
                     self.from.leave_outbox(&self.name).await?;
                     return Ok(HandedOver::Unknown);
                 }
