@@ -6,7 +6,7 @@ use dripfeed_bucket::*;
 use dripfeed_job::forward::ClientAddress;
 use dripfeed_job::{Retry, Submission};
 use dripfeed_store::{Durability, Store};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::redis_server::TestRedis;
 
@@ -68,6 +68,33 @@ pub fn job(body: impl Into<String>) -> Submission {
 
 pub async fn open(redis: &TestRedis, settings: BucketSettings) -> Bucket {
     Bucket::new(redis.store().await, settings)
+}
+
+/// As defined over the API by an intake that was killed before it had opened the bucket.
+pub async fn defined(redis: &TestRedis, settings: BucketSettings) -> Bucket {
+    let definition = json!({ "upstream": "https://upstream.example/" });
+    let new = NewDefinition {
+        bucket: &settings.name,
+        known: None,
+        capacity_bytes: settings.capacity_bytes,
+        by: None,
+        definition: &definition,
+        sealed: None,
+    };
+    let store = redis.store().await;
+    let bounds = DefinitionBounds { most: 10, bytes: 1 << 40 };
+    let PutDefinition::Done { incarnation, .. } = new.put(&store, bounds).await.expect("Redis answers") else {
+        panic!("the definition isn't stored")
+    };
+    Bucket::defined(store, settings, incarnation)
+}
+
+/// As an intake did long ago that was killed before it had decided to delete the bucket.
+pub async fn suspend_long_ago(redis: &TestRedis, bucket: &Bucket) {
+    let incarnation = bucket.incarnation().expect("it was created over the API");
+    let suspended = bucket.suspend(incarnation, true).await.expect("Redis answers");
+    assert!(matches!(suspended, Suspended::Done(_)), "{suspended:?}");
+    redis.ask::<u64>(&format!("HSET dripfeed:{{{}}}:control suspended 1", bucket.name())).await;
 }
 
 pub async fn join(bucket: &Bucket, name: &str) -> Replica {

@@ -274,11 +274,7 @@ impl Lane {
     /// Opens a closed bucket again if its deletion was abandoned before it was decided. Otherwise the bucket was
     /// deleted, and this lane will soon be stopped.
     async fn reopen_abandoned(&self) {
-        if let Err(error) = self.bucket().reopen_abandoned().await {
-            let error = &error as &dyn std::error::Error;
-            let bucket = self.bucket().name();
-            tracing::debug!(%bucket, error, "could not check whether the bucket is being deleted");
-        }
+        self.bucket().reopen_or_log().await;
         self.pause(SETTINGS_CHECK).await;
     }
 

@@ -277,3 +277,14 @@ async fn taken_die(bucket: &Bucket, jobs: usize) {
     }
     replica.leave().await.expect("Redis answers");
 }
+
+#[tokio::test]
+async fn a_replay_goes_on_in_a_bucket_whose_deletion_was_interrupted() {
+    let redis = TestRedis::start().await;
+    let bucket = buckets::defined(&redis, settings(Kind::Stream, 1000)).await;
+    assert_eq!(bucket.open(bucket.incarnation().unwrap()).await.unwrap(), Opened::Open);
+    die(&bucket, 3, "shop").await;
+    buckets::suspend_long_ago(&redis, &bucket).await;
+    let id = start(&bucket, NO_FILTER, None).await;
+    assert_eq!(ended(&bucket, id).await.done, 3);
+}

@@ -108,7 +108,7 @@ impl Bucket {
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn go_on_with_replays(&self, replayed: impl Fn() + Clone + Send + 'static) -> Result<(), BucketError> {
         for task in self.replays().await?.into_iter().filter(|task| task.state == ReplayState::Running) {
-            if let Some(run) = ReplayRun::claim(self.redis_bucket.clone(), task, replayed.clone()).await? {
+            if let Some(run) = ReplayRun::claim(self.clone(), task, replayed.clone()).await? {
                 tokio::spawn(run.carry_out());
             }
         }

@@ -209,8 +209,14 @@ impl OutcomeCourier {
     }
 
     /// After a refusal first one and then more at a time: a bucket without room isn't asked for each.
-    async fn submit_to(&mut self, to: &Bucket, jobs: Vec<OutcomeJob>, blocked: &mut Blocked, done: &mut Vec<String>) {
-        let mut jobs = jobs.into_iter().peekable();
+    async fn submit_to(
+        &mut self,
+        target: &Bucket,
+        jobs: Vec<OutcomeJob>,
+        blocked: &mut Blocked,
+        done: &mut Vec<String>,
+    ) {
+        let (mut jobs, mut is_gone) = (jobs.into_iter().peekable(), false);
         while jobs.peek().is_some() {
             let (mut some, mut submissions, mut bytes) = (Vec::new(), Vec::new(), 0);
             while some.len() < self.at_once && bytes < TOGETHER {
@@ -223,12 +229,12 @@ impl OutcomeCourier {
                 }
             }
             self.at_once = PAGE.min(2 * self.at_once);
-            let judged = to.judge_many(submissions, Arc::new(Origin::default())).await;
+            let judged = target.judge_many(submissions, Arc::new(Origin::default())).await;
             for (job, judged) in some.into_iter().zip(judged) {
                 match judged.map(|judged| judged.admission) {
                     Ok(Admission::Admitted(_)) => done.push(job.entry),
                     Ok(Admission::Refused(refused)) if refused.reason == RefusalReason::IdempotencyConflict => {
-                        let (bucket, to) = (self.from.name(), to.name());
+                        let (bucket, to) = (self.from.name(), target.name());
                         tracing::warn!(%bucket, %to, "outcome job dropped: its idempotency key belongs to another job");
                         done.push(job.entry);
                     }
@@ -237,13 +243,17 @@ impl OutcomeCourier {
                         blocked.refused(&job, &refused);
                     }
                     Err(error) => {
-                        let (bucket, to) = (self.from.name(), to.name());
+                        let (bucket, to) = (self.from.name(), target.name());
                         tracing::debug!(%bucket, %to, error = &error as &dyn std::error::Error, "an outcome job waits \
                             for its target bucket");
                         blocked.block(to);
+                        is_gone |= matches!(error, BucketError::Gone);
                     }
                 }
             }
+        }
+        if is_gone {
+            target.reopen_or_log().await;
         }
     }
 }

@@ -80,3 +80,21 @@ async fn what_earlier_settings_have_left_passes_a_target_that_is_full() {
     assert!(matches!(end, HandedOver::Waiting(_)), "{end:?}");
     assert_eq!(level(&earlier).await, FEW as u64);
 }
+
+/// Of a target that gets outcome jobs alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_target_whose_definition_or_deletion_was_interrupted_gets_its_outcome_jobs() {
+    let redis = TestRedis::start().await;
+    let from = buckets::open(&redis, with_outcomes(&["events"])).await;
+    let events = buckets::defined(&redis, buckets::settings("events")).await;
+    let (mut courier, targets) = (OutcomeCourier::new(from.clone()), Buckets::new([events.clone()]));
+    for (state, delivered) in [("defined", 1), ("about to be deleted", 2)] {
+        end_jobs_for(&from, "events", 1).await;
+        if delivered == 2 {
+            buckets::suspend_long_ago(&redis, &events).await;
+        }
+        let ends = [hand_over(&mut courier, &targets).await, hand_over(&mut courier, &targets).await];
+        assert_eq!(ends[1], HandedOver::All, "{state}: {ends:?}");
+        assert_eq!(level(&events).await, delivered, "{state}");
+    }
+}

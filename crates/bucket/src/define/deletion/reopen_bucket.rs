@@ -1,4 +1,4 @@
-//! Opens a bucket again whose deletion was interrupted.
+//! Opens a bucket whose definition, or deletion, was interrupted.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use dripfeed_job::duration::ms_up;
 use dripfeed_store::Script;
 
 use crate::bucket::Bucket;
+use crate::define::open_bucket::Opened;
 use crate::error::BucketError;
 use crate::script::scripts::SHARED;
 
@@ -27,7 +28,7 @@ pub enum Reopened {
 
 impl Bucket {
     /// Where somebody has suspended it for its deletion a minute ago, and was stopped before that was decided: its jobs
-    /// would wait for the next change of its definition.
+    /// would wait for the next change of its definition. Or has defined it, and was stopped before it was open.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
@@ -38,12 +39,29 @@ impl Bucket {
         if self.deletion_is_decided(incarnation).await? {
             return Ok(Reopened::Gone);
         }
-        if suspended.is_empty() || self.reopen(incarnation, &suspended).await? != "open" {
+        if suspended.is_empty() {
+            // No definition of it has an earlier version.
+            return Ok(match self.open(incarnation).await? {
+                Opened::Open => Reopened::Open,
+                Opened::Suspended => Reopened::Suspended,
+                Opened::Closed | Opened::Gone => Reopened::Gone,
+            });
+        }
+        if self.reopen(incarnation, &suspended).await? != "open" {
             return Ok(Reopened::Suspended);
         }
         let bucket = self.name();
         tracing::warn!(%bucket, "undid an interrupted deletion; the bucket accepts jobs again");
         Ok(Reopened::Open)
+    }
+
+    /// As [`Bucket::reopen_abandoned`], for who tries again in any case: maybe nobody else uses the bucket, so that
+    /// nobody else would open it.
+    pub async fn reopen_or_log(&self) {
+        if let Err(error) = self.reopen_abandoned().await {
+            let (bucket, error) = (self.name(), &error as &dyn std::error::Error);
+            tracing::debug!(%bucket, error, "could not check whether the bucket is being deleted");
+        }
     }
 
     async fn reopen(&self, incarnation: u64, suspended: &str) -> Result<String, BucketError> {

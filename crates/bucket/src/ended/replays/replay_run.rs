@@ -1,6 +1,5 @@
 //! Runs a background replay while this process has its lease.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use dripfeed_job::JobId;
@@ -9,9 +8,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::progress::{Lease, Progress};
 use super::replay_task::{ReplayState, ReplayTask};
 use crate::admission::Refused;
+use crate::bucket::Bucket;
 use crate::ended::replay::Replayed;
 use crate::error::BucketError;
-use crate::script::redis_bucket::RedisBucket;
 
 /// Between two renewals of the lease, which is also how soon a wait notices that the replay was cancelled.
 const RENEW: Duration = Duration::from_secs(2);
@@ -22,7 +21,7 @@ const FULL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_se
 
 /// A replay, and the lease of it.
 pub(super) struct ReplayRun<F> {
-    redis_bucket: Arc<RedisBucket>,
+    bucket: Bucket,
     task: ReplayTask,
     /// Where the letters end that matched, as XRANGE writes it.
     ending: String,
@@ -44,15 +43,11 @@ enum Next {
 
 impl<F: Fn()> ReplayRun<F> {
     /// None: it has ended, or another process has it.
-    pub(super) async fn claim(
-        redis_bucket: Arc<RedisBucket>,
-        task: ReplayTask,
-        replayed: F,
-    ) -> Result<Option<Self>, BucketError> {
+    pub(super) async fn claim(bucket: Bucket, task: ReplayTask, replayed: F) -> Result<Option<Self>, BucketError> {
         let newest = task.newest.unwrap_or_else(|| JobId::new(task.started_ms, u64::MAX));
         let ending = task.filter.ending_with(newest);
         let (owner, now) = (format!("{:016x}", fastrand::u64(..)), Instant::now());
-        let mut run = Self { redis_bucket, task, ending, owner, due: now, renewed: now, replayed };
+        let mut run = Self { bucket, task, ending, owner, due: now, renewed: now, replayed };
         Ok((run.advance(&Progress::default()).await? == Next::GoOn).then_some(run))
     }
 
@@ -64,9 +59,12 @@ impl<F: Fn()> ReplayRun<F> {
                 Ok(Next::Stop) => return,
                 Err(error) => {
                     tracing::debug!(
-                        bucket = %self.redis_bucket.settings().name, replay = %self.task.id,
+                        bucket = %self.bucket.name(), replay = %self.task.id,
                         error = &error as &dyn std::error::Error, "a background replay is waiting for Redis"
                     );
+                    if matches!(error, BucketError::Gone) {
+                        self.bucket.reopen_or_log().await;
+                    }
                     sleep(AGAIN).await;
                 }
             }
@@ -81,7 +79,7 @@ impl<F: Fn()> ReplayRun<F> {
             return Ok(Next::Stop);
         }
         let from = self.task.position.as_ref().map_or_else(|| self.task.filter.first(), |last| format!("({last}"));
-        let (ids, last) = self.redis_bucket.dead_ids_between(&self.task.filter, &from, &self.ending).await?;
+        let (ids, last) = self.bucket.redis_bucket.dead_ids_between(&self.task.filter, &from, &self.ending).await?;
         let mut left = self.task.left;
         for id in ids {
             match self.replay(id).await? {
@@ -103,7 +101,7 @@ impl<F: Fn()> ReplayRun<F> {
             if self.wait().await? == Next::Stop {
                 return Ok(None);
             }
-            match self.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), None).await? {
+            match self.bucket.redis_bucket.replay(id, Duration::ZERO, Some(self.task.id), None).await? {
                 None => return Ok(None),
                 Some(Replayed::As(_)) => {
                     (self.replayed)();
@@ -144,7 +142,7 @@ impl<F: Fn()> ReplayRun<F> {
     /// Renews the lease, too.
     async fn advance(&mut self, progress: &Progress) -> Result<Next, BucketError> {
         let now = Instant::now();
-        let lease = self.redis_bucket.advance_replay(self.task.id, Some(&self.owner), progress).await?;
+        let lease = self.bucket.redis_bucket.advance_replay(self.task.id, Some(&self.owner), progress).await?;
         self.renewed = now;
         Ok(if lease == Lease::Kept { Next::GoOn } else { Next::Stop })
     }
