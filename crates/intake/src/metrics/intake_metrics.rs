@@ -232,6 +232,7 @@ impl IntakeMetrics {
     pub fn forget(&self, bucket: &BucketName) {
         let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);
+        self.limit_verdicts.forget(bucket);
         self.refused_callers.forget(bucket);
         self.admit_duration.remove(&of);
         for ending in ENDINGS {

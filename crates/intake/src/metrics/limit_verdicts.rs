@@ -1,5 +1,5 @@
 //! Decisions of bucket limits on submissions, as a counter; only of current limits, so that changes don't add labels
-//! forever.
+//! forever, nor take memory where nobody reads the metrics.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,8 +13,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 
-/// By bucket, limit and verdict.
-type CountsByLimit = BTreeMap<(BucketName, String, &'static str), u64>;
+/// By limit and verdict.
+type CountsByLimit = BTreeMap<(String, &'static str), u64>;
 
 /// Cheap to clone; clones are one.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ pub(crate) struct LimitVerdicts(Arc<VerdictCounters>);
 
 struct VerdictCounters {
     buckets: Arc<Buckets>,
-    counts: Mutex<CountsByLimit>,
+    counts: Mutex<BTreeMap<BucketName, CountsByLimit>>,
 }
 
 impl LimitVerdicts {
@@ -50,12 +50,28 @@ impl LimitVerdicts {
     /// Of one bucket: limit, verdict and how often.
     pub(crate) fn of(&self, bucket: &BucketName) -> Vec<(String, &'static str, u64)> {
         let counts = self.0.counts.lock();
-        let of_bucket = counts.iter().filter(|((of, _, _), _)| of == bucket);
-        of_bucket.map(|((_, limit, verdict), count)| (limit.clone(), *verdict, *count)).collect()
+        let of_bucket = counts.get(bucket).into_iter().flatten();
+        of_bucket.map(|((limit, verdict), count)| (limit.clone(), *verdict, *count)).collect()
+    }
+
+    /// Of a bucket that was removed, or created again.
+    pub(crate) fn forget(&self, bucket: &BucketName) {
+        self.0.counts.lock().remove(bucket);
     }
 
     fn add(&self, bucket: &BucketName, limit: &str, verdict: &'static str) {
-        *self.0.counts.lock().entry((bucket.clone(), limit.to_owned(), verdict)).or_default() += 1;
+        let mut counts = self.0.counts.lock();
+        let of_bucket = counts.entry(bucket.clone()).or_default();
+        let known = of_bucket.len();
+        *of_bucket.entry((limit.to_owned(), verdict)).or_default() += 1;
+        if of_bucket.len() == known {
+            return;
+        }
+        // Only here may it be more than the bucket has now, or a bucket that was removed meanwhile.
+        match self.0.buckets.get(bucket.as_str()) {
+            Some(bucket) => of_bucket.retain(|(limit, _), _| bucket.is_limited_by(limit)),
+            None => drop(counts.remove(bucket)),
+        }
     }
 }
 
@@ -73,11 +89,39 @@ impl Collector for LimitVerdicts {
         let mut family = encoder.encode_descriptor("bucket_limit_verdicts", help, None, metric_type)?;
         let buckets = self.0.buckets.all();
         let mut counts = self.0.counts.lock();
-        counts.retain(|(bucket, limit, _), _| buckets.get(bucket).is_some_and(|bucket| bucket.is_limited_by(limit)));
-        for ((bucket, limit, verdict), count) in &*counts {
-            let labels = [("bucket", bucket.as_str()), ("policy", limit.as_str()), ("verdict", *verdict)];
-            ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
+        for (name, counts) in &mut *counts {
+            let Some(bucket) = buckets.get(name) else { continue };
+            counts.retain(|(limit, _), _| bucket.is_limited_by(limit));
+            for ((limit, verdict), count) in counts {
+                let labels = [("bucket", name.as_str()), ("policy", limit.as_str()), ("verdict", *verdict)];
+                ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
+            }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dripfeed_bucket::Bucket;
+    use dripfeed_tests::buckets;
+    use dripfeed_tests::redis_server::TestRedis;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn limits_and_buckets_that_are_gone_take_no_memory_though_nobody_reads_the_metrics() {
+        let bucket = Bucket::new(TestRedis::start().await.store().await, buckets::settings("b"));
+        let verdicts = LimitVerdicts::new(Arc::new(Buckets::new([bucket.clone()])));
+        for number in 0..100 {
+            verdicts.add(bucket.name(), &format!("of-an-earlier-change-{number}"), "allowed");
+            if let Ok(removed) = format!("removed-{number}").parse() {
+                verdicts.add(&removed, "each", "allowed");
+            }
+        }
+        let counts = verdicts.0.counts.lock();
+        assert!(counts.len() <= 1, "{}", counts.len());
+        drop(counts);
+        assert_eq!(verdicts.of(bucket.name()), []);
     }
 }

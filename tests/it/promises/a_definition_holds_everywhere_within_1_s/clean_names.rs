@@ -60,6 +60,8 @@ async fn a_deleted_name_comes_back_clean() {
         for list in ["outcomes", "dead", "schedules", "jobs"] {
             assert_eq!(get(client, &format!("/v1/buckets/b/{list}")).await.json()["items"], json!([]), "{list}");
         }
+        let holders = get(client, "/v1/buckets/b/holders").await.json();
+        assert_eq!(holders["limits"], json!({}), "what limits of the one before decided");
     }
     let calls = upstream.count();
     used(&other, &roles.service).await;
