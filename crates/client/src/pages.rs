@@ -48,12 +48,12 @@ impl Pages<'_> {
         self.retries = retries;
     }
 
-    /// The next page; None at the end.
+    /// The next page; None at the end. May be dropped at any time.
     ///
     /// # Errors
-    /// When the call is refused, or gets no answer within the retries.
+    /// When the call is refused, or gets no answer within the retries: then this page is the next one again.
     pub async fn next(&mut self) -> Result<Option<Vec<Json>>, ClientError> {
-        let Some(cursor) = self.from.take().filter(|_| self.left > 0) else { return Ok(None) };
+        let Some(cursor) = self.from.clone().filter(|_| self.left > 0) else { return Ok(None) };
         let mut query: Vec<_> = self.filters.iter().map(|(name, value)| (*name, value.clone())).collect();
         query.push(("limit", self.left.min(LARGEST_PAGE).to_string()));
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
