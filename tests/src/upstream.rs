@@ -1,5 +1,6 @@
 //! An upstream that writes down every call, and answers as the test says.
 
+mod arrival;
 pub mod ceiling;
 
 use std::collections::BTreeMap;
@@ -20,12 +21,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::arrival::{Arrival, NotedStream, note_arrivals};
 use crate::accept::accept;
 
 /// One request, as it arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// When its head was read.
+    /// When the kernel had its head.
     pub arrived: Instant,
     pub job: String,
     pub attempt: u32,
@@ -91,6 +93,7 @@ impl Upstream {
         A: Future<Output = Answer> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        note_arrivals(&listener);
         let address = listener.local_addr().expect("a bound port");
         let script: Script = Arc::new(move |call| Box::pin(script(call)));
         let serving = tokio::spawn(serve(listener, script, written));
@@ -145,13 +148,20 @@ async fn serve(listener: TcpListener, script: Script, book: Option<Book>) {
 async fn connection(stream: TcpStream, script: Script, book: Option<Book>) {
     // A caller that is killed breaks its connection: nothing to report.
     stream.set_nodelay(true).ok();
-    let service = service_fn(|request| answer(request, Arc::clone(&script), book.clone()));
+    let stream = NotedStream::new(stream);
+    let arrival = stream.arrival();
+    let service = service_fn(|request| answer(request, arrival.clone(), Arc::clone(&script), book.clone()));
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
 /// An error closes the connection.
-async fn answer(request: Request<Incoming>, script: Script, book: Option<Book>) -> Result<Response<Full<Bytes>>, Cut> {
-    let arrived = Instant::now();
+async fn answer(
+    request: Request<Incoming>,
+    arrival: Arrival,
+    script: Script,
+    book: Option<Book>,
+) -> Result<Response<Full<Bytes>>, Cut> {
+    let arrived = arrival.time();
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
     let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
