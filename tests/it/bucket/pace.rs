@@ -1,6 +1,8 @@
 //! The pace by several tiers, and while it changes.
 
-use std::collections::BTreeMap;
+/// Windows of the clock beside a rate.
+mod windows;
+
 use std::time::{Duration, Instant};
 
 use dripfeed_bucket::*;
@@ -34,63 +36,6 @@ async fn with_jobs(redis: &TestRedis, settings: BucketSettings, jobs: usize) -> 
         admitted(answer);
     }
     bucket
-}
-
-/// Takes without an end, and settles nothing.
-async fn take_all(replica: Replica) {
-    loop {
-        if let Take::Idle(idle) = replica.take(100).await.unwrap() {
-            replica.wait(&idle).await;
-        }
-    }
-}
-
-/// When each job in flight was taken, by the Redis clock in ms.
-async fn taken_at(redis: &TestRedis) -> Vec<u64> {
-    let script = "local taken, now = {}, redis.call('TIME')
-                  for _, job in ipairs(redis.call('XPENDING', KEYS[1], 'processors', '-', '+', 5000)) do
-                      taken[#taken + 1] = now[1] * 1000 + math.floor(now[2] / 1000) - job[3]
-                  end
-                  return taken";
-    let mut eval = redis::cmd("EVAL");
-    redis.store().await.command(eval.arg(script).arg(1).arg("dripfeed:{b}:jobs")).await.unwrap()
-}
-
-/// Jobs taken in each window of five seconds, and whether the machine stood still meanwhile.
-async fn windows_of_a_run() -> (BTreeMap<u64, u64>, bool) {
-    const WINDOW_MS: u64 = 500;
-    let redis = TestRedis::start().await;
-    let window = tiers(json!([{ "kind": "fixed", "limit": 200, "period": "500ms" }]));
-    let bucket = with_jobs(&redis, paced(Some("200/500ms"), 200, window), 3000).await;
-    let replicas = [join(&bucket, "a").await, join(&bucket, "b").await, join(&bucket, "c").await];
-    let taking = futures::future::join_all(replicas.map(take_all));
-    let stalls = Stalls::watch(redis.store().await);
-    timeout(Duration::from_secs(5), taking).await.unwrap_err();
-
-    let mut windows = BTreeMap::<u64, u64>::new();
-    for ms in taken_at(&redis).await {
-        *windows.entry(ms / WINDOW_MS).or_default() += 1;
-    }
-    (windows, stalls.were_there())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_window_gets_more_than_its_share_and_each_gets_it() {
-    const MOST_RUNS: usize = 8;
-    let _alone = machine::alone().await;
-    for run in 1.. {
-        let (mut windows, stalled) = windows_of_a_run().await;
-        assert!(windows.values().all(|calls| *calls <= 200), "{windows:?}");
-        // The first and the last window were not seen whole.
-        windows.pop_first();
-        windows.pop_last();
-        let (calls, whole) = (windows.values().sum::<u64>(), windows.len() as u64);
-        if whole >= 8 && calls * 100 >= whole * 200 * 99 {
-            return;
-        }
-        // Where the machine stands still, calls aren't taken, and a late reply costs some of the next window.
-        assert!(stalled && run < MOST_RUNS, "{windows:?}");
-    }
 }
 
 #[tokio::test]

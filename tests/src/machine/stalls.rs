@@ -1,7 +1,8 @@
 //! Whether the machine stood still: where a promise is about a short time, a test asks again when it did.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use dripfeed_store::Store;
 use tokio_util::task::AbortOnDropHandle;
@@ -18,21 +19,30 @@ pub struct Stalls {
 }
 
 struct Seen {
-    last: Instant,
-    longest: Duration,
+    last: SystemTime,
+    stalls: Vec<Range<SystemTime>>,
+    /// How many of them somebody has asked for.
+    asked: usize,
+    went_on: Duration,
 }
 
 impl Seen {
     fn look(&mut self) {
-        let now = Instant::now();
-        self.longest = self.longest.max(now - self.last);
+        let now = SystemTime::now();
+        let since = now.duration_since(self.last).unwrap_or_default();
+        if since > CALM {
+            self.stalls.push(self.last..now);
+        } else {
+            self.went_on += since;
+        }
         self.last = now;
     }
 }
 
 impl Stalls {
     pub fn watch(store: Store) -> Self {
-        let seen = Arc::new(Mutex::new(Seen { last: Instant::now(), longest: Duration::ZERO }));
+        let seen = Seen { last: SystemTime::now(), stalls: Vec::new(), asked: 0, went_on: Duration::ZERO };
+        let seen = Arc::new(Mutex::new(seen));
         let watched = Arc::clone(&seen);
         let watching = tokio::spawn(async move {
             loop {
@@ -45,10 +55,27 @@ impl Stalls {
         Self { seen, _watching: AbortOnDropHandle::new(watching) }
     }
 
-    /// Whether there was one since this was last asked.
-    pub fn were_there(&self) -> bool {
+    fn look(&self) -> MutexGuard<'_, Seen> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.look();
-        std::mem::take(&mut seen.longest) > CALM
+        seen
+    }
+
+    /// Whether there was one since this was last asked.
+    pub fn were_there(&self) -> bool {
+        let mut seen = self.look();
+        let stalls = seen.stalls.len();
+        let before = std::mem::replace(&mut seen.asked, stalls);
+        stalls > before
+    }
+
+    /// Whether there was one in this time, which is over.
+    pub fn were_in(&self, time: &Range<SystemTime>) -> bool {
+        self.look().stalls.iter().any(|stall| stall.start < time.end && time.start < stall.end)
+    }
+
+    /// How long the machine went on, in all.
+    pub fn went_on(&self) -> Duration {
+        self.look().went_on
     }
 }
