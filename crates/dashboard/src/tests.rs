@@ -12,6 +12,7 @@ mod lists;
 mod live;
 /// Commands, links and columns.
 mod pages;
+mod replays;
 /// The schedules of a bucket.
 mod schedules;
 mod services;

@@ -136,6 +136,22 @@ async fn letters_of_callers_that_have_their_share_stay_and_hold_up_no_other() {
 }
 
 #[tokio::test]
+async fn letters_that_others_delete_meanwhile_are_accounted_for_once_it_is_done() {
+    let redis = TestRedis::start().await;
+    for kind in [Kind::Stream, Kind::List] {
+        let bucket = open(&redis, settings(kind, 2)).await;
+        die(&bucket, 5, "shop").await;
+        let id = start(&bucket, NO_FILTER, None).await;
+        until("the bucket is full", async || found(&bucket, id).await.done == 2).await;
+        assert_eq!(found(&bucket, id).await.gone(), 0);
+        assert_eq!(bucket.delete_dead_many(&NO_FILTER).await.unwrap(), 3);
+        let replay = ended(&bucket, id).await;
+        assert_eq!((replay.state, replay.total, replay.done, replay.left), (ReplayState::Done, 5, 2, 0));
+        assert_eq!(replay.gone(), 3, "{kind:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_dies_again_is_not_replayed_again() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings(Kind::Stream, 2)).await;

@@ -13,6 +13,8 @@ pub(crate) struct Replay {
     pub(crate) total: u64,
     pub(crate) done: u64,
     pub(crate) failed: u64,
+    /// Others replayed or deleted them.
+    pub(crate) gone: u64,
     pub(crate) started_at: String,
     pub(crate) key: Option<String>,
 }

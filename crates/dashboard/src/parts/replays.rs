@@ -24,7 +24,7 @@ pub(crate) fn of(visitor: &Visitor, path: &str, replays: &[Replay]) -> Markup {
 }
 
 fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
-    let looked_at = replay.done + replay.failed;
+    let looked_at = replay.done + replay.failed + replay.gone;
     html! {
         li {
             span.what {
@@ -40,6 +40,9 @@ fn one(visitor: &Visitor, path: &str, replay: &Replay) -> Markup {
                 (numbers::count(replay.done)) " of " (numbers::count(replay.total))
                 @if replay.failed > 0 {
                     span.faint { "; " (numbers::count(replay.failed)) " left, as their caller is at its share" }
+                }
+                @if replay.gone > 0 {
+                    span.faint { "; " (numbers::count(replay.gone)) " were replayed or deleted otherwise" }
                 }
             }
             @if replay.is_running() && visitor.may("operate") {

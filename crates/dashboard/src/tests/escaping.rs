@@ -64,8 +64,8 @@ fn groups() -> Value {
 fn replay() -> Value {
     let filter = json!({ "reason": "x", "status": null, "caller": "x" });
     json!({
-        "id": "x", "state": "x", "rate": "x", "filter": filter, "total": 1, "done": 0, "failed": 0, "started_at": "x",
-        "key": "x",
+        "id": "x", "state": "x", "rate": "x", "filter": filter, "total": 1, "done": 0, "failed": 0, "gone": 0,
+        "started_at": "x", "key": "x",
     })
 }
 

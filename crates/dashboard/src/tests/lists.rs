@@ -80,33 +80,6 @@ fn an_audit_log_is_read_again_after_ten_seconds() {
 }
 
 #[test]
-fn a_replay_says_which_letters_it_takes() {
-    let replay = |filter: Value| {
-        let replay = json!({ "id": "1", "state": "running", "rate": null, "filter": filter, "total": 1, "done": 0,
-            "failed": 0, "started_at": "2026-11-23T14:03:00Z", "key": null });
-        let routes = Router::new()
-            .route("/v1/buckets/b/dead", get(async || page_of(&[])))
-            .route("/v1/buckets/b/dead/replays", get(async move || page_of(&[replay])));
-        text(asked(&over(api(&[]).merge(routes)), "/buckets/b/dead"))
-    };
-    let all = json!({ "reason": null, "exact_reason": false, "status": null, "caller": null, "since": null,
-        "until": null });
-    for (member, value, said) in [
-        ("since", json!("2026-01-02T03:04:05.5Z"), "died since <time"),
-        ("until", json!("2026-01-02T03:04:05Z"), ">2026-01-02 03:04:05 UTC<"),
-        ("exact_reason", json!(true), "no reason"),
-        ("reason", json!("gone"), "a reason with “gone”"),
-        ("caller", json!("shop"), "of shop"),
-    ] {
-        let mut filter = all.clone();
-        filter[member] = value;
-        let page = replay(filter);
-        assert!(page.contains(said) && !page.contains("all dead letters"), "{member}: {page}");
-    }
-    assert!(replay(all).contains("all dead letters"));
-}
-
-#[test]
 fn a_page_says_which_part_of_the_list_it_is() {
     let answer = async |uri: Uri| {
         let query = uri.query().unwrap_or_default();

@@ -143,6 +143,9 @@ pub(crate) struct Replay {
     /// Letters that stay, because their callers have reached their share of the bucket, or because they are larger than
     /// its `capacity_bytes`.
     failed: u64,
+    /// Letters that were replayed or deleted otherwise before this replay came to them. Known once it is done: then
+    /// `done`, `failed` and `gone` are `total`.
+    gone: u64,
     started_at: String,
     #[schema(required)]
     ended_at: Option<String>,
@@ -168,6 +171,7 @@ struct ReplayFilter {
 
 impl Replay {
     fn of(bucket: &BucketName, task: ReplayTask) -> Self {
+        let gone = task.gone();
         let filter = task.filter;
         Self {
             id: task.id.to_string(),
@@ -185,6 +189,7 @@ impl Replay {
             total: task.total,
             done: task.done,
             failed: task.left,
+            gone,
             started_at: time::show(task.started_ms),
             ended_at: task.ended_ms.map(time::show),
             key: task.key,

@@ -165,6 +165,25 @@ async fn a_replay_of_many_is_started_shown_and_cancelled() {
 }
 
 #[tokio::test]
+async fn a_replay_that_is_done_accounts_for_each_of_its_letters() {
+    let harness = Harness::start().await;
+    for _ in 0..3 {
+        harness.submit("x").await;
+        harness.settle(buried("x", 404)).await;
+    }
+    assert_eq!(harness.ask("PATCH /v1/buckets/b", &[], r#"{"capacity": 1}"#).await.status, 200);
+    let started = harness.post("/v1/buckets/b/dead/replays").await;
+    let path = started.header("location").unwrap().to_owned();
+    until("the bucket is full", async || harness.get(&path).await.json()["done"] == 1).await;
+    assert_eq!(harness.get(&path).await.json()["gone"], 0);
+    assert_eq!(harness.ask("DELETE /v1/buckets/b/dead?status=404", &[], "").await.json()["deleted"], 2);
+    until("it is done", async || harness.get(&path).await.json()["state"] == "done").await;
+    let replay = harness.get(&path).await.json();
+    let numbers = ["total", "done", "failed", "gone"].map(|name| replay[name].as_u64());
+    assert_eq!(numbers, [3, 1, 0, 2].map(Some), "{replay}");
+}
+
+#[tokio::test]
 async fn each_way_to_replay_counts_its_jobs_as_accepted() {
     let harness = Harness::start().await;
     let accepted = async || {

@@ -90,6 +90,15 @@ pub struct ReplayTask {
 }
 
 impl ReplayTask {
+    /// Letters that were replayed, deleted or dropped by others before this replay came to them: known once it is done.
+    #[must_use]
+    pub const fn gone(&self) -> u64 {
+        match self.state {
+            ReplayState::Done => self.total.saturating_sub(self.done).saturating_sub(self.left),
+            ReplayState::Running | ReplayState::Cancelled => 0,
+        }
+    }
+
     /// All replays of a bucket, the latest first. What can't be read is left out.
     pub(super) fn read_all(fields: &HashMap<String, String>) -> Vec<Self> {
         let ids = fields.keys().filter_map(|name| name.strip_suffix(":wanted")?.parse().ok());

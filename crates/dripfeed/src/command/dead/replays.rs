@@ -16,11 +16,12 @@ pub(super) struct ReplaysArgs {
     cancel: bool,
 }
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("ID", |replay| shown(replay, "/id")),
     ("STATE", |replay| shown(replay, "/state")),
     ("DONE", |replay| shown(replay, "/done")),
     ("FAILED", |replay| shown(replay, "/failed")),
+    ("GONE", |replay| shown(replay, "/gone")),
     ("TOTAL", |replay| shown(replay, "/total")),
     ("RATE", |replay| shown(replay, "/rate")),
     ("STARTED", |replay| shown(replay, "/started_at")),
