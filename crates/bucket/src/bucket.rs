@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use dripfeed_job::{BucketName, JobId, Submission};
 use dripfeed_store::{Durability, Store};
 
@@ -235,54 +233,5 @@ impl Bucket {
     pub async fn await_outcome(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
         let waiters = self.submitter.outcome_waiters.get_or_init(|| OutcomeWaiters::new(self.redis_bucket.clone()));
         waiters.wait(id, within).await
-    }
-}
-
-/// All buckets of a process, by name; replaced as a whole on reload.
-#[derive(Default)]
-pub struct Buckets(ArcSwap<BTreeMap<BucketName, Bucket>>);
-
-impl Buckets {
-    #[must_use]
-    pub fn new(buckets: impl IntoIterator<Item = Bucket>) -> Self {
-        let all = Self::default();
-        all.replace(buckets);
-        all
-    }
-
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<Bucket> {
-        self.0.load().get(name).cloned()
-    }
-
-    #[must_use]
-    pub fn has(&self, name: &BucketName) -> bool {
-        self.0.load().contains_key(name)
-    }
-
-    /// In the order of their names.
-    #[must_use]
-    pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {
-        self.0.load_full()
-    }
-
-    /// The buckets whose names match, ordered by name.
-    pub fn among(&self, has: impl Fn(&str) -> bool) -> Vec<Bucket> {
-        self.0.load().values().filter(|bucket| has(bucket.name().as_str())).cloned().collect()
-    }
-
-    /// Adds or replaces `buckets`, and removes `gone`.
-    pub fn change(&self, buckets: &[Bucket], gone: &[BucketName]) {
-        self.0.rcu(|before| {
-            let mut all = BTreeMap::clone(before);
-            gone.iter().for_each(|name| drop(all.remove(name)));
-            all.extend(buckets.iter().map(|bucket| (bucket.name().clone(), bucket.clone())));
-            all
-        });
-    }
-
-    pub fn replace(&self, buckets: impl IntoIterator<Item = Bucket>) {
-        let all = buckets.into_iter().map(|bucket| (bucket.name().clone(), bucket)).collect();
-        self.0.store(Arc::new(all));
     }
 }

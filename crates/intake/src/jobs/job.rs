@@ -62,6 +62,8 @@ pub(crate) async fn job(
         && wait_until_ended(&intake, &bucket, id, wait, reader.clone()).await
     {
         check_current(&caller, &intake)?;
+        // It may have been removed, or created again under this name.
+        let bucket = intake.find_bucket(bucket.name().as_str()).await?;
         view = find(&intake, reader, &bucket, id, reads_payload).await?;
         applied = Some(wait.applied());
     }

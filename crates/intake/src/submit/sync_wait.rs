@@ -50,9 +50,9 @@ impl SyncWait {
     }
 }
 
-/// Responds with 200 and the upstream's response if the job was delivered in time. Otherwise with 202: also if the key
-/// of `reader` was revoked meanwhile, or too many large responses are unread. If too many requests wait already, it
-/// responds with 202 at once, without `Preference-Applied`.
+/// Responds with 200 and the upstream's response if the job was delivered in time. Otherwise with 202: also if the
+/// bucket was removed, or the key of `reader` revoked meanwhile, or too many large responses are unread. If too many
+/// requests wait already, it responds with 202 at once, without `Preference-Applied`.
 pub(crate) async fn respond(
     intake: &Intake,
     bucket: &Bucket,
@@ -66,7 +66,7 @@ pub(crate) async fn respond(
     };
     let ended = tokio::select! {
         ended = outcome(bucket, admitted.id, wait) => ended,
-        () = intake.health().draining().cancelled() => None,
+        () = no_longer_served(intake, bucket) => None,
     };
     let may_see = |ended: &EndedJob| ended.outcome.result == Ending::Delivered && intake.keys().is_current(reader);
     let delivered = match ended.filter(may_see) {
@@ -100,9 +100,17 @@ pub(crate) async fn wait_until_ended(
     let Some(_permit) = intake.waits().enter(waiter) else { return false };
     tokio::select! {
         _ = outcome(bucket, id, wait) => {}
-        () = intake.health().draining().cancelled() => {}
+        () = no_longer_served(intake, bucket) => {}
     }
     true
+}
+
+/// Completes when this intake drains, or no longer serves the bucket: then waiting requests are answered.
+async fn no_longer_served(intake: &Intake, bucket: &Bucket) {
+    tokio::select! {
+        () = intake.health().draining().cancelled() => {}
+        () = intake.buckets().removed(bucket) => {}
+    }
 }
 
 /// Returns `None` on an error, too: the job is admitted, so the request hasn't failed.

@@ -119,6 +119,23 @@ async fn the_end_of_a_job_is_waited_for_also_later() {
 }
 
 #[tokio::test]
+async fn a_wait_for_a_job_of_a_bucket_that_is_removed_ends_with_it() {
+    let harness = Harness::start().await;
+    let begun = tokio::time::Instant::now();
+    let wait = [("prefer", "wait=60")];
+    let job = format!("GET /v1/buckets/b/jobs/{}", harness.submit("x").await);
+    let removed = async {
+        while harness.registered("b").await < 2 {}
+        harness.buckets.change(&[], &["b".parse().unwrap()]);
+    };
+    let (read, submitted, ()) = tokio::join!(harness.ask(&job, &wait, ""), harness.ask(JOBS, &wait, "y"), removed);
+    read.refuses(404, "unknown_bucket");
+    // It was accepted.
+    assert_eq!((submitted.status.as_u16(), submitted.header("preference-applied")), (202, Some("wait=60")));
+    assert!(begun.elapsed() < Duration::from_secs(60));
+}
+
+#[tokio::test]
 async fn a_stop_ends_waits() {
     let harness = Harness::start().await;
     let begun = tokio::time::Instant::now();
