@@ -104,7 +104,11 @@ fn a_killed_dev_leaves_no_processor_behind_and_the_next_takes_its_redis_over() {
     // The first processor may not have parked it yet.
     let is_parked = || run(&["jobs", "demo", "--server", &server]).out.contains("parked");
     assert!((0..100).any(|_| is_parked()), "{}", run(&["jobs", "demo", "--server", &server]).out);
-    assert_eq!(dev.end(), Some(0));
+    let (code, log) = dev.end_with_log();
+    assert_eq!(code, Some(0));
+    assert!(log.iter().any(|line| line.contains("that an earlier process left running")), "{log:#?}");
+    // It has ended that Redis itself, which is no outage.
+    assert!(!log.iter().any(|line| line.contains("connection lost")), "{log:#?}");
 }
 
 #[test]

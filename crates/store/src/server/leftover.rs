@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use super::STOP_LIMIT;
@@ -20,12 +20,14 @@ pub(super) async fn shut_down(folder: &Folder) -> Result<(), ServerError> {
     let Some(mut connection) = folder.connect().await else { return Ok(()) };
     let settings = RedisSettings::new(folder.address(), "", Durability::Process);
     let Ok(server) = Store::connect(&settings).await else { return Err(folder.already_running()) };
-    if !is_of(folder, &server).await {
+    let is_ours = is_of(folder, &server).await;
+    // Before it ends: nobody is to report that as an outage.
+    server.close();
+    if !is_ours {
         return Err(folder.already_running());
     }
-    // Its answer is the end of the connection; a refusal shows in that this doesn't come.
-    let _ = server.command::<()>(&redis::cmd("SHUTDOWN")).await;
-    server.close();
+    // Its answer is the end of the connection; that it refuses, or got no request, shows in that this doesn't come.
+    let _ = connection.write_all(b"SHUTDOWN\r\n").await;
     if tokio::time::timeout(STOP_LIMIT, until_closed(&mut connection)).await.is_err() {
         return Err(folder.already_running());
     }
