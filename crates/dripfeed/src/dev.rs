@@ -137,8 +137,8 @@ async fn work(
     modes: EchoModes,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
-    let settings = Settings::load(layers)?;
-    let Some((mut intake, ports)) = IntakeRole::open(&settings, &SettingsMetrics::of(&settings), stop).await? else {
+    let (settings, checksum) = Settings::load_with_checksum(layers)?;
+    let Some((mut intake, ports)) = IntakeRole::open(&settings, &SettingsMetrics::of(checksum), stop).await? else {
         return Ok(());
     };
     intake.play_with(|keys| playground::router(keys, modes));

@@ -40,7 +40,7 @@ pub(crate) use self::intake::{DashboardPlace, IntakeRole};
 pub(crate) use self::layers::{Layers, Misnamed};
 pub(crate) use self::log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use self::processor::ProcessorRole;
-pub(crate) use self::render::RenderedSetting;
+pub(crate) use self::render::{RenderedSetting, SettingsChecksum};
 pub(crate) use self::secret::read_secret;
 pub(crate) use self::trace::TraceSettings;
 
@@ -64,8 +64,6 @@ pub(crate) struct Settings {
     pub(crate) definitions: DefinitionReader,
     /// What is allowed and probably not meant, for `check`.
     pub(crate) warnings: Vec<String>,
-    /// Of what all processes have alike: the settings of buckets, without credentials and files.
-    pub(crate) checksum: i64,
     /// Variables that set nothing, for `check` and the log.
     pub(crate) misnamed_variables: Vec<Misnamed>,
     /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
@@ -86,6 +84,11 @@ impl Settings {
     /// Everything that is wrong with them, not only the first.
     pub(crate) fn load(layers: &Layers) -> Result<Self, ConfigErrors> {
         Self::read(layers).map(|(settings, ..)| settings)
+    }
+
+    /// [`Settings::load`] for a role: with their checksum, which no other command reports.
+    pub(crate) fn load_with_checksum(layers: &Layers) -> Result<(Self, SettingsChecksum), ConfigErrors> {
+        Self::read(layers).map(|(settings, tree, typed)| (settings, SettingsChecksum::of(&tree, &typed)))
     }
 
     /// Every setting in force, with where it comes from; secrets masked.
@@ -142,7 +145,6 @@ impl Settings {
             buckets,
             definitions: DefinitionReader::new(define?, tree),
             warnings: key::warnings(tree),
-            checksum: render::checksum(tree, &typed),
             misnamed_variables: Vec::new(),
             anyone_may_call,
             by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),

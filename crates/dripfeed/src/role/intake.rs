@@ -40,11 +40,11 @@ use crate::telemetry::{Log, Traces};
 /// # Errors
 /// When it can't start, or its listener breaks.
 pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
-    let settings = Settings::load(&layers)?;
+    let (settings, checksum) = Settings::load_with_checksum(&layers)?;
     let log = Log::start(&settings.log);
     let stop = arguments.stop()?;
     warn_of_certificate(&settings);
-    let reloading = Reloading::new(layers, settings, log)?;
+    let reloading = Reloading::new(layers, settings, checksum, log)?;
     let Some((role, ports)) = IntakeRole::open(&reloading.settings, &reloading.metrics, &stop).await? else {
         return Ok(());
     };

@@ -31,10 +31,10 @@ use crate::telemetry::{Log, Traces};
 /// # Errors
 /// When it can't start.
 pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
-    let settings = Settings::load(&layers)?;
+    let (settings, checksum) = Settings::load_with_checksum(&layers)?;
     let log = Log::start(&settings.log);
     let stop = arguments.stop()?;
-    let reloading = Reloading::new(layers, settings, log)?;
+    let reloading = Reloading::new(layers, settings, checksum, log)?;
     let settings = &reloading.settings;
     let wanted = &settings.processor.buckets;
     if !settings.buckets.is_empty() && calls_at_once(settings, wanted) == 0 {

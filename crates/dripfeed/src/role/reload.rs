@@ -9,7 +9,7 @@ use tokio::signal::unix::Signal;
 use super::settings_metrics::SettingsMetrics;
 use crate::exit::Failure;
 use crate::service_manager;
-use crate::settings::{Layers, Misnamed, Settings};
+use crate::settings::{Layers, Misnamed, Settings, SettingsChecksum};
 use crate::signals;
 use crate::telemetry::Log;
 
@@ -32,7 +32,12 @@ impl Reloading {
     ///
     /// # Errors
     /// When signals can't be received.
-    pub(crate) fn new(layers: Layers, settings: Settings, log: Log) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        layers: Layers,
+        settings: Settings,
+        checksum: SettingsChecksum,
+        log: Log,
+    ) -> Result<Self, Failure> {
         for Misnamed { variable, setting } in &settings.misnamed_variables {
             tracing::warn!(
                 variable,
@@ -40,7 +45,7 @@ impl Reloading {
                 "this environment variable sets nothing; rename it to that of the setting"
             );
         }
-        let metrics = SettingsMetrics::of(&settings);
+        let metrics = SettingsMetrics::of(checksum);
         Ok(Self { layers, settings, metrics, log, hangups: signals::hangups()? })
     }
 
@@ -50,8 +55,8 @@ impl Reloading {
         loop {
             self.hangups.recv().await;
             service_manager::reloading();
-            let became = match Settings::load(&self.layers) {
-                Ok(settings) => self.take(&settings, &apply),
+            let became = match Settings::load_with_checksum(&self.layers) {
+                Ok((settings, checksum)) => self.take(&settings, checksum, &apply),
                 Err(errors) => self.keep(&errors),
             };
             service_manager::reloaded(became);
@@ -66,11 +71,16 @@ impl Reloading {
     }
 
     /// What became of it, for the service manager.
-    fn take(&self, settings: &Settings, apply: impl Fn(&Settings) -> Result<(), Refused>) -> &'static str {
+    fn take(
+        &self,
+        settings: &Settings,
+        checksum: SettingsChecksum,
+        apply: impl Fn(&Settings) -> Result<(), Refused>,
+    ) -> &'static str {
         if let Err(refused) = apply(settings) {
             return self.keep(&refused);
         }
-        self.metrics.taken(settings);
+        self.metrics.taken(checksum);
         self.log.set_level(&settings.log.level);
         let by_restart = self.settings.restart_needed(settings);
         if !by_restart.is_empty() {

@@ -4,7 +4,7 @@
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::settings::Settings;
+use crate::settings::SettingsChecksum;
 
 /// Cheap to clone.
 #[derive(Clone, Default)]
@@ -14,9 +14,9 @@ pub(crate) struct SettingsMetrics {
 }
 
 impl SettingsMetrics {
-    pub(crate) fn of(settings: &Settings) -> Self {
+    pub(crate) fn of(checksum: SettingsChecksum) -> Self {
         let metrics = Self::default();
-        metrics.taken(settings);
+        metrics.taken(checksum);
         metrics
     }
 
@@ -28,8 +28,8 @@ impl SettingsMetrics {
     }
 
     /// These are in force from now on.
-    pub(super) fn taken(&self, settings: &Settings) {
-        self.checksum.set(settings.checksum);
+    pub(super) fn taken(&self, checksum: SettingsChecksum) {
+        self.checksum.set(checksum.number());
         self.reload_failed.set(0);
     }
 

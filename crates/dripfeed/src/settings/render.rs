@@ -30,21 +30,30 @@ pub(super) fn all(tree: &Tree, typed: &TypedValues) -> Vec<RenderedSetting> {
 }
 
 /// Of what all processes of an installation have alike: files may be in other places, and credentials are masked.
-/// Small enough for a metric, whose numbers have 53 bits.
-pub(super) fn checksum(tree: &Tree, typed: &TypedValues) -> i64 {
-    let mut shown = Vec::new();
-    for section in ["buckets", "defaults", "define"] {
-        let path = [Step::from(section)];
-        walk(tree, typed, &path, &tree.json(&path), &mut shown);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SettingsChecksum(i64);
+
+impl SettingsChecksum {
+    pub(super) fn of(tree: &Tree, typed: &TypedValues) -> Self {
+        let mut shown = Vec::new();
+        for section in ["buckets", "defaults", "define"] {
+            let path = [Step::from(section)];
+            walk(tree, typed, &path, &tree.json(&path), &mut shown);
+        }
+        let mut lines: Vec<String> = shown
+            .iter()
+            .filter(|setting| !setting.key.ends_with("_file"))
+            .map(|RenderedSetting { key, value, .. }| format!("{key} = {value}\n"))
+            .collect();
+        lines.sort_unstable();
+        let digest = digest(&SHA256, lines.concat().as_bytes());
+        Self(digest.as_ref().iter().take(6).fold(0, |number, byte| number << 8 | i64::from(*byte)))
     }
-    let mut lines: Vec<String> = shown
-        .iter()
-        .filter(|setting| !setting.key.ends_with("_file"))
-        .map(|RenderedSetting { key, value, .. }| format!("{key} = {value}\n"))
-        .collect();
-    lines.sort_unstable();
-    let digest = digest(&SHA256, lines.concat().as_bytes());
-    digest.as_ref().iter().take(6).fold(0, |number, byte| number << 8 | i64::from(*byte))
+
+    /// Small enough for a metric, whose numbers have 53 bits.
+    pub(crate) const fn number(self) -> i64 {
+        self.0
+    }
 }
 
 fn walk(tree: &Tree, typed: &TypedValues, path: &[Step], json: &Json, shown: &mut Vec<RenderedSetting>) {
