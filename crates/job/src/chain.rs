@@ -7,14 +7,14 @@ use thiserror::Error;
 
 use crate::names::BucketName;
 
-/// The option value for no targets. No bucket that is a target may have this name.
+/// The option value for no targets. A target bucket must not have this name.
 pub const NO_TARGET: &str = "none";
 
 /// Regular expression of a list of targets.
 pub const PATTERN: &str =
     concat!("^(none|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", "([ ]*,[ ]*[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,15})$",);
 
-/// In an entry: all targets of the bucket.
+/// Stands for all targets of the bucket in an entry.
 const ALL: &str = "*";
 
 /// The targets that a job selects among those in `on_outcome` of its bucket; empty: no outcome jobs.
@@ -74,9 +74,9 @@ impl fmt::Display for OutcomeTargets {
 /// The outcome jobs of a job: its targets, and its position in a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// 0; for an outcome job one more than for the job that ended.
+    /// 0, or for an outcome job, one more than that of the job that ended.
     pub depth: u32,
-    /// None: all targets of its bucket.
+    /// By default all targets of its bucket.
     pub targets: Option<OutcomeTargets>,
 }
 
@@ -84,7 +84,7 @@ impl Chain {
     /// A job of this depth creates no outcome jobs, so that a cycle of buckets ends.
     pub const MOST_DEPTH: u32 = 8;
 
-    /// The field of the entry: depth and targets. Empty: the defaults.
+    /// The field of the entry: depth and targets, or empty for the defaults.
     #[must_use]
     pub fn to_field(&self) -> String {
         match self {
@@ -94,7 +94,7 @@ impl Chain {
         }
     }
 
-    /// `None` for text of another form.
+    /// Parses the field. Returns `None` if it is malformed.
     #[must_use]
     pub fn from_field(text: &str) -> Option<Self> {
         let (depth, targets) = text.split_once(' ')?;

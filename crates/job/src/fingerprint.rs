@@ -1,4 +1,4 @@
-//! A fingerprint of a submission, to detect another submission with the same idempotency key.
+//! A fingerprint of a submission, to detect a different submission with the same idempotency key.
 
 use std::array;
 

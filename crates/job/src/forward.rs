@@ -11,7 +11,7 @@ use crate::preferences::{self, PREFER};
 pub const MOST: usize = 64;
 const MOST_BYTES: usize = 16 * 1024;
 
-/// What the name of the dashboard's session cookie begins with, and over TLS before that.
+/// The prefix of the name of the dashboard's session cookie, and the one before that over TLS.
 pub const SESSION_COOKIE: &str = "dripfeed_";
 pub const SECURE_COOKIE: &str = "__Host-";
 
@@ -22,7 +22,7 @@ pub const SCHEDULED_FOR: HeaderName = HeaderName::from_static("dripfeed-schedule
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForwardHeaders {
     fields: Vec<(HeaderName, HeaderValue)>,
-    /// Of all of them, names and values.
+    /// The bytes of all names and values.
     bytes: usize,
 }
 
@@ -73,7 +73,7 @@ impl ForwardHeaders {
         self.add(SCHEDULED_FOR, value)
     }
 
-    /// Asks for the room first: what is refused was never kept.
+    /// Adds a header if it is within the limits.
     fn add(&mut self, name: HeaderName, value: HeaderValue) -> Result<(), BadForward> {
         let bytes = self.bytes + weight(&name, &value);
         if self.fields.len() == MOST || bytes > MOST_BYTES {
@@ -85,7 +85,7 @@ impl ForwardHeaders {
     }
 
     /// The headers of a proxied request, without connection headers, those of dripfeed, the preference `wait`, and the
-    /// session of its dashboard, which browsers send to all paths of an intake.
+    /// session cookie of the dashboard, which browsers send to all paths of an intake.
     ///
     /// # Errors
     /// For too many headers, or too many bytes of them.
@@ -117,7 +117,7 @@ impl ForwardHeaders {
 
     /// Removes a header, such as one with the caller's key.
     pub fn remove(&mut self, name: &HeaderName) {
-        self.fields.retain(|(held, _)| held != name);
+        self.fields.retain(|(field, _)| field != name);
         self.bytes = self.fields.iter().map(|(name, value)| weight(name, value)).sum();
     }
 
@@ -141,7 +141,7 @@ impl ForwardHeaders {
         serde_json::to_string(&pairs).unwrap_or_default()
     }
 
-    /// Parses the output of `to_field`. None: another form.
+    /// Parses the output of `to_field`. Returns `None` if it is malformed.
     #[must_use]
     pub fn from_field(field: &str) -> Option<Self> {
         if field.is_empty() {
@@ -161,7 +161,7 @@ impl ForwardHeaders {
     }
 }
 
-/// A header that a job may carry.
+/// Parses and validates a header.
 fn read(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), BadForward> {
     let shown = || name.chars().take(64).collect::<String>();
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadForward::Name(shown()))?;
@@ -175,7 +175,7 @@ fn read(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), BadForward
     Ok((name, value))
 }
 
-/// None: nothing is left.
+/// The cookies without that of the dashboard's session. Returns `None` if no other is left.
 fn without_session(name: &HeaderName, value: &HeaderValue) -> Option<HeaderValue> {
     let is_session = |cookie: &&str| {
         let cookie = cookie.trim();
@@ -187,7 +187,7 @@ fn without_session(name: &HeaderName, value: &HeaderValue) -> Option<HeaderValue
     if others.is_empty() { None } else { HeaderValue::from_str(&others.join("; ")).ok() }
 }
 
-/// None: nothing is left.
+/// The preferences without `wait`. Returns `None` if no other is left.
 fn without_wait(name: &HeaderName, value: HeaderValue) -> Option<HeaderValue> {
     if *name != PREFER {
         return Some(value);
@@ -195,8 +195,8 @@ fn without_wait(name: &HeaderName, value: HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_str(&preferences::for_upstream(text_of(&value)?)?).ok()
 }
 
-/// Mostly ASCII, which `HeaderValue::to_str` insists on; clients send UTF-8, too, such as names of files. An entry has
-/// no place for other bytes.
+/// The value as text if it is UTF-8, which clients send for example in file names; `HeaderValue::to_str` allows only
+/// ASCII. Entries can't store other bytes.
 #[must_use]
 pub fn text_of(value: &HeaderValue) -> Option<&str> {
     str::from_utf8(value.as_bytes()).ok()

@@ -1,4 +1,4 @@
-//! The group of a job, for fair queuing within a caller that submits for many tenants.
+//! The group of a job, for fair queuing between the tenants of one caller.
 
 use std::fmt;
 use std::str::FromStr;

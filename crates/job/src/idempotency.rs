@@ -1,4 +1,4 @@
-//! The idempotency key: a caller's name for one job, however often it is submitted.
+//! The idempotency key: a caller's name for a job, which makes repeated submissions one job.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl IdempotencyKey {
     /// # Errors
     /// For a key that is empty, too long, or has control characters.
     pub fn parse(text: &str) -> Result<Self, BadIdempotencyKey> {
-        // The IETF draft writes the key as a quoted string; many callers send it bare. Both name the same job.
+        // In the IETF draft the key is a quoted string, but many callers send it without quotes. Both are the same key.
         let bare = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
         if bare.is_empty() {
             return Err(BadIdempotencyKey::Empty);

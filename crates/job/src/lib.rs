@@ -1,5 +1,5 @@
-//! The types of dripfeed and its pure decisions: jobs and their options, their encoding in a stream entry or list
-//! element, the meaning of an upstream's answer, and the backoff between attempts.
+//! The types of dripfeed and its pure decisions: jobs and their options, their encoding as a stream entry or a list
+//! element, what an upstream's answer means for its job, and the backoff between attempts.
 //!
 //! **Architecture invariant:** nothing here does I/O, reads a clock or draws a random number. Code that needs `now` or
 //! a random number receives it.

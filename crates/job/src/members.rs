@@ -1,5 +1,4 @@
-//! The members of one JSON object as they are written: in their order, with all digits of their numbers, also two of
-//! one name.
+//! The members of a JSON object as written: in order, with all digits of their numbers, and with duplicates.
 
 use std::fmt;
 

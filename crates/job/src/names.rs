@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// For serde.
+/// Implements serde's traits by `Display` and `FromStr`.
 macro_rules! is_a_text {
     ($($name:ident),*) => {$(
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // In one piece: `collect_str` looks in each part for what is to be escaped.
+                // Not `collect_str`, which checks each written part for characters to escape.
                 serializer.serialize_str(&self.to_string())
             }
         }
@@ -29,7 +29,7 @@ is_a_text!(BucketName, JobId);
 
 const LONGEST: usize = 64;
 
-/// Of a bucket.
+/// The name of a bucket.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketName(Arc<str>);
 
@@ -58,7 +58,7 @@ impl FromStr for BucketName {
     }
 }
 
-/// Shared, not copied.
+/// Shares the text.
 impl From<&BucketName> for Arc<str> {
     fn from(name: &BucketName) -> Self {
         Self::clone(&name.0)
@@ -83,8 +83,8 @@ impl std::borrow::Borrow<str> for BucketName {
     }
 }
 
-/// The id of a job, which never changes: the id of its stream entry, such as `1700000000000-0`, made of milliseconds of
-/// the Redis clock and a sequence number.
+/// The id of a job, which never changes: the id of its stream entry, such as `1700000000000-0`. It consists of
+/// milliseconds of the Redis clock and a sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId {
     ms: u64,
@@ -107,7 +107,7 @@ impl JobId {
         self.ms
     }
 
-    /// The id directly before this one, for ranges that exclude this one. None for `0-0`.
+    /// The id directly before this one, for ranges that exclude this one. Returns `None` for `0-0`.
     #[must_use]
     pub const fn previous(self) -> Option<Self> {
         match (self.ms, self.seq) {
@@ -136,7 +136,7 @@ impl fmt::Debug for JobId {
 impl FromStr for JobId {
     type Err = BadJobId;
 
-    /// Only the canonical form is read: a job has one name, so `01-0` or `+1-0` name none.
+    /// Parses only the canonical form, so that a job has one id: not `01-0` or `+1-0`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let bad = || BadJobId(text.chars().take(48).collect());
         let (ms, seq) = text.split_once('-').ok_or_else(bad)?;

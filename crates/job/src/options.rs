@@ -15,10 +15,10 @@ use crate::priority::Priority;
 use crate::submission::{Start, Submission};
 use crate::units::{duration, time};
 
-/// Later than that is a slip of the pen, and more than a queue should promise.
-const LONGEST_DELAY: Duration = Duration::from_hours(30 * 24);
-const LONGEST_TIMEOUT: Duration = Duration::from_hours(1);
-const MOST_RETRIES: u32 = 100;
+/// The maximum of a delay and of a deadline. A longer one is most likely a mistake.
+const MAX_DELAY: Duration = Duration::from_hours(30 * 24);
+const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+const MAX_RETRIES: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionName {
@@ -107,9 +107,9 @@ impl OptionName {
             Self::IdempotencyKey => {
                 submission.idempotency_key = Some(IdempotencyKey::parse(text).map_err(OptionError::of)?);
             }
-            Self::Delay => begin(submission, Start::After(bounded(text, Duration::ZERO, LONGEST_DELAY)?))?,
-            Self::NotBefore => begin(submission, Start::At(not_before(text, now)?))?,
-            Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), LONGEST_DELAY)?),
+            Self::Delay => set_start(submission, Start::After(bounded(text, Duration::ZERO, MAX_DELAY)?))?,
+            Self::NotBefore => set_start(submission, Start::At(not_before(text, now)?))?,
+            Self::ExpiresIn => submission.expires_in = Some(bounded(text, Duration::from_millis(1), MAX_DELAY)?),
             Self::Method => submission.method = Some(method(text)?),
             Self::Path => submission.path = Some(UpstreamPath::parse(text).map_err(OptionError::of)?),
             Self::Priority => submission.priority = Some(text.parse::<Priority>().map_err(OptionError::of)?),
@@ -118,7 +118,7 @@ impl OptionName {
                 submission.chain.targets = Some(text.parse::<OutcomeTargets>().map_err(OptionError::of)?);
             }
             Self::Retries => submission.retries = Some(retries(text)?),
-            Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), LONGEST_TIMEOUT)?),
+            Self::Timeout => submission.timeout = Some(bounded(text, Duration::from_millis(1), MAX_TIMEOUT)?),
         }
         Ok(())
     }
@@ -143,8 +143,8 @@ fn bounded(text: &str, least: Duration, most: Duration) -> Result<Duration, Opti
     Err(OptionError(format!("`{text}` is out of range: use {} to {}", duration::show(least), duration::show(most))))
 }
 
-/// Of two starts one would be ignored.
-fn begin(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
+/// Sets the start, at most once: of two starts one would be ignored.
+fn set_start(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
     if submission.start != Start::AtOnce {
         return Err(OptionError("give either a delay or a time, not both".to_owned()));
     }
@@ -154,17 +154,17 @@ fn begin(submission: &mut Submission, start: Start) -> Result<(), OptionError> {
 
 fn not_before(text: &str, now: Timestamp) -> Result<u64, OptionError> {
     let at = time::parse(text).map_err(OptionError::of)?;
-    if at.duration_since(now).unsigned_abs() > LONGEST_DELAY && at > now {
-        return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(LONGEST_DELAY))));
+    if at.duration_since(now).unsigned_abs() > MAX_DELAY && at > now {
+        return Err(OptionError(format!("`{text}` is too far ahead: use at most {}", duration::show(MAX_DELAY))));
     }
-    // Any time that is past says the same.
+    // All times in the past mean the same.
     Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
 }
 
 fn method(text: &str) -> Result<Method, OptionError> {
-    let carries_work =
+    let supported =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
-    carries_work.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
+    supported.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
         OptionError(format!("`{text}` is not a supported method: use GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS"))
     })
 }
@@ -173,8 +173,8 @@ fn retries(text: &str) -> Result<u32, OptionError> {
     Some(text)
         .filter(|text| text.bytes().all(|c| c.is_ascii_digit()))
         .and_then(|text| text.parse().ok())
-        .filter(|retries| *retries <= MOST_RETRIES)
-        .ok_or_else(|| OptionError(format!("`{text}` is not a whole number from 0 to {MOST_RETRIES}")))
+        .filter(|retries| *retries <= MAX_RETRIES)
+        .ok_or_else(|| OptionError(format!("`{text}` is not a whole number from 0 to {MAX_RETRIES}")))
 }
 
 #[cfg(test)]

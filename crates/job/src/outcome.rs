@@ -1,4 +1,4 @@
-//! The outcome of a job: recorded once, and final.
+//! The outcome of a job, which is recorded once and never changes.
 
 pub mod answer;
 pub mod failed_attempt;
@@ -80,8 +80,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The compact line `ending status attempts caller`, if possible; JSON if there is a reason, an answer, or no
-    /// status.
+    /// The compact line `ending status attempts caller`, if possible; otherwise JSON, as for an outcome with a reason,
+    /// an answer, or without a status.
     #[must_use]
     pub fn to_record(&self) -> String {
         let is_a_word = |caller: &str| !caller.is_empty() && !caller.contains(char::is_whitespace);
@@ -97,7 +97,7 @@ impl Outcome {
         }
     }
 
-    /// None: not a record.
+    /// Returns `None` if the text isn't a record.
     #[must_use]
     pub fn from_record(record: &str) -> Option<Self> {
         if record.starts_with('{') {
@@ -120,11 +120,11 @@ impl Outcome {
 pub struct AnswerBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// In which the body is compressed, as it came.
+    /// The `Content-Encoding` of the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_encoding: Option<String>,
     pub body: String,
-    /// The body is base64, because it isn't UTF-8.
+    /// Whether the body is base64, because it isn't UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub base64: bool,
     /// Whether the answer was longer than the kept part.
@@ -132,10 +132,10 @@ pub struct AnswerBody {
     pub truncated: bool,
 }
 
-/// As JSON writes it.
-const LONGEST_CONTENT_TYPE: usize = 100;
-/// Of the names of all compressions of a body.
-const LONGEST_ENCODING: usize = 32;
+/// Maximum bytes of a content type as a JSON string.
+const MAX_CONTENT_TYPE_BYTES: usize = 100;
+/// Maximum bytes of a content encoding.
+const MAX_ENCODING_BYTES: usize = 32;
 
 impl AnswerBody {
     #[must_use]
@@ -143,7 +143,7 @@ impl AnswerBody {
         let cut_in_a_character = |error: &std::str::Utf8Error| truncated && error.error_len().is_none();
         let (body, base64) = match std::str::from_utf8(bytes) {
             Ok(text) => (text.to_owned(), false),
-            // A cut in the middle of a character leaves text that is whole up to there.
+            // Truncated within a character: the text up to that character is valid.
             Err(error) if cut_in_a_character(&error) => {
                 (String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned(), false)
             }
@@ -152,50 +152,50 @@ impl AnswerBody {
         Self { content_type: content_type.map(shortened_type), content_encoding: None, body, base64, truncated }
     }
 
-    /// Of a compressed body. What is longer than all that are in use is left out.
+    /// Sets the content encoding, unless it is longer than any in use.
     #[must_use]
     pub fn encoded(self, content_encoding: Option<&str>) -> Self {
-        let content_encoding = content_encoding.filter(|text| text.len() <= LONGEST_ENCODING).map(str::to_owned);
+        let content_encoding = content_encoding.filter(|text| text.len() <= MAX_ENCODING_BYTES).map(str::to_owned);
         Self { content_encoding, ..self }
     }
 
     /// Cuts the body to at most this many bytes of JSON.
     pub fn shorten(&mut self, most: usize) {
-        // Base64 comes in fours, and has nothing to escape.
+        // Base64 consists of groups of four characters, none of which JSON escapes.
         let most = if self.base64 { most / 4 * 4 } else { most };
         self.truncated |= shorten(&mut self.body, most);
     }
 
-    /// Bytes that are kept of it, before they are written as JSON.
+    /// The bytes of all fields, before JSON escapes them.
     #[must_use]
     pub fn size(&self) -> usize {
-        let heads = [&self.content_type, &self.content_encoding].into_iter().flatten();
-        self.body.len() + heads.map(String::len).sum::<usize>()
+        let headers = [&self.content_type, &self.content_encoding].into_iter().flatten();
+        self.body.len() + headers.map(String::len).sum::<usize>()
     }
 
-    /// The bytes that the upstream sent, as far as they were kept.
+    /// The bytes of the upstream's answer, up to where it was truncated.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         if self.base64 { STANDARD.decode(&self.body).unwrap_or_default() } else { self.body.clone().into_bytes() }
     }
 }
 
-/// One that is too long loses its parameters first: half of one says nothing.
+/// Shortens a content type, first by all of its parameters, as a part of one would be misleading.
 fn shortened_type(mut content_type: String) -> String {
     let media_type = content_type.find(';').unwrap_or(content_type.len());
-    if shorten(&mut content_type, LONGEST_CONTENT_TYPE) {
+    if shorten(&mut content_type, MAX_CONTENT_TYPE_BYTES) {
         content_type.truncate(media_type.min(content_type.len()));
         content_type.shrink_to_fit();
     }
     content_type
 }
 
-/// To no more bytes than this, as JSON writes it. Whether it was longer.
+/// Shortens a text to at most this many bytes as a JSON string. Returns whether it was longer.
 pub(crate) fn shorten(text: &mut String, most: usize) -> bool {
-    let written = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len() - 2);
+    let json_bytes = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len() - 2);
     let before = text.len();
-    while written(text) > most {
-        // Half of it where escapes take the room.
+    while json_bytes(text) > most {
+        // Halved if it is only too long because of escapes.
         let kept = if text.len() > most { most } else { text.len() / 2 };
         text.truncate(text.floor_char_boundary(kept));
     }

@@ -28,7 +28,7 @@ pub enum BadPath {
 }
 
 impl UpstreamPath {
-    /// Reads what a caller sent, `/a/b?c=d` or `a/b`.
+    /// Parses a caller's path, such as `/a/b?c=d` or `a/b`.
     ///
     /// # Errors
     /// For a path that could leave the upstream, or that is invalid.
@@ -43,7 +43,7 @@ impl UpstreamPath {
         if !query.bytes().all(is_of_query) || !path.bytes().all(is_of_path) {
             return Err(BadPath::BadCharacter);
         }
-        // Checked as the upstream will see it: an escaped dot is a dot.
+        // Checked as upstreams decode it: an escaped dot is a dot.
         let decoded = decode(path)?;
         if decoded.iter().any(u8::is_ascii_control) {
             return Err(BadPath::ControlCharacter);
@@ -74,7 +74,7 @@ impl fmt::Display for UpstreamPath {
     }
 }
 
-/// What browsers send unescaped in a query, besides what belongs there: it goes on as it came.
+/// Allows all characters that browsers send unescaped in a query. They are forwarded unchanged.
 const fn is_of_query(c: u8) -> bool {
     c.is_ascii_graphic() && !matches!(c, b'"' | b'<' | b'>' | b'#')
 }
@@ -83,26 +83,26 @@ const fn is_of_path(c: u8) -> bool {
     is_of_query(c) && !matches!(c, b'`' | b'{' | b'}' | b'|' | b'^')
 }
 
-/// What stands before its `@` could be read as a user, and what stands behind it as a host.
+/// An `@` in this segment could make an upstream URL with a user and another host.
 fn first_segment(path: &str) -> &str {
     path.trim_start_matches('/').split('/').next().unwrap_or_default()
 }
 
-/// Escapes within escapes: proxies before an upstream may each decode once.
-const MOST_DECODINGS: usize = 4;
+/// How often a path is decoded, since each proxy before an upstream may decode it once.
+const MAX_DECODINGS: usize = 4;
 
-/// Whether a segment of a path is `.` or `..`, also an encoded one: what it stands for depends on who resolves it. A
-/// query and a fragment don't count.
+/// Whether a segment of a path is `.` or `..`, even percent-encoded: servers resolve these differently. Query and
+/// fragment are ignored.
 #[must_use]
 pub fn has_dot_segments(path: &str) -> bool {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     climbs(percent_decode_str(path).collect())
 }
 
-/// Whether a segment is `.` or `..`, as any upstream may read it: Java servers leave out what stands behind its `;`,
-/// and some decode what is decoded.
+/// Whether any upstream may read a segment as `.` or `..`: Java servers ignore what follows a `;`, and some servers
+/// decode repeatedly.
 fn climbs(mut decoded: Vec<u8>) -> bool {
-    for _ in 0..MOST_DECODINGS {
+    for _ in 0..MAX_DECODINGS {
         let mut segments = decoded.split(|c| matches!(c, b'/' | b'\\'));
         let name =
             |segment: &[u8]| segment.split(|c| *c == b';').next().is_some_and(|name| matches!(name, b"." | b".."));
@@ -115,7 +115,7 @@ fn climbs(mut decoded: Vec<u8>) -> bool {
         }
         decoded = again;
     }
-    // What is still encoded then means nothing but harm.
+    // Only an attack is still encoded by then.
     true
 }
 

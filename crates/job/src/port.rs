@@ -2,8 +2,8 @@
 
 use http::Uri;
 
-/// Whether it has none, or one that can be connected to. `http` keeps any text behind the host, and says only that it
-/// isn't a number up to 65535: who connects would take the port of the scheme.
+/// Whether the URL has no port, or a valid one. `http` accepts any text as a port and ignores what isn't a number up to
+/// 65535, so that connections would use the default port.
 #[must_use]
 pub fn is_usable(url: &Uri) -> bool {
     let Some(authority) = url.authority() else { return true };

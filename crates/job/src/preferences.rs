@@ -1,4 +1,4 @@
-//! `Prefer` (RFC 7240): what a caller asks for. `wait` is for dripfeed; others, such as `return=minimal`, are for the
+//! The `Prefer` header (RFC 7240). The preference `wait` is for dripfeed; others, such as `return=minimal`, are for the
 //! upstream.
 
 use http::HeaderName;
@@ -15,7 +15,7 @@ pub fn wait(value: &str) -> Option<&str> {
     })
 }
 
-/// The preferences of a value that are for the upstream. None: there are none.
+/// The preferences for the upstream, if the value has any.
 #[must_use]
 pub fn for_upstream(value: &str) -> Option<String> {
     let is_ours = |preference: &&str| is_wait(preference.split(['=', ';']).next().unwrap_or_default());

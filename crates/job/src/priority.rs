@@ -6,10 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// For the API description.
+/// Regular expression of a priority.
 pub const PATTERN: &str = "^(high|normal|low)$";
 
-/// The higher one is the greater one.
+/// Ordered: `Low < Normal < High`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     Low,
@@ -23,7 +23,7 @@ pub enum Priority {
 pub struct BadPriority(String);
 
 impl Priority {
-    /// The highest first.
+    /// All priorities, the highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
 
     #[must_use]

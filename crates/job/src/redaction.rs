@@ -1,5 +1,5 @@
-//! Masks members of JSON payloads and answers, fields of form bodies, and headers, in the dashboard and in exports, for
-//! every key.
+//! Masks members of JSON payloads and answers, fields of form bodies, and headers in the dashboard and in exports,
+//! regardless of the API key.
 
 mod form;
 mod masked;
@@ -19,23 +19,23 @@ pub const MASK: &str = "redacted";
 /// The fields that are masked.
 #[derive(Clone, Debug, Default)]
 pub struct Redaction {
-    /// As RFC 6901 writes them.
+    /// JSON pointers (RFC 6901).
     pointers: Vec<String>,
     headers: Vec<HeaderName>,
 }
 
-/// A text as it may be shown.
+/// How a text may be shown.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Nothing in it is masked.
+    /// Unchanged: nothing in it is masked.
     Whole,
     Masked(String),
-    /// It may contain values to mask, and can't be parsed, or not in one way alone.
+    /// Not at all: it may contain values to mask, but can't be parsed unambiguously.
     Hidden,
 }
 
 impl Redaction {
-    /// JSON pointers, such as `/card/number`, and names of headers. None: one of them is neither.
+    /// `fields`: JSON pointers, such as `/card/number`, and names of headers. Returns `None` if one of them is neither.
     #[must_use]
     pub fn new(fields: &[String]) -> Option<Self> {
         let mut redaction = Self::default();
@@ -69,14 +69,14 @@ impl Redaction {
         }
     }
 
-    /// Whether a text that is neither JSON nor a form has the name of such a member: XML, a form of several parts, or a
-    /// message that repeats what was sent.
+    /// Whether a text that is neither JSON nor a form contains the name of a masked member: it may be XML, a multipart
+    /// form, or a message that repeats what was sent.
     fn may_name_member(&self, text: &str) -> bool {
         if is_json(text) || is_form(text) {
             return false;
         }
         let text = text.to_lowercase();
-        // Places in lists are no names.
+        // Indices of lists aren't names.
         let is_name = |token: &&str| !token.is_empty() && !token.bytes().all(|c| c.is_ascii_digit());
         let name = |pointer: &String| pointer.rsplit('/').find(is_name).map(|token| unescaped(token).to_lowercase());
         self.pointers.iter().filter_map(name).any(|name| text.contains(&name))
@@ -89,7 +89,7 @@ impl Redaction {
         if may_contain_json(text) { Shown::Hidden } else { Shown::Whole }
     }
 
-    /// Of a form body, decoded. A field `card[number]` is one of `card`; its value may be JSON.
+    /// Whether a decoded field of a form body is masked. A field `card[number]` belongs to `card`. A value may be JSON.
     fn masks_field(&self, name: &str, value: &str) -> bool {
         let (first, is_within) = name.split_once('[').map_or((name, false), |(first, _)| (first, true));
         let is_named = |pointer: &String| match pointer[1..].split_once('/') {
@@ -99,13 +99,13 @@ impl Redaction {
         self.pointers.iter().any(is_named) || self.of_json(value) != Shown::Whole
     }
 
-    /// What is no text can't be parsed, and may be such a JSON text in another encoding, or compressed.
+    /// Bytes that aren't UTF-8 can't be parsed, and may be JSON in another encoding, or compressed.
     #[must_use]
     pub const fn of_bytes(&self) -> Shown {
         if self.pointers.is_empty() { Shown::Whole } else { Shown::Hidden }
     }
 
-    /// A dead letter or a job of the API.
+    /// Masks a dead letter or a job, as the API returns it.
     pub fn mask_item(&self, item: &mut Value) {
         self.mask_body_of(item);
         if let Some(outcome) = item.get_mut("outcome") {
@@ -122,7 +122,7 @@ impl Redaction {
         }
     }
 
-    /// Bytes are in `body_base64` of a letter, and in `body` of an answer that has `base64`.
+    /// Bytes are in `body_base64` of a letter, and in `body` of an answer if `base64` is true.
     fn mask_body_of(&self, item: &mut Value) {
         let Some(item) = item.as_object_mut() else { return };
         let is_bytes = ["body_base64", "base64"].iter().filter_map(|name| item.get(*name)).any(is_given);
@@ -141,19 +141,18 @@ impl Redaction {
     }
 }
 
-/// An object or an array. Of members of one name a reader takes one or another: which of them it would be, nobody can
-/// say.
+/// Whether the text is an object or an array without duplicate members: which of these a reader uses isn't known.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<UniqueMembers>(text).is_ok()
 }
 
-/// All else is encoded in a form.
+/// A form encodes all of these characters.
 fn is_form(text: &str) -> bool {
     !text.trim().contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"'))
 }
 
-/// Whether an object or an array may be in a text that is neither: lines or events of JSON, the beginning of it, JSON
-/// behind a prefix against its inclusion as a script, in UTF-16, or in a string.
+/// Whether a text that isn't JSON may contain an object or an array: lines or events of JSON, truncated JSON, JSON
+/// after a prefix that prevents its inclusion as a script, JSON in UTF-16, or in a string.
 fn may_contain_json(text: &str) -> bool {
     let in_string = || serde_json::from_str::<String>(text).is_ok_and(|inner| may_contain_json(&inner));
     text.contains(['\0', '{', '[']) || in_string()

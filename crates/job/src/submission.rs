@@ -17,7 +17,7 @@ use crate::priority::Priority;
 pub struct Submission {
     pub body: Bytes,
     pub content_type: Option<String>,
-    /// None: the bucket's method.
+    /// By default the bucket's method.
     pub method: Option<Method>,
     pub path: Option<UpstreamPath>,
     pub headers: ForwardHeaders,
@@ -25,17 +25,17 @@ pub struct Submission {
     pub traceparent: Option<String>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub start: Start,
-    /// None: normal.
+    /// By default normal.
     pub priority: Option<Priority>,
     /// The group for fair queuing, instead of the caller.
     pub group: Option<Group>,
-    /// Its outcome jobs.
+    /// The outcome jobs that it selects.
     pub chain: Chain,
     /// The job expires if no attempt has started within this time after it was accepted.
     pub expires_in: Option<Duration>,
-    /// Retries after the first attempt. None: the bucket's setting.
+    /// Retries after the first attempt; by default the bucket's setting.
     pub retries: Option<u32>,
-    /// Timeout of one attempt, including the response body. None: the bucket's setting.
+    /// Timeout of one attempt, including the response body; by default the bucket's setting.
     pub timeout: Option<Duration>,
 }
 

@@ -1,6 +1,7 @@
-//! JSON in which no object has two members of one name.
+//! JSON in which no object has two members of the same name.
 //!
-//! Most readers take the last of two, some the first: what one has checked another may not see (RFC 8259, section 4).
+//! Of two such members most parsers use the last, some the first. So what one parser has checked may not be what
+//! another one uses (RFC 8259, section 4).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,15 +9,15 @@ use std::fmt;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Any such value; of others the error is at the second member.
+/// Any JSON value without duplicate members. Parsing another one fails at the second of them.
 #[derive(Clone, Copy, Debug)]
 pub struct UniqueMembers;
 
-/// Parses JSON in which no object has two members of one name.
+/// Parses JSON in which no object has two members of the same name.
 ///
 /// # Errors
 ///
-/// The fault, with its place.
+/// The fault with its line and column.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     serde_json::from_str::<UniqueMembers>(text)?;
     serde_json::from_str(text)
@@ -70,8 +71,8 @@ impl<'de> Visitor<'de> for UniqueMembersVisitor {
         let mut names = HashSet::new();
         while let Some(name) = members.next_key::<String>()? {
             if names.contains(&name) {
-                // As an error of its value it has its place.
-                return members.next_value_seed(Second(&name));
+                // Reported as an error of the value, which has a line and a column.
+                return members.next_value_seed(Duplicate(&name));
             }
             names.insert(name);
             members.next_value::<UniqueMembers>()?;
@@ -81,9 +82,9 @@ impl<'de> Visitor<'de> for UniqueMembersVisitor {
 }
 
 /// The value of a second member of this name.
-struct Second<'n>(&'n str);
+struct Duplicate<'n>(&'n str);
 
-impl<'de> DeserializeSeed<'de> for Second<'_> {
+impl<'de> DeserializeSeed<'de> for Duplicate<'_> {
     type Value = UniqueMembers;
 
     fn deserialize<D: Deserializer<'de>>(self, _: D) -> Result<UniqueMembers, D::Error> {

@@ -1,19 +1,19 @@
-//! The upstream's answer, and what it means for the job.
+//! The upstream's answer to a call, and the verdict on its job.
 
 use std::time::Duration;
 
-/// The result of one attempt, as far as the verdict needs it.
+/// The parts of a call's result on which the verdict depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamAnswer {
     Status {
         status: u16,
         retry_after: Option<Duration>,
-        /// Until its quota is there again, when that is used up.
+        /// The time until the upstream's quota is reset, if it is used up.
         exhausted_for: Option<Duration>,
         /// The upstream said `Dripfeed-No-Retry: 1`.
         no_retry: bool,
     },
-    /// No complete answer; the reason as text.
+    /// There was no complete answer.
     Nothing { why: String, timed_out: bool },
 }
 
@@ -56,7 +56,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// How long the upstream's quota is used up.
+    /// The time until the upstream's quota is reset, if it is used up.
     #[must_use]
     pub const fn exhausted_for(&self) -> Option<Duration> {
         match self {

@@ -4,43 +4,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::{AnswerBody, shorten};
 
-/// Of its reason, in bytes.
-const LONGEST_REASON: usize = 200;
+const MAX_REASON_BYTES: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedAttempt {
-    /// From 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// When its job was claimed, ms since the epoch.
+    /// When its job was claimed, in ms since the epoch.
     pub at_ms: u64,
-    /// From then to its end.
+    /// The time from the claim to the end of the attempt.
     pub took_ms: u64,
     pub replica: String,
-    /// None: no whole answer came.
+    /// `None` if no complete answer came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     pub reason: String,
-    /// None: nothing came, nothing is kept, or the job's outcome has it.
+    /// `None` if no answer came, answers aren't kept, or it is in the job's outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerBody>,
 }
 
 impl FailedAttempt {
-    /// What a line takes besides the answer's body, at most.
+    /// The maximum size of a line without the answer's body.
     pub const MOST_BYTES: u64 = 1024;
 
-    /// As one line, with no more bytes of the answer's body than this, as they are written.
+    /// Encodes the attempt as one line, with at most `most_answer` bytes of the answer's body.
     #[must_use]
     pub fn to_line(mut self, most_answer: u64) -> String {
-        shorten(&mut self.reason, LONGEST_REASON);
+        shorten(&mut self.reason, MAX_REASON_BYTES);
         if let Some(answer) = &mut self.answer {
             answer.shorten(usize::try_from(most_answer).unwrap_or(usize::MAX));
         }
-        // Strings and numbers always serialize, and no line break is in JSON.
+        // Strings and numbers always serialize, and JSON escapes line breaks.
         serde_json::to_string(&self).unwrap_or_default()
     }
 
-    /// Those of some lines; what can't be read is left out.
+    /// Parses lines, and omits those that can't be parsed.
     #[must_use]
     pub fn read_all(lines: &str) -> Vec<Self> {
         lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

@@ -6,26 +6,26 @@ use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 use jiff::fmt::rfc2822;
 
-/// How long an answer with these headers asks to wait, as [`parse`]. A date is taken by the clock of the server, where
-/// it reports it (`Date`), else by `now`.
+/// How long an answer with these headers asks to wait, as [`parse`] returns it. A date is compared with the `Date`
+/// header if the server sends it, otherwise with `now`.
 #[must_use]
 pub fn of_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();
     parse(text(RETRY_AFTER)?, text(DATE).and_then(date).unwrap_or(now))
 }
 
-/// How long to wait. None: the value can't be parsed; zero: the date has passed. The caller limits it.
+/// How long to wait: zero if the date has passed, `None` if the value can't be parsed. The caller limits it.
 #[must_use]
 pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit()) {
-        // More digits than a u64 holds are still "very long".
+        // Too many digits for a u64: as long as possible.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
     Some(date(value)?.duration_since(now).unwrap_or(Duration::ZERO))
 }
 
-/// In one of the three forms that HTTP has had (RFC 9110, 5.6.7), or as mail has it.
+/// Parses a date in one of the three formats of HTTP (RFC 9110, 5.6.7), or in that of mail (RFC 2822).
 #[must_use]
 pub fn date(value: &str) -> Option<SystemTime> {
     let as_mail = || Some(rfc2822::parse(value).ok()?.timestamp().into());

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-/// `is_masked` gets name and value of each field, decoded. None: no value is masked.
+/// `is_masked` gets the decoded name and value of each field. Returns `None` if no value is masked.
 pub(super) fn masked_form(text: &str, is_masked: impl Fn(&str, &str) -> bool, mask: &str) -> Option<String> {
     let mut is_any_masked = false;
     let mut masked = |field: &str| {

@@ -1,4 +1,4 @@
-//! Replaces values of a JSON text in place: everything else in it stays as it was sent, digits and order too.
+//! Replaces values in a JSON text. Everything else stays as sent, including digits and order.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 
 use super::pointer::unescaped;
 
-/// `json`: valid, and of unique members. `mask`: a text without escapes. None: it has none of these values.
+/// `json` must be valid, with unique members, and `mask` without escapes. Returns `None` if no value is masked.
 pub(super) fn masked(json: &str, pointers: &[String], mask: &str) -> Option<String> {
     let mut spans: Vec<Range<usize>> = pointers.iter().filter_map(|pointer| span(json, pointer)).collect();
     if spans.is_empty() {
         return None;
     }
-    // Of values in one another the outer one comes first.
+    // Of nested values the outer one comes first, so the inner one is skipped.
     spans.sort_by_key(|span| (span.start, usize::MAX - span.end));
     let (mut text, mut end) = (String::with_capacity(json.len()), 0);
     for span in spans {
@@ -30,13 +30,13 @@ pub(super) fn masked(json: &str, pointers: &[String], mask: &str) -> Option<Stri
     Some(text)
 }
 
-/// Where the value is that an RFC 6901 pointer names.
+/// The range of the value to which a JSON pointer (RFC 6901) refers.
 fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
     let mut value = json;
     for token in pointer.split('/').skip(1) {
         value = child(value, &unescaped(token))?;
     }
-    // A part of the text itself.
+    // `value` is a slice of `json`.
     let start = value.as_ptr().addr() - json.as_ptr().addr();
     Some(start..start + value.len())
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::names::BucketName;
 
-/// As safe in a URL, a Redis key and an idempotency key as a bucket's name, and of the same form.
+/// Has the form of a bucket name, so that it is safe in URLs, Redis keys and idempotency keys.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScheduleId(BucketName);
 

@@ -6,11 +6,11 @@ use super::timetable::Timetable;
 use crate::units::duration::ms_up;
 
 /// The maximum number of missed ticks that are submitted later.
-const MOST_MADE_UP: usize = 100;
-/// How late a tick may be that is only submitted in time.
+const MAX_LATE_TICKS: usize = 100;
+/// The default grace with `Missed::Skip`.
 const ON_TIME: Duration = Duration::from_mins(1);
-/// The least grace: all ticks are submitted some ms late, and some a second.
-const LEAST_GRACE: Duration = Duration::from_secs(1);
+/// The minimum grace: all ticks are submitted some ms late, and some a second.
+const MIN_GRACE: Duration = Duration::from_secs(1);
 
 /// What happens to ticks that couldn't be submitted in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Missed {
     Latest,
     /// All are submitted, at most the latest hundred.
     All,
-    /// None is submitted that is later than a minute, or than the grace.
+    /// Ticks that are later than the grace, by default a minute, aren't submitted.
     Skip,
 }
 
@@ -36,41 +36,40 @@ pub enum Overlap {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub missed: Missed,
-    /// How late a tick may be submitted; at least a second. None: unlimited; with `skip` a minute.
+    /// How late a tick may be submitted; at least a second. By default unlimited, with `skip` a minute.
     pub grace: Option<Duration>,
     pub overlap: Overlap,
 }
 
-/// One step of a schedule, from the tick that is next to a later one.
+/// A step of a schedule from its next tick to a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What was next.
+    /// The next tick before this step.
     pub from: u64,
-    /// The tick that gets its job. None: none of those that have come.
+    /// The tick that gets a job, or `None` if no due tick does.
     pub tick: Option<u64>,
-    /// What is next then. None: no more ticks come.
+    /// The next tick after this step, or `None` if there are no more.
     pub next: Option<u64>,
-    /// Ticks that get none.
+    /// The number of ticks that get no job.
     pub missed: u64,
 }
 
 impl Policy {
     fn grace_ms(&self) -> u64 {
         match (self.grace, self.missed) {
-            (Some(grace), _) => ms_up(grace.max(LEAST_GRACE)),
+            (Some(grace), _) => ms_up(grace.max(MIN_GRACE)),
             (None, Missed::Skip) => ms_up(ON_TIME),
             (None, Missed::Latest | Missed::All) => u64::MAX,
         }
     }
 
-    /// The steps of a schedule whose next tick is `from`, at `now`, each after the one before it. None where that tick
-    /// hasn't come.
+    /// The consecutive steps at `now` of a schedule whose next tick is `from`. Empty if that tick isn't due.
     #[must_use]
     pub fn steps(&self, timetable: &Timetable, from: u64, now: u64) -> Vec<Step> {
         if from > now {
             return Vec::new();
         }
-        let most = if self.missed == Missed::All { MOST_MADE_UP } else { 1 };
+        let most = if self.missed == Missed::All { MAX_LATE_TICKS } else { 1 };
         let due = timetable.due(from, now, most);
         let last = due.latest.back().copied().unwrap_or(from);
         let grace = self.grace_ms();

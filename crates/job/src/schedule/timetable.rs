@@ -14,22 +14,21 @@ use thiserror::Error;
 use self::cron_times::CronTimes;
 use crate::units::duration::{self, ms_up};
 
-/// The zones that come with the program: what a machine has installed doesn't change a tick, nor do two intakes differ.
+/// The time zones compiled into the program, so that all intakes compute the same ticks on any machine.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// In bytes.
-const LONGEST_EXPRESSION: usize = 256;
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_hours(366 * 24);
+const MAX_EXPRESSION_BYTES: usize = 256;
+const MIN_PERIOD: Duration = Duration::from_secs(1);
+const MAX_PERIOD: Duration = Duration::from_hours(366 * 24);
 
-/// Ticks that are counted one by one. Of a cron expression whose ticks were missed for longer, fewer are reported.
-const MOST_COUNTED: u64 = 10_000;
+/// The maximum of due ticks of a cron expression that are counted. If more were missed, the count is too low.
+const MAX_COUNTED: u64 = 10_000;
 const DAY_MS: u64 = 86_400_000;
 
 #[derive(Clone, Debug)]
 pub enum Timetable {
     Cron(Box<CronTimes>),
-    /// At each multiple of this number of ms since the epoch. So a definition that is repeated changes nothing.
+    /// At each multiple of this number of ms since the epoch, so that a repeated definition doesn't move the ticks.
     Every(u64),
 }
 
@@ -42,23 +41,23 @@ pub struct BadTimetable {
     pub reason: String,
 }
 
-/// Ticks that have come.
+/// Ticks that are due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueTicks {
     pub count: u64,
-    /// The latest of them, in their order; at least one.
+    /// The latest of them, in order; at least one.
     pub latest: VecDeque<u64>,
 }
 
 impl Timetable {
-    /// Five fields: minute, hour, day of the month, month, day of the week. `zone`: a name of IANA.
+    /// `expression` has five fields: minute, hour, day of the month, month, day of the week. `zone`: an IANA name.
     ///
     /// # Errors
     /// For an expression that can't be read, one that has no tick, and an unknown zone.
     pub fn cron(expression: &str, zone: &str) -> Result<Self, BadTimetable> {
         let bad = |reason: String| BadTimetable { member: "cron", reason };
-        if expression.len() > LONGEST_EXPRESSION {
-            return Err(bad(format!("use at most {LONGEST_EXPRESSION} bytes")));
+        if expression.len() > MAX_EXPRESSION_BYTES {
+            return Err(bad(format!("use at most {MAX_EXPRESSION_BYTES} bytes")));
         }
         let fields = expression.split_whitespace().count();
         if fields != 5 {
@@ -68,7 +67,7 @@ impl Timetable {
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let fields = "minutes 0-59, hours 0-23, days 1-31, months 1-12, days of the week 0-7 or SUN-SAT";
-        // The parser's own words name no field.
+        // Replaces the parser's message, which doesn't name the field.
         let unreadable = |_| bad(format!("not a cron expression: {fields}; with *, lists, ranges and steps"));
         let cron = parser.parse(expression).map_err(unreadable)?;
         let unknown = |_| BadTimetable {
@@ -86,14 +85,14 @@ impl Timetable {
     /// # Errors
     /// For less than a second, or more than a leap year.
     pub fn every(period: Duration) -> Result<Self, BadTimetable> {
-        if (SHORTEST..=LONGEST).contains(&period) {
+        if (MIN_PERIOD..=MAX_PERIOD).contains(&period) {
             return Ok(Self::Every(ms_up(period)));
         }
-        let reason = format!("is out of range: use {} to {}", duration::show(SHORTEST), duration::show(LONGEST));
+        let reason = format!("is out of range: use {} to {}", duration::show(MIN_PERIOD), duration::show(MAX_PERIOD));
         Err(BadTimetable { member: "every", reason })
     }
 
-    /// The first tick after `ms`. None: no more come.
+    /// The first tick after `ms`, or `None` if there are no more.
     #[must_use]
     pub fn next_after(&self, ms: u64) -> Option<u64> {
         match self {
@@ -105,25 +104,25 @@ impl Timetable {
         }
     }
 
-    /// The ticks from `first` on, which is one, up to `now`; of these the latest, as many as are to be kept.
+    /// The ticks from `first`, which is a tick, up to `now`: their number, and the latest `keep` of them.
     #[must_use]
     pub fn due(&self, first: u64, now: u64, keep: usize) -> DueTicks {
         let mut due = DueTicks { count: 0, latest: VecDeque::new() };
-        let mut tick = Some(self.to_begin_with(first, now, keep, &mut due));
+        let mut tick = Some(self.skip_periods(first, now, keep, &mut due));
         while let Some(ms) = tick.filter(|ms| *ms <= now || due.latest.is_empty()) {
             due.count += 1;
             due.latest.push_back(ms);
             if due.latest.len() > keep.max(1) {
                 due.latest.pop_front();
             }
-            let is_far_behind = due.count == MOST_COUNTED && matches!(self, Self::Cron(_));
+            let is_far_behind = due.count == MAX_COUNTED && matches!(self, Self::Cron(_));
             tick = self.next_after(if is_far_behind { self.shortly_before(now).max(ms) } else { ms });
         }
         due
     }
 
-    /// Periods are counted without looking at each.
-    fn to_begin_with(&self, first: u64, now: u64, keep: usize, due: &mut DueTicks) -> u64 {
+    /// Counts all ticks of a period but the latest `keep` at once. Returns the first tick that is left to count.
+    fn skip_periods(&self, first: u64, now: u64, keep: usize, due: &mut DueTicks) -> u64 {
         let Self::Every(period) = self else { return first };
         let keep = u64::try_from(keep.max(1)).unwrap_or(u64::MAX);
         let last = now / period * period;
@@ -136,7 +135,7 @@ impl Timetable {
         begin
     }
 
-    /// A time that a tick follows before `now`: as late as can be found by doubling.
+    /// A time before the latest tick up to `now`, found by doubling the distance from `now`.
     fn shortly_before(&self, now: u64) -> u64 {
         let spans = (0..20).map(|doubled| now.saturating_sub(DAY_MS << doubled));
         spans.into_iter().find(|begin| self.next_after(*begin).is_some_and(|next| next <= now)).unwrap_or(0)

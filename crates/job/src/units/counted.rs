@@ -1,6 +1,6 @@
 //! Numbers of things in text form.
 
-/// `1 job`, `2 jobs`: of a noun whose plural has an s.
+/// `1 job`, `2 jobs`: for a noun whose plural ends with an s.
 #[must_use]
 pub fn counted(number: u64, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })

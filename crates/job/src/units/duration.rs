@@ -52,7 +52,7 @@ pub const PATTERN: &str = concat!("^\\s*\\+?", units!(), "\\s*$");
 /// For a number without a unit, an unknown unit, or a time that is too long.
 pub fn parse(text: &str) -> Result<Duration, BadDuration> {
     let shown = || text.chars().take(48).collect::<String>();
-    // Also one of zero: nobody means it.
+    // Also `-0s`, which is most likely a mistake.
     if text.trim_start().starts_with('-') || text.trim_end().ends_with("ago") {
         return Err(BadDuration::Negative(shown()));
     }
@@ -68,7 +68,7 @@ pub fn show(duration: Duration) -> String {
         .map_or_else(|_| format!("{}s", duration.as_secs()), |signed| format!("{signed:#}"))
 }
 
-/// Whole milliseconds, rounded up, so that waiting them is long enough.
+/// Whole milliseconds, rounded up, so that waiting for them is long enough.
 #[must_use]
 pub fn ms_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
@@ -80,7 +80,7 @@ pub mod text {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// With serde: written as it is read.
+    /// Serializes the duration as [`show`](super::show) does.
     ///
     /// # Errors
     /// Those of the serializer.
@@ -88,7 +88,7 @@ pub mod text {
         serializer.serialize_str(&super::show(*duration))
     }
 
-    /// With serde: read as by [`parse`](super::parse).
+    /// Deserializes the duration with [`parse`](super::parse).
     ///
     /// # Errors
     /// As [`parse`](super::parse).

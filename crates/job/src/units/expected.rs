@@ -1,6 +1,6 @@
 //! Error messages of parsers: what was expected, in the terms of the document.
 
-/// The types of the program, and what a document has in their place.
+/// Rust's types, and the terms for them in a document.
 const TYPES: [(&str, &str); 11] = [
     ("u64", WHOLE),
     ("u32", WHOLE),
@@ -17,10 +17,10 @@ const TYPES: [(&str, &str); 11] = [
 const WHOLE: &str = "a whole number, 0 or more";
 const AN_OBJECT: &str = "an object";
 
-/// A message of serde, put plainly.
+/// Replaces Rust's types in an error message of serde.
 #[must_use]
 pub fn plain(message: &str) -> String {
-    // Of an enum, which a document hasn't.
+    // An enum of Rust is a set of values in a document.
     let value = message.strip_prefix("unknown variant ").map(|rest| format!("unknown value {rest}"));
     let message = value.as_deref().unwrap_or(message);
     let Some((before, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };

@@ -9,11 +9,11 @@ use thiserror::Error;
 
 use crate::units::duration;
 
-/// Lua counts in doubles: whole numbers are exact up to here, and every product a script makes must stay below.
+/// Lua's numbers are doubles, which represent integers exactly up to here. All products in scripts must be below it.
 pub const EXACT: u64 = 1 << 53;
 
-/// A year: longer periods are a slip of the pen.
-const LONGEST_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
+/// A leap year. A longer period is most likely a mistake.
+const MAX_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
 
 /// Regular expression of a rate. It matches every valid rate, and some that are out of range.
 pub const PATTERN: &str = concat!(
@@ -53,7 +53,7 @@ impl Rate {
         Self::checked(limit, period, || format!("{limit}/{}", duration::show(period)))
     }
 
-    /// `shown`: as an error names it.
+    /// `shown`: the rate in error messages.
     fn checked(limit: u64, period: Duration, shown: impl Fn() -> String) -> Result<Self, BadRate> {
         if !period.subsec_nanos().is_multiple_of(1_000) {
             return Err(BadRate::Fine(shown()));
@@ -62,9 +62,9 @@ impl Rate {
         if limit == 0 || period_us == 0 {
             return Err(BadRate::Zero(shown()));
         }
-        // What a script multiplies at the most: one period of time by the limit.
+        // The largest product in scripts is that of a period and the limit.
         let exact = period_us.checked_mul(limit).is_some_and(|product| product < EXACT);
-        if period_us > LONGEST_PERIOD_US || limit > period_us || !exact {
+        if period_us > MAX_PERIOD_US || limit > period_us || !exact {
             return Err(BadRate::OutOfRange(shown()));
         }
         Ok(Self { limit, period_us })

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// A ten-thousandth is the smallest part.
+/// Shares are counted in ten-thousandths.
 const WHOLE: u64 = 10_000;
 
 /// Regular expression of a share.
@@ -27,7 +27,7 @@ impl Share {
     /// The share of `whole`, rounded down.
     #[must_use]
     pub const fn of(self, whole: u64) -> u64 {
-        // In two parts, which stay in range.
+        // Computed in two parts, so that the products don't overflow.
         whole / WHOLE * self.0 + whole % WHOLE * self.0 / WHOLE
     }
 }

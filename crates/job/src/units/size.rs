@@ -48,7 +48,7 @@ pub fn show(bytes: u64) -> String {
 pub mod text {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// With serde: written as it is read.
+    /// Serializes the size as [`show`](super::show) does.
     ///
     /// # Errors
     /// Those of the serializer.
@@ -56,7 +56,7 @@ pub mod text {
         serializer.serialize_str(&super::show(*bytes))
     }
 
-    /// With serde: read as by [`parse`](super::parse).
+    /// Deserializes the size with [`parse`](super::parse).
     ///
     /// # Errors
     /// As [`parse`](super::parse).

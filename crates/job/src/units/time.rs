@@ -8,8 +8,8 @@ use thiserror::Error;
 #[error("`{0}` is not a time: use RFC 3339, such as 2030-01-01T12:00:00Z")]
 pub struct BadTime(String);
 
-/// Reads a time with its offset from UTC. One of the last hours of the year 9999, as people write for "never", is the
-/// latest that can be represented.
+/// Parses a time with its offset from UTC. The last hours of the year 9999, which are used for "never", become
+/// `Timestamp::MAX`.
 ///
 /// # Errors
 /// For text in another form, and for a time that doesn't exist.
@@ -18,7 +18,7 @@ pub fn parse(text: &str) -> Result<Timestamp, BadTime> {
     read.ok_or_else(|| BadTime(text.chars().take(48).collect()))
 }
 
-/// Times that exist, and that `Timestamp` can't have: in some time zone they would be in the year 10000.
+/// Parses valid times that `Timestamp` doesn't support, because they are in the year 10000 in some time zones.
 fn beyond_the_last(text: &str) -> Option<Timestamp> {
     const LAST_DAY: usize = "9999-12-31".len();
     let begins_as_a_time = text.strip_prefix("9999-12-3").is_some_and(|rest| rest.starts_with(['0', '1']));
@@ -26,7 +26,8 @@ fn beyond_the_last(text: &str) -> Option<Timestamp> {
     text.get(..at)?.parse::<DateTime>().ok().map(|_| Timestamp::MAX)
 }
 
-/// `Z`, or hours of a day and minutes. `Timestamp` also reads offsets of 25 hours or with seconds, and names of zones.
+/// Whether the text ends with `Z` or an offset of hours and minutes. `Timestamp` also parses offsets of 25 hours or
+/// with seconds, and names of time zones.
 fn has_offset(text: &str) -> bool {
     if text.ends_with(['Z', 'z']) {
         return true;

@@ -1,8 +1,8 @@
 //! Encodes a job as a list element, readable with `LRANGE`, and parses it.
 //!
-//! An element is one JSON object with string members, named like the fields of a stream entry. Empty values are
-//! omitted. A body that isn't UTF-8, or that is large and longer as a JSON string, is in `body_base64`. The admit
-//! script prepends `id` and `expires`.
+//! An element is a JSON object with string members, named like the fields of a stream entry. Empty values are omitted.
+//! A body is in `body_base64` if it isn't UTF-8, or if it is large and base64 is shorter than its JSON string. The
+//! admit script prepends `id` and `expires`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::wire::entry::{self, Job, LAYOUT, Unreadable};
 
 const BODY_BASE64: &str = "body_base64";
 const VERSION: &str = "v";
-/// As a JSON text a body may be six times as long. Nobody reads a large one in a terminal.
+/// Larger bodies become base64 if that is shorter: as a JSON string a body may be six times as long.
 const LARGE: usize = 64 * 1024;
 
-/// The content of a new job's element: all but what the admit script puts in front.
+/// The element of a new job without the members that the admit script prepends.
 #[must_use]
 pub fn encode(submission: &Submission) -> String {
     let mut content = String::with_capacity(submission.body.len() + 64);
-    // The version comes last: by it an element is known as ours.
+    // The version comes last, where `is_ours` expects it.
     for (name, value) in entry::encode(submission).fields().filter(|(name, _)| *name != VERSION) {
         let separator = if content.is_empty() { '{' } else { ',' };
         match (name, std::str::from_utf8(value)) {
@@ -60,20 +60,20 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// Reads a whole element.
+/// Parses a whole element.
 ///
 /// # Errors
-/// When it isn't as it was written, isn't a JSON object of texts, or one of them says nothing that can be used.
+/// When its checksum differs, it isn't a JSON object with string members, or one of these can't be parsed.
 pub fn decode(id: JobId, element: &[u8]) -> Result<Job, Unreadable> {
     let fields = fields(element).map_err(|error| if is_ours(element) { Unreadable::Corrupt } else { error })?;
     let job = entry::decode(id, &fields)?;
     Ok(Job { bytes: counted_bytes(element), ..job })
 }
 
-/// The members, as a stream entry's fields.
+/// The members as fields of a stream entry.
 ///
 /// # Errors
-/// When it isn't a JSON object of texts.
+/// When the element isn't a JSON object with string members.
 pub fn fields(element: &[u8]) -> Result<Vec<(Bytes, Bytes)>, Unreadable> {
     let members: HashMap<String, Text> = serde_json::from_slice(element).map_err(|_| Unreadable::Element)?;
     members.into_iter().map(|(name, Text(value))| field(name, value)).collect()
@@ -87,8 +87,8 @@ fn field(name: String, value: Bytes) -> Result<(Bytes, Bytes), Unreadable> {
     Ok((name.into(), value))
 }
 
-/// What an element counts against its bucket's bytes: the length of its content, as `encode` made it. Foreign elements
-/// count nothing.
+/// The bytes that an element counts against `capacity_bytes`: the length of its content, as `encode` returned it.
+/// Elements that were added by hand count 0.
 #[must_use]
 pub fn counted_bytes(element: &[u8]) -> u64 {
     if !is_ours(element) {
@@ -101,19 +101,19 @@ pub fn counted_bytes(element: &[u8]) -> u64 {
     content.len() as u64 + 1
 }
 
-/// By its end, where `encode` puts the layout's version: in a text the quotes of such an end would be escaped.
+/// Whether dripfeed wrote the element: it ends with the version, whose quotes would be escaped within a string.
 fn is_ours(element: &[u8]) -> bool {
     element.ends_with(format!(r#","v":"{LAYOUT}"}}"#).as_bytes())
 }
 
-/// What follows `"name":"…",` where `content` begins with it; the value has nothing escaped.
+/// What follows `"name":"…",` if `content` begins with it. The value must not have escapes.
 fn without_member<'a>(content: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let rest = content.strip_prefix(b"\"")?.strip_prefix(name.as_bytes())?.strip_prefix(b"\":\"")?;
     let end = rest.iter().position(|byte| *byte == b'"')?;
     rest[end..].strip_prefix(b"\",")
 }
 
-/// A JSON text; its bytes are UTF-8 unless somebody else has put others into the list.
+/// A JSON string. Its bytes may not be UTF-8 if it was added by hand.
 struct Text(Bytes);
 
 impl<'de> Deserialize<'de> for Text {

@@ -1,4 +1,4 @@
-//! Reads a job from its entry, unless it isn't as it was written, or isn't a job.
+//! Parses a job from its entry, and verifies its checksum.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::names::JobId;
 use crate::path::UpstreamPath;
 use crate::priority::Priority;
 
-/// The most fields of an entry. Ours has far fewer; a foreign one with more is no job.
-const MOST_FIELDS: usize = 100;
+/// The maximum number of fields of a job. Entries of dripfeed have far fewer.
+const MAX_FIELDS: usize = 100;
 
-/// What Redis writes by its own clock: not known when a job is weighed and its checksum made.
+/// The fields that the admit script writes, after the intake has computed size and checksum.
 const BY_REDIS: [&str; 2] = ["due", "expires"];
 
 /// A job as a replica reads it.
@@ -31,26 +31,26 @@ pub struct Job {
     pub headers: ForwardHeaders,
     pub caller: Option<String>,
     pub traceparent: Option<String>,
-    /// First due time, ms since the epoch, Redis clock.
+    /// When the job is first due, in ms since the epoch, by the Redis clock.
     pub due_ms: Option<u64>,
-    /// Ms since the epoch, Redis clock.
+    /// The deadline, in ms since the epoch, by the Redis clock.
     pub expires_ms: Option<u64>,
     pub retries: Option<u32>,
     pub timeout: Option<Duration>,
-    /// None: normal.
+    /// By default normal.
     pub priority: Option<Priority>,
     pub group: Option<Group>,
     pub chain: Chain,
-    /// What the entry counts against the bucket's bytes; 0 for a foreign entry, which was never counted.
+    /// The bytes that the entry counts against `capacity_bytes`; 0 for an entry of a plain `XADD`.
     pub bytes: u64,
 }
 
-/// Why an entry is no job. It is buried with this reason.
+/// Why an entry can't be read as a job. It is dead-lettered with this reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Unreadable {
     #[error("corrupt: the checksum doesn't match the accepted job")]
     Corrupt,
-    #[error("the entry has {0} fields: a job has at most {MOST_FIELDS}")]
+    #[error("the entry has {0} fields: a job has at most {MAX_FIELDS}")]
     Fields(usize),
     #[error("the entry has neither a `body` nor a `request_details` field")]
     NoBody,
@@ -60,16 +60,16 @@ pub enum Unreadable {
     Element,
 }
 
-/// Reads an entry's fields.
+/// Parses the fields of an entry.
 ///
 /// # Errors
-/// When it isn't as it was written, or isn't a job.
+/// When the checksum differs, or the fields aren't those of a job.
 pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
     let entry = Entry(fields);
     if entry.is_ours() && !entry.is_intact() {
         return Err(Unreadable::Corrupt);
     }
-    if fields.len() > MOST_FIELDS {
+    if fields.len() > MAX_FIELDS {
         return Err(Unreadable::Fields(fields.len()));
     }
     let body = entry.get("body").or_else(|| entry.get("request_details")).ok_or(Unreadable::NoBody)?;
@@ -86,7 +86,7 @@ pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
         expires_ms: entry.parse("expires", |text| text.parse().ok())?,
         retries: entry.parse("retries", |text| text.parse().ok())?,
         timeout: entry.parse("timeout", |text| text.parse().ok().map(Duration::from_millis))?,
-        // The call doesn't go by these: what somebody else has written there doesn't make it unreadable.
+        // The call doesn't depend on these, so invalid values, written by hand, are ignored.
         priority: entry.text("priority").ok().flatten().and_then(|text| text.parse().ok()),
         group: entry.text("group").ok().flatten().and_then(|text| text.parse().ok()),
         chain: entry.text("chain").ok().flatten().and_then(Chain::from_field).unwrap_or_default(),
@@ -94,8 +94,8 @@ pub fn decode(id: JobId, fields: &[(Bytes, Bytes)]) -> Result<Job, Unreadable> {
     })
 }
 
-/// What an entry counts against its bucket's bytes: the lengths of its values as they were sent. The two times that
-/// Redis writes are left out, so that what is returned is what was taken.
+/// The bytes that an entry counts against `capacity_bytes`: the lengths of its values, without the two times that Redis
+/// writes, so that the bytes subtracted at its end are those that were added.
 #[must_use]
 pub fn counted_bytes(fields: &[(Bytes, Bytes)]) -> u64 {
     if !Entry(fields).is_ours() {

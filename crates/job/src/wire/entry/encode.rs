@@ -12,24 +12,23 @@ use crate::priority::Priority;
 use crate::submission::Submission;
 use crate::units::duration::ms_up;
 
-/// What the checksum covers, in its order. Where a field is missing, its part is empty.
+/// The fields that the checksum covers, in order. A missing field counts as empty.
 pub(super) const COVERED: [&str; 10] =
     ["body", "content_type", "method", "path", "headers", "caller", "traceparent", "retries", "timeout", "v"];
 
-/// Of a checksum.
 const CHECKSUM_DIGITS: usize = 16;
-/// Parts that are copied and hashed together: each call costs as much as a hundred bytes.
+/// Bytes of small parts that are copied and hashed together: a call of the hash costs as much as a hundred bytes.
 const SMALL_PARTS: usize = 512;
 
-/// The name and the value of a field that not every job has.
+/// Name and value of an optional field.
 type OptionalField<'a> = (&'static str, Cow<'a, str>);
 
-/// A new job's fields.
+/// The fields of a new job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEntry<'s> {
     /// The values of `FIELDS`.
     pub values: [Cow<'s, [u8]>; FIELDS.len()],
-    /// Names and values of what not every job has.
+    /// Names and values of the optional fields.
     pub options: Vec<(&'static str, String)>,
 }
 
@@ -40,14 +39,14 @@ impl NewEntry<'_> {
         values.chain(self.options.iter().map(|(name, value)| (*name, value.as_bytes())))
     }
 
-    /// What it counts against the bucket's bytes.
+    /// The bytes that the job counts against `capacity_bytes`.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.fields().map(|(_, value)| value.len()).sum()
     }
 }
 
-/// A new job's fields, but for `due` and `expires`, which the admit script writes.
+/// The fields of a new job without `due` and `expires`, which the admit script writes.
 #[must_use]
 pub fn encode(submission: &Submission) -> NewEntry<'_> {
     let content_type = submission.content_type.as_deref().unwrap_or_default();
@@ -67,7 +66,7 @@ pub fn encode(submission: &Submission) -> NewEntry<'_> {
     }
 }
 
-/// [`NewEntry::bytes`] of this submission's entry, without making one.
+/// [`NewEntry::bytes`] of a submission, without encoding it.
 #[must_use]
 pub fn bytes_of(submission: &Submission) -> usize {
     let content_type = submission.content_type.as_ref().map_or(0, String::len);
@@ -76,12 +75,12 @@ pub fn bytes_of(submission: &Submission) -> usize {
     submission.body.len() + content_type + options + CHECKSUM_DIGITS + LAYOUT.len()
 }
 
-/// The fields that only those have of which they say something: method · path and query · `[[name, value]]` as JSON ·
-/// caller · W3C trace context · attempts after the first · ms for one attempt. And the first due time and the deadline,
-/// ms since the epoch, which Redis writes. Earlier releases wrote the first four into each job, empty or not.
+/// The optional fields, empty if unset. First those that the checksum covers: method, path and query, headers as JSON
+/// `[[name, value]]`, caller, W3C trace context, retries after the first attempt, timeout of an attempt in ms. Earlier
+/// releases wrote the first four into each job, even if empty.
 ///
-/// The same of what a replica of an earlier release doesn't know: `high` or `low` · group · what is to become of the
-/// outcome. The checksum doesn't cover it, so that such a replica calls the job.
+/// Then those that earlier releases don't know: priority other than normal, group, outcome jobs. The checksum doesn't
+/// cover these, so that replicas of earlier releases accept the job.
 fn options(submission: &Submission) -> ([OptionalField<'_>; 7], [OptionalField<'_>; 3]) {
     let Submission { method, path, caller, traceparent, group, .. } = submission;
     let priority = submission.priority.filter(|priority| *priority != Priority::Normal);
@@ -110,9 +109,9 @@ fn number(value: Option<u64>) -> Cow<'static, str> {
     value.map(|number| number.to_string()).unwrap_or_default().into()
 }
 
-/// By which a job that was changed in Redis is known. It finds corruption, not intent: anyone who may write to Redis
-/// can write another checksum too. Hexadecimal digits over the parts, each led by its length: XXH3, about 100 ns for
-/// a job of 2 KiB.
+/// The checksum by which a replica detects a corrupt job. It doesn't protect against attacks: those that may write to
+/// Redis can write another checksum, too. XXH3 over the parts, each prefixed by its length, in hexadecimal digits;
+/// takes about 100 ns for a job of 2 KiB.
 pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; CHECKSUM_DIGITS] {
     let (mut small, mut filled) = ([0; SMALL_PARTS], 0);
     let mut hash: Option<Xxh3Default> = None;
@@ -139,7 +138,7 @@ pub(super) fn checksum<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; CHECKS
     })
 }
 
-/// As `{:016x}`, in a fraction of the time.
+/// The same as `{:016x}`, but much faster.
 pub(super) fn hexadecimal(number: u64) -> [u8; CHECKSUM_DIGITS] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
