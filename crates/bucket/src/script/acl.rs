@@ -1,5 +1,5 @@
-//! The Redis permissions that a bucket needs: its commands, most of them called in scripts, each as an example for `ACL
-//! DRYRUN`. They are executed on no key of a bucket.
+//! The Redis permissions that a bucket needs: an example of each of its commands, for `ACL DRYRUN`. The examples are
+//! never executed on keys of a bucket.
 
 use std::collections::BTreeSet;
 
@@ -89,14 +89,13 @@ const OF_A_LIST: [&str; 7] = [
     "RPUSH JOBS element",
 ];
 
-/// What reads and writes each kind of key that a bucket has: for buckets beside one of which all was asked.
+/// A read and a write of each kind of key: enough for further buckets, once all commands were checked for one.
 const KEYS_OF_BOTH: [&str; 3] = ["HGETALL KEY", "HSET KEY field value", "SUBSCRIBE NOTICES"];
 const KEYS_OF_A_STREAM: [&str; 2] = ["XRANGE JOBS - +", "XADD JOBS * field value"];
 const KEYS_OF_A_LIST: [&str; 2] = ["LINDEX JOBS 0", "LPUSH JOBS element"];
 
-/// What the ACL of Redis denies our user that buckets at these places need, as [`Bucket::denied`] reports it. Of the
-/// first bucket of each kind every command is checked, of the others whether their keys may be used. One request is
-/// made for many buckets, to each server that accepts writes.
+/// What these buckets need and the ACL of Redis denies, as [`Bucket::denied`] reports it. Checks all commands for the
+/// first bucket of each kind, and only the keys of the others, by one request to each server that accepts writes.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -111,12 +110,12 @@ pub async fn denied_at(
         if kinds.insert(place.kind) {
             calls.extend(calls_of(place.kind, durability, &keys.jobs(), &keys.tally(), &keys));
         } else {
-            let of_the_kind = match place.kind {
+            let keys_of_kind = match place.kind {
                 Kind::Stream => KEYS_OF_A_STREAM,
                 Kind::List => KEYS_OF_A_LIST,
             };
-            let of_keys = KEYS_OF_BOTH.iter().chain(&of_the_kind);
-            calls.extend(of_keys.map(|call| call_of(call, &keys.jobs(), &keys.tally(), &keys)));
+            let key_calls = KEYS_OF_BOTH.iter().chain(&keys_of_kind);
+            calls.extend(key_calls.map(|call| call_of(call, &keys.jobs(), &keys.tally(), &keys)));
         }
     }
     let mut denials = Vec::new();
@@ -129,9 +128,8 @@ pub async fn denied_at(
     Ok(Some(denials))
 }
 
-/// The same where it can't be asked, as far as a script can find it, without what concerns messages: each denial is a
-/// line in the ACL LOG of Redis, and these can be done without. The keys aren't those of the buckets. None: nothing can
-/// be found now.
+/// The same without `ACL DRYRUN`: tries the commands in a script, with keys that no bucket has. Doesn't check messages,
+/// which are optional, as each denial is a line in the ACL LOG of Redis. `None` if nothing can be found now.
 ///
 /// # Errors
 /// When Redis doesn't answer.
@@ -163,8 +161,8 @@ pub fn one_of_each_kind<'p>(places: impl IntoIterator<Item = &'p BucketPlace>) -
 }
 
 impl Bucket {
-    /// What the ACL of Redis denies our user that this bucket needs, in the words of Redis; empty: nothing. None:
-    /// before Redis 7.0, or without `+acl|whoami +acl|dryrun`, that can't be asked.
+    /// What this bucket needs and the ACL of Redis denies, in the words of Redis. Returns `None` if that can't be
+    /// checked: before Redis 7.0, or without `+acl|whoami +acl|dryrun`.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -174,12 +172,12 @@ impl Bucket {
         Ok(denied(&self.redis_bucket.store, &calls).await?)
     }
 
-    /// The same where it can't be asked, as far as a script can find it.
+    /// The same without `ACL DRYRUN`: tries the commands in a script.
     ///
     /// # Errors
     /// When Redis can't be reached, or doesn't answer in time.
     pub async fn denied_in_scripts(&self) -> Result<Vec<String>, BucketError> {
-        // No bucket has such a key: a token is a number.
+        // A key that no bucket has, as tokens are numbers.
         let nothing = self.redis_bucket.keys.token("none");
         let calls = self.calls(&nothing, &nothing);
         Ok(denied_in_scripts(&self.redis_bucket.store, &nothing, &calls).await?.unwrap_or_default())
@@ -191,7 +189,7 @@ impl Bucket {
     }
 }
 
-/// All that a bucket calls.
+/// All commands of a bucket.
 fn calls_of(kind: Kind, durability: Durability, jobs: &str, key: &str, keys: &Keys) -> Vec<Cmd> {
     words_of(kind, durability).map(|words| call_of(words, jobs, key, keys)).collect()
 }

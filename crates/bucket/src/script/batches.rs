@@ -1,4 +1,4 @@
-//! Group commit: items that arrive while a call is running form the next batch. A single item never waits.
+//! Group commit: items that arrive during a call form the next batch. If no call is running, an item is sent at once.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use futures::{Future, FutureExt as _};
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 
-/// How much goes into one call, and how many calls are on their way at once. One item may be larger than `bytes`: it
-/// goes alone.
+/// The maximum size of a call, and the number of concurrent calls. An item that is larger than `bytes` is sent alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) items: usize,
@@ -15,19 +14,19 @@ pub(crate) struct Limits {
     pub(crate) calls: usize,
 }
 
-/// Items that wait beyond this make the sender wait.
-const QUEUE: usize = 4096;
+/// The capacity of the queue. If it is full, senders wait.
+const QUEUE_CAPACITY: usize = 4096;
 
-type Waiting<I, O> = (I, oneshot::Sender<O>);
-type Waiters<I, O> = mpsc::Receiver<Waiting<I, O>>;
+type Request<I, O> = (I, oneshot::Sender<O>);
+type Requests<I, O> = mpsc::Receiver<Request<I, O>>;
 
-/// The entrance to a batching task, which begins with the first item: a process may know many buckets and use few. It
-/// ends when all entrances are gone.
-pub(crate) struct Batches<I, O>(Arc<Entrance<I, O>>);
+/// A handle of a batching task. The task starts with the first item, since a process may have many buckets and use few,
+/// and ends when all handles are dropped.
+pub(crate) struct Batches<I, O>(Arc<Inner<I, O>>);
 
-struct Entrance<I, O> {
-    queue: OnceLock<mpsc::Sender<Waiting<I, O>>>,
-    serve: Box<dyn Fn(Waiters<I, O>) + Send + Sync>,
+struct Inner<I, O> {
+    queue: OnceLock<mpsc::Sender<Request<I, O>>>,
+    start: Box<dyn Fn(Requests<I, O>) + Send + Sync>,
     items_of_a_call: usize,
 }
 
@@ -38,35 +37,35 @@ impl<I, O> Clone for Batches<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
-    /// `call` answers a batch in its order.
+    /// `call` returns the answers to a batch in the order of its items.
     pub(crate) fn new<F, R>(limits: Limits, weigh: fn(&I) -> usize, call: F) -> Self
     where
         F: Fn(Vec<I>) -> R + Send + Sync + 'static,
         R: Future<Output = Vec<O>> + Send + 'static,
     {
         let call = Arc::new(call);
-        let serve = move |queue| {
+        let start = move |queue| {
             let (queue, call) = (Mutex::new(queue), Arc::clone(&call));
-            // Also of a life of the task that has panicked: its calls go on.
+            // Created outside of `serve`, because calls go on if it panics.
             let calls = Arc::new(Semaphore::new(limits.calls));
             tokio::spawn(async move {
                 let serve = || async { serve(&mut *queue.lock().await, limits, weigh, &calls, &call).await };
-                // Again at once: each panic takes an item along.
+                // Restarts at once: the item that caused the panic is gone.
                 while AssertUnwindSafe(serve()).catch_unwind().await.is_err() {
                     tracing::error!("forming batches panicked and restarts; this is a bug, please report it");
                 }
             });
         };
-        Self(Arc::new(Entrance { queue: OnceLock::new(), serve: Box::new(serve), items_of_a_call: limits.items }))
+        Self(Arc::new(Inner { queue: OnceLock::new(), start: Box::new(start), items_of_a_call: limits.items }))
     }
 
-    /// None when the task has ended without an answer: the process is closing.
+    /// Returns `None` if the task has ended without an answer, as when the process closes.
     pub(crate) async fn put(&self, item: I) -> Option<O> {
         self.enter(item).await?.await.ok()
     }
 
-    /// Puts them in order, and answers in order. No more than one call's are in the queue at once: a large batch lets
-    /// others in between.
+    /// Sends the items in order, and returns their answers in order. At most the items of one call are in the queue at
+    /// a time, so that others get in between.
     pub(crate) async fn put_all(&self, items: Vec<I>) -> Vec<Option<O>> {
         let mut answers = Vec::with_capacity(items.len());
         let mut items = items.into_iter().peekable();
@@ -85,7 +84,7 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
         answers
     }
 
-    /// As [`Self::put`], before the answer: that comes also if nobody waits for it.
+    /// Like [`Self::put`], but doesn't wait for the answer. The item is sent even if the receiver is dropped.
     pub(crate) async fn enter(&self, item: I) -> Option<oneshot::Receiver<O>> {
         let (to, answer) = oneshot::channel();
         self.0.queue().send((item, to)).await.ok()?;
@@ -93,18 +92,18 @@ impl<I: Send + 'static, O: Send + 'static> Batches<I, O> {
     }
 }
 
-impl<I, O> Entrance<I, O> {
-    fn queue(&self) -> &mpsc::Sender<Waiting<I, O>> {
+impl<I, O> Inner<I, O> {
+    fn queue(&self) -> &mpsc::Sender<Request<I, O>> {
         self.queue.get_or_init(|| {
-            let (entrance, queue) = mpsc::channel(QUEUE);
-            (self.serve)(queue);
-            entrance
+            let (sender, queue) = mpsc::channel(QUEUE_CAPACITY);
+            (self.start)(queue);
+            sender
         })
     }
 }
 
 async fn serve<I, O, F, R>(
-    queue: &mut Waiters<I, O>,
+    queue: &mut Requests<I, O>,
     limits: Limits,
     weigh: fn(&I) -> usize,
     calls: &Arc<Semaphore>,
@@ -116,8 +115,8 @@ async fn serve<I, O, F, R>(
     R: Future<Output = Vec<O>> + Send + 'static,
 {
     let mut next = None;
-    // The place is got before the batch is formed, so that the batch grows while all places are taken.
-    while let Ok(place) = Arc::clone(calls).acquire_owned().await {
+    // Acquired before the batch is formed, so that the batch grows while other calls are running.
+    while let Ok(permit) = Arc::clone(calls).acquire_owned().await {
         let first = match next.take() {
             Some(first) => first,
             None => match queue.recv().await {
@@ -130,33 +129,33 @@ async fn serve<I, O, F, R>(
         let call = Arc::clone(call);
         tokio::spawn(async move {
             for (answer, to) in call(items).await.into_iter().zip(answers) {
-                // Who asked may have left meanwhile.
+                // An error means that the caller has gone.
                 let _ = to.send(answer);
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
 
-/// What is about to be put goes into this call, too: it takes less time than one more. So others get their turn for as
-/// long as that brings more; a lone item waits for one.
-async fn wait_for_more<I, O>(queue: &Waiters<I, O>, items: usize) {
-    let mut there = queue.len();
+/// Yields to other tasks for as long as they send more items, since one larger call costs less than two.
+async fn wait_for_more<I, O>(queue: &Requests<I, O>, items: usize) {
+    let mut before = queue.len();
     loop {
         tokio::task::yield_now().await;
         let now = queue.len();
-        if now == there || now >= items {
+        if now == before || now >= items {
             return;
         }
-        there = now;
+        before = now;
     }
 }
 
-/// The items and who waits for them; one that has no room among them is the `next` call's first.
+/// The items of the next call, and the senders of their answers. An item that exceeds the limits becomes the first of
+/// the call after it: `next`.
 fn gather<I, O>(
-    first: Waiting<I, O>,
-    queue: &mut Waiters<I, O>,
-    next: &mut Option<Waiting<I, O>>,
+    first: Request<I, O>,
+    queue: &mut Requests<I, O>,
+    next: &mut Option<Request<I, O>>,
     limits: Limits,
     weigh: fn(&I) -> usize,
 ) -> (Vec<I>, Vec<oneshot::Sender<O>>) {

@@ -1,4 +1,4 @@
--- Ranges of streams: Redis knows none that begins behind the largest possible id, which somebody may have added.
+-- Ranges of streams. Redis refuses one after the largest possible id, which somebody may have added by hand.
 local BEHIND_ALL = '(18446744073709551615-18446744073709551615'
 
 -- Up to `most` entries of a range.

@@ -1,12 +1,12 @@
 -- Counts the bytes of entries that a script reads, against BATCH_BYTES (constants.rs).
--- What others add by hand may be so large; no job of ours is, not even in a list, where a byte may be written as six.
+-- Only entries that were added by hand are larger than LARGEST_FOREIGN: in a list, a byte of a body takes at most six.
 -- needs: constants
 local LARGEST_FOREIGN = 8 * LARGEST_BODY
 local bytes_read, largest_read = 0, 0
--- How many jobs a take may hand out or end, for the room that the outbox has (outcome_jobs.lua).
+-- How many jobs a take may hand out or end, so that the outbox has room for their outcomes (outcome_jobs.lua).
 local outcome_room = math.huge
 
--- Of entries that have been read: their bytes together, and those of the largest.
+-- Counts entries by the bytes of all, and those of the largest.
 local function count_sizes(bytes, largest)
   bytes_read = bytes_read + bytes
   if largest > largest_read then largest_read = largest end
@@ -24,8 +24,8 @@ local function count_read(entry)
   return size
 end
 
--- Whether there is room for another entry. Its size isn't known before it is read: it is expected to be as large as the
--- largest so far. The first one is always read.
+-- Whether another entry may be read. Its size isn't known yet, so that of the largest one is assumed. The first one is
+-- always read.
 local function may_read()
   return bytes_read + largest_read <= BATCH_BYTES
 end

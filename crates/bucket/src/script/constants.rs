@@ -24,33 +24,32 @@ macro_rules! parked_owner {
     };
 }
 
-/// The largest body that a job may have: a script keeps Redis from everybody else as long as it runs, and has at least
-/// one job.
+/// The maximum size of a job's body. A script handles at least one job, and blocks Redis while it runs.
 pub const LARGEST_BODY: usize = largest_body!();
 
-/// Beyond this number of bytes of jobs or letters a script reads, returns or is given no second one. Redis hashes and
-/// copies each text that it makes for Lua, about 1 ms per MiB; the size of an entry is known only once it is read, so
-/// the last one comes on top.
+/// After this many bytes of jobs or letters a script reads, returns or is given no further one. Redis hashes and copies
+/// each string that it creates for Lua, about 1 ms per MiB. The size of an entry is known only after it was read, so
+/// the last one may exceed the maximum.
 pub const BATCH_BYTES: usize = batch_bytes!();
 
-/// For a script that compares versions: it changes any.
+/// The version with which a caller changes whatever version there is.
 pub(crate) const ANY_VERSION: &str = "*";
 
-/// Jobs that together have no more bytes aren't large: with all else that a call sends for them they are less than what
-/// is a large request for a connection.
+/// The maximum bytes of small jobs. With everything else that a call sends for them they are still less than a large
+/// request of a connection.
 pub(crate) const SMALL_BYTES: usize = 64 * 1024;
 
-/// The most jobs that one script admits, hands out, settles, ends or moves: each costs 5 to 20 µs. Twice as many would
-/// save little: what a script costs without any job is as much as about ten jobs.
+/// The maximum number of jobs that one script admits, hands out, settles, ends or moves. Each takes 5 to 20 µs. A
+/// higher number would save little, as a script without jobs takes only as long as about ten jobs.
 pub const BATCH_JOBS: usize = batch_jobs!();
 
-/// About the most tiers of limits that one script judges, each for a job: 1,600 cost 10 to 20 ms, and all others wait.
+/// The approximate maximum of limit tiers that one script checks, counted per job: 1,600 take 10 to 20 ms.
 pub(crate) const BATCH_TIERS: usize = 1600;
 
 /// The consumer that owns parked jobs.
 pub(crate) const PARKED_OWNER: &str = parked_owner!();
 
-/// The same in Lua, and the name of the group that takes the jobs of a stream.
+/// These constants in Lua, and the name of a stream's consumer group.
 pub(crate) const CONSTANTS: &str = concat!(
     "local LARGEST_BODY, BATCH_BYTES, BATCH_JOBS = ",
     largest_body!(),

@@ -1,23 +1,22 @@
--- What is counted as jobs come and go: rates, and what each caller has in the bucket.
+-- Counters: measured rates, and the jobs and bytes of each caller.
 -- needs: now
 
--- Rates as they are measured. A series is one hash field 't0 c0 t1 c1 c': the count c now, and two checkpoints of time
--- (µs) and count. The checkpoints move on when the younger one is older than METER_WINDOW, so that (c - c0) / (now -
--- t0) is the rate over the last one to two windows, or, where events are rarer than that, over the last two events.
--- Of the bucket's meter, `key`. Its fields are read and written by one command for all of them: `texts` as they were
--- read, false for one that is missing; `changed` as they are to be written. (Fields, as a script has no room for more
--- than 200 names. There is room for them from the start, as growing costs more than most calls.)
+-- Measured rates. A series is one field of the meter, 't0 c0 t1 c1 c': the current count c, and two checkpoints of time
+-- (µs) and count. The checkpoints are moved when the younger one is older than METER_WINDOW. So (c - c0) / (now - t0)
+-- is the rate over the last one to two windows, or if events are rarer, over the last two events. `key` is the bucket's
+-- meter. All series are read and written by one command each: `texts` as they were read, false if missing; `changed` as
+-- they are to be written. (A table, because Lua allows 200 local variables; allocated with room for all members.)
 local rates = {
   texts = { leak = nil, call = nil, accepted = nil, refused = nil }, changed = { leak = nil, accepted = nil },
   look = nil, read = nil, write = nil, flush = nil, count = nil, restart = nil,
 }
 do
-  -- Those that were read, false for one that is missing.
+  -- Parsed series, false for one that is missing.
   local series_read = {}
 
   function rates.look(key, ...)
-    local found = redis.call('HMGET', key, ...)
-    for i = 1, select('#', ...) do rates.texts[select(i, ...)] = found[i] end
+    local texts = redis.call('HMGET', key, ...)
+    for i = 1, select('#', ...) do rates.texts[select(i, ...)] = texts[i] end
   end
 
   function rates.read(key, series)
@@ -37,7 +36,7 @@ do
   function rates.count(key, series, events)
     local METER_WINDOW = 5000000
     if rates.texts[series] == nil then rates.look(key, series) end
-    -- Mostly the checkpoints stay as they are.
+    -- Usually the checkpoints aren't moved.
     local checkpoints, t1, c = string.match(rates.texts[series] or '', '^(%d+ %d+ (%d+) %d+) (%d+)$')
     local age = checkpoints and now_us - t1
     if age and age >= 0 and age < METER_WINDOW then
@@ -62,32 +61,30 @@ function rates.flush(key)
   rates.changed = {}
 end
 
--- A bucket that leaked nothing, being empty or paused, begins again: what it did before says nothing about now.
+-- Starts a measurement again, for a bucket that was empty or paused meanwhile.
 function rates.restart(key, series)
   local m = rates.read(key, series) or { c = 0 }
   rates.write(series, { t0 = now_us, c0 = m.c, t1 = now_us, c1 = m.c, c = m.c })
 end
 
--- Adds to a count in a hash. One that is no number, as somebody has written it by hand, begins again.
+-- Adds to a count in a hash. A count that isn't a number, written by hand, begins again at 0.
 local function count_up(key, name, more)
   local counted = redis.pcall('HINCRBY', key, name, more)
   if type(counted) == 'number' then return counted end
-  -- For any other reason it fails again.
+  -- If the field is a number, there is another reason: repeats the command to raise its error.
   local text = redis.call('HGET', key, name)
   if not text or string.find(text, '^%-?%d+$') and #text < 18 then return redis.call('HINCRBY', key, name, more) end
   redis.call('HSET', key, name, more)
   return tonumber(more)
 end
 
--- What each caller has in the bucket: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (no caller has
--- a space in it), each only while there are some. A job without a caller is nobody's, nor is one that counts no bytes:
--- somebody added it by hand.
+-- The jobs and bytes of each caller: hash `holders`, caller → jobs, and `<caller> bytes` → their bytes (callers contain
+-- no spaces), while it has any. Jobs without a caller aren't counted, nor those added by hand, which count 0 bytes.
 --
--- What this script adds, by caller; and by field what there was when it began, false where it is missing, of the
--- callers that were looked for.
+-- By caller, what this script adds; and by field, the values that were read, false if missing.
 local held_more, held_found = {}, {}
 
--- Jobs and bytes more for a caller, or less.
+-- Adds jobs and bytes of a caller, or subtracts them.
 local function count_held(caller, jobs, bytes)
   if not caller or caller == '' then return end
   local more = held_more[caller] or { jobs = 0, bytes = 0 }
@@ -107,8 +104,8 @@ local function find_held(holders, callers)
   for i, found in ipairs(redis.call('HMGET', holders, unpack(fields))) do held_found[fields[i]] = found end
 end
 
--- Redis keeps a hash of up to 512 fields as a list, and looks for each field from the first one on: with a hundred
--- callers that costs more than all else. A long value makes it a table for as long as it is there.
+-- Redis stores a hash of up to 512 fields as a list, which it searches from the start: with a hundred callers that
+-- costs more than all else. Writing a long value converts the hash to a table.
 local function spread_out(holders)
   local FEW, MOST_IN_LIST, LONG = 128, 512, string.rep('-', 65)
   local fields = redis.call('HLEN', holders)
@@ -117,7 +114,7 @@ local function spread_out(holders)
   redis.call('HDEL', holders, LONG)
 end
 
--- To be called once, last: a few commands, however many callers and jobs.
+-- To be called once, at the end. Takes a few commands for any number of callers and jobs.
 local function write_holders(holders)
   local unknown, written, gone, count = {}, {}, {}, 0
   for caller in pairs(held_more) do
@@ -141,7 +138,7 @@ local function write_holders(holders)
     add(caller, more.jobs)
     add(bytes_of(caller), more.bytes)
   end
-  -- Of one caller there are two.
+  -- One caller has two fields.
   if count > 0 and redis.call('HSET', holders, unpack(written)) > 2 then spread_out(holders) end
   if #gone > 0 then redis.call('HDEL', holders, unpack(gone)) end
 end

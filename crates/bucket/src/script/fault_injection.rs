@@ -13,12 +13,12 @@ use crate::settings::Kind;
 
 static PLANT: LazyLock<String> = LazyLock::new(|| std::env::var("DRIPFEED_PLANT").unwrap_or_default());
 
-/// Whether this bug is there, which is not in a script.
+/// Whether this bug, which isn't in a script, is planted.
 pub(crate) fn has(bug: &str) -> bool {
     *PLANT == bug
 }
 
-/// The scripts of a verb, with the bug in them where it belongs there.
+/// The scripts of a verb with the planted bug, if it is in them.
 pub(crate) struct PlantedScripts {
     stream: OnceLock<Script>,
     list: OnceLock<Script>,
@@ -37,14 +37,14 @@ impl PlantedScripts {
             Kind::List => &self.list,
         };
         planted.get_or_init(|| {
-            // After an empty line nothing is a head: what the verb needs is there already.
+            // The empty line hides the head, because the fragments are joined already.
             let source = format!("\n{}", script.source().replace(right, wrong));
             Script::new(script.name(), &[], source.leak())
         })
     }
 }
 
-/// What callers are reported before anything is written, where that is the bug: ids that nothing was written under.
+/// If this bug is planted: answers to send before anything is written, with ids that don't exist.
 pub(crate) fn answered_before_write(jobs: usize) -> Option<Vec<Judgement>> {
     if *PLANT != "answered_before_write" {
         return None;

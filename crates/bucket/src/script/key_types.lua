@@ -1,8 +1,8 @@
--- Finds keys that have another type than they should.
+-- Finds keys that have a wrong type.
 --
 -- KEYS  the keys
--- ARGV  of each: the type that it should have
--- Result  { its place among KEYS, the type that it has }…
+-- ARGV  the expected type of each
+-- Result  { index in KEYS, actual type }…
 local COUNTS = { hash = 'HLEN', list = 'LLEN', stream = 'XLEN', zset = 'ZCARD' }
 
 local function is_of(key, kind)
@@ -10,7 +10,7 @@ local function is_of(key, kind)
   return type(redis.pcall(COUNTS[kind], key)) == 'number'
 end
 
--- The ACL needn't allow TYPE.
+-- Without the command TYPE, which the ACL needn't allow.
 local function kind_of(key)
   for _, kind in ipairs({ 'string', 'hash', 'zset', 'stream', 'list' }) do
     if is_of(key, kind) then return kind end

@@ -1,5 +1,5 @@
-//! The type of each key of a bucket, and the keys that have another one, because somebody has written them by hand: no
-//! script gets beyond such a key, and Redis doesn't say which one it is.
+//! Finds keys of a bucket with a wrong type, written by hand. Scripts fail at such a key, and Redis' error doesn't name
+//! it.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::settings::Kind;
 
 static SCRIPT: Script = Script::new("key_types", SHARED, include_str!("key_types.lua"));
 
-/// A key that has another type than it should.
+/// A key with a wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WrongType {
     key: String,
@@ -27,7 +27,7 @@ impl fmt::Display for WrongType {
     }
 }
 
-/// But for idempotency keys, batches and limits. `takers`: who may hold elements of a list.
+/// The keys of a bucket and their types, without idempotency keys, batches and limits. `takers`: consumers of a list.
 fn expected(keys: &Keys, kind: Kind, takers: &[String]) -> Vec<(String, &'static str)> {
     let of_both = [keys.replicas(), keys.members(), keys.standby(), keys.batches(), keys.takes(), keys.pace()];
     let counted = [keys.meter(), keys.tally(), keys.control(), keys.history(), keys.holders(), keys.keyed_jobs()];
@@ -50,23 +50,22 @@ fn expected(keys: &Keys, kind: Kind, takers: &[String]) -> Vec<(String, &'static
 }
 
 impl RedisBucket {
-    /// All that have a wrong type. None where that is the key of the jobs alone: what to do depends on what is there
-    /// (other_kind.rs).
+    /// The keys with a wrong type. Empty if that is only the key of the jobs, which other_kind.rs handles.
     pub(crate) async fn wrong_types(&self) -> Result<Vec<WrongType>, BucketError> {
         let takers = match self.kind {
             Kind::Stream => Vec::new(),
-            // Where these are wrong themselves, they are named.
+            // If the key of the takers itself has a wrong type, it is among the results.
             Kind::List => self.takers().await.unwrap_or_default(),
         };
         let (keys, types): (Vec<_>, Vec<_>) = expected(&self.keys, self.kind, &takers).into_iter().unzip();
         let mut call = SCRIPT.on(&keys);
         call.arg(&types);
         let wrong: Vec<(usize, String)> = self.store.run(&call).await?;
-        let named = wrong.into_iter().filter_map(|(place, found)| {
-            let at = place.checked_sub(1)?;
-            Some(WrongType { key: keys.get(at)?.clone(), found, expected: types.get(at)? })
+        let wrong = wrong.into_iter().filter_map(|(index, found)| {
+            let index = index.checked_sub(1)?;
+            Some(WrongType { key: keys.get(index)?.clone(), found, expected: types.get(index)? })
         });
-        let mut wrong: Vec<WrongType> = named.collect();
+        let mut wrong: Vec<WrongType> = wrong.collect();
         if wrong.iter().all(|wrong| wrong.key == self.keys.jobs()) {
             wrong.clear();
         }

@@ -40,12 +40,12 @@ impl Keys {
         self.of("throttled")
     }
 
-    /// Hash: what callers, or groups, have used of what they may.
+    /// Hash: state of callers, or groups, with limits (flow_state.lua).
     pub(crate) fn flow_state(&self) -> String {
         self.of("flow-state")
     }
 
-    /// Zset: a run of ids that wait → the number of their flow.
+    /// Zset: a run of waiting ids → the number of their flow.
     pub(crate) fn ranges(&self) -> String {
         self.of("ranges")
     }
@@ -55,13 +55,13 @@ impl Keys {
         self.of("replicas")
     }
 
-    /// Hash: consumer → ms when it joined, ms of its latest heartbeat, and ms after which it is dead without one.
+    /// Hash: consumer → ms when it joined, ms of its latest heartbeat, and its lease in ms.
     pub(crate) fn members(&self) -> String {
         self.of("members")
     }
 
-    /// Hash: name of a process that serves the bucket without being a member → ms when it was last noted, and ms after
-    /// which it is gone then, where these aren't the usual (standby.lua).
+    /// Hash: name of a process that serves the bucket without being a member → ms when it was last recorded, and after
+    /// how many ms it is gone, unless that is the usual number (standby.lua).
     pub(crate) fn standby(&self) -> String {
         self.of("standby")
     }
@@ -71,12 +71,12 @@ impl Keys {
         self.of("batches")
     }
 
-    /// Hash: consumer → number of the take up to which those that arrive late take nothing.
+    /// Hash: consumer → number of a take. This and earlier takes do nothing if they arrive late.
     pub(crate) fn takes(&self) -> String {
         self.of("takes")
     }
 
-    /// Hash: until when it is throttled, and what else is known of the pace.
+    /// Hash: until when the bucket is throttled, and other state of the pace.
     pub(crate) fn pace(&self) -> String {
         self.of("pace")
     }
@@ -106,47 +106,48 @@ impl Keys {
         self.of("audit")
     }
 
-    /// Hash: the last day in slots, as sample.lua writes them.
+    /// Hash: the last day in slots (sample.lua).
     pub(crate) fn history(&self) -> String {
         self.of("history")
     }
 
-    /// Hash: caller → jobs of its in the bucket, and `<caller> bytes` → their bytes (counts.lua).
+    /// Hash: caller → its jobs in the bucket, and `<caller> bytes` → their bytes (counts.lua).
     pub(crate) fn holders(&self) -> String {
         self.of("holders")
     }
 
-    /// Hash: job id → failed attempts, of jobs that are tried again.
+    /// Hash: job id → number of failed attempts.
     pub(crate) fn attempts(&self) -> String {
         self.of("attempts")
     }
 
-    /// Hash: job id → its latest failed attempts, in lines, of jobs that are tried again.
+    /// Hash: job id → records of its latest failed attempts, one per line.
     pub(crate) fn failed(&self) -> String {
         self.of("attempts:failed")
     }
 
-    /// Hash: job id → `ms record`, and its latest failed attempts, in lines.
+    /// Hash: job id → `ms record`, and records of its latest failed attempts, one per line.
     pub(crate) fn outcomes(&self) -> String {
         self.of("outcomes")
     }
 
-    /// Zset: ids of jobs that one script ended, and the sizes of their outcomes → ms of these (order.lua).
+    /// Zset: ids of jobs that one script ended, and the sizes of their outcomes → ms of their end (order.lua).
     pub(crate) fn ended(&self) -> String {
         self.of("outcomes:ended")
     }
 
-    /// Stream: outcome jobs that wait for their bucket. And the channel on which the first is announced.
+    /// Stream: outcome jobs that wait for their target bucket. Also the name of the channel on which the first is
+    /// announced.
     pub(crate) fn outbox(&self) -> String {
         self.of("outbox")
     }
 
-    /// String with a TTL: name of the process that hands them over.
+    /// String with a TTL: name of the process that submits the outcome jobs.
     pub(crate) fn outbox_lease(&self) -> String {
         self.of("outbox:lease")
     }
 
-    /// `keys`, then where the jobs for outcomes wait; nothing where no end goes anywhere.
+    /// `keys`, then the outbox if the bucket has `on_outcome`.
     pub(crate) fn and_outbox(&self, mut keys: Vec<String>, on_outcome: &OnOutcome) -> Vec<String> {
         if !on_outcome.is_empty() {
             keys.push(self.outbox());
@@ -154,22 +155,22 @@ impl Keys {
         keys
     }
 
-    /// Zset: job id → ms until which somebody waits for its end. And the channel of messages (notices.lua).
+    /// Zset: job id → ms until which a caller waits for its end. Also the name of a channel (notices.lua).
     pub(crate) fn notices(&self) -> String {
         self.of("notices")
     }
 
-    /// List, of a list bucket: the elements that a consumer holds.
+    /// List, of a list bucket: the elements that a consumer has claimed.
     pub(crate) fn taken(&self, consumer: &str) -> String {
         self.of("taken:") + consumer
     }
 
-    /// Hash, of a list bucket: consumer → how many elements it holds.
+    /// Hash, of a list bucket: consumer → number of its claimed elements.
     pub(crate) fn takers(&self) -> String {
         self.of("takers")
     }
 
-    /// `keys`, then where a list's jobs in flight are counted; a stream counts them itself.
+    /// `keys`, then those by which a list counts its jobs in flight.
     pub(crate) fn and_takers(&self, mut keys: Vec<String>) -> Vec<String> {
         match self.kind {
             Kind::Stream => {}
@@ -178,7 +179,7 @@ impl Keys {
         keys
     }
 
-    /// `keys`, then what reports, beside the jobs themselves, how many there are and for how long.
+    /// `keys`, then those that are needed to count the jobs and estimate their waits.
     pub(crate) fn and_level(&self, mut keys: Vec<String>) -> Vec<String> {
         match self.kind {
             Kind::Stream => keys.extend(self.in_order()),
@@ -187,12 +188,12 @@ impl Keys {
         keys
     }
 
-    /// Of a stream, always the last of KEYS: what is known of when jobs are called.
+    /// The keys that determine when jobs of a stream are called. Always the last of KEYS.
     pub(crate) fn in_order(&self) -> [String; 5] {
         [self.throttled(), self.flow_state(), self.parked(), self.flows(), self.ranges()]
     }
 
-    /// `keys`, then what a stream keeps of its parked jobs; a list has none.
+    /// `keys`, then those of a stream's parked jobs. A list has none.
     pub(crate) fn and_parked(&self, mut keys: Vec<String>) -> Vec<String> {
         match self.kind {
             Kind::Stream => {
@@ -204,7 +205,7 @@ impl Keys {
         keys
     }
 
-    /// What the scripts of cancel and purge read and write, in the order of their KEYS.
+    /// The keys of the scripts that cancel and purge, in the order of their KEYS.
     pub(crate) fn to_cancel(&self, on_outcome: &OnOutcome) -> Vec<String> {
         let common = vec![
             self.jobs(),
@@ -220,7 +221,7 @@ impl Keys {
         self.and_parked(self.and_outbox(common, on_outcome))
     }
 
-    /// `keys`, then what the kind keeps of the jobs that `consumer` holds.
+    /// `keys`, then those of the jobs that `consumer` has claimed.
     pub(crate) fn and_held(&self, mut keys: Vec<String>, consumer: &str) -> Vec<String> {
         match self.kind {
             Kind::Stream => self.and_parked(keys),
@@ -246,18 +247,18 @@ impl Keys {
         self.of("dead:sizes")
     }
 
-    /// Hash: `<id>:<name>` → what is known of replays of many.
+    /// Hash: `<id>:<name>` → state of background replays.
     pub(crate) fn replays(&self) -> String {
         self.of("dead:replays")
     }
 
-    /// Hash: job id → its record, of jobs that wait for room among the dead letters.
+    /// Hash: job id → its record, for jobs that wait for room among the dead letters.
     pub(crate) fn unburied(&self) -> String {
         self.of("dead:waiting")
     }
 
-    /// String: job id and fingerprint of an idempotency key. Each caller has a namespace: in its id `:` and `%` are
-    /// escaped, so that no two pairs of id and key share a name, nor does a key without a caller.
+    /// String: job id and fingerprint of an idempotency key. Each caller has a namespace. In its id `:` and `%` are
+    /// escaped, so that all pairs of id and key, and all keys without a caller, have different names.
     pub(crate) fn once(&self, caller: Option<&str>, key: &str) -> String {
         match caller.filter(|caller| !caller.is_empty()) {
             None => self.of("once:") + key,
@@ -268,12 +269,12 @@ impl Keys {
         }
     }
 
-    /// Hash: job id → name of its idempotency key, of jobs in the bucket.
+    /// Hash: job id → name of its idempotency key, for jobs in the bucket.
     pub(crate) fn keyed_jobs(&self) -> String {
         self.of("idempotency:jobs")
     }
 
-    /// Zset: name of an idempotency key → ms at which it is forgotten, of jobs that have ended.
+    /// Zset: name of an idempotency key → ms at which it expires, for jobs that have ended.
     pub(crate) fn key_ends(&self) -> String {
         self.of("idempotency:ends")
     }
@@ -288,13 +289,13 @@ impl Keys {
         self.of("schedules:next")
     }
 
-    /// Hash: id of a schedule → what became of its ticks, as schedule_state.lua writes it.
+    /// Hash: id of a schedule → its state (schedule_state.lua).
     pub(crate) fn schedule_states(&self) -> String {
         self.of("schedules:state")
     }
 
-    /// All that outlives jobs, but for `control`, the audit log, the replicas, the tally, outcomes, dead letters and
-    /// idempotency keys. Other keys have a TTL.
+    /// The keys without a TTL that may exist in an empty bucket, without `control`, the audit log, the replicas, the
+    /// tally, outcomes, dead letters and idempotency keys.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let of_work = [self.parked(), self.standby(), self.batches()];
         let of_turns = [self.flows(), self.ranges(), self.throttled(), self.flow_state()];
@@ -305,7 +306,7 @@ impl Keys {
         [of_work.as_slice(), &of_turns, &of_pace, &of_jobs, &of_dead, &of_schedules].concat()
     }
 
-    /// String: the answer to one admitted batch, for who lost it.
+    /// String with a TTL: the answer to an admitted batch, in case it is lost.
     pub(crate) fn token(&self, token: &str) -> String {
         self.of("token:") + token
     }

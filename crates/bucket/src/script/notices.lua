@@ -1,15 +1,14 @@
--- Messages to those who wait for something to happen in a bucket. The key of the notices is a zset, job id → ms until
--- which somebody waits for its end, and the name of the channel. A message is a word and what belongs to it:
+-- Messages about a bucket. The key `notices` is a zset, job id → ms until which a caller waits for its end, and also
+-- the name of the channel. The messages:
 --   ended <id> <id>…   these jobs have ended, and their outcomes are recorded
 --   jobs               jobs wait, and none did before
---   taken              these jobs were taken, and who did that has room for more; only while the bucket is crowded
--- Who doesn't know a word leaves the message alone. A message may be lost, and where the ACL denies it none is sent:
--- who waits also looks periodically.
+--   taken              these jobs were taken by a replica that has room for more; only while the bucket is crowded
+-- Receivers ignore unknown messages. A message may be lost, or denied by the ACL, so receivers also check periodically.
 local function publish(notices, message)
   redis.pcall('PUBLISH', notices, message)
 end
 
--- Once in a call, however many of its parts find that some wait.
+-- Publishes `jobs` at most once in a script.
 local is_published = false
 local function publish_jobs(notices)
   if is_published then return end

@@ -3,8 +3,8 @@ local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now_us / 1000)
 
--- A number as text, rounded. Lua's own conversion prints large ones as 1.7e+15. '%d' takes a third of the time of
--- '%.0f', and only what an integer holds.
+-- A number as text, rounded. Lua's own conversion prints large numbers as 1.7e+15. '%d' takes a third of the time of
+-- '%.0f', but only supports integers.
 local function whole(number)
   return string.format(number % 1 == 0 and number * number < 2 ^ 106 and '%d' or '%.0f', number)
 end
@@ -20,10 +20,11 @@ local function field(entry, name)
   return nil
 end
 
--- In bytes. Ours are shorter; one that somebody else has written is cut, so that no record or page grows with it.
+-- Maximum bytes of a caller. Callers of dripfeed are shorter; those written by hand are truncated, so that records and
+-- pages stay small.
 local LONGEST_CALLER = 256
 
--- Not within a character.
+-- Truncates a caller, but not within a UTF-8 character.
 local function cut_caller(caller)
   local kept = LONGEST_CALLER
   while kept > LONGEST_CALLER - 3 and math.floor((string.byte(caller, kept + 1) or 0) / 64) == 2 do kept = kept - 1 end

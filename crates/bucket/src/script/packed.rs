@@ -1,26 +1,26 @@
-//! Parses replies that scripts packed with `cmsgpack`, member by member.
+//! Parses replies that scripts have packed with `cmsgpack` (MessagePack), member by member.
 
 use bytes::{Buf as _, Bytes};
 
-/// Of arrays within each other.
-const DEEPEST: usize = 8;
+/// The maximum depth of nested arrays.
+const MAX_DEPTH: usize = 8;
 
-/// The rest of a packed array, known to be whole.
+/// The rest of a packed array, which is known to be complete.
 #[derive(Clone, Debug)]
 pub(super) struct PackedArray {
     rest: Bytes,
     members: usize,
 }
 
-/// A member of one.
+/// A member of a packed array.
 pub(super) enum Packed {
     Number(i64),
-    /// Shares the memory of the answer.
+    /// Shares the memory of the reply.
     Text(Bytes),
     Array(PackedArray),
 }
 
-/// What a packed value begins with.
+/// The head of a packed value.
 #[derive(Clone, Copy)]
 enum Head {
     Number(i64),
@@ -31,10 +31,10 @@ enum Head {
 }
 
 impl PackedArray {
-    /// None: it is no array, or isn't whole.
+    /// Returns `None` if the value isn't a complete array.
     pub(super) fn read(mut packed: Bytes) -> Option<Self> {
         let (Head::Array(members), head) = Head::read(&packed)? else { return None };
-        if length(&packed, DEEPEST)? != packed.len() {
+        if length(&packed, MAX_DEPTH)? != packed.len() {
             return None;
         }
         packed.advance(head);
@@ -65,35 +65,35 @@ impl PackedArray {
             Head::Text(length) => Packed::Text(self.rest.split_to(length)),
             Head::Array(members) => {
                 let rest = self.rest.clone();
-                self.rest.advance(length_of_members(&rest, members, DEEPEST)?);
+                self.rest.advance(length_of_members(&rest, members, MAX_DEPTH)?);
                 Packed::Array(Self { rest, members })
             }
         })
     }
 }
 
-/// Of the value that stands first. None: it isn't whole, or nothing that our scripts answer.
-fn length(packed: &[u8], deepest: usize) -> Option<usize> {
+/// The length of the first value. Returns `None` if it is incomplete, or of a type that scripts don't return.
+fn length(packed: &[u8], depth: usize) -> Option<usize> {
     let (kind, head) = Head::read(packed)?;
     let rest = packed.get(head..)?;
     let length = match kind {
         Head::Number(_) => 0,
         Head::Text(length) => length,
-        Head::Array(members) => length_of_members(rest, members, deepest.checked_sub(1)?)?,
+        Head::Array(members) => length_of_members(rest, members, depth.checked_sub(1)?)?,
     };
     (length <= rest.len()).then_some(head + length)
 }
 
-fn length_of_members(packed: &[u8], members: usize, deepest: usize) -> Option<usize> {
+fn length_of_members(packed: &[u8], members: usize, depth: usize) -> Option<usize> {
     let mut read = 0;
     for _ in 0..members {
-        read += length(packed.get(read..)?, deepest)?;
+        read += length(packed.get(read..)?, depth)?;
     }
     Some(read)
 }
 
 impl Head {
-    /// And how many bytes it has.
+    /// Parses a head. Returns also its length.
     fn read(packed: &[u8]) -> Option<(Self, usize)> {
         let (&kind, rest) = packed.split_first()?;
         Some(match kind {
@@ -140,7 +140,7 @@ mod tests {
         PackedArray::read(Bytes::copy_from_slice(bytes))
     }
 
-    /// As a text.
+    /// The array as text.
     fn shown(array: &mut PackedArray) -> String {
         let members = std::iter::from_fn(|| {
             Some(match array.next()? {
@@ -202,7 +202,7 @@ mod tests {
             assert!(packed(&whole[..end]).is_none(), "{end}");
         }
         assert!(packed(&[whole, &b"\x00"[..]].concat()).is_none());
-        let deep = [[0x91; DEEPEST + 1].as_slice(), &[0x07]].concat();
+        let deep = [[0x91; MAX_DEPTH + 1].as_slice(), &[0x07]].concat();
         assert!(packed(&deep).is_none() && packed(&deep[1..]).is_some());
         for other in [&b"\x07"[..], b"\xa1a", b"\x91\xc0", b"\x91\xc3", b"\x91\x80", b"\xdd\xff\xff\xff\xff\x00"] {
             assert!(packed(other).is_none(), "{other:?}");

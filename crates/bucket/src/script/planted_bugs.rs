@@ -1,6 +1,6 @@
-//! Bugs that `fault_injection` plants in scripts. Each must have its place, also in builds that plant none.
+//! Bugs that `fault_injection` plants in scripts. A test of all builds checks that each text exists.
 
-/// The bug · what is written in the scripts · the replacement.
+/// The name of the bug, the text in a script, and its replacement.
 pub(super) const IN_SCRIPTS: [(&str, &str, &str); 18] = [
     (
         "ack_before_send",
@@ -32,7 +32,7 @@ pub(super) const IN_SCRIPTS: [(&str, &str, &str); 18] = [
          if may_overlap or not is_there(state.job) then return nil end",
     ),
     ("outbox_trimmed", "append_to(key, '*', unpack(fields))", "append_to(key, 'MAXLEN', 5, '*', unpack(fields))"),
-    // Of turns and own paces, for the model of these.
+    // For the model of fair queuing and of limits per caller.
     (
         "flow_clock_is_the_wall_clock",
         "noted.now + math.min(math.max(0, now_us - noted.wall), elapsed)",

@@ -1,4 +1,4 @@
-//! What every verb of a bucket needs: the store, the key names, and the effective settings that scripts run with.
+//! The state of a bucket that all verbs need: the store, the names of its keys, and its effective settings.
 //!
 //! Effective settings are the configured ones, overridden by changes at run time, which are stored in Redis with a
 //! version. A script gets the settings of its caller with the version that they include. If the version in Redis
@@ -28,28 +28,29 @@ use crate::settings::limits::BucketLimits;
 use crate::settings::overrides::Overrides;
 use crate::settings::{BucketSettings, Kind};
 
-/// Who asks again so often in vain asks while settings change without end.
+/// How often a script is called again because the settings have changed.
 pub(crate) const TRIES: usize = 10;
 
-/// When the answer of a script counts.
+/// When the reply of a script is returned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WaitFor {
+    /// At once.
     Reply,
-    /// Once what was written is as safe as the configured durability says.
+    /// After its writes are as durable as configured.
     Durability,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct EffectiveSettings {
-    /// Version of the run-time changes; empty: none yet.
+    /// Version of the run-time changes; empty without any.
     pub(crate) version: String,
     pub(crate) overrides: Overrides,
     configured: Arc<BucketSettings>,
     /// The configured settings with the run-time changes applied.
     pub(crate) settings: Arc<BucketSettings>,
-    /// Rate limit of the calls. None: as fast as the upstream answers.
+    /// Rate limit of the calls. `None` if they are only limited by concurrency.
     pub(crate) pace: Option<Plan>,
-    /// Rate and concurrency limits per caller (limits_of.lua). Empty: none.
+    /// Rate and concurrency limits per caller (limits_of.lua); empty without any.
     pub(crate) bounds: String,
     /// [`Fair::weights_of_turns`](crate::settings::fair::Fair::weights_of_turns)
     pub(crate) weights: String,
@@ -57,25 +58,25 @@ pub(crate) struct EffectiveSettings {
     pub(crate) ends: String,
     /// [`BucketSettings::share_of_one`]
     pub(crate) share_of_one: [String; 2],
-    /// Whether those that wait take turns.
+    /// Whether fair queuing is on.
     pub(crate) takes_turns: bool,
-    /// Whether calls are granted ahead of their time, where these aren't late (permit.rs).
+    /// Whether calls may be granted ahead of their time (permit.rs).
     is_granted_ahead: bool,
-    /// How late calls may begin without being charged for it, where they are paced (permit.rs).
+    /// How late paced calls may begin without being charged for it (permit.rs).
     pub(crate) prompt: Duration,
-    /// Where the state of the pace is.
+    /// The key of the pace's state.
     pace_key: String,
     configured_limits: BucketLimits,
-    /// The configured ones, or others that were set at run time.
+    /// The configured limits, or those that were set at run time.
     pub(crate) limits: BucketLimits,
-    /// Whether there are any of them.
+    /// Whether `limits` has any.
     pub(crate) has_limits: bool,
 }
 
-/// Matches no stored version, so the first call returns the changes and shows whether the bucket is open.
+/// Differs from all stored versions, so that the first call returns the changes, and shows whether the bucket is open.
 const UNKNOWN_VERSION: &str = "-";
 
-/// What is in force at one moment.
+/// The effective settings of a bucket, and whether it is paused.
 #[derive(Clone, Debug)]
 pub struct InForce {
     pub(crate) effective: Arc<EffectiveSettings>,
@@ -106,10 +107,10 @@ impl EffectiveSettings {
         effective.applied()
     }
 
-    /// All that follows from what is configured and what was changed is worked out here.
+    /// Computes everything that depends on the configured settings and the run-time changes.
     fn applied(self) -> Self {
         let (mut settings, mut limits) = (Arc::clone(&self.configured), self.configured_limits.clone());
-        // Most buckets have what is configured, and once.
+        // Without changes, as in most buckets, the configured settings are shared.
         if !self.overrides.is_empty() {
             let (changed, changed_limits) = self.overrides.over(&settings, &limits);
             (settings, limits) = (Arc::new(changed), changed_limits);
@@ -125,22 +126,22 @@ impl EffectiveSettings {
         Self { limits, has_limits, is_granted_ahead, prompt, ..settled }
     }
 
-    /// Whether calls may begin only so long after they were granted.
+    /// Whether a call is only valid for a limited time after it was granted.
     pub(crate) fn is_paced(&self) -> bool {
         self.pace.is_some() || !self.bounds.is_empty() && self.settings.fair.has_rate()
     }
 
-    /// How long before their time calls are granted that are made within `valid` (permit.rs).
+    /// How long before their time calls are granted, if they are made within `valid` (permit.rs).
     pub(crate) fn granted_ahead(&self, valid: Duration) -> Duration {
         if self.is_granted_ahead { permit::ahead(valid) } else { Duration::ZERO }
     }
 
-    /// Whether no job is refused by a limit or a share, but only for lack of room.
+    /// Whether jobs are refused only for lack of room, not by a limit or a caller share.
     pub(crate) fn is_judged_by_room(&self) -> bool {
         self.settings.max_share.is_none() && !self.has_limits
     }
 
-    /// `keys`, and behind them where the pace has its state; and the pace as a script takes it. Empty: no pace.
+    /// Appends the key of the pace's state to `keys`. Returns also the plan of the pace, empty without a pace.
     pub(crate) fn pack_pace(&self, keys: Vec<String>) -> (Vec<String>, Vec<u8>) {
         let Some(pace) = &self.pace else { return (keys, Vec::new()) };
         let mut index = KeyIndex::after(keys);
@@ -154,22 +155,22 @@ pub(crate) struct RedisBucket {
     pub(crate) keys: Keys,
     pub(crate) kind: Kind,
     pub(crate) scopes: ScopeKeys,
-    /// Of a bucket created over the API.
+    /// `None` for a bucket of the configuration.
     pub(crate) incarnation: Option<u64>,
-    /// Whether the latest batch was refused, as there was no room for any of it.
+    /// Whether all jobs of the latest batch were refused because the bucket was full.
     pub(crate) was_full: AtomicBool,
-    /// As far as this process knows.
+    /// The effective settings, as far as this process knows.
     effective: ArcSwap<EffectiveSettings>,
-    /// Where the next run of retention goes on in the keyed jobs.
+    /// Where the next run of retention continues in the keyed jobs.
     pub(crate) keyed_looked_at: AtomicU64,
-    /// Where its next run goes on among the jobs.
+    /// Where the next run of retention continues in the jobs.
     pub(crate) expiry_look: Mutex<ExpiryLook>,
-    /// What the next sample for the history goes on from where Redis has none; empty: nothing.
+    /// The last sample for the history, in case Redis has lost it; empty if there was none.
     pub(crate) last_look: Mutex<String>,
-    /// The state of the pace that a take of this process last wrote; empty: none yet. Outlives memberships, and what
-    /// Redis forgets (settling.lua).
+    /// The state of the pace that a take of this process last wrote; empty if none did. Kept over memberships, and in
+    /// case Redis loses it (settling.lua).
     pub(crate) known_pace: Mutex<Bytes>,
-    /// Scripts of this process that change it.
+    /// Counts scripts of this process that may change the bucket.
     changes: AtomicU64,
 }
 
@@ -200,17 +201,17 @@ impl RedisBucket {
         }
     }
 
-    /// Runs a script that reads jobs or records for somebody, and whose answer begins with their bytes: these come
-    /// first in what is returned, too. If they are many, Redis is left to small requests afterwards.
+    /// Runs a script that reads jobs or records for a caller. Its reply begins with the bytes that it read, which are
+    /// also returned. After a large read, Redis rests for small requests.
     pub(crate) async fn read(
         &self,
         name: &'static str,
         call: &Call<'_>,
         wait_for: WaitFor,
     ) -> Result<(usize, Reply), BucketError> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut reply = Reply::new(name, self.run(call, wait_for).await?)?;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         let bytes = usize::try_from(reply.count()?).unwrap_or(usize::MAX);
         if bytes > SMALL_BYTES {
             self.store.rest_after_large(bytes, took).await;
@@ -222,8 +223,8 @@ impl RedisBucket {
         self.in_own_kind(|| self.run_once(call, wait_for)).await
     }
 
-    /// Does what reads the jobs before it writes anything, and once more if an empty key of the other kind was in its
-    /// way.
+    /// Makes a request, and repeats it if an empty key of the other kind was in the way. The request must read the jobs
+    /// before it writes anything.
     pub(crate) async fn in_own_kind<T, F>(&self, ask: impl Fn() -> F + Send) -> Result<T, BucketError>
     where
         F: Future<Output = Result<T, BucketError>> + Send,
@@ -251,7 +252,7 @@ impl RedisBucket {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// As configured.
+    /// The configured settings.
     pub(crate) fn settings(&self) -> Arc<BucketSettings> {
         self.effective.load().configured.clone()
     }
@@ -264,7 +265,7 @@ impl RedisBucket {
         self.effective.load_full()
     }
 
-    /// Whether those that wait take turns, as far as this process knows.
+    /// Whether fair queuing is on, as far as this process knows.
     pub(crate) fn takes_turns(&self) -> bool {
         self.effective.load().takes_turns
     }
@@ -278,7 +279,7 @@ impl RedisBucket {
         self.set(|before| EffectiveSettings { configured_limits: limits.clone(), ..before });
     }
 
-    /// Runs a script with the effective settings, and again when it answers that something was changed.
+    /// Runs a script with the effective settings, and again if it replies that they have changed.
     pub(crate) async fn run_with_settings(
         &self,
         script: &'static str,
@@ -296,7 +297,7 @@ impl RedisBucket {
         Err(BucketError::Changing)
     }
 
-    /// The answer of a script that was run with the effective settings. None: something was changed, and is known now.
+    /// Returns the reply of a script, or `None` if it was `changed`: then the new settings are effective now.
     pub(crate) fn learn_overrides(&self, reply: Reply) -> Result<Option<Reply>, BucketError> {
         if !reply.begins_with("changed") {
             return Ok(Some(reply));
@@ -305,7 +306,7 @@ impl RedisBucket {
         Ok(None)
     }
 
-    /// `changed`, and all that is in `control`.
+    /// Applies a reply `changed`, which contains the fields of `control`.
     pub(crate) fn learn(&self, mut reply: Reply) -> Result<InForce, BucketError> {
         reply.text()?;
         let fields = reply.array()?.fields()?;
@@ -317,13 +318,13 @@ impl RedisBucket {
         Ok(InForce { effective: self.set(with), is_paused })
     }
 
-    /// As scripts take it: empty for a bucket of the configuration.
+    /// The incarnation as an argument of scripts; empty for a bucket of the configuration.
     pub(crate) fn incarnation_word(&self) -> String {
         self.incarnation.map_or_else(String::new, |number| number.to_string())
     }
 
-    /// A bucket created over the API is that of its incarnation, and no other of its name. A change of that comes with
-    /// a version, so that a caller that knows another one is answered all that is in `control`.
+    /// Returns `Gone` if the bucket in Redis is closed, or is another incarnation. A new incarnation changes the
+    /// version, so scripts reply with `control`, and this check is made.
     fn check_incarnation(&self, fields: &[(String, String)]) -> Result<(), BucketError> {
         let Some(incarnation) = self.incarnation else { return Ok(()) };
         #[cfg(feature = "planted-bugs")]
@@ -335,7 +336,7 @@ impl RedisBucket {
         if found == Some(incarnation) && !is_closed { Ok(()) } else { Err(BucketError::Gone) }
     }
 
-    /// Returns what it has set.
+    /// Changes the effective settings, and returns the new ones.
     fn set(&self, change: impl Fn(EffectiveSettings) -> EffectiveSettings) -> Arc<EffectiveSettings> {
         let mut made = self.effective_settings();
         self.effective.rcu(|known| {

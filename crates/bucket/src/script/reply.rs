@@ -6,10 +6,10 @@ use redis::Value;
 use super::packed::{Packed, PackedArray};
 use crate::error::BucketError;
 
-/// In bytes: of a text that isn't ours.
-const LONGEST_SHOWN: usize = 256;
+/// Maximum bytes of a text that dripfeed didn't write.
+const MAX_SHOWN_BYTES: usize = 256;
 
-/// The rest of a script's answer.
+/// The members of a script's reply that weren't read yet.
 pub(crate) struct Reply {
     script: &'static str,
     members: Members,
@@ -24,7 +24,7 @@ enum Member {
     Number(i64),
     Bytes(Bytes),
     Array(Members),
-    /// By what it is called in errors.
+    /// Its description in errors.
     Other(&'static str),
 }
 
@@ -69,7 +69,7 @@ impl From<Packed> for Member {
 }
 
 impl Reply {
-    /// An answer as an array, or packed by `cmsgpack` into a string, which is quicker to write and to read.
+    /// `value`: an array, or one packed by `cmsgpack` into a string, which is faster to write and to read.
     pub(crate) fn new(script: &'static str, value: Value) -> Result<Self, BucketError> {
         match value {
             Value::BulkString(packed) => match PackedArray::read(packed.into()) {
@@ -99,7 +99,7 @@ impl Reply {
         Self::of_array(self.script, member)
     }
 
-    /// Of a packed answer, they share the memory of all of it.
+    /// The next member as bytes. Those of a packed reply share its memory.
     pub(crate) fn bytes(&mut self) -> Result<Bytes, BucketError> {
         match self.next("a string")? {
             Member::Bytes(bytes) => Ok(bytes),
@@ -113,10 +113,10 @@ impl Reply {
             .map_err(|_| BucketError::Reply { script: self.script, what: "a string isn't UTF-8".to_owned() })
     }
 
-    /// A text that somebody else may have written: cut, and what is no UTF-8 is replaced.
+    /// A text that dripfeed may not have written: truncated, and with invalid UTF-8 replaced.
     pub(crate) fn shown(&mut self) -> Result<String, BucketError> {
         let bytes = self.bytes()?;
-        Ok(String::from_utf8_lossy(bytes.get(..LONGEST_SHOWN).unwrap_or(&bytes)).into_owned())
+        Ok(String::from_utf8_lossy(bytes.get(..MAX_SHOWN_BYTES).unwrap_or(&bytes)).into_owned())
     }
 
     /// A number, as an integer or as its text.
@@ -137,7 +137,7 @@ impl Reply {
             .map_err(|_| BucketError::Reply { script: self.script, what: format!("{number} is negative") })
     }
 
-    /// What parses from the next member's text.
+    /// Parses the next member's text.
     pub(crate) fn parse<T: std::str::FromStr>(&mut self) -> Result<T, BucketError> {
         let bytes = self.bytes()?;
         let parsed = std::str::from_utf8(&bytes).ok().and_then(|text| text.parse().ok());
@@ -147,7 +147,7 @@ impl Reply {
         })
     }
 
-    /// The rest as names and values; as [`Reply::bytes`].
+    /// The rest as names and values, as [`Reply::bytes`] returns them.
     pub(crate) fn pairs(mut self) -> Result<Vec<(Bytes, Bytes)>, BucketError> {
         let mut pairs = Vec::with_capacity(self.members.len() / 2);
         while !self.is_empty() {
@@ -156,7 +156,7 @@ impl Reply {
         Ok(pairs)
     }
 
-    /// The rest as texts, no matter who wrote them.
+    /// The rest as names and values, with invalid UTF-8 replaced.
     pub(crate) fn fields(mut self) -> Result<Vec<(String, String)>, BucketError> {
         let lossy = |bytes: Bytes| String::from_utf8_lossy(&bytes).into_owned();
         let mut fields = Vec::with_capacity(self.members.len() / 2);
@@ -193,7 +193,7 @@ impl Reply {
         self.len() == 0
     }
 
-    /// An answer that begins with a word the Rust side doesn't know.
+    /// The error for a reply with an unknown word.
     pub(crate) fn unknown<T>(&self, word: &str) -> Result<T, BucketError> {
         Err(BucketError::Reply { script: self.script, what: format!("unexpected reply `{word}`") })
     }

@@ -1,4 +1,4 @@
-//! The fragments that scripts are joined from, by name, and those that differ between stream and list.
+//! The fragments of Lua from which scripts are joined, by name, and the scripts of a verb.
 
 use dripfeed_limit::lua;
 use dripfeed_store::{Fragment, Fragments, REGISTRY_FRAGMENTS, Script};
@@ -7,18 +7,18 @@ use crate::script::constants::CONSTANTS;
 use crate::script::pace_constants::PACE_CONSTANTS;
 use crate::settings::Kind;
 
-/// For a script that does the same for both kinds. Our own `now` comes before that of the limits.
+/// For a script that is the same for both kinds. `FRAGMENTS` comes first, as its `now` replaces that of the limits.
 pub(crate) const SHARED: &[&Fragments] = &[FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
-/// For one that only streams have.
+/// For a script that only streams have.
 pub(crate) const STREAM: &[&Fragments] = &[OF_STREAMS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
 const LIST: &[&Fragments] = &[OF_LISTS, FRAGMENTS, REGISTRY_FRAGMENTS, lua::FRAGMENTS];
-/// Where no limit and no pace is set.
+/// For buckets without limits and without a pace.
 const STREAM_WITHOUT_RULES: &[&Fragments] =
     &[OF_STREAMS, NO_PACE, FRAGMENTS, REGISTRY_FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 const LIST_WITHOUT_RULES: &[&Fragments] =
     &[OF_LISTS, NO_PACE, FRAGMENTS, REGISTRY_FRAGMENTS, lua::NO_RULES, lua::FRAGMENTS];
 
-/// The fragments of Lua that scripts over a bucket of this kind are joined from.
+/// The fragments of scripts for buckets of this kind.
 #[must_use]
 pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     match kind {
@@ -27,7 +27,7 @@ pub const fn fragments(kind: Kind) -> &'static [&'static Fragments] {
     }
 }
 
-/// As [`fragments`], for a bucket without limits and without a pace.
+/// The same as [`fragments`], for buckets without limits and without a pace.
 #[must_use]
 pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments] {
     match kind {
@@ -36,7 +36,7 @@ pub const fn fragments_without_rules(kind: Kind) -> &'static [&'static Fragments
     }
 }
 
-/// To come before [`FRAGMENTS`].
+/// Replaces fragments of [`FRAGMENTS`], which must come after this.
 const NO_PACE: &Fragments = &[
     Fragment::new("no_pace", include_str!("../pace/no_pace.lua")),
     Fragment::new("settling", "-- needs: no_pace\n"),
@@ -173,7 +173,7 @@ const OF_LISTS: &Fragments = &[
     Fragment::new("kind/view", include_str!("../kind/list/view.lua")),
 ];
 
-/// A verb's script for each kind.
+/// The scripts of a verb, one for each kind.
 pub(crate) struct Scripts {
     stream: Script,
     list: Script,
@@ -182,17 +182,17 @@ pub(crate) struct Scripts {
 }
 
 impl Scripts {
-    /// Of a verb that is the same for both, but for fragments that it needs.
+    /// For a verb that differs between the kinds only in its fragments.
     pub(crate) const fn new(name: &'static str, verb: &'static str) -> Self {
         Self::of_kinds(name, verb, verb)
     }
 
-    /// Of a verb that each kind has for itself.
+    /// For a verb with different scripts for the kinds.
     pub(crate) const fn of_kinds(name: &'static str, of_streams: &'static str, of_lists: &'static str) -> Self {
         Self::joined(Script::new(name, STREAM, of_streams), Script::new(name, LIST, of_lists))
     }
 
-    /// Of a verb that decides by no plan, though it needs functions beside others that do.
+    /// For a verb that uses no plan of limits, although some of its fragments contain functions that do.
     pub(crate) const fn without_rules(name: &'static str, verb: &'static str) -> Self {
         Self::joined(
             Script::new(name, fragments_without_rules(Kind::Stream), verb),
@@ -209,7 +209,7 @@ impl Scripts {
         }
     }
 
-    /// So that this process can name them by their hashes.
+    /// Computes the hashes by which the scripts are called.
     pub(crate) fn know(&self) {
         self.stream.sha1();
         self.list.sha1();
@@ -226,8 +226,8 @@ impl Scripts {
     }
 }
 
-/// The scripts of a verb that decides by plans: where all of them are empty, it is called without the rules, which
-/// Redis would make again in each call.
+/// The scripts of a verb that uses plans of limits. If all plans are empty, the script without the rules is called:
+/// Redis creates all functions of a script again in each call.
 pub(crate) struct PlannedScripts {
     with_rules: Scripts,
     without: Scripts,
