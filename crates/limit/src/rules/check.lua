@@ -1,7 +1,7 @@
--- Decisions: first every tier of every scope of a plan is judged, then, if all that are enforced pass, all are charged.
+-- Decisions: checks every tier of every scope of a plan; then, if all enforced ones allow the request, charges all.
 -- needs: now, rules/plan
 
--- Notes how long a tier makes this request wait.
+-- Notes how long the request must wait for a tier; -1: forever.
 local function limit_note(verdict, tiers, tier, wait)
   if wait > 0 then wait = wait + tiers.now - now_us end
   tier.waits = wait
@@ -11,8 +11,8 @@ local function limit_note(verdict, tiers, tier, wait)
   end
 end
 
--- Judges; charges nothing. The verdict has `allowed`, and `retry`: µs until it would be, -1 for never. It is good until
--- the next one is made.
+-- Checks a request without charging it. The verdict has `allowed`, and `retry`: µs until a retry may be allowed, or -1.
+-- It is valid until the next check.
 local function limit_check(text, queue)
   local plan = limit_plan(text)
   for i = 1, #plan do
@@ -31,7 +31,7 @@ local function limit_check(text, queue)
   return plan
 end
 
--- Takes what is asked of a scope and, of what is left in all its tiers beyond that, the share to take ahead.
+-- Charges a request to a scope, and takes ahead a share of what is left in all of its tiers.
 local function limit_take(tiers, id)
   local n, now = tiers.n, tiers.now
   if tiers.share > 0 then
@@ -46,8 +46,8 @@ local function limit_take(tiers, id)
   tiers.taken, tiers.changed = n, true
 end
 
--- Charges what was judged and allowed. A refused request charges nothing, but in logs that count the denied: who comes
--- again will find this one there, so it makes the wait longer. A shadow that would have refused isn't charged either.
+-- Charges a checked request if it is allowed. A refused one is only charged to logs that count denied requests, which
+-- makes the wait longer. Shadow policies that would have refused it aren't charged.
 local function limit_charge(verdict)
   for i = 1, #verdict do
     local tiers = verdict[i]
@@ -67,9 +67,9 @@ local function limit_charge(verdict)
   end
 end
 
--- A verdict as a flat list of whole numbers, since lists within lists cost more:
---   µs of the Redis clock  1 when allowed  retry in µs, -1 never  then per scope: how many were taken
---   then per tier: µs until it would pass (0: now, -1: never)  how many more would pass now  µs until all is left again
+-- A verdict as a flat list of integers, as nested lists cost more:
+--   µs of the Redis clock  1 if allowed  retry in µs, -1 never  then per scope: how many were taken
+--   then per tier: µs until it allows the request (0: now, -1: never)  how many more it allows now  µs until it is full
 local function limit_report(verdict)
   local report, at = {
     now_us, verdict.allowed and 1 or 0, verdict.retry,
@@ -90,9 +90,8 @@ local function limit_report(verdict)
   return report
 end
 
--- The states of all scopes of a request that was charged to each of them, one behind the other, as they are written.
--- The reader has the same rules, so that this says as much as a report. nil where something else came of the request,
--- or a state may be long.
+-- Instead of a report, the concatenated new states of all scopes, from which the caller computes the same with its own
+-- rules. nil unless the request was allowed and charged to all scopes, and all states are short.
 local function limit_states(verdict)
   if not verdict.allowed then return nil end
   local states

@@ -1,11 +1,11 @@
--- When calls that wait will have passed. For a pace: its tiers are buckets and windows, each window of one length, as
--- long as the longest of a calendar.
---
--- Looks that far; beyond, the slowest tier reports.
+-- Estimates when waiting calls will have passed a pace. Its tiers are buckets and windows; each window of a calendar is
+-- taken to be as long as the longest one.
 -- needs: now, rules/plan
+
+-- The maximum of steps that are simulated. For calls beyond that, the time of the slowest tier is added.
 local LIMIT_LOOKS = 24
 
--- The enforced tiers of a plan as they are, in our own numbers; limit_flush writes nothing of them.
+-- Copies the enforced tiers of a plan for the simulation. They are marked as unchanged, so limit_flush doesn't write.
 local function limit_look(text, how)
   local buckets, windows, ahead = {}, {}, 0
   for _, tiers in ipairs(text ~= '' and limit_plan(text, how) or {}) do
@@ -34,12 +34,12 @@ local function limit_copies(tiers)
   return copies
 end
 
--- µs until `n` calls of cost 1 have passed, each as soon as it may.
+-- µs until `n` calls of cost 1 have passed, each as soon as possible.
 local function limit_passing(look, n)
   local buckets, windows, at = look.buckets, look.windows, 0
   if #buckets == 0 and #windows == 0 then return look.ahead end
 
-  -- µs until this many more have passed the buckets.
+  -- µs until this many more calls have passed the buckets.
   local function drained(calls)
     local wait = 0
     for _, bucket in ipairs(buckets) do
@@ -76,7 +76,7 @@ local function limit_passing(look, n)
     else
       local all = at + drained(passes)
       if all >= ends then
-        -- Before the first window ends, just those that the buckets let through.
+        -- The first window ends before: until then only as many as the buckets allow.
         all = ends
         for _, bucket in ipairs(buckets) do
           local through = math.floor((bucket.full - bucket.level + (ends - 1 - at) * bucket.limit) / bucket.period)

@@ -1,7 +1,7 @@
--- When the tiers aren't those that the state of a scope was written for, or the Redis clock was set since: reports the
--- state as it would be with these tiers, when it was written, and what to take for now.
+-- Converts the state of a scope that was written for other tiers, or before the Redis clock was set. Returns the state
+-- for these tiers, when it was written, and the time to use as now.
 -- needs: now, rules/kinds
--- `is_unseen`: nobody who asks was there when it was written.
+-- `is_unseen`: whether it was written before the caller joined.
 local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
   local old, fresh = {}, {}
   local last, print, from = now_us, nil, nil
@@ -11,7 +11,7 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
     from = tier.rule.load(tier, same and packed, from, last, last)
   end
 
-  -- Tiers take states of their kind that nobody has taken yet, where these fit.
+  -- Gives tiers without a state one of their kind that fits and isn't used yet.
   local function take(fits)
     for i, tier in ipairs(tiers) do
       for j, candidate in ipairs(old) do
@@ -27,9 +27,9 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
     return candidate.was == tier.period
   end
 
-  -- Each tier takes the state of the one it was, by kind and period, else by kind. Of several of one period, that at
-  -- its place: buckets of 10/s and 30/s have the same. One that is new begins with nothing consumed. Where there is no
-  -- state at all, nothing was consumed; all was, where `lost_is_full`.
+  -- Gives each tier the old state of the same kind and period, or else of the same kind. Of several with the same
+  -- period (buckets of 10/s and 30/s have the same), the one at the same place comes first. A new tier has nothing
+  -- consumed. Without any state nothing was consumed, or everything if `lost_is_full`.
   local function adopt()
     for i = 1, #tiers do fresh[i] = true end
     while packed and from <= #packed do
@@ -48,8 +48,8 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
     end
   end
 
-  -- No more than `elapsed` has passed. Where nobody knows better, the windows of the clock end by the clock: otherwise
-  -- what was used in one would be missing in the whole next one.
+  -- Handles a clock that was set forward: no more than `elapsed` has passed. If the caller wasn't there, windows of the
+  -- clock end by the clock: otherwise the use of one would reduce the whole next one.
   local function put_forward(by)
     local last_known = now_us - elapsed
     for _, tier in ipairs(tiers) do
@@ -70,9 +70,9 @@ local function limit_mend(tiers, packed, lost_is_full, elapsed, is_unseen)
       return now_us
     end
     for _, tier in ipairs(tiers) do shortest = math.min(shortest, tier.rule.seldom().refill(tier)) end
-    -- Put back a little: time stands still until the clock is where it was.
+    -- Set back a little: time stands still until the clock reaches the old time.
     if ahead <= shortest then return last end
-    -- Put back by more than a refill of one tier: no time has passed, and that tier has nothing left.
+    -- Set back by more than the refill of a tier: no time has passed, and that tier has nothing left.
     for _, tier in ipairs(tiers) do
       local rule = tier.rule.seldom()
       rule.shift(tier, -ahead)

@@ -1,5 +1,5 @@
--- In place of the rules, for scripts whose plans are all empty: nothing is limited, so there is nothing to decide and
--- nothing to wait for. Redis makes each function again in each call: so it is one for all names.
+-- Replaces the rules in scripts whose plans are all empty, so that nothing is limited. One function for all names, as
+-- Redis creates each function again in each call.
 local function no_rule() end
 local limit_check, limit_charge, limit_report, limit_states = no_rule, no_rule, no_rule, no_rule
 local limit_know, limit_pass, limit_charge_passed = no_rule, no_rule, no_rule

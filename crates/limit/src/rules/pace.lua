@@ -1,11 +1,9 @@
--- For a pace: scopes that nobody is reported about, whose calls are spent as they come. Of the only scope of a plan:
--- `limit_state` and `limit_present`.
+-- For a pace: counts and charges the calls of a take. `limit_state` and `limit_present` are for plans with one scope.
 -- needs: now, rules/check
 
--- How many calls of cost 1 would pass all enforced scopes of a plan now; when none, the µs until one does; and the µs
--- in which the first of its tiers refills; and whether a window may end before all that is granted now is used. `how`
--- as limit_plan takes it, and besides how late the calls may be made that are granted, and how early they are granted:
--- `late`, `undrained`, `unsent`, `ahead` (arithmetic.lua).
+-- Returns how many calls of cost 1 all enforced scopes of a plan allow now; the µs until one is allowed, if none is;
+-- the µs in which the first of its tiers refills; and whether a window may end before all calls granted now are made.
+-- `how`: as for limit_plan, and `late`, `undrained`, `unsent`, `ahead` (arithmetic.lua).
 local function limit_room(text, how)
   if how then
     limit_late, limit_undrained, limit_unsent = how.late or 0, how.undrained or 0, how.unsent or 0
@@ -24,8 +22,8 @@ local function limit_room(text, how)
   return room, wait, refill, crosses
 end
 
--- Charges `n` calls to all scopes of a plan; nobody is asked, so no more than limit_room reported. When they may begin:
--- of each bucket that makes some of them wait, ns until the first one may, and ns from each to the next.
+-- Charges `n` calls, at most as many as limit_room returned, to all scopes of a plan without a check. Returns when they
+-- may begin: for each bucket that makes calls wait, the ns until the first call, and from each call to the next.
 local function limit_spend(text, n)
   local starts = {}
 
@@ -45,14 +43,14 @@ local function limit_spend(text, n)
   return starts
 end
 
--- The state as it was written; nil: it wasn't.
+-- The state that was written, or nil.
 local function limit_state(text)
   local _, key = limit_unpack('<I7I4', text)
   return limit_packed[key]
 end
 
--- Where somebody knows a newer state than Redis has, that replaces it. The newer one; '' where neither knows any. To be
--- called before any other of these.
+-- Replaces the state in Redis if the one that the caller knows is newer. Returns the newer one, '' without any. To be
+-- called before the other functions.
 local function limit_present(text, known)
   local _, key = limit_unpack('<I7I4', text)
   local stored, LOST_MS = redis.call('GET', KEYS[key]) or '', 86400000
@@ -61,8 +59,8 @@ local function limit_present(text, known)
     if known == '' or stored == '' then return stored == '' and known ~= '' end
     local written, other = limit_unpack('<I7', known), limit_unpack('<I7', stored)
     if written ~= other then return written > other end
-    -- A clock that was put back stands still for a while: then the one in which more was used. It has the higher
-    -- number at its end.
+    -- The times may be equal after the clock was set back. Then the newer state is the one with more use, which is the
+    -- last number.
     for at = math.min(#known, #stored), 1, -1 do
       local byte, others = string.byte(known, at), string.byte(stored, at)
       if byte ~= others then return byte > others end

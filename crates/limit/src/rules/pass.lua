@@ -1,13 +1,13 @@
--- Requests that pass, of policies whose states are counts: most requests are such. Each state is read, charged and
--- written as one list of numbers, which takes a third of the time of limit_check and limit_charge.
+-- A fast path for allowed requests of policies whose states are counts, as most are. Each state is read, charged and
+-- written as one list of numbers, in a third of the time of limit_check and limit_charge.
 -- needs: rules/plan
 
--- Of the request that passed last, per scope: its tiers, its key, its state once it is charged, and whether the key
--- lives on long enough.
+-- The last request that passed; per scope: its tiers, its key, its state after the charge, and whether the TTL of the
+-- key is long enough.
 local limit_passed, limit_passed_scopes = { nil, nil, nil, nil }, 0
 
--- The state of a key with `n` charged, and whether the key lives on long enough. nil: `n` doesn't pass, or that isn't
--- known so simply.
+-- The state of a key with `n` charged, and whether the TTL of the key is long enough. nil if `n` isn't allowed, or this
+-- must be checked by limit_check.
 local function limit_with(tiers, key, n)
   local packed, now = limit_stored(key, true), now_us
   if not packed or #packed ~= tiers.bytes then return nil end
@@ -24,7 +24,7 @@ local function limit_with(tiers, key, n)
   return state, last - last % slice == now - now % slice
 end
 
--- Whether a request passes, as far as that is known so simply; else limit_check knows. Charges nothing.
+-- Whether a request is allowed. If not, limit_check must decide. Charges nothing.
 local function limit_pass(text)
   local at, i, id, key, n, share, size, tiers = 1, 0, nil, nil, nil, nil, nil, nil
   while at <= #text do
@@ -42,14 +42,14 @@ local function limit_pass(text)
   return true
 end
 
--- Charges what passed last. Its states, as limit_states returns them.
+-- Charges the last request that passed. Returns its states as limit_states does.
 local function limit_charge_passed()
   local states
   for place = 0, 4 * limit_passed_scopes - 4, 4 do
     local tiers, key = limit_passed[place + 1], limit_passed[place + 2]
     local packed = limit_pack(tiers.format, unpack(limit_passed[place + 3]))
     limit_packed[key] = packed
-    -- Tiers that had its state have it no longer.
+    -- The state in memory of these tiers is outdated now.
     if limit_by[key] then limit_by[key] = nil end
     if not limit_passed[place + 4] then
       limit_ttl[key] = tiers.ttl

@@ -1,9 +1,9 @@
--- What a request asks of scopes, read from one text.
+-- Parses plans: the scopes and costs of a request.
 -- needs: rules/scope
--- The plan that was read last.
+-- The plan that was parsed last.
 local limit_current = { nil, nil, nil, nil, id = 0, allowed = true, retry = 0 }
 
--- Without a bucket that went slower, the shortest window gets less.
+-- Reduces the limit of the shortest window, unless the plan has a bucket, which goes slower itself.
 local function limit_slow(tiers)
   local shortest
   for i = 1, #tiers do
@@ -14,10 +14,10 @@ local function limit_slow(tiers)
   shortest.limit = math.max(1, math.floor(shortest.limit * limit_speed / 1000))
 end
 
--- Texts of policies that plans name by their numbers.
+-- Policies to which plans refer by number.
 local limit_texts = { nil, nil, nil, nil }
 
--- `texts`: each led by its length (2 bytes). To be called before a plan is read that names any.
+-- `texts`: policies, each prefixed by its length (2 bytes). To be called before plans that refer to them are parsed.
 local function limit_know(texts)
   local at, size = 1, nil
   while at <= #texts do
@@ -55,8 +55,7 @@ local function limit_read_tiers(text, how)
   return tiers
 end
 
--- The tiers of the policy that begins at `at`, the one at this place of a plan; and where what is behind it begins.
--- `how` as for limit_plan.
+-- The tiers of the policy at `at`, the `place`-th of its plan; and the index after it. `how`: as for limit_plan.
 local function limit_tiers_of(place, text, at, size, how)
   local KNOWN, policy, known = 32768, nil, limit_tiers[place]
   if size >= KNOWN then
@@ -76,25 +75,23 @@ local function limit_tiers_of(place, text, at, size, how)
   return tiers, at
 end
 
--- A plan: the scopes that one request is judged in, with all there is to know of their policies. Packed, little-endian,
--- per scope:
---   id of its leases (7 bytes)  place of its key in KEYS (4)  cost (7)
+-- A plan: the scopes of a request, with their policies. Packed, little-endian, per scope:
+--   id of its leases (7 bytes)  index of its key in KEYS (4)  cost (7)
 --   share to take ahead, as 1/n of what is left; 0: none (2)
---   bytes of what follows, which is of its policy; or 32768 + the number of one that is known (limit_know) (2)
---   1 shadow, +2 lost is full, +4 goes at a speed (1)
---   fingerprint of the tiers (4)  ms to keep their state, as text led by its length (1)
---   then per tier its kind (1) and the settings its rule reads
+--   length of the policy, which follows; or 32768 + its number (limit_know) (2)
+--   1 shadow, +2 lost state counts as full, +4 has a speed (1)
+--   fingerprint of the tiers (4)  ms to keep their state, as text prefixed by its length (1)
+--   then per tier its kind (1) and the settings of its rule
 --
--- Read, it is a list of the tiers of each scope (scope.lua), with what this request asks of them and what comes of it.
--- That is good until the next plan is read. `how` may say of scopes that are read:
---   elapsed  the most µs that can have passed since its caller last asked, by a clock that nobody sets
---   asked    what the Redis clock was then, in µs; nil: unknown. What others have written since is that much later;
---            what was written before it, by a clock that was put back since, says nothing of what has passed
---   joined   what the Redis clock was when its caller joined, as long as it hasn't asked since: what was written before
---            that was written without it
---   begins   what has no state was never there, so none was lost
---   speed    thousandths of their rate, for those that go at a speed
---   counted  what the Redis clock was, in µs, when the calls were let pass that are counted now
+-- Parsed, it is a list of the tiers of each scope (scope.lua), with the cost of this request and its result. It is
+-- valid until the next plan is parsed. `how` may have:
+--   elapsed  the maximum µs since the caller last asked, by its monotonic clock
+--   asked    the Redis clock at that time, in µs, or nil. For a state that was written later, less has passed. For one
+--            that was written earlier, because the clock was set back since, nothing is known
+--   joined   the Redis clock when the caller joined, if it hasn't asked since: earlier states were written without it
+--   begins   true if a missing state is new, not lost
+--   speed    in thousandths of the rate, for tiers that have a speed
+--   counted  the Redis clock, in µs, when the calls were allowed that are counted now
 local function limit_plan(text, how)
   local plan, at, i, id, key, n, share, size, tiers = limit_current, 1, 0
   while at <= #text do

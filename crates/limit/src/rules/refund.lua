@@ -1,6 +1,6 @@
--- Returns what a plan was charged; no further than to empty. After `before` (µs; 0: always) it would be returned to a
--- time that it wasn't taken from, so nothing is. `charged`: when it was, in µs (nil: unknown): a window that began
--- later has nothing of it.
+-- Returns what a plan was charged, at most until nothing is consumed. Only before the time `before` (µs; 0: always):
+-- later it would be returned to another window. `charged`: when it was charged, in µs (nil: unknown), as a window that
+-- began later doesn't contain it.
 -- needs: rules/plan
 local function limit_refund(text, before, charged)
   local plan = limit_plan(text)
@@ -12,7 +12,7 @@ local function limit_refund(text, before, charged)
   end
 end
 
--- Gives the leases of a plan back, and nothing else: the call is over, but it was made.
+-- Returns only the leases of a plan, after a call that was made.
 local function limit_release(text)
   local plan = limit_plan(text)
   for _, tiers in ipairs(plan) do

@@ -1,33 +1,33 @@
--- A scope: a key, with the state of all tiers of a policy in one string, which has a time to live, always. That is an
--- eighth longer than it has to be: so it needn't be set again in the same eighth (`slice`).
---   µs of the last write (7 bytes)  fingerprint of the tiers it was written for (4)
---   then per tier its kind (1), its period (6) and what the kind's rule keeps
--- In a script run it is read once, changed in memory, and written once, by limit_flush.
+-- A scope: a key with the state of all tiers of a policy in one string. It always has a TTL, an eighth longer than
+-- needed, so that the TTL isn't set again within the same eighth (`slice`).
+--   µs of the last write (7 bytes)  fingerprint of its tiers (4)
+--   then per tier its kind (1), its period (6) and the state of the kind's rule
+-- In each script it is read once, changed in memory, and written once, by limit_flush.
 --
--- Tiers are read from a plan once, however many scopes have them: many requests of one batch differ in their keys
--- alone. They have the state of one scope at a time. That of the others is packed, as it will be written.
+-- Tiers are parsed once for all scopes with the same policy, as the requests of a batch often differ only in their
+-- keys. They contain the state of one scope at a time. The states of the others are packed.
 -- needs: now, rules/migrate
 
--- By the place of a key: its state, false where the key is missing; its time to live, where it is to be written (false:
--- as the key has it); and the tiers that had it last.
+-- By index of the key: its state, false if the key is missing; its TTL if it is to be written (false: keep the TTL);
+-- and the tiers that contained its state last.
 local limit_packed, limit_ttl, limit_by = { nil, nil, nil, nil }, {}, { nil, nil, nil, nil }
--- By their place in a plan, then by their text: lists of tiers, with
+-- By place in a plan, then by text: lists of tiers, with
 --   print, ttl, are_counts, is_shadow, lost_is_full  of the policy
---   head, format, bytes, slice  of counts: their state begins with a time and this head, then come the numbers of the
---     first tier, and of each other one what it begins with and its numbers; how many bytes it has; the slice in µs
---   key, now, changed         of the scope whose state they have; changed: `limit_packed` doesn't have all of it
---   n, share, passed, taken   of the request that was judged last
+--   head, format, bytes, slice  if the states are counts: a state is a time, this head, and the numbers of the first
+--     tier, then for each other tier its head and its numbers; its length in bytes; the slice in µs
+--   key, now, changed         of the scope whose state they contain; changed: `limit_packed` is outdated
+--   n, share, passed, taken   of the request that was checked last
 local limit_tiers = { nil, nil, nil, nil }
--- Of requests, nothing is known besides.
+-- The default of `how` (limit_plan).
 local limit_nothing = {}
 
--- Packs the state that these tiers have.
+-- Packs the state in these tiers.
 local function limit_keep(tiers)
   local packed, ttl = limit_pack('<I7I4', tiers.now, tiers.print), tiers.ttl
   for i = 1, #tiers do
     local tier = tiers[i]
     packed = packed .. tier.rule.write(tier)
-    -- Of a bucket whose burst was lowered, more drains than that.
+    -- After the burst was reduced, the level may be higher and take longer to drain.
     if tier.full and tier.level > tier.full then
       ttl = string.format('%.0f', math.max(tonumber(ttl), math.ceil(tier.level / tier.limit / 1000) + 1))
     end
@@ -35,8 +35,8 @@ local function limit_keep(tiers)
   limit_packed[tiers.key], limit_ttl[tiers.key], tiers.changed = packed, ttl, false
 end
 
--- The state of a key; false: it is missing. A batch of requests has many scopes: with `reads_ahead` the next keys are
--- read with this one. No other key of a script is a string that grows.
+-- The state of a key, false if it is missing. With `reads_ahead` also reads the next keys, as a batch has many scopes.
+-- All other strings among KEYS are short.
 local function limit_stored(key, reads_ahead)
   local packed, by = limit_packed[key], limit_by[key]
   if packed == nil then
@@ -59,12 +59,12 @@ local function limit_load(tiers, key, how)
   local packed = limit_stored(key, how == limit_nothing or how.counted)
   local now, last, print, from = now_us, now_us, nil, nil
   limit_by[key], tiers.key = tiers, key
-  -- Somebody may have written what is no state.
+  -- Ignores a state that was written by hand and is too short.
   if packed and #packed < 11 then packed = false end
   if packed then last, print, from = limit_unpack('<I7I4', packed) end
-  -- Charged as of then, unless others have charged since.
+  -- Charges at the time of the calls, but not before the last write.
   if how.counted then now = math.min(now_us, math.max(how.counted, packed and last or 0)) end
-  -- The most that can have passed since the last write, by a clock that nobody sets (nil: unknown).
+  -- The maximum µs since the last write, by the caller's monotonic clock (nil: unknown).
   local elapsed = how.elapsed
   if elapsed and how.asked then elapsed = last < how.asked and 0 or math.max(0, elapsed - last + how.asked) end
   local is_lost = tiers.lost_is_full and not how.begins
@@ -79,7 +79,7 @@ local function limit_load(tiers, key, how)
   tiers.now = now
 end
 
--- Writes what was changed. To be called once, last: scripts don't roll back.
+-- Writes all changed states. To be called once, at the end, because scripts don't roll back.
 local function limit_flush()
   for key, tiers in pairs(limit_by) do
     if tiers.changed and tiers.key == key then limit_keep(tiers) end
