@@ -1,44 +1,43 @@
-//! A permit: the right to one call, granted by the take of its job, for a short time from when its token comes.
+//! A permit: the right to make one call within a short time after its token, granted by the take of its job.
 //!
-//! **The ceiling.** In any window of w seconds at most rate · w + burst calls begin, over all replicas. It holds
-//! however late replies of Redis are, and however long a process is stopped between a reply and its calls:
+//! **The ceiling.** In any window of w seconds at most rate · w + burst calls begin, over all replicas. This holds
+//! however late replies of Redis are, and however long a process is suspended between a reply and its calls:
 //!
-//! - A take says before it is sent within which time its calls will begin (`valid`). The replica counts that time from
-//!   before the take was sent, by its monotonic clock. So a call that is granted at T, by the clock of Redis, begins at
-//!   some S with T ≤ S ≤ E = T + `valid`, or not at all: a permit that is older isn't used, and its job goes back as
-//!   due, without an attempt or a delivery counted. What was charged for it stays charged; another take is charged
-//!   again.
-//! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which all that was charged
+//! - A take announces the time within which its calls will begin (`valid`). The replica measures that time from before
+//!   it sends the take, by its monotonic clock. So a call that is granted at T, by the Redis clock, begins at some S
+//!   with T ≤ S ≤ E = T + `valid`, or not at all: an older permit isn't used, and its job is requeued without counting
+//!   an attempt or a delivery. The charge for it isn't returned; another take is charged again.
+//! - **Buckets and gates.** Let τ be the time of one token, b the burst, and V the time at which everything charged
 //!   will have drained. A grant of n needs V + nτ ≤ T + bτ, and then sets V = max(V, E) + nτ: a call doesn't drain
-//!   before it has begun. Take any window from a to c with m calls in it, and of their grants the first and the last.
+//!   before it has begun. Take any window from a to c with m calls in it, and the first and the last of their grants.
 //!   The first one's call began at a or later, so after it V ≥ a + τ, and before the last one V ≥ a + (m − 1)τ. The
-//!   last one's call began at c or earlier, so it was granted by then: a + mτ ≤ c + bτ, which is m ≤ (c − a)/τ + b.
-//!   Nothing is assumed of the order of calls, of who makes them, or of who dies.
-//! - **Ahead.** If each token of a small burst had to be asked for when it comes, what passes until the take would be
-//!   lost. So a take may be granted those of the next time ([`AHEAD`]), each with the time at which its call
-//!   may begin: a grant of n needs V + nτ ≤ D + bτ, where D ≥ T is when the last of them begins at the earliest, for
-//!   which the replica waits from when the reply came. In the proof the last one has D ≤ c in place of T. The first one
-//!   began by T + `valid` all the same: of several buckets only one may make it wait, and the others count it from T.
-//!   This is done only where `valid` isn't charged (below), and no caller has a rate limit: such calls don't wait.
-//! - Of `valid`, up to [`PROMPT`] isn't charged by E (`undrained`), but kept free in the burst (pace.rs), which comes
-//!   to the same: m ≤ (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. Where all of `valid` is charged,
-//!   that room is for what the machine needs to send many requests at once. A burst that is too small for that keeps at
-//!   least 1: its calls may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second without a
-//!   burst could never be used.
-//! - **Rates of callers.** Other callers would wait behind calls that wait, so none of these is granted ahead. Instead
-//!   a caller that waits for a token keeps what comes until a take does, up to [`TOKENS_KEPT`] = k:
-//!   V = max(V, T − k) + nτ. In exchange less of `valid` isn't charged, PROMPT − k: together that is PROMPT, so the
+//!   last one's call began at c or earlier, so it was granted by then: a + mτ ≤ c + bτ, that is, m ≤ (c − a)/τ + b.
+//!   Nothing is assumed about the order of calls, about which replica makes them, or which ones die.
+//! - **Ahead.** With a small burst, the time from a token to the take for it would be lost. So a take may be granted
+//!   the tokens of the near future ([`AHEAD`]), each with the time at which its call may begin: a grant of n needs
+//!   V + nτ ≤ D + bτ, where D ≥ T is the earliest time at which the last of them begins. The replica waits for it,
+//!   counting from the reply. In the proof the last one has D ≤ c in place of T. The first one still began by
+//!   T + `valid`: of several buckets only one may make it wait, and the others count it from T. This is only done while
+//!   `valid` isn't charged (below), and no caller has a rate limit: then calls don't wait.
+//! - Up to [`PROMPT`] of `valid` isn't charged by E (`undrained`). Instead the burst keeps room for it (pace.rs), which
+//!   gives the same bound: m ≤ (c − a + PROMPT)/τ + b′, with a b′ that is lower by PROMPT/τ. If all of `valid` is
+//!   charged, that room is for the time that the machine needs to send many requests at once. A burst that is too small
+//!   keeps at least 1: its calls may be closer together than a period by PROMPT. Otherwise a pace of 1000 a second
+//!   without a burst could never be used.
+//! - **Rates of callers.** Calls that wait would delay those of other callers, so none are granted ahead. Instead a
+//!   caller that waits for a token keeps up to [`TOKENS_KEPT`] = k of the time until the next take:
+//!   V = max(V, T − k) + nτ. In exchange only PROMPT − k of `valid` isn't charged: together that is PROMPT, so the
 //!   bound is the same.
 //! - **Windows** (`fixed`) count a call in the window in which it begins: at the end of a window nothing is granted
-//!   whose E is in the next one. Where `valid` is more than half of a window, that would close it. Then a window begins
-//!   with the count of the one before it, while grants of that one may still be used (`unsent` in pace.lua).
+//!   whose E is in the next one. If `valid` is more than half of a window, that would close it. Then a window begins
+//!   with the count of the one before it while grants of that one may still be used (`unsent` in pace.lua).
 //!
-//! Grants without a `valid` that is long enough are charged and not used. So replicas follow what they see
-//! (`Lateness`): with replies that stay late, one take is lost, and the next is granted with the time it needs. A pace
-//! is then used in full where its burst lasts longer than replies take, and otherwise as far as the ceiling lets it.
+//! A grant whose `valid` is too short is charged but not used. So replicas adapt `valid` to the lateness that they
+//! observe (`Lateness`): if replies become late, one take is lost, and the next one is granted enough time. The pace is
+//! then used in full if its burst lasts longer than replies take, and otherwise as far as the ceiling allows.
 //!
-//! A call begins when its request is given to the connections of its upstream. Making a new connection takes time that
-//! isn't counted.
+//! A call begins when its request is given to the connections of its upstream. The time to make a new connection isn't
+//! counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,36 +49,38 @@ use tokio::time::sleep;
 
 use crate::script::pace_constants::{PACE_LATEST, TOKENS_KEPT};
 
-/// How late calls begin when Redis and the machine are well, and more than that: a burst keeps room for it.
+/// How late calls may begin without being charged for it. More than they usually are while Redis and the machine are
+/// well. The burst keeps room for it.
 pub(crate) const PROMPT: Duration = Duration::from_millis(25);
 
-/// The same where each caller has a rate, too.
+/// The same if callers have rate limits.
 pub(crate) const PROMPT_OF_CALLERS: Duration = PROMPT.saturating_sub(Duration::from_micros(TOKENS_KEPT));
 
-/// How long before its time a call is granted. Half of that is left for the next take to come in time. What is granted
-/// is claimed, and newcomers wait behind it: so no longer than that. And less than a third of [`PROMPT`], which
-/// [`Lateness`] leaves at least to wait in.
+/// How long before its time a call is granted. Half of it is left for the next take to come in time. Not longer,
+/// because granted jobs are claimed, and jobs of new callers wait for them. Less than a third of [`PROMPT`], the
+/// minimum that [`Lateness`] leaves for the wait.
 const AHEAD: Duration = Duration::from_millis(8);
 
-/// The longest `valid`; and half of the lease, so that nobody calls who was declared dead meanwhile.
-const LATEST: Duration = Duration::from_micros(PACE_LATEST);
+/// The maximum of `valid`, which is also at most half of the lease, so that a replica that was declared dead makes no
+/// calls.
+const MAX_VALID: Duration = Duration::from_micros(PACE_LATEST);
 
-/// What was seen last is believed: of this many replies at least, and of so long.
-const REPLIES: usize = 8;
-const TIME: Duration = Duration::from_secs(1);
-const MOST_REPLIES: usize = 256;
+/// The replies from which the lateness is computed: those within `RECENT`, at least `MIN_REPLIES`.
+const MIN_REPLIES: usize = 8;
+const RECENT: Duration = Duration::from_secs(1);
+const MAX_REPLIES: usize = 256;
 
-/// Of a longer sleep a millisecond is a small part.
+/// For longer sleeps an error of a millisecond doesn't matter.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// How long the calls that are granted are kept from draining: of a short time nothing, of a long one all. `prompt`:
-/// how late they may begin for nothing.
+/// For how long granted calls don't drain: for nothing of a short `valid`, for all of a long one. `prompt`: how late
+/// they may begin without being charged for it.
 pub(crate) fn undrained(valid: Duration, prompt: Duration) -> Duration {
     valid.min(valid.saturating_sub(prompt) * 2)
 }
 
-/// How long before their time calls are granted that are made within `valid`, by a pace with a bucket: no longer than
-/// all of that is kept free in its burst.
+/// How long before their time a pace with a bucket grants calls that are made within `valid`: zero unless the burst
+/// keeps room for all of `valid`.
 pub(crate) fn ahead(valid: Duration) -> Duration {
     if undrained(valid, PROMPT).is_zero() { AHEAD } else { Duration::ZERO }
 }
@@ -88,7 +89,7 @@ pub(crate) fn ahead(valid: Duration) -> Duration {
 #[derive(Debug)]
 pub struct Permit {
     asked: Instant,
-    /// How long after it was granted the call may begin, and when that has passed.
+    /// How long after the grant the call may begin, and when that is at the latest.
     token_in: Duration,
     token_at: Instant,
     valid: Duration,
@@ -96,7 +97,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// `token_in`: after `asked` and after `answered`, between which it was granted.
+    /// The permit was granted between `asked` and `answered`. `token_in`: time from the grant to its token.
     pub(crate) fn new(
         asked: Instant,
         answered: Instant,
@@ -107,8 +108,8 @@ impl Permit {
         Self { asked, token_in, token_at: answered + token_in, valid, lateness }
     }
 
-    /// Waits for the call's token. Whether the call may begin now: it may not if Redis or this process took too long.
-    /// Then the job is requeued.
+    /// Waits for the call's token. Returns whether the call may begin now. If not, because Redis or this process took
+    /// too long, the job must be requeued.
     pub async fn spend(self) -> bool {
         if !self.token_in.is_zero() {
             precise_sleep(self.token_at.saturating_duration_since(Instant::now())).await;
@@ -119,18 +120,19 @@ impl Permit {
     }
 }
 
-/// How late the replies to one replica's takes are, and the calls after them, counted from before the take was sent.
+/// Measures how late the calls of a replica begin, from before their take was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Lateness {
-    /// When a reply came, and how late it was or the latest call after it; the last is at the back.
+    /// For each reply: when it came, and the lateness of the reply or of the latest call after it. The latest is at the
+    /// back.
     seen: Arc<Mutex<VecDeque<(Instant, Duration)>>>,
     longest: Duration,
 }
 
 impl Lateness {
-    /// Of a replica that is declared dead no earlier than half of this lease after it was last heard of.
+    /// A replica is declared dead no earlier than half of its lease after its last heartbeat.
     pub(crate) fn new(lease: Duration) -> Self {
-        Self { seen: Arc::default(), longest: LATEST.min(lease / 2).max(PROMPT) }
+        Self { seen: Arc::default(), longest: MAX_VALID.min(lease / 2).max(PROMPT) }
     }
 
     pub(crate) fn saw_reply(&self, age: Duration) {
@@ -143,13 +145,13 @@ impl Lateness {
         }
     }
 
-    /// What the calls of the next take need at least: half as much again as what was seen of late.
+    /// The minimum `valid` of the next take: one and a half times the maximum of the recent replies.
     pub(crate) fn needed(&self) -> Duration {
         let latest = self.seen.lock().iter().map(|(_, latest)| *latest).max().unwrap_or_default();
         self.longest.min(latest * 3 / 2)
     }
 
-    /// Where there is no pace to be kept.
+    /// The maximum `valid`, which takes without a pace use.
     pub(crate) const fn longest(&self) -> Duration {
         self.longest
     }
@@ -157,15 +159,15 @@ impl Lateness {
     fn saw_reply_at(&self, age: Duration, now: Instant) {
         let mut seen = self.seen.lock();
         seen.push_back((now, age));
-        let is_old = |came: Instant| now.saturating_duration_since(came) >= TIME;
-        while seen.len() > MOST_REPLIES || seen.len() > REPLIES && seen.front().is_some_and(|(came, _)| is_old(*came)) {
+        let is_old = |(came, _): &(Instant, Duration)| now.saturating_duration_since(*came) >= RECENT;
+        while seen.len() > MAX_REPLIES || seen.len() > MIN_REPLIES && seen.front().is_some_and(is_old) {
             seen.pop_front();
         }
     }
 }
 
-/// Ends within a fraction of a millisecond. Timers of tokio count whole ones: a bucket without burst loses all that its
-/// tokens wait for their calls, a twentieth of a hundred a second.
+/// Sleeps with an error of less than a millisecond. Timers of tokio count whole ones, and a bucket without a burst
+/// loses the time by which its calls are late: 5 % of 100 calls a second.
 pub(super) async fn precise_sleep(wait: Duration) {
     if wait < SHORT {
         Delay::new(wait).await;
@@ -224,10 +226,10 @@ mod tests {
         lateness.saw_call(ms(40));
         assert_eq!(lateness.needed(), ms(60));
         lateness.saw_call(Duration::from_mins(1));
-        assert_eq!(lateness.needed(), LATEST);
-        for reply in 0..2 * MOST_REPLIES {
+        assert_eq!(lateness.needed(), MAX_VALID);
+        for reply in 0..2 * MAX_REPLIES {
             lateness.saw_reply_at(ms(1), start + Duration::from_secs(8));
-            assert_eq!(lateness.needed() < PROMPT, reply + 1 >= MOST_REPLIES, "{reply}");
+            assert_eq!(lateness.needed() < PROMPT, reply + 1 >= MAX_REPLIES, "{reply}");
         }
     }
 
