@@ -10,17 +10,17 @@ use dripfeed_limit::{Plan, Tier, TierKind};
 use crate::deliver::permit::PROMPT;
 use crate::settings::Leak;
 
-/// What the pace of a bucket is to be.
+/// The configured pace of a bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaceTarget {
-    /// Such as `10/s` or, of several tiers, `10/s, fixed 10000/24h`.
+    /// Such as `10/s`, or with several tiers `10/s, fixed 10000/24h`.
     pub text: String,
-    /// Of the rate; without one, of the tier with the shortest period.
+    /// Calls per second of the rate, or without a rate, of the tier with the shortest period.
     pub per_second: f64,
 }
 
 impl PaceTarget {
-    /// None: as fast as the upstream answers.
+    /// Returns `None` without a pace: then only concurrency limits the calls.
     pub(crate) fn of(leak: &Leak) -> Option<Self> {
         let shortest = || leak.tiers.tiers().iter().min_by_key(|tier| tier.period()).map(per_second);
         let per_second = leak.rate.map(Rate::per_second).or_else(shortest)?;
@@ -30,7 +30,7 @@ impl PaceTarget {
     }
 }
 
-/// None: as fast as the upstream answers. The state is in `key`.
+/// The plan of the pace, or `None` without one. `key`: of its state.
 pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     let tiers: Vec<Tier> = tiers(leak).iter().map(with_room_for_late).collect();
     if tiers.is_empty() {
@@ -40,8 +40,8 @@ pub(crate) fn plan(leak: &Leak, key: String) -> Option<Plan> {
     Some(if leak.adaptive { plan.at_a_speed() } else { plan })
 }
 
-/// Whether a bucket fills up before a take that comes somewhat late: then tokens would be lost that aren't granted
-/// ahead of their time. Others gather some, of which calls and results go together, for less work in Redis.
+/// Whether calls are granted ahead of their time: if a token bucket fills up before a take that is somewhat late,
+/// tokens would be lost otherwise. With larger bursts, takes wait for several tokens, which is less work for Redis.
 pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
     const LATE: Duration = Duration::from_millis(10);
     let fills_up = |tier: &Tier| {
@@ -56,7 +56,7 @@ pub(crate) fn is_granted_ahead(leak: &Leak) -> bool {
     tiers(leak).iter().any(fills_up)
 }
 
-/// The clock of this machine, around which calendars are laid.
+/// The clock of this machine, by which calendars are laid out for scripts.
 pub(crate) fn now_us() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
@@ -67,16 +67,15 @@ fn tiers(leak: &Leak) -> Vec<Tier> {
     rate.into_iter().chain(leak.tiers.tiers().iter().cloned()).collect()
 }
 
-/// A call begins a little after its token was granted, one later than the other: late ones and prompt ones behind them
-/// are closer together than their tokens. The burst keeps room for that (permit.rs). With a burst of 1 there is no room
-/// to keep; and where a token comes so seldom that lateness is nothing to it, none is kept. Windows need none: they
-/// count when calls are made.
+/// Reduces the burst of a tier, to keep room for calls that begin somewhat after their grant: a late call and a prompt
+/// one after it are closer together than their tokens (permit.rs). A burst of 1 has no room to keep, and for rare
+/// tokens the lateness doesn't matter. Windows need no room, as they count calls when they are made.
 fn with_room_for_late(tier: &Tier) -> Tier {
     let TierKind::Bucket { burst } = *tier.kind() else { return tier.clone() };
     let (late, period) = (u128::from(tier.limit()) * PROMPT.as_micros(), tier.period().as_micros());
     let late = if late * 100 < period { 0 } else { late.div_ceil(period) };
     let kept = burst.saturating_sub(u64::try_from(late).unwrap_or(u64::MAX)).max(1);
-    // Less of a burst is never too much.
+    // Never an error, as the burst is smaller than a valid one.
     Tier::bucket(tier.limit(), tier.period(), kept).unwrap_or_else(|_| tier.clone())
 }
 

@@ -1,16 +1,15 @@
--- How the rate follows what the upstream bears: cut to the share of calls that it takes, growing back on its own, as
--- pace_read reads it. Counted in the pace's hash: calls, refused and late, since the last cut and faded; from: ms of
--- the last fading.
+-- The adaptive rate: reduced to the share of calls that the upstream accepts, it grows back over time (pace_read). The
+-- hash of the pace counts since the last reduction, with decay: calls, refused and late; from: ms of the last decay.
 -- needs: now, pace_constants, pace
 
--- A refusal cuts when more than a twentieth of the calls are refused: an upstream that refuses one from time to time,
--- for what others do, bears the rate. Time-outs cut when they are a fifth, but never a few single ones.
+-- A refusal reduces the rate if more than a twentieth of the calls are refused: an upstream may refuse a few because of
+-- other clients. Timeouts reduce it if they are at least a fifth of the calls, and at least FEW.
 local REFUSED, LATE, FEW = 20, 5, 5
--- Once in this many ms half of what was counted is forgotten, but never so much that fewer calls are left.
+-- The counts are halved every this many ms, but not to fewer than this many calls.
 local FADES, REMEMBERED = 1000, 50
--- The least that one cut leaves of the rate, and that all of them leave, in thousandths.
+-- The minimum, in thousandths, that one reduction leaves of the rate, and that all of them leave.
 local CUT, LEAST = 700, 50
--- One cut within this many ms, and one for all calls that had begun before it.
+-- At most one reduction within this many ms. Calls that had begun before a reduction cause no other one.
 local BETWEEN = 1000
 
 local function cut(key, pace, share, why, hold)
@@ -20,7 +19,7 @@ local function cut(key, pace, share, why, hold)
   redis.call('HDEL', key, 'calls', 'refused', 'late', 'from')
 end
 
--- What is remembered of earlier calls.
+-- The decayed counts of earlier calls.
 local function remembered(key)
   local s = redis.call('HMGET', key, 'calls', 'refused', 'late', 'from')
   local calls, from = tonumber(s[1]) or 0, tonumber(s[4]) or now_ms
@@ -37,17 +36,17 @@ local function remember(key, seen)
   redis.call('HSET', key, 'calls', seen.calls, 'refused', seen.refused, 'late', seen.late, 'from', whole(seen.from))
 end
 
--- `calls`: of each, how the upstream took it (REFUSED_CALL, LATE_CALL or another word) and the ms at which its job was
--- taken, with a space behind each. `hold` in ms.
+-- `calls`: for each call the reaction of the upstream (REFUSED_CALL, LATE_CALL or another word) and the ms at which its
+-- job was taken, with a space behind each. `hold`: throttle in ms.
 local function adapt(key, calls, hold)
   local pace = pace_read(key)
   local seen, last_cut = remembered(key), pace.cut or 0
   local refused, late = seen.refused, seen.late
-  for taken, at in string.gmatch(calls, '(%l+) (%d+) ') do
-    if tonumber(at) > last_cut then
+  for reaction, taken_ms in string.gmatch(calls, '(%l+) (%d+) ') do
+    if tonumber(taken_ms) > last_cut then
       seen.calls = seen.calls + 1
-      if taken == LATE_CALL then seen.late = seen.late + 1 end
-      if taken == REFUSED_CALL then seen.refused = seen.refused + 1 end
+      if reaction == LATE_CALL then seen.late = seen.late + 1 end
+      if reaction == REFUSED_CALL then seen.refused = seen.refused + 1 end
     end
   end
   remember(key, seen)

@@ -1,16 +1,15 @@
--- How long until jobs have leaked, from the pace and the measured leak.
+-- Estimates how long jobs wait, from the pace and from the measured leak: the rate at which jobs leave the bucket.
 -- needs: now, counts, rules/eta, kind/jobs
 
--- The pace as it is now, for the functions below; nil where none is set.
+-- The current pace, for the functions below; nil without a pace.
 local function pace_look(pace, plan)
   if plan == '' then return nil end
   return limit_look(plan, { begins = pace.new, speed = pace.speed })
 end
 
--- A call that may be made now isn't made in the same moment: it takes as long as the calls are apart, but no longer
--- than this.
+-- A call that may be made now is made within the interval of calls, but at most within this many µs.
 local MOMENT = 250000
--- A replica lets tokens gather for a while (take.lua), and has to wake up for them.
+-- µs added because a replica waits for several tokens (take.lua), and has to wake up for them.
 local WAKING = 10000
 
 local function wait_for_calls(look, jobs)
@@ -22,41 +21,41 @@ local function wait_for_calls(look, jobs)
   return wait > 0 and wait + WAKING or 0
 end
 
--- Nothing leaves a paused bucket, and nobody knows for how long: so who waits looks again after this, at the soonest.
+-- No job leaves a paused bucket, for an unknown time. This is the minimum of the estimate then, in µs.
 local PAUSED = 1000000
 
--- µs until the bucket is no longer throttled. Tokens gather meanwhile, but nothing leaks.
+-- µs until the bucket is no longer throttled. Meanwhile tokens are earned, but no job leaves.
 local function wait_for_throttle(pace)
   return math.max(0, pace.hold * 1000 - now_us)
 end
 
--- µs until `jobs` of the `level` jobs have left the bucket. With nothing measured yet the pace reports; with neither,
--- the time that the bucket has leaked nothing is the best guess for how long it goes on so; unless all are parked.
--- Jobs that a throttle has parked are due at its end: that time is waited for once.
+-- µs until `jobs` of the `level` jobs have left the bucket, by the slower of pace and measured leak. If no job has left
+-- since the measurement began, its duration is the estimate, unless all jobs are parked. Jobs that a throttle has
+-- parked are due at its end, so that time is counted once.
 local function wait_for_room(meter, pace, look, level, jobs)
   local due, is_parked = wait_until_due(level, jobs)
   local wait, m = wait_for_calls(look, jobs), not is_parked and rates.read(meter, 'leak')
   if m then
-    local passed = math.max(1, now_us - m.t0)
+    local elapsed = math.max(1, now_us - m.t0)
     local left = m.c - m.c0
-    local measured = left > 0 and jobs * passed / left or passed
+    local measured = left > 0 and jobs * elapsed / left or elapsed
     if measured > wait then wait = measured end
   end
   if pace.flows then wait = math.max(wait, wait_for_flows(jobs)) end
   wait = math.max(wait + wait_for_throttle(pace), due)
-  -- What leaks next has still to be called and settled.
+  -- A job leaves only after its call and its settlement.
   if rates.texts.call == nil then rates.look(meter, 'call') end
   wait = wait + (tonumber(rates.texts.call or nil) or 0)
   return pace.is_paused and math.max(wait, PAUSED) or wait
 end
 
--- µs until there is room for `excess` bytes more than there are free, were all jobs of the mean size.
+-- µs until `excess` more bytes are free, if all jobs have the mean size.
 local function wait_for_bytes(meter, pace, look, level, bytes, excess)
   local leaving = math.min(level, math.ceil(excess * level / math.max(1, bytes)))
   return wait_for_room(meter, pace, look, level, math.max(1, leaving))
 end
 
--- The measured leak: µs, and the jobs that have left in this time. 0 and 1: nothing is known.
+-- The measured leak: µs, and the jobs that have left in this time. 0 and 1 if it isn't known.
 local function measured_leak(meter)
   local m = rates.read(meter, 'leak')
   if not m or m.c <= m.c0 then return 0, 1 end
@@ -67,8 +66,8 @@ end
 local function wait_for_turn(meter, pace, look, ahead)
   local wait = look and limit_passing(look, ahead + 1) or 0
   if ahead > 0 then
-    local passed, left = measured_leak(meter)
-    local measured = ahead * passed / left
+    local leak_us, left = measured_leak(meter)
+    local measured = ahead * leak_us / left
     if measured > wait then wait = measured end
   end
   return wait + wait_for_throttle(pace)

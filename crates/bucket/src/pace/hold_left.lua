@@ -1,9 +1,9 @@
--- How long everyone is to wait, because an upstream asked for it: by the time that really passes, however the Redis
--- clock is set meanwhile. While a bucket is throttled, the pace has besides `hold`
---   looked  ms when a script last looked at the throttle
--- Where the clock was set since, what passed since then is counted as nothing: the throttle ends no earlier than the
--- upstream asked, and later by no more than replicas wait between two looks. A step that a slow network could explain
--- isn't seen; it is shorter than a second.
+-- The throttle that an upstream asked for. It follows real time, even if the Redis clock is set. While a bucket is
+-- throttled, the pace has in addition to `hold`
+--   looked  ms when a script last checked the throttle
+-- If the clock was set since then, no time is counted for the interval: so the throttle doesn't end before the upstream
+-- allows it, and is late by at most the time between two checks. A step of less than a second isn't detected, as it
+-- could be a slow network.
 -- needs: now
 
 -- In ms: a smaller difference isn't treated as a step of the clock.
@@ -11,7 +11,7 @@ local CLOCK_STEP = 1000
 -- In µs: replicas with room for a job take at least once within it.
 local IDLE_POLL = 1000000
 
--- ms by the Redis clock since a script last looked.
+-- ms by the Redis clock since a script last checked the throttle.
 local function since_look(looked)
   return now_ms - (tonumber(looked) or now_ms)
 end

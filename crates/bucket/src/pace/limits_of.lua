@@ -1,10 +1,10 @@
--- What each caller, or group, may. Many may be named: only those that a script asks about are parsed.
+-- The limits of callers, or groups. Only those that a script needs are parsed, as many may have limits.
 
--- `text`: as pace/bounds.rs writes it: in the first line what those may that aren't named, then in each line a name and
--- what that one may, as JSON. What it returns shows of a name { rates, most at once, paused }, all of which may be
--- missing; `rates`: { limit, period in µs, burst } or false, then those of the tiers.
+-- `text`: from pace/bounds.rs: the first line has the default limits as JSON, each further line a name and its limits.
+-- Returns a function of a name, which returns { rates, most: concurrent calls, paused }, all optional. `rates`: {
+-- limit, period in µs, burst } or false for the rate, then for each tier.
 local function open_limits(text)
-  -- By name, and by what they are read from: many may have the same.
+  -- Limits by name, and by their JSON, since many names may have the same.
   local each, known, decoded = nil, {}, {}
 
   local function read(from)
@@ -13,7 +13,7 @@ local function open_limits(text)
     return decoded[line]
   end
 
-  -- As in bounds.rs: no byte of a name is taken for another one's line.
+  -- Escapes a name as bounds.rs does, so that it can't contain spaces and line breaks.
   local function escaped(name)
     return (string.gsub(name, '[^!-$&-~]', function(byte) return string.format('%%%02X', string.byte(byte)) end))
   end

@@ -1,21 +1,20 @@
--- A state of the pace that was rolled back: Redis was started again with an older one, or a replica of Redis that had
--- fallen behind was promoted. Such a state looks valid, and would grant again what was granted since. So each take
--- answers the state that it wrote, and each process presents the last one that it knows. Over a server that didn't
--- write the state, nothing is granted for a while: meanwhile the newest state that is presented replaces it. What no
--- living process knows stays as Redis has it. The pace has besides
---   server    run_id of the server on which it was last used; missing where INFO doesn't show it
+-- Handles a state of the pace that was rolled back: Redis was restarted with an older one, or a Redis replica that was
+-- behind was promoted. Such a state looks valid, but would grant calls a second time. So each take returns the state
+-- that it wrote, and each process presents the last one that it knows. If the server has changed since the last use,
+-- nothing is granted for a while, in which the newest presented state replaces the stored one. The pace also has
+--   server    run_id of the server on which it was last used; missing if INFO isn't available
 --   settling  µs until which nothing is granted
 -- needs: now, notices, rules/pace
 
--- How many µs the pace settles yet, and the newest state that is known of it; nil: it can be used. `known`: the state
--- that this process presents, or ''.
+-- Returns for how many µs nothing is granted, and the newest known state; or nil if the pace can be used. `known`: the
+-- state that this process presents, or ''.
 local function pace_settling(key, pace, plan, known, notices)
-  -- In µs: within it each process asks. One that waits asks within a second, one that failed within two (where it lost
-  -- its connection, after another one in which it gets that back). A clock that is put forward ends it early.
+  -- In µs. Each process takes within this time: one that waits within a second; after an error within two, and another
+  -- second to reconnect. A clock that is set forward ends it early.
   local SETTLING = 3000000
 
   local function server_id()
-    -- Redis logs what the ACL denies: where INFO isn't known to be allowed, it isn't tried with each take.
+    -- Doesn't try INFO with each take unless the ACL allows it, because Redis logs denied commands.
     if not pace.server and redis.acl_check_cmd then
       local is_known, may = pcall(redis.acl_check_cmd, 'INFO', 'server')
       if not (is_known and may) then return nil end
@@ -30,7 +29,7 @@ local function pace_settling(key, pace, plan, known, notices)
   pace.server = server
   if not server or server == before and not settling then return nil end
   if server ~= before then
-    -- A new bucket has no server yet; one whose state is known had one, which was rolled back too.
+    -- A new bucket has no server and no known state. With a known state, the field `server` was rolled back, too.
     if not before and known == '' then
       redis.pcall('HSET', key, 'server', server)
       return nil
@@ -43,7 +42,7 @@ local function pace_settling(key, pace, plan, known, notices)
     redis.pcall('HDEL', key, 'settling')
     return nil
   end
-  -- Also after a clock that was put back, it lasts no longer.
+  -- Not longer, even if the clock was set back.
   local ends = math.min(settling, now_us + SETTLING)
   if ends ~= settling then redis.pcall('HSET', key, 'server', server, 'settling', whole(ends)) end
   return ends - now_us, state

@@ -1,12 +1,11 @@
--- What calls may be made now, and what was spent.
+-- Counts and charges the calls of a take.
 -- needs: now, rules/pace
 
--- Calls that may be made now; when none, µs until one may; and µs in which the first tier refills. `elapsed` is the
--- most that can have passed since this replica last asked, by a clock that isn't set, and `asked` what the Redis clock
--- was then: one that was put forward doesn't make tokens. One that was put back loses only the time it was wrong.
--- `joined`: what it was when this replica joined, until it has asked.
--- `late`, `undrained`, `ahead` in µs as in permit.rs: how late the calls may be made that are granted now, and how long
--- before their time they are.
+-- Returns how many calls may be made now; if none, µs until one may be; and the µs in which the first tier refills.
+-- `elapsed`: µs since this replica's last take, by its monotonic clock; `asked`: the Redis clock at that take. So a
+-- Redis clock that is set forward earns no tokens, and one that is set back loses only the time by which it was wrong.
+-- `joined`: the Redis clock when this replica joined, until its first take. `late`, `undrained`, `ahead`: in µs, as in
+-- permit.rs: how late granted calls may be made, for how long they don't drain, and how early they are granted.
 local function pace_room(pace, plan, elapsed, asked, joined, late, undrained, ahead)
   if plan == '' then return math.huge, 0, math.huge end
   local room, wait, refill, crosses = limit_room(plan, {
@@ -17,14 +16,14 @@ local function pace_room(pace, plan, elapsed, asked, joined, late, undrained, ah
   return room, wait, refill
 end
 
--- µs until the next call may be made, behind what was spent.
+-- µs until the next call may be made, after those that were charged.
 local function pace_next(plan)
   local _, wait = limit_room(plan)
   return wait
 end
 
--- Writes what was spent, and that time has passed until now. The state as it was written; '' where nobody is to
--- remember it. And when the calls may begin (limit_spend), as text; '': at once.
+-- Charges calls, and writes the state with the current time. Returns the state, '' if the process needn't remember it;
+-- and when the calls may begin (limit_spend), as text, '' if at once.
 local function pace_spend(key, pace, plan, calls)
   if plan ~= '' then
     local starts = limit_spend(plan, calls)

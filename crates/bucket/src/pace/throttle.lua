@@ -1,7 +1,7 @@
--- A throttle begins, or lasts longer.
+-- Begins or extends a throttle.
 -- needs: now, hold_left
 
--- An upstream asked everyone to wait for `hold` ms: that long from now, or as long as one has asked before.
+-- An upstream asked to wait for `hold` ms from now. An earlier throttle that ends later stays.
 local function throttle(key, hold)
   local found = redis.call('HMGET', key, 'hold', 'looked')
   local passed = since_look(found[2])
