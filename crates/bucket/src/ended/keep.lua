@@ -1,9 +1,9 @@
--- What is kept of ended work: the outcomes of jobs, dead letters, and idempotency keys. Each is bounded by time, the
--- first two by number and bytes too, which the tally counts.
+-- The bounds of what is kept of ended jobs: outcomes, dead letters and idempotency keys. Each is bounded by age, the
+-- first two also by number and bytes, which the tally counts.
 -- needs: now
 
--- The bounds, as settings.rs packs them in `keys.keep`: read where they are needed. Most scripts need none, or only
--- those of outcomes (keep_outcomes.lua).
+-- The bounds in `keys.keep`, as settings.rs packs them. Parsed when needed, as most scripts need none, or only those of
+-- outcomes (keep_outcomes.lua).
 local kept
 local function keep_of(keys)
   if kept then return kept end
@@ -15,7 +15,7 @@ local function keep_of(keys)
   return kept
 end
 
--- Whether nothing may be buried until letters are deleted or replayed, or the bound is raised.
+-- Whether jobs must wait for room among the dead letters.
 local function dead_is_full(keys)
   if string.byte(keys.keep) ~= string.byte('1') then return false end
   local keep = keep_of(keys)
@@ -23,8 +23,8 @@ local function dead_is_full(keys)
     or (tonumber(redis.call('HGET', keys.tally, 'dead_bytes') or nil) or 0) >= keep.dead_bytes)
 end
 
--- Adds to a counter of bytes in the tally (bytes, of the jobs; outcomes_bytes; dead_bytes), or takes off. Never below
--- 0: what an earlier version wrote, or Redis lost, isn't counted. Nor is what somebody wrote that is no number.
+-- Adds to a counter of bytes in the tally (`bytes` of the jobs, `outcomes_bytes`, `dead_bytes`), or subtracts. Not
+-- below 0, in case earlier versions or Redis didn't count something. A counter that isn't a number begins again.
 local function count_bytes(keys, counter, bytes)
   if bytes == 0 then return end
   local held = redis.pcall('HINCRBY', keys.tally, counter, whole(bytes))

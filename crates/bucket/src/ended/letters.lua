@@ -1,6 +1,6 @@
--- Dead letters: stream dead, fields job, reason, outcome (the record), then the entry's own fields; hash letters, job
--- id → letter's id; zset sizes, "<letter's id> <bytes> <job id>" by ms of its death. By that the oldest ones are
--- deleted without being read: handing 1 MiB to a script takes Redis a millisecond.
+-- Dead letters: stream dead, with the fields job, reason, outcome (the record), then those of the job's entry; hash
+-- letters, job id → letter's id; zset sizes, "<letter's id> <bytes> <job id>" by ms of its death, by which the oldest
+-- are deleted without being read, as reading 1 MiB takes a millisecond.
 -- needs: constants, now, counts, keep
 
 local function died_ms(letter)
@@ -16,14 +16,14 @@ local function index_letter(keys, letter, bytes, job)
   redis.call('ZADD', keys.sizes, died_ms(letter), size_member(letter, bytes, job))
 end
 
--- Whether it was there: somebody may have deleted it by hand.
+-- Returns whether the letter existed: somebody may have deleted it by hand.
 local function delete_letter(keys, letter, bytes, job)
   redis.call('HDEL', keys.letters, job)
   redis.call('ZREM', keys.sizes, size_member(letter, bytes, job))
   return redis.call('XDEL', keys.dead, letter) == 1
 end
 
--- Its id, bytes and job; nil where none is left. One that an earlier version buried has no size: it is read.
+-- The oldest letter's id, bytes and job, or nil. A letter of an earlier version has no size, so it is read.
 local function oldest_letter(keys)
   if redis.call('ZCARD', keys.sizes) < redis.call('XLEN', keys.dead) then
     local letter, fields = unpack(redis.call('XRANGE', keys.dead, '-', '+', 'COUNT', 1)[1])
@@ -35,16 +35,16 @@ local function oldest_letter(keys)
   return letter, tonumber(bytes), job
 end
 
--- One that was read.
+-- Deletes a letter whose fields are known.
 local function remove_letter(keys, letter, fields)
   local bytes = letter_bytes(fields)
   delete_letter(keys, letter, bytes, field(fields, 'job') or letter)
   count_bytes(keys, 'dead_bytes', -bytes)
 end
 
--- Deletes the oldest letters, until `more` with this many bytes have room, and those beyond their age: in one script no
--- more than BATCH_JOBS, nor many more bytes than it adds. A letter that is larger than all letters may be is kept
--- alone. How many there were.
+-- Deletes letters that are too old, and the oldest ones until there is room for `more` letters of `bytes`; in one
+-- script at most BATCH_JOBS, and not many more bytes than it adds. A letter that is larger than the bound is kept as
+-- the only one. Returns the number of deleted letters.
 local function drop_letters(keys, more, bytes)
   local keep = keep_of(keys)
   local count = redis.call('XLEN', keys.dead)
@@ -58,7 +58,7 @@ local function drop_letters(keys, more, bytes)
     if freed >= math.max(bytes, BATCH_BYTES / 2) then break end
     local letter, size, job = oldest_letter(keys)
     if not letter or not is_beyond(letter) then break end
-    -- One that somebody deleted by hand is still counted.
+    -- Also subtracts a letter that somebody deleted by hand, as it is still counted.
     held, freed = held - size, freed + size
     if delete_letter(keys, letter, size, job) then count, dropped = count - 1, dropped + 1 end
   end

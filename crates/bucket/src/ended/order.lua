@@ -1,16 +1,14 @@
--- The order in which jobs ended: the zset `ended`, by ms. A member is the ids of jobs that one script ended, with
--- spaces between them; before, each job was a member.
+-- The order in which jobs ended: the zset `ended`, by ms. A member has the ids of jobs that one script ended, separated
+-- by spaces. Earlier versions wrote a member for each job.
 --
--- Among them stands how large the texts of their outcomes are, so that these are forgotten without being read
--- (keep_outcomes.lua): a size is that of each text behind it, up to the next size, and so stays right where a member is
--- cut. It is a word of whitespace (word_of), which all others that read ids skip: `%S+`, also in earlier versions.
--- Behind no size, as these and the doctor write members, each text is asked for its size.
+-- Among the ids are the sizes of outcomes, so that these are deleted without being read (keep_outcomes.lua). A size is
+-- that of each outcome after it, up to the next size. It is a word of whitespace (word_of), which all other readers of
+-- ids skip (`%S+`), also in earlier versions. In members of these and of the doctor, which have none, Redis is asked.
 --
--- `outcomes_bytes` of the tally is the sum of the sizes of all that are listed, as they were recorded: a text doesn't
--- change, and one that somebody has deleted by hand counts until it is forgotten here. Where they have deleted all, the
--- list and its sum begin again (record_exits, retention.lua).
+-- `outcomes_bytes` of the tally is the sum of the sizes in the list. An outcome that somebody has deleted by hand
+-- counts until it is deleted here. If all were deleted, the list and the sum begin again (record_exits, retention.lua).
 
--- The member among those of this ms that has the id, and what is behind the id in it; nil where none has it.
+-- The member with this id among those of a ms, and its part after the id; nil if none has it.
 local function listed_with(ended, ms, id)
   if redis.call('ZSCORE', ended, id) then return id, '' end
   local MEMBERS = 100
@@ -25,8 +23,8 @@ local function listed_with(ended, ms, id)
   until #members < MEMBERS
 end
 
--- Up to `most` that ended after a place, which is a time in ms and the job that ended then ('': before all of that
--- time): id, ms, id, ms…
+-- Up to `most` jobs that ended after a place: a time in ms, and a job that ended then ('': all of that time follow).
+-- Returns id, ms, id, ms…
 local function ended_after(ended, ms, id, most)
   local MEMBERS = 16
   local places = {}
@@ -44,7 +42,7 @@ local function ended_after(ended, ms, id, most)
     rank = redis.call('ZRANK', ended, member) + 1
     add(rest, ms)
   else
-    -- A job that is forgotten by now was forgotten with all that ended before it.
+    -- If the job's outcome was deleted, so were those of all jobs that ended before it.
     local first = redis.call('ZRANGE', ended, ms, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
     if not first then return places end
     rank = redis.call('ZRANK', ended, first)
@@ -58,12 +56,12 @@ local function ended_after(ended, ms, id, most)
   return places
 end
 
--- How a job ended, and its attempts, of its record: the line 'ms ending status attempts caller', or JSON behind the ms
--- where there is more to say. nil where it is neither.
+-- The ending and the attempts in a record: the line 'ms ending status attempts caller', or JSON after the ms. nil if it
+-- is neither.
 local function ending_of(record)
   local ending, attempts = string.match(record, '^%d+ (%l+) %d+ (%d+)')
   if not ending then
-    -- Within a text of the record the quotes would be escaped.
+    -- Within a JSON string these quotes would be escaped.
     ending, attempts = string.match(record, '"result":"(%l+)"'), string.match(record, '"attempts":(%d+)')
   end
   return ending, tonumber(attempts or 0)

@@ -1,17 +1,16 @@
--- How jobs end: what is recorded of each, here of those that were delivered; of others, in record_each.lua. Hash
--- outcomes, job id → 'ms record'; zset ended, ids of jobs by ms (order.lua); both bounded by time, number and bytes,
--- which the tally counts.
+-- Records the outcomes of delivered jobs; record_each.lua those of others. Hash outcomes, job id → 'ms record'; zset
+-- ended, ids of jobs by ms (order.lua). Both are bounded by age, number and bytes, which the tally counts.
 -- needs: now, counts, keep_outcomes, notices, kind/held
 
--- What is to be written (record_exits), and what check_types saw, nil where it didn't look: `before`, how many outcomes
--- there were; `any_old`, whether any of them is too old; `rare`, whether any of the keys is there that few buckets
--- have; `notices`, how many of them there are. And `size`, that of all texts, where they have the same for sure.
+-- What record_exits writes, and the results of check_types, nil if it wasn't called: `before`, number of outcomes;
+-- `any_old`, whether any is too old; `rare`, whether any of the keys exists that few buckets have; `notices`, number of
+-- notices. `size`: the length of all texts, if it is the same.
 local recorded = {
   outcomes = {}, ids = {}, results = { delivered = nil }, jobs = 0, bytes = 0, freed = 0, ms = whole(now_ms) .. ' ',
   before = nil, any_old = nil, rare = nil, notices = nil, tally = nil, size = nil,
 }
 
--- Those who wait for the end of a job are notified of it by a message, which is published only where somebody waits.
+-- Publishes the ends of jobs for which callers wait.
 local function publish_ends(notices)
   local MOST = 1000
   if recorded.rare == false or (recorded.notices or redis.call('EXISTS', notices)) == 0 then return end
@@ -27,9 +26,9 @@ local function publish_ends(notices)
   end
 end
 
--- Call it once, before others are recorded, after the jobs have left the bucket, of which nothing else is kept; it gets
--- back their bytes, `freed`, and record_exits writes it. `outcomes`: the record of each, or the one that all have. Of
--- their callers the script counts.
+-- Notes delivered jobs without failed attempts, idempotency keys and outcome jobs. To be called once, after they have
+-- left the bucket, and before other jobs are recorded; record_exits writes them. `outcomes`: the record of each, or one
+-- for all; `freed`: their bytes. The script itself counts for their callers.
 local function record_delivered(jobs, outcomes, freed)
   local ids, texts, bytes = job_ids(jobs), recorded.outcomes, 0
   local text, is_one = recorded.ms .. outcomes[1], #outcomes == 1
@@ -43,12 +42,12 @@ local function record_delivered(jobs, outcomes, freed)
   recorded.results.delivered = #ids
 end
 
--- Most jobs are delivered: the other results are read where there are any.
+-- The totals of other results are read when needed, as most jobs are delivered.
 local function read_tally(keys)
   return redis.call('HMGET', keys.tally, 'bytes', 'outcomes_bytes', 'delivered')
 end
 
--- The jobs from the `first` to the `last` one as a member of the zset (order.lua).
+-- The jobs from index `first` to `last` as a member of the zset `ended` (order.lua).
 local function listed(first, last)
   local ids, texts, of_all, words = recorded.ids, recorded.outcomes, recorded.size, {}
   while first <= last do
@@ -60,17 +59,17 @@ local function listed(first, last)
   return table.concat(words, ' ')
 end
 
--- To be called once, when all jobs that leave in this script are recorded: writes their outcomes, what the bucket and
--- their callers get back, and the measured leak, and forgets old outcomes for them.
+-- To be called once, after all jobs that leave in this script were recorded. Writes their outcomes, subtracts them from
+-- the counts of the bucket and of their callers, measures the leak, and deletes old outcomes.
 local function record_exits(keys)
   local jobs = recorded.jobs
   if jobs == 0 then return end
   local added = redis.call('HSET', keys.outcomes, unpack(recorded.outcomes))
   local count = recorded.before and recorded.before + added or redis.call('HLEN', keys.outcomes)
-  -- Where these are all, somebody may have deleted the others by hand: nothing that is listed is there.
+  -- If there are no others, somebody may have deleted them by hand, so their list is deleted, too.
   local are_all = count <= jobs
   if are_all then redis.call('DEL', keys.ended) end
-  -- Ids in one member of the zset: together they take as much room as one of them alone.
+  -- The maximum of ids in one member of the zset: together they take as much memory as one member each.
   local LISTED_TOGETHER = 100
   for first = 1, jobs, LISTED_TOGETHER do
     redis.call('ZADD', keys.ended, whole(now_ms), listed(first, math.min(jobs, first + LISTED_TOGETHER - 1)))
@@ -86,7 +85,7 @@ local function record_exits(keys)
   local kept_bytes = are_all and 0 or tonumber(tally[2] or nil) or 0
   local bytes, outcomes_bytes = tonumber(tally[1] or nil) or 0, kept_bytes + recorded.bytes
   local _, forgotten = forget_outcomes(keys, jobs, count, outcomes_bytes, recorded.any_old)
-  -- Of a job that Redis lost, nothing was counted any more.
+  -- At least 0, as Redis may have lost the count of a job.
   local words = {
     'bytes', whole(math.max(0, bytes - recorded.freed)),
     'outcomes_bytes', whole(math.max(0, outcomes_bytes - forgotten)), nil, nil, nil, nil,
@@ -99,9 +98,8 @@ local function record_exits(keys)
   redis.call('HSET', keys.tally, unpack(words))
 end
 
--- Raises the error of a key that holds another type before anything is written: scripts don't roll back. What it reads
--- needn't be read again. Keys that few buckets have are looked for by one command. `is_held`: false of jobs that no
--- replica has.
+-- Raises an error before the first write if a key has another type, because scripts don't roll back. Stores what it
+-- reads. Checks the keys that few buckets have by one command. `is_held`: false for jobs that aren't in flight.
 local function check_types(keys, is_held)
   recorded.tally = read_tally(keys)
   rates.look(keys.meter, 'settled', 'leak', 'call')

@@ -1,9 +1,9 @@
 -- The idempotency keys of jobs that have ended.
 -- needs: now, keep
 
--- An idempotency key names its job for as long as that is in the bucket, and from its end on for the window: hash
--- keyed_jobs, job id → name of its key; zset key_ends, name → ms at which it is forgotten. `keys.keys_ms`: the window,
--- where the script has no other bounds. Whether there are any; nil: not looked yet.
+-- An idempotency key is valid while its job is in the bucket, and for a time after its end: hash keyed_jobs, job id →
+-- name of its key; zset key_ends, name → ms at which it expires. `keys.keys_ms`: that time, for scripts without other
+-- bounds. `has_keys`: nil until it was checked.
 local has_keys
 local function end_key(keys, id)
   if has_keys == nil then has_keys = redis.call('HLEN', keys.keyed_jobs) > 0 end

@@ -1,9 +1,9 @@
--- How many outcomes are kept, and how long: the first bounds of those that keep.lua reads.
+-- The bounds of outcomes, the first of those in `keys.keep` (keep.lua), and the deletion of old outcomes.
 -- needs: now
 
 local kept_outcomes
 
--- `before`: the ms up to which outcomes are too old; the most of them, and of their bytes.
+-- `before`: the ms up to which outcomes are too old; `most`, `bytes`: the maximum of their number and bytes.
 local function keep_of_outcomes(keys)
   if not kept_outcomes then
     local ms, most, bytes = string.match(keys.keep, '^%d (%d+) (%d+) (%d+)')
@@ -22,16 +22,16 @@ local function word_of(size)
   return '\t' .. digits
 end
 
--- Forgets the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
--- records; `count`, `bytes`: what there is of them now; `any_old`: false where none is too old. How many it has
--- forgotten, and the bytes of these.
+-- Deletes the oldest outcomes that are too old, too many or too large together. `recorded`: how many this script
+-- records; `count`, `bytes`: of all outcomes now; `any_old`: false if none is too old. Returns the number and bytes of
+-- the deleted ones.
 local function forget_outcomes(keys, recorded, count, bytes, any_old)
   local keep = keep_of_outcomes(keys)
   local most, most_bytes = keep.most, keep.bytes
   if any_old == false and count <= most and bytes <= most_bytes then return 0, 0 end
-  -- Outcomes that one script forgets beyond twice those it records: bounded, and more than are added.
+  -- How many outcomes one script deletes in addition to twice those that it records: so more are deleted than added.
   local FORGOTTEN = 200
-  -- Arguments of one command: Lua unpacks no more than some thousands.
+  -- The maximum of arguments of a command, as Lua can unpack only some thousands.
   local AT_ONCE = 1000
   local find, sub = string.find, string.sub
   local function size_of(word)
@@ -46,7 +46,7 @@ local function forget_outcomes(keys, recorded, count, bytes, any_old)
     local is_old = member and tonumber(score) <= keep.before
     if not member or not (is_old or count > most or bytes > most_bytes) then break end
     local ids, chosen, before, from = {}, 0, count, 1
-    -- A search for one character is quicker than a pattern.
+    -- Searching one character is faster than a pattern.
     local size, size_at = nil, find(member, '\t', 1, true)
     while from <= #member do
       local behind = find(member, ' ', from, true) or #member + 1
@@ -58,7 +58,7 @@ local function forget_outcomes(keys, recorded, count, bytes, any_old)
       else
         chosen = chosen + 1
         ids[chosen] = word
-        -- Without a size: 0 of one that is gone.
+        -- Without a size, Redis returns 0 for an outcome that doesn't exist.
         local freed = size or redis.call('HSTRLEN', keys.outcomes, word)
         if freed > 0 then count, bytes = count - 1, bytes - freed end
       end
@@ -68,7 +68,7 @@ local function forget_outcomes(keys, recorded, count, bytes, any_old)
     if from <= #member then
       redis.call('ZADD', keys.ended, score, (size and word_of(size) .. ' ' or '') .. sub(member, from))
     end
-    -- One that somebody deleted by hand makes no room.
+    -- Counts only outcomes that existed, as somebody may have deleted some by hand.
     if chosen > 0 then count = before - redis.call('HDEL', keys.outcomes, unpack(ids)) end
     left = left - chosen
   end

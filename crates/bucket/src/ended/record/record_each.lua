@@ -1,9 +1,10 @@
--- How a job ends of which more is kept than that it was delivered.
+-- Records the outcomes of jobs one by one: of jobs that weren't delivered, or with failed attempts, idempotency keys or
+-- outcome jobs.
 -- needs: now, counts, keep, keep_keys, record, kind/held, kind/put_back
 
 local keep_failed, failed_lines
 do
-  -- The latest failed attempts of a job, with one more.
+  -- Appends a failed attempt to a job's records, and keeps the latest ones.
   local function with_failed(keep, before, attempt)
     local lines = {}
     for line in string.gmatch(before or '', '[^\n]+') do lines[#lines + 1] = line end
@@ -11,13 +12,13 @@ do
     return table.concat(lines, '\n', math.max(1, #lines - keep.failed + 1))
   end
 
-  -- Of a job that stays in the bucket.
+  -- Adds a failed attempt of a job that stays in the bucket.
   function keep_failed(keys, id, attempt)
     write_failed(id, with_failed(keep_of(keys), failed_of(id), attempt), keep_of(keys).most_failed)
   end
 
-  -- Behind a record: what was kept of the job's failed attempts, and the last one, where it ended the job. It is
-  -- forgotten with the record.
+  -- Returns the lines that follow the record: the job's failed attempts, including the one that ended it. They are
+  -- deleted from FAILED, and later together with the record.
   function failed_lines(keys, id, attempt)
     local failed = failed_of(id)
     if failed then forget_failed(id) end
@@ -26,7 +27,7 @@ do
   end
 end
 
--- `text`: all that is kept of its end.
+-- `text`: the record and its failed attempts.
 local function note_outcome(id, text)
   local jobs = recorded.jobs + 1
   recorded.outcomes[2 * jobs - 1], recorded.outcomes[2 * jobs], recorded.ids[jobs] = id, text, id
@@ -37,8 +38,8 @@ local function count_results(result, jobs)
   recorded.results[result] = (recorded.results[result] or 0) + jobs
 end
 
--- Call it after the job has left the bucket, which gets back its bytes and its caller's place; `record_exits` writes
--- it. `caller`, `attempt`, the failed one that ended the job, and `chain`, as its entry has it, may be nil.
+-- Records a job. To be called after it has left the bucket; record_exits writes it. `caller`, `attempt`: the failed one
+-- that ended the job, and `chain`: the field of its entry, may be nil.
 local function record(keys, id, outcome, result, size, caller, attempt, chain)
   note_outcome(id, recorded.ms .. outcome .. failed_lines(keys, id, attempt))
   count_results(result, 1)
@@ -56,13 +57,13 @@ local function record_each_delivered(keys, jobs, outcomes, freed)
   recorded.freed = recorded.freed + freed
 end
 
--- The record of a job that ends without its upstream. `caller` and `reason` may be nil.
+-- The record of a job that ends without an answer of its upstream. `caller` and `reason` may be nil.
 local function outcome_of(result, reason, attempts, caller)
   return cjson.encode({ result = result, reason = reason, attempts = attempts, caller = caller })
 end
 
--- `deliveries`: to replicas that died with the job, each of which may have called; `throttled`: whether a call was,
--- which counts as no attempt and yet was made.
+-- `deliveries`: to replicas that died with the job, each of which may have called; `throttled`: whether a call was
+-- throttled, which doesn't count as an attempt.
 local function record_expired(keys, id, deliveries, throttled, size, caller, chain)
   local attempts, reason = 0, 'not started before its deadline'
   if deliveries > 0 then
@@ -73,7 +74,8 @@ local function record_expired(keys, id, deliveries, throttled, size, caller, cha
   record(keys, id, outcome_of('expired', reason, attempts, caller), 'expired', size, caller, nil, chain)
 end
 
--- The record of what somebody else has added, too large to be handed out. It isn't kept: that would take as long.
+-- Records an entry that was added by hand and is too large to be handed out. It has no dead letter, as writing that
+-- would take as long.
 local function record_too_large(keys, id, bytes)
   local reason = 'its ' .. whole(bytes) .. ' bytes are too many to be handed out, and were not kept'
   record(keys, id, outcome_of('dead', reason, 0, nil), 'dead', 0, nil)
