@@ -15,9 +15,9 @@ use crate::script::redis_bucket::RedisBucket;
 use crate::settings::limits::BucketLimits;
 use crate::settings::{BucketSettings, Kind};
 
-/// A bounded queue in front of one upstream. Cheap to clone; lives in a tokio runtime.
+/// A bounded queue in front of one upstream. Cheap to clone; needs a tokio runtime.
 ///
-/// A verb that is one script stands in the verb's file, as part of `impl Bucket`.
+/// Most verbs are in an `impl Bucket` in the verb's own file.
 #[derive(Clone)]
 pub struct Bucket {
     pub(crate) redis_bucket: Arc<RedisBucket>,
@@ -25,7 +25,7 @@ pub struct Bucket {
     submitter: Arc<Submitter>,
 }
 
-/// What a process has besides of a bucket to which it submits: of most buckets it only calls the upstreams.
+/// State that is created when a process submits to the bucket. Most processes only call the upstream.
 #[derive(Default)]
 struct Submitter {
     admissions: OnceLock<Admissions>,
@@ -33,7 +33,7 @@ struct Submitter {
 }
 
 impl Bucket {
-    /// Makes no request to Redis.
+    /// Creates a handle of a bucket, without a request to Redis.
     #[must_use]
     pub fn new(store: Store, settings: BucketSettings) -> Self {
         Self::of_incarnation(store, settings, None)
@@ -60,13 +60,13 @@ impl Bucket {
         &self.name
     }
 
-    /// How often this process has changed what is in it, or asked to. Grows.
+    /// Counts the requests of this process that may have changed the bucket.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.redis_bucket.changes()
     }
 
-    /// As configured; the census reports changes at run time.
+    /// The configured settings. The census reports changes at run time.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {
         self.redis_bucket.settings()
@@ -78,7 +78,7 @@ impl Bucket {
         self.redis_bucket.configured_limits()
     }
 
-    /// Of a bucket created over the API.
+    /// `None` for a bucket of the configuration.
     #[must_use]
     pub fn incarnation(&self) -> Option<u64> {
         self.redis_bucket.incarnation
@@ -127,7 +127,7 @@ impl Bucket {
         self.submit(submission, origin).await?.await.unwrap_or(Err(BucketError::Closing))
     }
 
-    /// As [`Bucket::judge`], before the decision. Once this has returned, Redis is asked in any case.
+    /// Like [`Bucket::judge`], but doesn't wait for the decision. Redis decides even if the result is dropped.
     ///
     /// # Errors
     /// As [`Bucket::judge`].
@@ -136,7 +136,7 @@ impl Bucket {
         submission: impl Into<Box<Submission>>,
         origin: Arc<Origin>,
     ) -> impl Future<Output = Result<Judging, BucketError>> {
-        // In a box from here on: what waits for an answer is small.
+        // Boxed, so that the future is small.
         let submission = submission.into();
         async move {
             self.refuse(&submission)?;
@@ -152,9 +152,9 @@ impl Bucket {
         origin: Arc<Origin>,
     ) -> Vec<Result<Judgement, BucketError>> {
         let mut requests = Vec::with_capacity(submissions.len());
-        let mut places = Vec::with_capacity(submissions.len());
+        let mut results = Vec::with_capacity(submissions.len());
         for submission in submissions {
-            let place = match self.refuse(&submission) {
+            let result = match self.refuse(&submission) {
                 Ok(()) => self
                     .redis_bucket
                     .admission_request(Box::new(submission), origin.clone())
@@ -162,26 +162,25 @@ impl Bucket {
                     .map(|request| requests.push(request)),
                 Err(unsupported) => Err(unsupported),
             };
-            places.push(place);
+            results.push(result);
         }
         let mut judged = self.admissions().put_all(requests).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
-        places.into_iter().map(|place| place.and_then(|()| next())).collect()
+        results.into_iter().map(|result| result.and_then(|()| next())).collect()
     }
 
-    /// Jobs that another bucket has accepted before, each with its deadline in ms since the epoch: no limit is asked,
-    /// and none charged.
+    /// Submits jobs that another bucket has accepted, each with its deadline in ms since the epoch, without limits.
     pub(crate) async fn admit_accepted(
         &self,
         jobs: Vec<(Submission, Option<u64>)>,
     ) -> Vec<Result<Judgement, BucketError>> {
-        let sound = jobs.iter().map(|(submission, _)| self.refuse_unsupported(submission)).collect::<Vec<_>>();
-        let requests = jobs.into_iter().zip(&sound).filter(|(_, sound)| sound.is_ok());
+        let results = jobs.iter().map(|(submission, _)| self.refuse_unsupported(submission)).collect::<Vec<_>>();
+        let requests = jobs.into_iter().zip(&results).filter(|(_, result)| result.is_ok());
         let requests =
             requests.map(|((submission, deadline_ms), _)| AdmissionRequest::accepted(submission, deadline_ms));
         let mut judged = self.admissions().put_all(requests.collect()).await.into_iter();
         let mut next = || judged.next().flatten().unwrap_or(Err(BucketError::Closing));
-        sound.into_iter().map(|sound| sound.and_then(|()| next())).collect()
+        results.into_iter().map(|result| result.and_then(|()| next())).collect()
     }
 
     /// Whether fair queuing and priorities are in effect, as far as this process knows.
@@ -190,10 +189,11 @@ impl Bucket {
         self.redis_bucket.takes_turns()
     }
 
+    /// Refuses options that this bucket's kind or settings don't support.
     pub(crate) fn refuse(&self, submission: &Submission) -> Result<(), BucketError> {
         self.refuse_unsupported(submission)?;
         let Submission { chain, group, priority, .. } = submission;
-        // Most ask for nothing that the settings may not allow.
+        // Most submissions have no option that depends on the settings.
         if chain.targets.is_none() && group.is_none() && priority.is_none() {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl Bucket {
         effective.settings.fair.refuse_unsupported(submission)
     }
 
-    /// What no bucket of its kind can do.
+    /// Refuses options that no bucket of this kind supports.
     fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         match self.redis_bucket.kind {
             Kind::Stream => Ok(()),
@@ -212,7 +212,7 @@ impl Bucket {
         }
     }
 
-    /// Like `judge`, of unknown origin.
+    /// Like `judge`, with an unknown origin.
     ///
     /// # Errors
     /// As [`Bucket::judge`].
@@ -220,13 +220,13 @@ impl Bucket {
         Ok(self.judge(submission, Arc::default()).await?.admission)
     }
 
-    /// Like `judge_many`, of unknown origin.
+    /// Like `judge_many`, with an unknown origin.
     pub async fn admit_many(&self, submissions: Vec<Submission>) -> Vec<Result<Admission, BucketError>> {
         let judged = self.judge_many(submissions, Arc::default()).await.into_iter();
         judged.map(|judged| judged.map(|judged| judged.admission)).collect()
     }
 
-    /// Waits for the outcome of a job. None: it hasn't ended in time.
+    /// Waits for the outcome of a job. Returns `None` if it hasn't ended in time.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::bucket::Bucket;
 
-/// By name; replaced as a whole on reload.
+/// The buckets by name. Changes replace the whole map, so that readers need no lock.
 #[derive(Default)]
 pub struct Buckets {
     all: ArcSwap<BTreeMap<BucketName, Bucket>>,
@@ -34,7 +34,7 @@ impl Buckets {
         self.all.load().contains_key(name)
     }
 
-    /// In the order of their names.
+    /// All buckets, ordered by name.
     #[must_use]
     pub fn all(&self) -> Arc<BTreeMap<BucketName, Bucket>> {
         self.all.load_full()
@@ -62,7 +62,7 @@ impl Buckets {
         self.changed.send_replace(());
     }
 
-    /// Until the bucket isn't one of them any more: it was removed, or another one has its name.
+    /// Completes when `bucket` was removed, or replaced by another one of its name.
     pub async fn removed(&self, bucket: &Bucket) {
         let mut changes = self.changed.subscribe();
         let is_there = |other: &Bucket| Arc::ptr_eq(&other.redis_bucket, &bucket.redis_bucket);

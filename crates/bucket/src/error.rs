@@ -26,17 +26,17 @@ pub enum BucketError {
     /// The outbox has no room for the job's outcome jobs.
     #[error("the outbox of this bucket is full: outcome jobs wait for room in their target buckets")]
     OutboxFull,
-    /// The key of the jobs holds those of a bucket of another kind: nothing was read or written.
+    /// The key of the jobs contains jobs of the other kind. Nothing was read or written.
     #[error(
         "the key {key} holds a {kind} with {}; move them with `dripfeed drain {bucket} --into OTHER`, or give \
          the bucket another `key`",
         counted(*jobs, "job")
     )]
     OtherKind { bucket: BucketName, key: String, kind: &'static str, jobs: u64 },
-    /// The key of the jobs has a type that no bucket has: nothing was read or written.
+    /// The key of the jobs has a type that no bucket has. Nothing was read or written.
     #[error("the key {key} has a type that dripfeed doesn't write: delete it, or give the bucket another `key`")]
     ForeignType { bucket: BucketName, key: String },
-    /// Other keys have types that no bucket gives them.
+    /// Other keys of the bucket have a wrong type.
     #[error("{keys}: rename or delete what somebody has written there by hand")]
     WrongTypes { keys: String, source: Arc<StoreError> },
     #[error(transparent)]
@@ -47,13 +47,13 @@ pub enum BucketError {
     /// Settings were changed again at each retry.
     #[error("the settings of the bucket are changing too fast; retry")]
     Changing,
-    /// Of a bucket created over the API.
+    /// Only for a bucket created over the API.
     #[error("the bucket was deleted or created again, or isn't ready yet")]
     Gone,
-    /// Somebody is about to delete it, or was stopped before that was decided: it may open again.
+    /// A deletion has begun and isn't decided yet. If it was interrupted, the bucket may open again.
     #[error("the bucket is suspended for its deletion, which isn't decided; retry")]
     Suspended,
-    /// What is done to many broke off after some.
+    /// A bulk operation failed after some items.
     #[error("failed after {done} were done: {error}")]
     Partly { done: u64, error: Arc<Self> },
     /// The process is shutting down.
@@ -62,12 +62,12 @@ pub enum BucketError {
 }
 
 impl BucketError {
-    /// Of what is done to many: `done` were done before.
+    /// The error of a bulk operation after `done` items.
     pub(crate) fn after(self, done: u64) -> Self {
         if done == 0 { self } else { Self::Partly { done, error: Arc::new(self) } }
     }
 
-    /// How many were done before the error.
+    /// How many items were done before the error.
     #[must_use]
     pub const fn done(&self) -> u64 {
         match self {

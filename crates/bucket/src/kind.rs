@@ -1,3 +1,3 @@
-//! What differs between a stream and a list: functions of the same names.
+//! What differs between a stream and a list: Lua functions of the same names, and the scan of a list.
 
 pub(crate) mod list;

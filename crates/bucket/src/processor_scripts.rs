@@ -1,10 +1,10 @@
-//! The scripts that processors run: an intake doesn't, and knows them by their hashes from here.
+//! The scripts that only processors run, so that an intake knows their hashes, too.
 
 use crate::deliver::{join, orphaned_claims, recover, settle, standby, take};
 use crate::ended::retention;
 use crate::history::sample;
 
-/// From then on these scripts are known to this process.
+/// Computes the hashes of these scripts, by which this process then knows them.
 pub fn know_scripts_of_processors() {
     take::SCRIPTS.know();
     let of_members = [&recover::BEAT, &recover::RECOVER, &join::SCRIPT, &standby::SCRIPT, &orphaned_claims::SCRIPTS];

@@ -1,4 +1,4 @@
-//! What all scripts share: key names, calls, replies, and common Lua.
+//! Shared by all scripts: key names, calls, replies, and common Lua.
 
 pub(crate) mod acl;
 pub(crate) mod batches;
