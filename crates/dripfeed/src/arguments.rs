@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// A role and nothing else: to make the command line of all commands is a good part of a role's start.
+/// The command line of a role alone. Parsed first: building that of all commands takes a good part of a role's start.
 #[derive(Debug, Parser)]
 #[command(name = "dripfeed", disable_help_subcommand = true)]
 struct RoleArguments {
@@ -32,11 +32,11 @@ struct RoleArguments {
 }
 
 impl RoleArguments {
-    /// None: it is something else, is wrong, or asks for help.
+    /// Returns `None` for another command, invalid arguments, or a request for help.
     fn read() -> Option<Arguments> {
-        let given = with_options_of_all(Self::command()).try_get_matches().ok()?;
-        let Self { mut configuration, role } = Self::from_arg_matches(&given).ok()?;
-        configuration.add_all_below(&given).ok()?;
+        let matches = with_configuration(Self::command()).try_get_matches().ok()?;
+        let Self { mut configuration, role } = Self::from_arg_matches(&matches).ok()?;
+        configuration.add_from_subcommands(&matches).ok()?;
         Some(Arguments { configuration, command: Command::Role(role) })
     }
 }
@@ -45,45 +45,46 @@ const EXIT_CODES: &str = "Exit codes: 0 success · 1 failure · 2 usage error ·
                           refused, retry later · 77 permission denied · 78 invalid configuration";
 
 impl Arguments {
-    /// Those of this process. Err: they are wrong, or ask for help or the version, which is shown.
+    /// Parses the arguments of this process. For invalid ones, help and `--version`, prints the text and returns the
+    /// exit code.
     pub(crate) fn read() -> Result<Self, ExitCode> {
         RoleArguments::read().map_or_else(Self::read_any, Ok)
     }
 
     fn read_any() -> Result<Self, ExitCode> {
-        let given = Self::program().try_get_matches().map_err(|error| show(&error))?;
-        Self::of_all_commands(&given).map_err(|error| show(&error.format(&mut Self::program())))
+        let matches = Self::program().try_get_matches().map_err(|error| print(&error))?;
+        Self::from_matches(&matches).map_err(|error| print(&error.format(&mut Self::program())))
     }
 
-    /// The whole command line. The options of `Configuration` may stand before and after each command. They aren't
-    /// clap's globals: of these, what stands before a command is forgotten when the same option stands after it.
+    /// The whole command line. Each command accepts the options of `Configuration`. They aren't clap's globals, because
+    /// a global option after a command replaces the one before it, instead of adding to it.
     pub(crate) fn program() -> clap::Command {
-        with_options_of_all(Self::command())
+        with_configuration(Self::command())
     }
 
-    fn of_all_commands(given: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut arguments = Self::from_arg_matches(given)?;
-        arguments.configuration.add_all_below(given)?;
+    fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut arguments = Self::from_arg_matches(matches)?;
+        arguments.configuration.add_from_subcommands(matches)?;
         Ok(arguments)
     }
 }
 
-/// What clap says instead of arguments, and the code to end with.
-fn show(error: &clap::Error) -> ExitCode {
-    let shown = output::flushed(error.print());
-    match shown.map_err(Failure::from) {
+/// Prints clap's error, help or version. Returns the exit code.
+fn print(error: &clap::Error) -> ExitCode {
+    let printed = output::flushed(error.print());
+    match printed.map_err(Failure::from) {
         Err(failure) if !error.use_stderr() => failure.report(),
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX)),
     }
 }
 
-/// The commands that read settings. The others take their options, too: where they stand doesn't matter then.
+/// The commands that read settings. The others accept the options of `Configuration`, too, and ignore them.
 const READ_SETTINGS: [&str; 7] = ["dev", "intake", "processor", "drain", "check", "config", "doctor"];
-/// In the help, behind the options of the command.
+/// Puts these options after those of the command in the help.
 const LAST: usize = 900;
 const UNUSED: &str = "Accepted by all commands, and not used by this one";
 
-fn with_options_of_all(program: clap::Command) -> clap::Command {
+fn with_configuration(program: clap::Command) -> clap::Command {
     let options = Configuration::augment_args(clap::Command::default());
     program.mut_subcommands(|command| {
         let heading = (!READ_SETTINGS.contains(&command.get_name())).then_some(UNUSED);
@@ -111,9 +112,9 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Those of all commands within commands.
-    fn add_all_below(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
-        let mut outer = given;
+    /// Adds the options after each subcommand.
+    fn add_from_subcommands(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let mut outer = matches;
         while let Some((_, inner)) = outer.subcommand() {
             self.add(Self::from_arg_matches(inner)?);
             outer = inner;
@@ -121,7 +122,6 @@ impl Configuration {
         Ok(())
     }
 
-    /// What stands after a command is later than what stands before it.
     fn add(&mut self, later: Self) {
         self.files.extend(later.files);
         self.settings.extend(later.settings);
@@ -142,7 +142,7 @@ impl Configuration {
 mod tests {
     use super::*;
 
-    /// A command and those within it, and their names.
+    /// A command and its subcommands, with their full names.
     fn all(command: clap::Command, above: &str) -> Vec<(String, clap::Command)> {
         let name = format!("{above} {}", command.get_name());
         let within: Vec<clap::Command> = command.get_subcommands().cloned().collect();

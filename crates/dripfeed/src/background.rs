@@ -1,4 +1,4 @@
-//! Tasks beside the work of the process.
+//! Spawns background tasks.
 
 use std::fmt;
 
@@ -6,13 +6,12 @@ use dripfeed_store::keep_running;
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 
-/// Spawns a task. The compiler makes tokio's code around a task again for each type of future, which takes it longer
-/// than most of these tasks: so they have one type.
+/// Spawns a task. Boxes its future, so that tokio's code for tasks is compiled only once per result type.
 pub(crate) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(task.boxed())
 }
 
-/// The same of one that must last: it begins again after a panic.
+/// Spawns a task that must not end: it is restarted after a panic.
 pub(crate) fn keep<F>(name: impl fmt::Display + Send + 'static, mut task: impl FnMut() -> F + Send + 'static)
 where
     F: Future<Output = ()> + Send + 'static,

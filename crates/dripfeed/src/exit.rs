@@ -9,21 +9,21 @@ use dripfeed_store::{ErrorKind, InstallationError, ServerError, StoreError};
 use crate::output;
 use crate::settings::ConfigErrors;
 
-/// Why it ends otherwise than well. The numbers are those of `sysexits.h`, where it has one.
+/// The exit codes of failures. They are those of `sysexits.h` where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Failure = 1,
-    /// Of the command line.
+    /// The command line is invalid.
     Usage = 2,
-    /// Redis, or the server.
+    /// Redis or the dripfeed server doesn't respond.
     Unreachable = 69,
-    /// The same may succeed later.
+    /// The same command may succeed later.
     RefusedForNow = 75,
     NotAllowed = 77,
     Configuration = 78,
 }
 
-/// An error, and the code it ends the program with.
+/// An error with its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -39,7 +39,7 @@ impl Failure {
         Self { exit, error: error.into() }
     }
 
-    /// Says it on standard error. The code to end with.
+    /// Prints the error to standard error. Returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         output::say(format_args!("error: {self}"));
         ExitCode::from(self.exit as u8)
@@ -47,16 +47,15 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// The error with all its causes, on one line. Some libraries repeat the words of a cause, and some need several
-    /// lines.
+    /// Shows the error with all its causes on one line. Some libraries repeat the text of a cause, which is shown once.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.error.to_string();
-        f.write_str(&said)?;
+        let mut last = self.error.to_string();
+        f.write_str(&last)?;
         for cause in self.error.chain().skip(1) {
             let cause = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-            if !said.ends_with(&cause) {
+            if !last.ends_with(&cause) {
                 write!(f, ": {cause}")?;
-                said = cause;
+                last = cause;
             }
         }
         Ok(())

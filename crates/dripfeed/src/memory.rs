@@ -6,7 +6,7 @@ use dripfeed_store::Durability;
 
 use crate::settings::Settings;
 
-/// What is wrong, and what to do about it; None: all fits. `limits`: `maxmemory` of each server that takes writes.
+/// Returns the problem and its remedy, or `None` if Redis has enough memory. `limits`: `maxmemory` of each master.
 pub(crate) fn shortfall(settings: &Settings, limits: &[u64]) -> Option<String> {
     let configured = settings.buckets.values().map(|bucket| bucket.settings(Durability::Process).most_memory());
     let configured = configured.fold(INSTALLATION, u64::saturating_add);
@@ -19,7 +19,7 @@ pub(crate) fn shortfall(settings: &Settings, limits: &[u64]) -> Option<String> {
     shortfall.map(|shortfall| format!("{shortfall}; {counted}"))
 }
 
-/// Logs it, where the roles start.
+/// Logs the shortfall, if there is one.
 pub(crate) fn warn(settings: &Settings, limits: &[u64]) {
     if let Some(shortfall) = shortfall(settings, limits) {
         tracing::warn!(shortfall, "Redis may have less memory than the buckets can use");

@@ -1,12 +1,14 @@
-//! What somebody may have meant who wrote a name that isn't known.
+//! Suggests a known name for a misspelled one.
 
-/// From this likeness on, 1 being the same, it is more probably a slip than another name.
-const ALIKE: f64 = 0.6;
+/// The minimum similarity of a suggestion; 1 means equal.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// An unknown name, as errors go on: ` (did you mean capacity?)`, or nothing where no known name is like it.
+/// Returns the end of an error about an unknown name, ` (did you mean capacity?)`, or nothing if no known name is
+/// similar.
 pub(crate) fn suggestion<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    let alike = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
-    let nearest = alike.filter(|(likeness, _)| *likeness > ALIKE).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let scored = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
+    let similar = scored.filter(|(similarity, _)| *similarity > MIN_SIMILARITY);
+    let nearest = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));
     nearest.map(|(_, known)| format!(" (did you mean {known}?)")).unwrap_or_default()
 }
 

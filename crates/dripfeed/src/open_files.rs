@@ -1,27 +1,27 @@
-//! The limit of open files: each connection needs one.
+//! Raises the limit of open files, as each connection needs one.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// For all else: Redis, children, logs.
-const OTHERS: u64 = 128;
-/// More than any process of ours needs; some systems have no limit.
-const MOST: u64 = 1 << 20;
+/// Files besides the counted connections: Redis, child processes, logs.
+const RESERVED: u64 = 128;
+/// More than any dripfeed process needs. Some systems have no hard limit.
+const MAX: u64 = 1 << 20;
 
-/// Raises the limit of this process as far as the system lets it: concurrency can be raised at run time. Reports when
-/// that isn't enough for this many connections, which `key` sets.
+/// Raises the limit of this process as far as possible, because concurrency can be raised at run time. Logs a warning
+/// if it stays too low for `connections`, which the setting `key` determines.
 pub(crate) fn raise_for(key: &str, connections: usize) {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let most = usize::try_from(hard.min(MOST)).unwrap_or(usize::MAX);
-        raise(connections.max(most.saturating_sub(usize::try_from(OTHERS).unwrap_or(0))));
+        let max = usize::try_from(hard.min(MAX)).unwrap_or(usize::MAX);
+        raise(connections.max(max.saturating_sub(usize::try_from(RESERVED).unwrap_or(0))));
     }
     room_for(key, connections);
 }
 
-/// How many of this many connections, as `key` sets them, there is room for. Raises the limit of this process, as far
-/// as the system lets it.
+/// Raises the limit of this process for `connections`, which the setting `key` determines. Returns the number of
+/// connections that are possible, and logs a warning if they are fewer.
 pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     let Some(limit) = raise(connections) else { return connections };
-    let room = usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(usize::MAX).max(1);
+    let room = usize::try_from(limit.saturating_sub(RESERVED)).unwrap_or(usize::MAX).max(1);
     if room < connections {
         tracing::warn!(
             setting = key,
@@ -34,9 +34,9 @@ pub(crate) fn room_for(key: &str, connections: usize) -> usize {
     room.min(connections)
 }
 
-/// The limit that holds then. None: it isn't known.
+/// Returns the limit that is now in force, or `None` if it can't be read.
 fn raise(connections: usize) -> Option<u64> {
-    let wanted = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(OTHERS);
+    let wanted = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(RESERVED);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = wanted.min(hard);
     let is_raised = soft < raised && setrlimit(Resource::RLIMIT_NOFILE, raised, hard).is_ok();

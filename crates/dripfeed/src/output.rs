@@ -13,10 +13,10 @@ pub(crate) enum Format {
     Json,
 }
 
-/// A column: its head, and what stands in it.
+/// The heading of a column, and the function that returns its cell for an item.
 pub(crate) type Column = (&'static str, fn(&Json) -> String);
 
-/// A line of data. Who reads it may stop reading: that is no error.
+/// Prints a line. A reader that closes the pipe is no error.
 ///
 /// # Errors
 /// When standard output can't be written to.
@@ -24,14 +24,13 @@ pub(crate) fn line(text: impl AsRef<str>) -> io::Result<()> {
     write(format!("{}\n", text.as_ref()))
 }
 
-/// Bytes from elsewhere, unchanged if they aren't text. A text ends with a line break, and a terminal obeys nothing in
-/// it.
+/// Prints bytes that others wrote. Text gets a final line break; on a terminal, control characters are escaped.
 ///
 /// # Errors
 /// When standard output can't be written to.
 pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
     if io::stdout().is_terminal() {
-        return line(inert(&String::from_utf8_lossy(bytes)));
+        return line(escape_controls(&String::from_utf8_lossy(bytes)));
     }
     match str::from_utf8(bytes) {
         Ok(text) => line(text),
@@ -43,24 +42,23 @@ fn write(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     flushed(io::stdout().lock().write_all(bytes.as_ref()))
 }
 
-/// After something was written to standard output by other means.
+/// Flushes standard output after `written`. A reader that closes the pipe is no error.
 ///
 /// # Errors
-/// When it couldn't be written.
+/// When standard output can't be written to.
 pub(crate) fn flushed(written: io::Result<()>) -> io::Result<()> {
     match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|error| unwritten(&error)),
+        written => written.map_err(|error| with_context(&error)),
     }
 }
 
-/// An error of standard output that says what failed.
-fn unwritten(error: &io::Error) -> io::Error {
+fn with_context(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("can't write to standard output: {error}"))
 }
 
-/// Talk, on standard error: in one write, so that it isn't torn by what our children say there. Nobody listening is no
-/// error.
+/// Prints a message to standard error. In one write, so that lines of child processes can't interrupt it. Ignores
+/// errors.
 pub(crate) fn say(text: impl std::fmt::Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
@@ -71,7 +69,7 @@ pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
     line(serde_json::to_string_pretty(value)?)
 }
 
-/// Rows under column heads.
+/// Prints items as the rows of a table.
 ///
 /// # Errors
 /// When standard output can't be written to.
@@ -84,7 +82,7 @@ pub(crate) fn rows(columns: &[Column], items: &[Json]) -> io::Result<()> {
     print(&table)
 }
 
-/// Rows that are printed as they come, the column heads once; a column is as wide as it was before, or wider.
+/// A table that is printed page by page, with one heading. Columns never become narrower.
 pub(crate) struct RowList<'c> {
     columns: &'c [Column],
     widths: Vec<u16>,
@@ -121,7 +119,7 @@ impl<'c> RowList<'c> {
     }
 }
 
-/// A JSON array that is printed as its items come.
+/// A JSON array that is printed page by page.
 #[derive(Default)]
 pub(crate) struct JsonList {
     has_begun: bool,
@@ -147,7 +145,7 @@ impl JsonList {
     }
 }
 
-/// Rows of text under their heads.
+/// Prints a table of text.
 ///
 /// # Errors
 /// When standard output can't be written to.
@@ -158,7 +156,7 @@ pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
     print(&table)
 }
 
-/// One thing, a line for each of its columns.
+/// Prints one item, with a line for each column.
 ///
 /// # Errors
 /// When standard output can't be written to.
@@ -180,25 +178,26 @@ fn print(table: &Table) -> io::Result<()> {
     table.lines().try_for_each(|text| line(text.trim_end()))
 }
 
-/// A member as people read it: text without quotes, `-` for none.
+/// Formats a member of a JSON document: text without quotes, `-` if absent.
 pub(crate) fn shown(item: &Json, pointer: &str) -> String {
     match item.pointer(pointer) {
         None | Some(Json::Null) => "-".to_owned(),
-        Some(Json::String(text)) => inert(text),
+        Some(Json::String(text)) => escape_controls(text),
         Some(Json::Number(n)) if n.is_f64() => format!("{:.1}", n.as_f64().unwrap_or_default()),
-        Some(value) => inert(&value.to_string()),
+        Some(value) => escape_controls(&value.to_string()),
     }
 }
 
-/// Callers and upstreams write these texts: a terminal must not obey what they contain besides line breaks and tabs.
-fn inert(text: &str) -> String {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+/// Escapes control characters except line breaks and tabs, because callers and upstreams write these texts, and a
+/// terminal would interpret them.
+fn escape_controls(text: &str) -> String {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     let text = text.replace("\r\n", "\n");
-    if !text.contains(obeyed) {
+    if !text.contains(is_control) {
         return text;
     }
-    let escaped = |c: char| if obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escaped).collect()
+    let escape = |c: char| if is_control(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! What the ACL of Redis denies our user, and the rules that grant it.
+//! Reports what the ACL of Redis denies our user, and the rules that grant it.
 
 use std::collections::BTreeSet;
 
 pub(crate) const RULES: &str = "config/deploy/redis-acl.conf";
 pub(crate) const UNASKED: &str = "the Redis ACL could not be checked: this needs Redis 7.0 or later, and `+acl|whoami \
     +acl|dryrun` for the Redis user";
-/// Before a report of what a role works without.
+/// Logged if only permissions are missing that a role can work without.
 pub(crate) const NOTICED_LATER: &str = "jobs and their ends are noticed up to a second later";
 
-/// `denials` are the words of Redis; `prefix`: that of our keys and channels.
+/// Describes `denials`, which are error texts of Redis, and the rules that are missing. `prefix`: of keys and channels.
 pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     let mut rules: BTreeSet<String> = denials.iter().filter_map(|denial| rule(denial, prefix)).collect();
     // Redis names the channel of a call only once its command is granted.
@@ -25,8 +25,7 @@ pub(crate) fn report(denials: &[String], prefix: &str) -> String {
     }
 }
 
-/// Whether a role works without these: where no message wakes a process, it asks periodically. False: nothing is
-/// denied.
+/// Whether only pub/sub is denied, so that a role still works: it polls Redis. `false` if nothing is denied.
 pub(crate) fn are_dispensable(denials: &[String]) -> bool {
     let is_dispensable = |denial: &String| {
         denial.contains("' channel") || ["'publish'", "'subscribe'"].iter().any(|command| denial.contains(command))
@@ -34,7 +33,6 @@ pub(crate) fn are_dispensable(denials: &[String]) -> bool {
     !denials.is_empty() && denials.iter().all(is_dispensable)
 }
 
-/// Logs what is denied.
 pub(crate) fn log(denials: &[String], prefix: &str) {
     let denials_and_rules = report(denials, prefix);
     if are_dispensable(denials) {
@@ -44,12 +42,13 @@ pub(crate) fn log(denials: &[String], prefix: &str) {
     }
 }
 
-/// The rule that grants what was denied. Redis names it in quotes, and says that it is a command, a key or a channel.
+/// Returns the rule that grants what was denied. Redis quotes its name, and says whether it is a command, a key or a
+/// channel.
 fn rule(denial: &str, prefix: &str) -> Option<String> {
     let (before, rest) = denial.split_once('\'')?;
     let (name, after) = rest.split_once('\'')?;
     let is = |what: &str| after.contains(what) || before.contains(what);
-    // One pattern for all of ours.
+    // One pattern for all keys and channels of dripfeed.
     let pattern = if name.starts_with(&format!("{prefix}:")) { format!("{prefix}:*") } else { name.to_owned() };
     if is("command") {
         Some(format!("+{name}"))

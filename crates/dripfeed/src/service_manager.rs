@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::background;
 
-/// A watchdog that waits for no time at all would end every process.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+/// `tokio::time::interval` panics at 0.
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The role does its work from now on, until `stop`.
+/// Reports that the role is ready, and at `stop` that it is stopping. Starts to notify the watchdog.
 pub(crate) fn ready(stop: CancellationToken) {
     send(&[NotifyState::Ready]);
     background::spawn(async move {
@@ -20,12 +20,13 @@ pub(crate) fn ready(stop: CancellationToken) {
         send(&[NotifyState::Stopping]);
     });
     if let Some(timeout) = sd_notify::watchdog_enabled() {
-        background::spawn(keep_awake((timeout / 2).max(SHORTEST_INTERVAL)));
+        background::spawn(notify_watchdog((timeout / 2).max(MIN_INTERVAL)));
     }
 }
 
-/// Until the process ends, so also while it drains. A task, because a runtime that is stuck then sends nothing.
-async fn keep_awake(interval: Duration) -> Infallible {
+/// Notifies the watchdog until the process ends, including the drain. A task and not a thread, so that a runtime that
+/// is stuck sends nothing.
+async fn notify_watchdog(interval: Duration) -> Infallible {
     let mut ticks = tokio::time::interval(interval);
     loop {
         ticks.tick().await;
@@ -33,7 +34,7 @@ async fn keep_awake(interval: Duration) -> Infallible {
     }
 }
 
-/// The settings are read again; `reloaded` follows.
+/// Reports that a reload has begun. `reloaded` must follow.
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => send(&[NotifyState::Reloading, now]),
@@ -42,9 +43,9 @@ pub(crate) fn reloading() {
     }
 }
 
-/// `became`: what became of that, which is shown until the next time: a reload itself can't fail.
-pub(crate) fn reloaded(became: &str) {
-    send(&[NotifyState::Ready, NotifyState::Status(became)]);
+/// Reports the end of a reload. systemd has no notification for a failed reload, so `result` is shown as the status.
+pub(crate) fn reloaded(result: &str) {
+    send(&[NotifyState::Ready, NotifyState::Status(result)]);
 }
 
 fn send(state: &[NotifyState<'_>]) {

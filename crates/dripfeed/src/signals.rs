@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::background;
 
-/// Cancelled by SIGTERM or Ctrl-C.
+/// Returns a token that SIGTERM or Ctrl-C cancels.
 ///
 /// # Errors
 /// When signals can't be received.
@@ -16,7 +16,7 @@ pub(crate) fn stop() -> io::Result<CancellationToken> {
     stop_at(&[SignalKind::terminate(), SignalKind::interrupt()])
 }
 
-/// Cancelled by SIGTERM, Ctrl-C, or the end of the terminal.
+/// Returns a token that SIGTERM, Ctrl-C, or the end of the terminal cancels.
 ///
 /// # Errors
 /// When signals can't be received.
@@ -37,7 +37,7 @@ fn stop_at(kinds: &[SignalKind]) -> io::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// SIGHUP: settings are to be read again.
+/// Returns the stream of SIGHUP, which reloads the settings.
 ///
 /// # Errors
 /// When signals can't be received.
@@ -45,7 +45,7 @@ pub(crate) fn hangups() -> io::Result<Signal> {
     signal(SignalKind::hangup())
 }
 
-/// Cancels `stop` when standard input ends: the process that started us and had its other end is gone, however it went.
+/// Cancels `stop` at the end of standard input: the parent process, which has the other end of the pipe, has ended.
 pub(crate) async fn stop_with_stdin(stop: CancellationToken) {
     let mut stdin = tokio::io::stdin();
     let mut ignored = [0; 64];
