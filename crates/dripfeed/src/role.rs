@@ -34,8 +34,8 @@ use crate::background;
 use crate::exit::Failure;
 use crate::signals;
 
-/// Of a listener for health and metrics: few ask, and briefly.
-const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
+/// For a listener that serves only health and metrics, which has few clients and short requests.
+const HEALTH_LIMITS: ConnectionLimits = ConnectionLimits {
     most: 64,
     most_per_address: 64,
     head_timeout: Duration::from_secs(10),
@@ -43,8 +43,8 @@ const FOR_HEALTH: ConnectionLimits = ConnectionLimits {
     drain: Duration::from_millis(500),
 };
 
-/// A start takes a few milliseconds.
-const STARTED: Duration = Duration::from_millis(50);
+/// By how much periodic work is delayed. A start takes a few milliseconds.
+const START_DELAY: Duration = Duration::from_millis(50);
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -56,33 +56,33 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn stop(&self) -> Result<CancellationToken, Failure> {
-        Ok(self.and_with_stdin(signals::stop()?))
+        Ok(self.also_at_end_of_stdin(signals::stop()?))
     }
 
-    /// Of a role that doesn't read its settings again.
+    /// For a role that doesn't reload its settings, so SIGHUP stops it.
     fn stop_with_terminal(&self) -> Result<CancellationToken, Failure> {
-        Ok(self.and_with_stdin(signals::stop_with_terminal()?))
+        Ok(self.also_at_end_of_stdin(signals::stop_with_terminal()?))
     }
 
-    fn and_with_stdin(&self, stop: CancellationToken) -> CancellationToken {
+    fn also_at_end_of_stdin(&self, stop: CancellationToken) -> CancellationToken {
         if self.until_stdin_ends {
-            // It takes a thread.
-            background::spawn(once_started(signals::stop_with_stdin(stop.clone())));
+            // Delayed, because tokio starts a thread to read standard input.
+            background::spawn(after_start(signals::stop_with_stdin(stop.clone())));
         }
         stop
     }
 }
 
-/// Periodic work, from a moment after the start on: first come readiness and the first requests.
-fn once_started<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
-    // Boxed: it would make the future of the role a large one.
+/// Delays `work`, so that it doesn't delay readiness and the first requests.
+fn after_start<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    // Boxed to keep the future of the role small.
     Box::pin(async move {
-        tokio::time::sleep(STARTED).await;
+        tokio::time::sleep(START_DELAY).await;
         work.await
     })
 }
 
-/// Takes the port that `key` names.
+/// Binds the address that the setting `key` determines.
 async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
     listener.map_err(|error| {
@@ -99,7 +99,7 @@ async fn listen(key: &str, address: SocketAddr) -> Result<TcpListener, Failure> 
     })
 }
 
-/// For the metrics of a role.
+/// Creates the registry for the metrics of a role.
 fn registry() -> Registry {
     Registry::with_prefix("dripfeed")
 }

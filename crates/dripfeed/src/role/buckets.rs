@@ -1,4 +1,4 @@
-//! The buckets that a role works with: those of the configuration, and those created over the API.
+//! Creates the buckets that a role works with, from the configuration or from definitions.
 
 use dripfeed_bucket::{Bucket, BucketPlace, Buckets, Kind};
 use dripfeed_job::BucketName;
@@ -8,8 +8,8 @@ use super::connect::Connected;
 use super::defined::DefinedBucket;
 use crate::settings::{ConfiguredBucket, Settings};
 
-/// Those of `settings` that are `wanted`. One that runs already, at the same place in Redis, is reported its settings
-/// and goes on.
+/// The buckets of `settings` that are `wanted`. A bucket in `running` with the same place in Redis is reconfigured and
+/// returned; others are created.
 pub(crate) fn configured(
     settings: &Settings,
     wanted: impl Fn(&BucketName) -> bool,
@@ -20,8 +20,9 @@ pub(crate) fn configured(
     wanted.map(|(_, configured)| bucket(configured, None, connected, running)).collect()
 }
 
-/// The places of those of `settings` that are `wanted`; and one of a bucket that may be created over the API, where
-/// the others don't stand for it. It stands, too, for a role without buckets, which has services and keys to write.
+/// The places in Redis of the buckets of `settings` that are `wanted`, to check permissions for. If they have no stream
+/// bucket, adds a fictitious one: for buckets that may be created over the API, or, without buckets, for the services
+/// and API keys that the role writes.
 pub(crate) fn places(settings: &Settings, wanted: impl Fn(&BucketName) -> bool) -> Vec<BucketPlace> {
     let wanted = settings.buckets.iter().filter(|(name, _)| wanted(name));
     let place = |bucket: &ConfiguredBucket| BucketPlace::from(&bucket.settings(Durability::Process));
@@ -33,17 +34,17 @@ pub(crate) fn places(settings: &Settings, wanted: impl Fn(&BucketName) -> bool) 
     places
 }
 
-/// As [`configured`].
-pub(crate) fn defined(bucket_of: &DefinedBucket, connected: &Connected, running: &Buckets) -> Bucket {
-    bucket(&bucket_of.configured, Some(bucket_of.definition.incarnation), connected, running)
+/// The bucket of a definition. Like [`configured`], reuses the one in `running`.
+pub(crate) fn defined(defined: &DefinedBucket, connected: &Connected, running: &Buckets) -> Bucket {
+    bucket(&defined.configured, Some(defined.definition.incarnation), connected, running)
 }
 
 fn bucket(configured: &ConfiguredBucket, incarnation: Option<u64>, connected: &Connected, running: &Buckets) -> Bucket {
     let settings = configured.settings(connected.durability);
-    let is_it = |bucket: &Bucket| {
+    let is_same = |bucket: &Bucket| {
         bucket.incarnation() == incarnation && BucketPlace::from(&*bucket.settings()) == BucketPlace::from(&settings)
     };
-    let bucket = match (running.get(settings.name.as_str()).filter(is_it), incarnation) {
+    let bucket = match (running.get(settings.name.as_str()).filter(is_same), incarnation) {
         (Some(bucket), _) => {
             bucket.reconfigure(settings);
             bucket

@@ -1,4 +1,4 @@
-//! Connects to Redis at the start of a role: waits for it, then checks it.
+//! Connects a role to Redis at its start: waits until Redis is reachable, then checks it.
 
 use std::time::{Duration, Instant};
 
@@ -16,45 +16,46 @@ use crate::background;
 use crate::exit::{Exit, Failure};
 use crate::permissions;
 
-/// Services are started in any order: Redis may come after us.
+/// How long to wait for Redis, which may be started after the role.
 const PATIENCE: Duration = Duration::from_secs(30);
-const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Redis, and what it gives.
+/// Redis, and its properties.
 #[derive(Clone)]
 pub(crate) struct Connected {
     pub(crate) store: Store,
-    /// The class that a 202 may name.
+    /// The durability class that a 202 may promise.
     pub(crate) durability: Durability,
     pub(crate) memory: RedisMemory,
-    /// `maxmemory` of each server that takes writes, as it was at the start.
+    /// `maxmemory` of each master at the start.
     pub(crate) max_memory: Vec<u64>,
 }
 
-/// None: asked to stop before Redis was there. `places`: of the buckets that the role works with.
+/// Returns `None` if the role was asked to stop before Redis was reachable. `places`: of the buckets that the role
+/// works with.
 ///
 /// # Errors
-/// When it stays away, denies access or a command that these need, or can't keep jobs as configured.
+/// When Redis stays unreachable, denies access or a command that the buckets need, or can't keep jobs as configured.
 pub(crate) async fn to_redis(
     settings: &RedisSettings,
     places: &[BucketPlace],
     stop: &CancellationToken,
 ) -> Result<Option<Connected>, Failure> {
     let (begun, mut last_logged) = (Instant::now(), None);
-    let Reached { store, servers, denied } = loop {
-        match reach(settings, places).await {
-            Ok(reached) => break reached,
+    let Probe { store, servers, denied } = loop {
+        match probe(settings, places).await {
+            Ok(probe) => break probe,
             Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => log_retry(&error, &mut last_logged),
             Err(error) => return Err(error.into()),
         }
-        if is_asked_to_stop(stop).await {
+        if is_stopped_before_retry(stop).await {
             return Ok(None);
         }
     };
-    // First, so that a server that can't be used is named for what it is.
+    // Before the permissions, so that an unsuitable server is reported as such.
     let durability = durability_of(&servers, settings.durability)?;
-    // A role that may not call what this version calls would be ready, and fail at the first job.
+    // Without a permission that this version needs, the role would become ready, and fail at the first job.
     if let Some(denials) = denials(denied.as_deref(), &store) {
         return Err(Failure::new(Exit::NotAllowed, denials));
     }
@@ -66,53 +67,53 @@ pub(crate) async fn to_redis(
             }
             Err(error) => return Err(error.into()),
         }
-        if is_asked_to_stop(stop).await {
+        if is_stopped_before_retry(stop).await {
             return Ok(None);
         }
     }
     store.gives(durability);
-    let known = redis_monitor::wrong(&servers, settings.durability);
+    let known = redis_monitor::problems(&servers, settings.durability);
     let memory = RedisMemory::default();
     memory.show(&servers);
-    let max_memory = servers.iter().map(|(_, facts)| facts.max_memory).collect();
+    let max_memory = servers.iter().map(|(_, info)| info.max_memory).collect();
     let permissions = RedisPermissions::new(places, settings.durability, denied);
     redis_monitor::keep(store.clone(), settings.durability, known, memory.clone(), permissions, stop.clone());
     Ok(Some(Connected { store, durability, memory, max_memory }))
 }
 
-/// After a pause, or as soon as it is.
-async fn is_asked_to_stop(stop: &CancellationToken) -> bool {
+/// Waits before a retry. Returns `true` as soon as the role is asked to stop.
+async fn is_stopped_before_retry(stop: &CancellationToken) -> bool {
     tokio::select! {
         () = stop.cancelled() => true,
-        () = tokio::time::sleep(BETWEEN_TRIES) => false,
+        () = tokio::time::sleep(RETRY_INTERVAL) => false,
     }
 }
 
-/// Redis as it was found.
-struct Reached {
+/// The result of connecting to Redis.
+struct Probe {
     store: Store,
-    /// Each server that takes writes.
+    /// The masters.
     servers: Vec<(Store, ServerInfo)>,
-    /// What the ACL denies, in the words of Redis. None: that can't be asked.
+    /// What the ACL denies, as error texts of Redis. `None` if Redis doesn't let us check.
     denied: Option<Vec<String>>,
 }
 
-async fn reach(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Reached, StoreError> {
+async fn probe(settings: &RedisSettings, places: &[BucketPlace]) -> Result<Probe, StoreError> {
     let store = Store::open(settings).await?;
     let servers = servers(&store, settings.durability);
     let denied = denied_at(&store, places, settings.durability);
-    // In one round trip, as far as one doesn't need the answer to the other.
+    // Concurrently, to save round trips.
     let ((), servers, denied) = tokio::try_join!(store.ping(), servers, denied)?;
-    Ok(Reached { store, servers, denied })
+    Ok(Probe { store, servers, denied })
 }
 
 impl Connected {
-    /// Reports what the ACL of Redis denies at the places of settings that were read again. They are in force in any
-    /// case, because they may revoke a key.
+    /// Logs what the ACL of Redis denies for the buckets of reloaded settings. The settings are in force in any case,
+    /// because they may revoke a key.
     pub(crate) fn report_denials(&self, places: Vec<BucketPlace>) {
         let (store, durability) = (self.store.clone(), self.durability);
         background::spawn(async move {
-            // That Redis is away is reported by those who need it.
+            // The connection logs that Redis is unreachable.
             let Ok(denied) = denied_at(&store, &places, durability).await else { return };
             if let Some(denials) = denials(denied.as_deref(), &store) {
                 tracing::error!(denials, "not every bucket of the reloaded settings can be served");
@@ -121,7 +122,7 @@ impl Connected {
     }
 }
 
-/// What a role can't do without. All else is logged.
+/// Returns the report of denials without which a role can't work. Logs all others.
 fn denials(denied: Option<&[String]>, store: &Store) -> Option<String> {
     match denied {
         Some([]) => None,
@@ -137,31 +138,31 @@ fn denials(denied: Option<&[String]>, store: &Store) -> Option<String> {
     }
 }
 
-/// Periodically.
+/// Logs the error, at most once per `LOG_INTERVAL`.
 fn log_retry(error: &StoreError, last_logged: &mut Option<Instant>) {
-    if last_logged.is_none_or(|at| at.elapsed() >= BETWEEN_LINES) {
+    if last_logged.is_none_or(|at| at.elapsed() >= LOG_INTERVAL) {
         *last_logged = Some(Instant::now());
         let error: &dyn std::error::Error = error;
         tracing::warn!(error, "can't connect to Redis yet; retrying for up to {} s", PATIENCE.as_secs());
     }
 }
 
-/// Of all servers that take writes: the lowest class that one of them gives.
+/// The lowest durability class of all masters.
 fn durability_of(servers: &[(Store, ServerInfo)], configured: Durability) -> Result<Durability, Failure> {
-    let mut given = configured;
-    for (server, facts) in servers {
-        let class = look_at(server, facts, configured)?;
-        // The classes below the configured one are reported as `process` alone.
+    let mut lowest = configured;
+    for (server, info) in servers {
+        let class = check_server(server, info, configured)?;
+        // Any class below the configured one is `process`.
         if class != configured {
-            given = class;
+            lowest = class;
         }
     }
-    Ok(given)
+    Ok(lowest)
 }
 
-fn look_at(server: &Store, facts: &ServerInfo, configured: Durability) -> Result<Durability, Failure> {
+fn check_server(server: &Store, info: &ServerInfo, configured: Durability) -> Result<Durability, Failure> {
     let mut errors = Vec::new();
-    for finding in findings(facts, configured) {
+    for finding in findings(info, configured) {
         match finding.severity {
             Severity::Error => errors.push(format!("\n  {}: {}", finding.what, finding.what_to_do)),
             Severity::Warning => redis_monitor::log(&server.address().to_string(), &finding),
@@ -169,11 +170,11 @@ fn look_at(server: &Store, facts: &ServerInfo, configured: Durability) -> Result
     }
     if !errors.is_empty() {
         let message =
-            format!("{} at {} can't be used as configured:{}", facts.product, server.address(), errors.concat());
+            format!("{} at {} can't be used as configured:{}", info.product, server.address(), errors.concat());
         return Err(Failure::new(Exit::Configuration, message));
     }
-    let effective = effective(configured, facts).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
-    let (redis, product) = (server.address(), &facts.product);
+    let effective = effective(configured, info).map_err(|shortfall| Failure::of(Exit::Configuration, shortfall))?;
+    let (redis, product) = (server.address(), &info.product);
     tracing::info!(%redis, %product, durability = %effective.class, "connected to Redis");
     Ok(effective.class)
 }

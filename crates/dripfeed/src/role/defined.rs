@@ -1,7 +1,7 @@
-//! Buckets created over the API: this process follows their definitions in Redis.
+//! Buckets created over the API: polls Redis for changes of their definitions.
 //!
-//! A bucket of the configuration takes precedence over a definition of the same name. Definitions that the `[define]`
-//! of this process doesn't allow aren't served. While Redis doesn't answer, known definitions stay in force.
+//! A bucket of the configuration takes precedence over a definition of the same name. Definitions that `[define]` of
+//! this process doesn't allow aren't served. While Redis is unreachable, known definitions stay in force.
 
 mod defined_bucket;
 mod intake_definitions;
@@ -23,12 +23,12 @@ pub(crate) use self::defined_bucket::{AllDefined, DefinedBucket};
 use self::served_definitions::ServedDefinitions;
 use crate::settings::Settings;
 
-/// So a definition holds everywhere within a second, also where one answer of Redis is late.
+/// Each process applies a change within a second, even if one reply of Redis is late.
 const EVERY: Duration = Duration::from_millis(400);
 
-/// What a role does with them.
+/// A role that serves buckets created over the API.
 pub(crate) trait ServesDefined: Send + Sync {
-    /// Serves what has `changed`, and no more what is `gone`; `all`: with these changes.
+    /// Serves the `changed` buckets, and stops serving those that are `gone`. `all`: after these changes.
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined);
 }
 
@@ -41,7 +41,7 @@ struct Inner {
     /// Locked while Redis is asked.
     known: Mutex<KnownDefinitions>,
     served: SyncMutex<ServedDefinitions>,
-    /// About a name that isn't known here.
+    /// Shares polls that requests with unknown bucket names cause.
     unknown_names: SharedQuestion<BucketError>,
     role: OnceLock<Box<dyn ServesDefined>>,
 }
@@ -57,7 +57,8 @@ impl DefinedBuckets {
         }))
     }
 
-    /// Begins to serve them, with those that there are. Where Redis can't be asked, they come later.
+    /// Serves the buckets with `role`, beginning with the definitions that Redis has now. If Redis is unreachable, they
+    /// are served later.
     pub(crate) async fn serve_with(&self, role: impl ServesDefined + 'static) {
         let _ = self.0.role.set(Box::new(role));
         self.follow_or_log().await;
@@ -70,7 +71,7 @@ impl DefinedBuckets {
         }
     }
 
-    /// Other settings from now on: `replace` is given all that is defined beside them.
+    /// Applies other settings, and passes the defined buckets that are served under them to `replace`.
     pub(crate) fn reload(&self, settings: &Settings, replace: impl FnOnce(&AllDefined)) {
         let mut served = self.0.served.lock();
         served.reload(settings);
@@ -78,13 +79,13 @@ impl DefinedBuckets {
     }
 
     async fn follow_or_log(&self) {
-        // That Redis is away is reported by those who need it.
+        // The connection logs that Redis is unreachable.
         if let Err(error) = self.follow().await {
             tracing::debug!(error = &error as &dyn Error, "could not read bucket definitions from Redis");
         }
     }
 
-    /// Asks what has changed; it is served when this returns.
+    /// Reads changed definitions from Redis. When it returns, they are served.
     async fn follow(&self) -> Result<(), BucketError> {
         if !self.0.served.lock().is_on() {
             return Ok(());
@@ -95,7 +96,7 @@ impl DefinedBuckets {
             return Ok(());
         }
         let mut served = self.0.served.lock();
-        let (changed, gone) = served.learn(changes);
+        let (changed, gone) = served.apply(changes);
         if let Some(role) = self.0.role.get() {
             role.change(&changed, &gone, served.all());
         }
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_looks_come_within_the_second_that_is_promised() {
+    fn two_polls_come_within_the_second_that_is_promised() {
         assert!([EVERY].iter().all(|every| *every * 2 < Duration::from_secs(1)));
     }
 }

@@ -1,7 +1,7 @@
 //! `dripfeed drain BUCKET`: empties a bucket that was removed from the configuration, or whose kind or key changed.
 //!
-//! With its old settings it is served until it is empty (`serving`). Without them its jobs are moved into another
-//! bucket (`moving`).
+//! If the old settings are available, the bucket is served until it is empty (`serving`). Otherwise its jobs are moved
+//! into another bucket (`moving`).
 
 mod guard;
 mod moving;
@@ -48,8 +48,8 @@ pub(crate) struct Arguments {
 /// Runs until the bucket is empty, or SIGTERM.
 ///
 /// # Errors
-/// When the bucket is served by others, can't be drained alone, or isn't known; and at SIGTERM, unless it is empty by
-/// then.
+/// When other processes serve the bucket, another bucket shares its data, or it is unknown; and at SIGTERM, unless it
+/// is empty by then.
 pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
     let settings = Settings::load(&layers)?;
     Log::start(&settings.log);
@@ -65,13 +65,13 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     }
 }
 
-/// Asked to stop before its end: a script that goes on after a drain must not take the bucket for empty.
+/// The failure of a drain that was stopped before its end. Not a success, as scripts rely on the bucket being empty.
 fn interrupted(what: impl Display) -> Failure {
     Failure::new(Exit::Failure, format!("interrupted: {what}; drain it again"))
 }
 
-/// As messages name them.
-fn jobs_shown(jobs: u64, outcome_jobs: u64) -> String {
+/// Formats the numbers for messages.
+fn show_jobs(jobs: u64, outcome_jobs: u64) -> String {
     match (jobs, outcome_jobs) {
         (jobs, 0) => counted(jobs, "job"),
         (0, outcome_jobs) => counted(outcome_jobs, "outcome job"),
@@ -79,7 +79,7 @@ fn jobs_shown(jobs: u64, outcome_jobs: u64) -> String {
     }
 }
 
-/// Notes places as those of this process, so that they aren't reported as stranded while it works on them.
+/// Registers places as served by this process, so that they aren't reported as stranded during the drain.
 struct NotedPlaces {
     store: Store,
     done: CancellationToken,
@@ -89,14 +89,15 @@ impl NotedPlaces {
     async fn begin(store: &Store, places: Vec<BucketPlace>) -> Result<Self, Failure> {
         note_places(store, &places).await?;
         let done = CancellationToken::new();
-        let (noting, until) = (store.clone(), done.clone());
+        let (noting_store, noting_done) = (store.clone(), done.clone());
         background::keep("registering the drained bucket", move || {
-            keep_noting(noting.clone(), places.clone(), until.clone())
+            keep_noting(noting_store.clone(), places.clone(), noting_done.clone())
         });
         Ok(Self { store: store.clone(), done })
     }
 
-    /// What is left in `drained` is stranded from now on. Without an answer of Redis it is so as soon as it is silent.
+    /// Unregisters the places in `drained`: jobs that are left there are stranded at once. If Redis doesn't respond,
+    /// they are stranded once the registration expires.
     async fn end(self, drained: &[BucketPlace]) {
         self.done.cancel();
         for place in drained {
@@ -121,14 +122,14 @@ async fn keep_noting(store: Store, places: Vec<BucketPlace>, done: CancellationT
     }
 }
 
-/// A bucket that isn't among the settings, with what is stranded instead.
+/// The error about a bucket that isn't configured, with a list of all stranded jobs.
 async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result<Failure, Failure> {
     let stranded = stranded_jobs(store, &[]).await?;
     let list = match stranded.is_empty() {
         true => "; no jobs are stranded".to_owned(),
         false => {
             let lines = stranded.iter().map(|StrandedJobs { place, jobs, outcome_jobs, .. }| {
-                format!("\n  {}: {}", described(place, store), jobs_shown(jobs - outcome_jobs, *outcome_jobs))
+                format!("\n  {}: {}", described(place, store), show_jobs(jobs - outcome_jobs, *outcome_jobs))
             });
             format!("; stranded jobs:{}", lines.collect::<String>())
         }
@@ -136,7 +137,7 @@ async fn unknown(store: &Store, bucket: &BucketName, what_to_do: &str) -> Result
     Ok(Failure::new(Exit::Configuration, format!("unknown bucket `{bucket}`: {what_to_do}{list}")))
 }
 
-/// Nobody submits for the schedules of a bucket that isn't served any more, or shows its dead letters.
+/// Ends the schedules of a bucket that is no longer served, and logs a warning about its dead letters.
 async fn leave(bucket: &Bucket) -> Result<(), Failure> {
     let (schedules, dead_letters) = (bucket.end_all_schedules().await?, bucket.number_of_dead_letters().await?);
     let bucket = bucket.name();
@@ -152,7 +153,7 @@ async fn leave(bucket: &Bucket) -> Result<(), Failure> {
     Ok(())
 }
 
-/// None: asked to stop meanwhile.
+/// Sleeps. Returns `None` if the drain is asked to stop meanwhile.
 async fn rest(wait: Duration, stop: &CancellationToken) -> Option<()> {
     tokio::select! {
         () = stop.cancelled() => None,

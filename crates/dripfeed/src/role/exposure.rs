@@ -1,10 +1,10 @@
-//! Warns about an intake that is reachable by others and has no keys.
+//! Warns about an intake without API keys that other machines can reach.
 
 use std::net::SocketAddr;
 
-/// At the start. `open_to_others`: where others reach it.
-pub(super) fn warn(open_to_others: Option<SocketAddr>, has_keys: bool) {
-    if let Some(address) = without_keys(open_to_others, has_keys) {
+/// `public_address`: an address that other machines can reach.
+pub(super) fn warn(public_address: Option<SocketAddr>, has_keys: bool) {
+    if let Some(address) = unprotected(public_address, has_keys) {
         tracing::warn!(
             %address,
             "no [[keys]] are configured: anyone who can reach the intake may submit, read, change and purge everything"
@@ -12,9 +12,8 @@ pub(super) fn warn(open_to_others: Option<SocketAddr>, has_keys: bool) {
     }
 }
 
-/// None: keys are asked for, or only this machine reaches the intake.
-fn without_keys(open_to_others: Option<SocketAddr>, has_keys: bool) -> Option<SocketAddr> {
-    open_to_others.filter(|_| !has_keys)
+fn unprotected(public_address: Option<SocketAddr>, has_keys: bool) -> Option<SocketAddr> {
+    public_address.filter(|_| !has_keys)
 }
 
 #[cfg(test)]
@@ -24,7 +23,7 @@ mod tests {
     #[test]
     fn an_open_intake_is_warned_of() {
         let everywhere = "0.0.0.0:7180".parse().ok();
-        assert_eq!(without_keys(everywhere, false), everywhere);
-        assert_eq!((without_keys(everywhere, true), without_keys(None, false)), (None, None));
+        assert_eq!(unprotected(everywhere, false), everywhere);
+        assert_eq!((unprotected(everywhere, true), unprotected(None, false)), (None, None));
     }
 }

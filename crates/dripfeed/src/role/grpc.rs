@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::open_files;
 use crate::settings::{GrpcPort, IntakeRole};
 
-/// A port that was taken, and how it is to be served.
+/// The bound gRPC port, with its limits and TLS.
 pub(crate) struct Grpc {
     listener: TcpListener,
     limits: ConnectionLimits,
@@ -22,10 +22,10 @@ pub(crate) struct Grpc {
 }
 
 impl Grpc {
-    /// Times, connections per address, the drain and TLS are those of the intake.
+    /// Binds the port. Timeouts, connections per address, drain time and TLS are those of the intake.
     ///
     /// # Errors
-    /// When the port can't be had.
+    /// When the port can't be bound.
     pub(crate) async fn open(port: GrpcPort, intake: &IntakeRole, tls: Option<Tls>) -> Result<Self, Failure> {
         let limits = ConnectionLimits {
             most: open_files::room_for("grpc.max_connections", port.max_connections),
@@ -37,10 +37,8 @@ impl Grpc {
         Ok(Self { listener: listen("grpc.listen", port.listen).await?, limits, tls })
     }
 
-    /// Where it is bound.
-    ///
     /// # Errors
-    /// When the system can't say.
+    /// When the system doesn't return the address.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -48,7 +46,7 @@ impl Grpc {
     /// Serves until `stop`, then drains.
     ///
     /// # Errors
-    /// When the listener breaks.
+    /// When the listener fails.
     pub(crate) async fn serve(self, router: Router, stop: CancellationToken) -> Result<(), Failure> {
         let scheme = if self.tls.is_some() { "grpcs" } else { "grpc" };
         tracing::info!("listening on {scheme}://{}", self.listener.local_addr()?);
@@ -56,7 +54,7 @@ impl Grpc {
     }
 }
 
-/// What the intake is set to holds for both ways in.
+/// The settings of the gRPC API, which are those of the HTTP API.
 pub(crate) fn settings(intake: &IntakeRole) -> GrpcSettings {
     GrpcSettings {
         timeout: intake.settings.body_timeout,

@@ -1,4 +1,4 @@
-//! Records the history of buckets in intakes too, so that it is complete while no processor runs.
+//! Records the history of buckets in intakes, too, so that it is complete while no processor runs.
 
 use std::convert::Infallible;
 use std::time::Duration;

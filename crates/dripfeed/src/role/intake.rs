@@ -26,7 +26,7 @@ use super::grpc::Grpc;
 use super::reload::{Refused, Reloading};
 use super::served::ServedBuckets;
 use super::settings_metrics::SettingsMetrics;
-use super::{Arguments, FOR_HEALTH, buckets, exposure, history, listen, once_started, outcomes, replays, retention};
+use super::{Arguments, HEALTH_LIMITS, after_start, buckets, exposure, history, listen, outcomes, replays, retention};
 use crate::exit::Failure;
 use crate::memory;
 use crate::open_files;
@@ -38,7 +38,7 @@ use crate::telemetry::{Log, Traces};
 /// Runs until SIGTERM.
 ///
 /// # Errors
-/// When it can't start, or its listener breaks.
+/// When it can't start, or its listener fails.
 pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Failure> {
     let (settings, checksum) = Settings::load_with_checksum(&layers)?;
     let log = Log::start(&settings.log);
@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     start_memory::end_later();
     memory::warn(&reloading.settings, &role.connected.max_memory);
     tokio::select! {
-        ended = role.serve(ports, stop) => ended,
+        result = role.serve(ports, stop) => result,
         never = reloading.forever(|settings| role.reload(settings)) => match never {},
     }
 }
@@ -63,7 +63,7 @@ fn warn_of_certificate(settings: &Settings) {
     }
 }
 
-/// An intake with all that it needs.
+/// A running intake, and what it works with.
 pub(crate) struct IntakeRole {
     connected: Connected,
     served: ServedBuckets,
@@ -71,7 +71,7 @@ pub(crate) struct IntakeRole {
     keys: Arc<ApiKeys>,
     buckets: Arc<Buckets>,
     services: Services,
-    /// None: HTTP in clear text.
+    /// `None` for HTTP without TLS.
     tls: Option<Tls>,
     intake: Intake,
     exporter: MetricsExporter,
@@ -81,26 +81,24 @@ pub(crate) struct IntakeRole {
     traces: Traces,
     /// Routes of the playground, only in `dripfeed dev`.
     playground: Option<Router>,
-    /// The address that other machines can reach. None: loopback only.
-    open_to_others: Option<SocketAddr>,
+    /// An address that other machines can reach, or `None` if all ports are on loopback.
+    public_address: Option<SocketAddr>,
 }
 
-/// The bound listeners.
+/// The bound listeners. `None` for a port that is off.
 pub(crate) struct Ports {
     pub(crate) http: TcpListener,
-    /// None: off.
     grpc: Option<Grpc>,
-    /// None: off.
     metrics: Option<TcpListener>,
-    /// None: off, or beside the API.
+    /// Also `None` if the dashboard is on the port of the API.
     dashboard: Option<TcpListener>,
 }
 
 impl Ports {
-    /// Where the page is to be reached. None: it is off.
+    /// The address of the dashboard, or `None` if it is off.
     ///
     /// # Errors
-    /// When a port has no address.
+    /// When the system doesn't return the address.
     pub(crate) fn page(&self, place: DashboardPlace) -> io::Result<Option<SocketAddr>> {
         match place {
             DashboardPlace::Intake => self.http.local_addr().map(Some),
@@ -111,20 +109,20 @@ impl Ports {
 }
 
 impl IntakeRole {
-    /// Connects to Redis and binds the ports. None: stopped before both succeeded.
+    /// Connects to Redis and binds the ports. Returns `None` if the role was asked to stop before Redis was reachable.
     ///
     /// # Errors
-    /// When Redis or a port can't be had.
+    /// When Redis can't be used or a port can't be bound.
     pub(crate) async fn open(
         settings: &Settings,
-        in_force: &SettingsMetrics,
+        settings_metrics: &SettingsMetrics,
         stop: &CancellationToken,
     ) -> Result<Option<(Self, Ports)>, Failure> {
         let places = buckets::places(settings, |_| true);
         let Some(connected) = connect::to_redis(&settings.redis, &places, stop).await? else { return Ok(None) };
-        let opened = Self::open_over(connected.clone(), settings, in_force, stop).await;
+        let opened = Self::open_over(connected.clone(), settings, settings_metrics, stop).await;
         if opened.is_err() {
-            // Nothing is reported of a Redis that goes away meanwhile: the private one of `dev` does.
+            // Without this it would log that Redis is unreachable while `dev` stops its private Redis.
             connected.store.close();
         }
         opened.map(Some)
@@ -133,7 +131,7 @@ impl IntakeRole {
     async fn open_over(
         connected: Connected,
         settings: &Settings,
-        in_force: &SettingsMetrics,
+        settings_metrics: &SettingsMetrics,
         stop: &CancellationToken,
     ) -> Result<(Self, Ports), Failure> {
         let buckets = Arc::new(Buckets::default());
@@ -145,13 +143,14 @@ impl IntakeRole {
         let gauges = BucketGauges::register(Arc::clone(&buckets), &mut registry);
         LimitMetrics::register(services.clone(), &mut registry);
         connected.memory.register(&mut registry);
-        in_force.register(&mut registry);
+        settings_metrics.register(&mut registry);
         let served = ServedBuckets::register(settings, &mut registry);
         let exporter = MetricsExporter::new(Health::new(connected.store.clone()), gauges, Arc::new(registry));
-        let mut of_intake = settings.intake.settings.clone();
-        of_intake.max_connections = open_files::room_for("intake.max_connections", of_intake.max_connections);
+        let mut intake_settings = settings.intake.settings.clone();
+        let max_connections = intake_settings.max_connections;
+        intake_settings.max_connections = open_files::room_for("intake.max_connections", max_connections);
         let intake = Intake::new(
-            of_intake,
+            intake_settings,
             Arc::clone(&keys),
             Arc::clone(&buckets),
             services.clone(),
@@ -163,10 +162,13 @@ impl IntakeRole {
         let intake = intake.traced(traces.tracer());
         let defined = DefinedBuckets::new(connected.store.clone(), settings);
         intake.follow(Arc::new(defined.clone()));
-        let serving = ServedBuckets::clone(&served);
-        let here =
-            Here { connected: connected.clone(), served: serving, buckets: buckets.clone(), intake: intake.clone() };
-        defined.serve_with(here).await;
+        let serving = IntakeBuckets {
+            connected: connected.clone(),
+            served: served.clone(),
+            buckets: Arc::clone(&buckets),
+            intake: intake.clone(),
+        };
+        defined.serve_with(serving).await;
         served.keep_watching(&connected.store, stop);
         let tls = settings.intake.tls.clone().map(Tls::new);
         let http = listen("intake.listen", settings.intake.listen).await?;
@@ -184,8 +186,8 @@ impl IntakeRole {
         };
         let page = dashboard.as_ref().map(TcpListener::local_addr).transpose()?;
         let bound = [Some(http.local_addr()?), grpc.as_ref().map(Grpc::address).transpose()?, page];
-        let open_to_others = bound.into_iter().flatten().find(|address| !address.ip().is_loopback());
-        exposure::warn(open_to_others, !settings.keys.is_empty());
+        let public_address = bound.into_iter().flatten().find(|address| !address.ip().is_loopback());
+        exposure::warn(public_address, !settings.keys.is_empty());
         let ports = Ports { http, grpc, metrics, dashboard };
         let grpc = super::grpc::settings(&settings.intake);
         Ok((
@@ -204,7 +206,7 @@ impl IntakeRole {
                 redaction: settings.intake.settings.redaction.clone(),
                 traces,
                 playground: None,
-                open_to_others,
+                public_address,
             },
             ports,
         ))
@@ -213,7 +215,7 @@ impl IntakeRole {
     /// Serves until `stop`, then drains.
     ///
     /// # Errors
-    /// When a listener breaks.
+    /// When a listener fails.
     pub(crate) async fn serve(&self, ports: Ports, stop: CancellationToken) -> Result<(), Failure> {
         let address = ports.http.local_addr()?;
         tracing::info!("listening on {}://{address}", self.scheme());
@@ -223,7 +225,7 @@ impl IntakeRole {
             let front = Front::new(self.intake.clone(), move || routes.all());
             Ok(self.intake.serve_with(listener, front, stop.clone()).await?)
         };
-        // The other ports are closed when that one is.
+        // The other ports begin to drain when the API does.
         let draining = self.exporter.health().draining();
         let grpc = async {
             match ports.grpc {
@@ -243,26 +245,26 @@ impl IntakeRole {
                 None => Ok(()),
             }
         };
-        let served = tokio::select! {
-            served = async { tokio::try_join!(http, grpc, metrics, dashboard) } => served,
+        let result = tokio::select! {
+            result = async { tokio::try_join!(http, grpc, metrics, dashboard) } => result,
             never = retention::keep(&self.buckets, self.intake.metrics()) => match never {},
-            never = once_started(outcomes::hand_over(&self.buckets)) => match never {},
-            never = replays::go_on(&self.buckets, self.intake.metrics()) => match never {},
-            never = once_started(history::keep(&self.buckets)) => match never {},
+            never = after_start(outcomes::hand_over(&self.buckets)) => match never {},
+            never = replays::keep_resuming(&self.buckets, self.intake.metrics()) => match never {},
+            never = after_start(history::keep(&self.buckets)) => match never {},
             never = self.exporter.keep_fresh() => match never {},
-            never = once_started(submit_scheduled(&self.intake)) => match never {},
+            never = after_start(submit_scheduled(&self.intake)) => match never {},
             never = self.defined.keep_following() => match never {},
             never = self.keys.keep_following() => match never {},
         };
         self.services.close().await;
         self.connected.store.close();
         self.traces.end().await;
-        served?;
+        result?;
         tracing::info!("the intake has stopped");
         Ok(())
     }
 
-    /// Adds routes to play with, and the page's buttons for them.
+    /// Adds the routes of the playground, and shows its buttons on the dashboard.
     pub(crate) fn play_with(&mut self, routes: impl FnOnce(Arc<ApiKeys>) -> Router) {
         self.playground = Some(routes(Arc::clone(&self.keys)));
     }
@@ -296,7 +298,7 @@ impl IntakeRole {
 
     async fn serve_metrics(&self, listener: TcpListener, stop: CancellationToken) -> Result<(), Failure> {
         tracing::info!("metrics, without a key, on http://{}", listener.local_addr()?);
-        Ok(dripfeed_http::serve(listener, probes::router(self.exporter.clone()), FOR_HEALTH, stop).await?)
+        Ok(dripfeed_http::serve(listener, probes::router(self.exporter.clone()), HEALTH_LIMITS, stop).await?)
     }
 
     fn grpc_calls(&self) -> Router {
@@ -332,13 +334,14 @@ impl IntakeRole {
         Ok(())
     }
 
-    /// What the settings say of ports doesn't matter: the ports of the start stay. Nor is it enough that only this
-    /// machine reaches them: a proxy may pass on what others send. A file without keys may be half written.
+    /// Refuses a reload that removes the last API key, unless `--insecure-no-auth` is set. Also on loopback, because a
+    /// proxy may forward requests of others, and the file may be half written. The addresses are those of the start,
+    /// which a reload doesn't change.
     fn refuse_to_open(&self, settings: &Settings) -> Result<(), Refused> {
         if !settings.keys.is_empty() || settings.anyone_may_call || self.keys.is_empty() {
             return Ok(());
         }
-        let restart = match self.open_to_others {
+        let restart = match self.public_address {
             Some(address) => format!("{address} is not a loopback address: add a key, or restart on 127.0.0.1"),
             None => "this intake has had some: add a key, or restart to let anyone do everything".to_owned(),
         };
@@ -346,15 +349,15 @@ impl IntakeRole {
     }
 }
 
-/// Where defined buckets are served by an intake.
-struct Here {
+/// Applies changes of definitions to the buckets of an intake.
+struct IntakeBuckets {
     connected: Connected,
     served: ServedBuckets,
     buckets: Arc<Buckets>,
     intake: Intake,
 }
 
-impl ServesDefined for Here {
+impl ServesDefined for IntakeBuckets {
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
         let changed = changed.iter().map(|defined| buckets::defined(defined, &self.connected, &self.buckets));
         self.buckets.change(&changed.collect::<Vec<_>>(), gone);

@@ -16,7 +16,7 @@ use super::connect::{self, Connected};
 use super::defined::{AllDefined, DefinedBucket, DefinedBuckets, ServesDefined};
 use super::reload::Reloading;
 use super::served::ServedBuckets;
-use super::{Arguments, FOR_HEALTH, buckets, listen, once_started, outcomes};
+use super::{Arguments, HEALTH_LIMITS, after_start, buckets, listen, outcomes};
 use crate::background;
 use crate::exit::Failure;
 use crate::memory;
@@ -37,16 +37,17 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let reloading = Reloading::new(layers, settings, checksum, log)?;
     let settings = &reloading.settings;
     let wanted = &settings.processor.buckets;
-    if !settings.buckets.is_empty() && calls_at_once(settings, wanted) == 0 {
+    let concurrency = total_concurrency(settings, wanted);
+    if !settings.buckets.is_empty() && concurrency == 0 {
         tracing::warn!("processor.buckets matches no bucket of the configuration: none of them is called here");
     }
-    let calls = calls_at_once(settings, &settings.processor.buckets);
-    open_files::raise_for("the concurrency of all buckets together", calls);
+    open_files::raise_for("the concurrency of all buckets together", concurrency);
     let places = buckets::places(settings, |name| wanted.has(name.as_str()));
     let Some(connected) = connect::to_redis(&settings.redis, &places, &stop).await? else { return Ok(()) };
     let mut registry = super::registry();
     let buckets = Arc::new(Buckets::default());
-    // Those of buckets are with the intakes: all processes together would ask Redis for them at each scrape.
+    // Without buckets: intakes export their gauges. If all processes did, each scrape would query Redis from all of
+    // them.
     let gauges = BucketGauges::register(Arc::default(), &mut registry);
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let traces = Traces::start(settings.trace.as_ref(), "processor")?;
@@ -59,33 +60,33 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
     let listener = listen("processor.listen", settings.processor.listen).await?;
     tracing::info!("listening on http://{}", listener.local_addr()?);
 
-    // Shown until the last job is settled, so that an operator sees it drain.
+    // Health and metrics are served until the last job is settled, so that an operator can watch the drain.
     let drained = CancellationToken::new();
-    let (until, without_health) = (drained.clone(), stop.clone().drop_guard());
-    let telling = background::spawn(async move {
-        // Nobody sees how a processor is whose listener has failed: it drains, and ends with the error.
-        let _stop = without_health;
-        dripfeed_http::serve(listener, probes::router(exporter), FOR_HEALTH, until).await
+    let (shutdown, stop_on_failure) = (drained.clone(), stop.clone().drop_guard());
+    let health_server = background::spawn(async move {
+        // If the listener fails, the health of the processor is unknown: it drains, and ends with the error.
+        let _guard = stop_on_failure;
+        dripfeed_http::serve(listener, probes::router(exporter), HEALTH_LIMITS, shutdown).await
     });
-    let here = Here {
+    let lanes = ProcessorLanes {
         wanted: settings.processor.buckets.clone(),
         connected: connected.clone(),
         served: served.clone(),
         buckets,
         processor: processor.clone(),
     };
-    let here = Arc::new(here);
+    let lanes = Arc::new(lanes);
     let defined = DefinedBuckets::new(connected.store.clone(), settings);
-    let first = here.lanes(settings);
-    defined.serve_with(Arc::clone(&here)).await;
+    let configured = lanes.configured(settings);
+    defined.serve_with(Arc::clone(&lanes)).await;
     served.keep_watching(&connected.store, &stop);
-    let of_outcomes = Arc::new(Buckets::default());
-    of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
+    let outcome_buckets = Arc::new(Buckets::default());
+    outcome_buckets.replace(outcomes::involved(settings, &connected, &outcome_buckets));
     let reload = |settings: &Settings| {
         served.replace(settings);
-        of_outcomes.replace(outcomes::involved(settings, &connected, &of_outcomes));
-        defined.reload(settings, |all| here.replace(settings, all));
-        connected.report_denials(buckets::places(settings, |name| here.wanted.has(name.as_str())));
+        outcome_buckets.replace(outcomes::involved(settings, &connected, &outcome_buckets));
+        defined.reload(settings, |all| lanes.replace(settings, all));
+        connected.report_denials(buckets::places(settings, |name| lanes.wanted.has(name.as_str())));
         Ok(())
     };
     service_manager::ready(stop.clone());
@@ -97,28 +98,28 @@ pub(crate) async fn run(arguments: Arguments, layers: Layers) -> Result<(), Fail
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = processor.run(first, stop.clone()) => {}
+        () = processor.run(configured, stop.clone()) => {}
         () = draining => {}
-        never = once_started(outcomes::hand_over(&of_outcomes)) => match never {},
+        never = after_start(outcomes::hand_over(&outcome_buckets)) => match never {},
         never = reloading.forever(reload) => match never {},
         never = defined.keep_following() => match never {},
     }
     traces.end().await;
     drained.cancel();
-    telling.await.map_err(anyhow::Error::from)??;
+    health_server.await.map_err(anyhow::Error::from)??;
     tracing::info!("the processor has stopped");
     Ok(())
 }
 
-/// As configured.
-fn calls_at_once(settings: &Settings, served: &BucketSet) -> usize {
+/// The sum of the configured concurrency of the buckets in `served`.
+fn total_concurrency(settings: &Settings, served: &BucketSet) -> usize {
     let served = settings.buckets.iter().filter(|(name, _)| served.has(name.as_str()));
     let calls = served.map(|(_, bucket)| bucket.settings(Durability::Process).leak.concurrency);
     calls.map(|calls| usize::try_from(calls).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
 }
 
-/// What a processor serves, and how.
-struct Here {
+/// The buckets that a processor serves, each with its lane.
+struct ProcessorLanes {
     wanted: BucketSet,
     connected: Connected,
     served: ServedBuckets,
@@ -126,9 +127,9 @@ struct Here {
     processor: Processor,
 }
 
-impl Here {
-    /// The configured buckets that this replica serves, and where their jobs go.
-    fn lanes(&self, settings: &Settings) -> Vec<(Bucket, Upstream)> {
+impl ProcessorLanes {
+    /// The configured buckets that this processor serves, with their upstreams.
+    fn configured(&self, settings: &Settings) -> Vec<(Bucket, Upstream)> {
         let wanted = |name: &BucketName| self.wanted.has(name.as_str());
         let buckets = buckets::configured(settings, wanted, &self.connected, &self.buckets);
         self.buckets.change(&buckets, &[]);
@@ -147,18 +148,18 @@ impl Here {
         self.wanted.has(defined.definition.bucket.as_str())
     }
 
-    /// These are all that there are.
+    /// Replaces all lanes.
     fn replace(&self, settings: &Settings, all: &AllDefined) {
         let defined = all.served.values().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
         let mut lanes: Vec<(Bucket, Upstream)> = defined.collect();
-        lanes.extend(self.lanes(settings));
+        lanes.extend(self.configured(settings));
         self.buckets.replace(lanes.iter().map(|(bucket, _)| bucket.clone()));
         self.served.define(all);
         self.processor.reconcile(lanes);
     }
 }
 
-impl ServesDefined for Arc<Here> {
+impl ServesDefined for Arc<ProcessorLanes> {
     fn change(&self, changed: &[Arc<DefinedBucket>], gone: &[BucketName], all: &AllDefined) {
         let changed = changed.iter().filter(|defined| self.is_wanted(defined)).map(|defined| self.lane(defined));
         let lanes: Vec<(Bucket, Upstream)> = changed.collect();

@@ -11,7 +11,7 @@ struct ServerLabels {
     server: String,
 }
 
-/// As it was when Redis was last looked at; nothing while it can't be reached. Cheap to clone.
+/// The gauges, as of the last check of Redis. Empty while Redis is unreachable. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct RedisMemory {
     used: Family<ServerLabels, Gauge>,

@@ -1,5 +1,5 @@
-//! Checks Redis periodically: its settings may change, and another server may take over. Answers name the durability
-//! class that was found last.
+//! Checks Redis periodically, because its settings may change, and another server may take over. Responses promise the
+//! durability class that the latest check found.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::background;
 
 const EVERY: Duration = Duration::from_secs(5);
 
-/// One process reports it: the first that looks.
+/// Logged by the first process that notices it.
 const DATA_LOST: &str = "Redis has lost its data, or was replaced: jobs and outcomes in it are gone; find out why, and \
     restore a backup if there is one";
 
-/// As above.
+/// Logged by the first process that notices it.
 const WRITES_LOST: &str = "Redis has lost its latest writes, as after a failover or a restart with an older snapshot: \
     jobs accepted since then may be gone, and jobs that ended since then may be called again";
 
-/// What is wrong with a server, by its address.
+/// The address of a server, and a problem with it.
 type ServerProblem = (String, ServerFinding);
 
-/// Reports what is wrong and wasn't before, until `stop`. Who connects has reported `known`.
+/// Logs new problems until `stop`. `known`: those that were logged when the role connected.
 pub(super) fn keep(
     store: Store,
     durability: Durability,
@@ -38,11 +38,11 @@ pub(super) fn keep(
 ) {
     background::keep("checking Redis", move || {
         let (store, memory, stop) = (store.clone(), memory.clone(), stop.clone());
-        look_until(stop, store, durability, known.clone(), memory, permissions.clone())
+        monitor(stop, store, durability, known.clone(), memory, permissions.clone())
     });
 }
 
-async fn look_until(
+async fn monitor(
     stop: CancellationToken,
     store: Store,
     durability: Durability,
@@ -50,40 +50,40 @@ async fn look_until(
     memory: RedisMemory,
     mut permissions: RedisPermissions,
 ) {
-    let (mut newer, mut seen_ms) = (false, 0);
+    let (mut is_reported, mut seen_ms) = (false, 0);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        // An emptied Redis gets back what it had of the installation.
+        // Also writes the keys of the installation to a Redis that was emptied.
         match open_installation(&store, seen_ms).await {
             Err(InstallationError::Store(_)) => {}
-            Err(error) if !newer => {
-                newer = true;
+            Err(error) if !is_reported => {
+                is_reported = true;
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, "the data in Redis can't be used any more");
             }
-            Err(_) => newer = true,
+            Err(_) => {}
             Ok(opened) => {
-                newer = false;
-                report(opened, seen_ms, &store);
+                is_reported = false;
+                report_loss(opened, seen_ms, &store);
                 seen_ms = opened.seen_ms;
             }
         }
-        permissions.look(&store).await;
-        // That Redis is away is reported by those who need it.
+        permissions.check(&store).await;
+        // The connection logs that Redis is unreachable.
         let Ok(servers) = servers(&store, durability).await else {
             memory.clear();
             continue;
         };
         memory.show(&servers);
-        follow(&store, &servers, durability);
-        let wrong = wrong(&servers, durability);
-        for (server, finding) in wrong.iter().filter(|wrong| !known.contains(wrong)) {
+        update_durability(&store, &servers, durability);
+        let problems = problems(&servers, durability);
+        for (server, finding) in problems.iter().filter(|problem| !known.contains(problem)) {
             log(server, finding);
         }
-        known = wrong;
+        known = problems;
     }
 }
 
@@ -95,35 +95,36 @@ pub(super) fn log(redis: &str, ServerFinding { severity, what, what_to_do }: &Se
     }
 }
 
-fn report(opened: OpenedInstallation, seen_ms: u64, store: &Store) {
+/// Logs if Redis has lost data. `seen_ms`: of the last check that this process saw, by any process.
+fn report_loss(opened: OpenedInstallation, seen_ms: u64, store: &Store) {
     let prefix = store.prefix();
     if opened.is_emptied {
         tracing::error!(prefix, "{DATA_LOST}");
         return;
     }
     let Some(ms) = opened.rolled_back_to_ms else { return };
-    // Replicas confirm jobs, and not the time of a look at Redis: that alone may be missing after a failover.
-    let may_be_the_look = store.durability() == Durability::Replicated;
-    if may_be_the_look && Duration::from_millis(seen_ms.saturating_sub(ms)) < 2 * EVERY {
+    // Redis replicas confirm jobs, but not the time of a check: after a failover it may be all that is missing.
+    let may_lack_check_only = store.durability() == Durability::Replicated;
+    if may_lack_check_only && Duration::from_millis(seen_ms.saturating_sub(ms)) < 2 * EVERY {
         return;
     }
     let since = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     tracing::error!(prefix, since = since.map(tracing::field::display), "{WRITES_LOST}");
 }
 
-/// Each server that takes writes, as it is now.
+/// The masters, with their current properties.
 pub(super) async fn servers(store: &Store, durability: Durability) -> Result<Vec<(Store, ServerInfo)>, StoreError> {
     let mut servers = Vec::new();
     for server in store.masters() {
-        let facts = ServerInfo::gather(&server, durability).await?;
-        servers.push((server, facts));
+        let info = ServerInfo::gather(&server, durability).await?;
+        servers.push((server, info));
     }
     Ok(servers)
 }
 
-/// Answers name what all servers give now: less than is configured as soon as that is known, and never more.
-fn follow(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability) {
-    let classes = servers.iter().map(|(_, facts)| given(configured, facts));
+/// Lets responses promise the lowest durability class of all servers, and never more than is configured.
+fn update_durability(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability) {
+    let classes = servers.iter().map(|(_, info)| given(configured, info));
     let Some(class) = classes.min() else { return };
     let before = store.durability();
     if before != class {
@@ -133,11 +134,11 @@ fn follow(store: &Store, servers: &[(Store, ServerInfo)], configured: Durability
     }
 }
 
-/// What is wrong with each of them.
-pub(super) fn wrong(servers: &[(Store, ServerInfo)], durability: Durability) -> Vec<ServerProblem> {
-    let of = |(server, facts): &(Store, ServerInfo)| {
+/// The problems of all servers.
+pub(super) fn problems(servers: &[(Store, ServerInfo)], durability: Durability) -> Vec<ServerProblem> {
+    let problems = |(server, info): &(Store, ServerInfo)| {
         let address = server.address().to_string();
-        findings(facts, durability).into_iter().map(move |finding| (address.clone(), finding))
+        findings(info, durability).into_iter().map(move |finding| (address.clone(), finding))
     };
-    servers.iter().flat_map(of).collect()
+    servers.iter().flat_map(problems).collect()
 }

@@ -1,4 +1,4 @@
-//! Checks periodically what the ACL of Redis permits: it may change, and a role that may not do its work isn't ready.
+//! Checks periodically what the ACL of Redis permits, because it may change: a role that lacks permissions isn't ready.
 
 use std::collections::BTreeMap;
 
@@ -9,37 +9,38 @@ use crate::permissions;
 
 #[derive(Clone)]
 pub(super) struct RedisPermissions {
-    /// One of each kind, if possible with our own keys: for what all buckets need, and not for the keys of each.
+    /// One bucket of each kind, if possible without a configured key: checks what all buckets need, not the key of
+    /// each.
     places: Vec<BucketPlace>,
     durability: Durability,
-    /// Whether Redis can be asked. Each time that it can't is a line in its ACL LOG.
-    can_be_asked: bool,
-    /// What was reported at the start.
+    /// Whether our user may run `ACL DRYRUN`. If not, it isn't tried again, as each try adds a line to ACL LOG.
+    can_dry_run: bool,
+    /// The denials that were reported at the start.
     at_start: Vec<String>,
-    /// What was reported last, by the address of each server.
+    /// The denials that were reported last, by the address of the server.
     reported: BTreeMap<String, Vec<String>>,
 }
 
 impl RedisPermissions {
-    /// `denied` at the start. None: that couldn't be asked.
+    /// `denied`: the denials at the start, or `None` if Redis didn't let us check.
     pub(super) fn new(places: &[BucketPlace], durability: Durability, denied: Option<Vec<String>>) -> Self {
         let mut places: Vec<&BucketPlace> = places.iter().collect();
         places.sort_by_key(|place| place.key.is_some());
         let places = one_of_each_kind(places).into_iter().cloned().collect();
-        let (can_be_asked, at_start) = (denied.is_some(), denied.unwrap_or_default());
-        Self { places, durability, can_be_asked, at_start, reported: BTreeMap::new() }
+        let (can_dry_run, at_start) = (denied.is_some(), denied.unwrap_or_default());
+        Self { places, durability, can_dry_run, at_start, reported: BTreeMap::new() }
     }
 
-    /// Notes for readiness what each server denies, and reports what wasn't known. What one that doesn't answer denies
-    /// stays as it was.
-    pub(super) async fn look(&mut self, store: &Store) {
+    /// Updates the readiness of each server, and logs denials that have changed. The denials of a server that doesn't
+    /// respond stay the same.
+    pub(super) async fn check(&mut self, store: &Store) {
         let mut reported = BTreeMap::new();
         for server in store.masters() {
             let address = server.address().to_string();
             let before = self.reported.remove(&address).unwrap_or_else(|| self.at_start.clone());
             let denials = match self.denied(&server).await {
                 Ok(Some(denials)) => denials,
-                // That Redis is away is reported by those who need it.
+                // The connection logs that Redis is unreachable.
                 Ok(None) | Err(_) => before.clone(),
             };
             server.deny(!denials.is_empty() && !permissions::are_dispensable(&denials));
@@ -54,13 +55,13 @@ impl RedisPermissions {
         self.reported = reported;
     }
 
-    /// None: nothing can be found now.
+    /// Returns `None` if the denials can't be determined now.
     async fn denied(&mut self, server: &Store) -> Result<Option<Vec<String>>, StoreError> {
-        if self.can_be_asked {
+        if self.can_dry_run {
             if let Some(denials) = denied_at(server, &self.places, self.durability).await? {
                 return Ok(Some(denials));
             }
-            self.can_be_asked = false;
+            self.can_dry_run = false;
         }
         denied_in_scripts_at(server, &self.places, self.durability).await
     }

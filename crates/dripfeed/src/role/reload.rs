@@ -1,4 +1,4 @@
-//! SIGHUP: reads the settings again, and applies those that can change in a running process.
+//! Reloads the settings at SIGHUP, and applies those that can change in a running process.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -13,12 +13,12 @@ use crate::settings::{Layers, Misnamed, Settings, SettingsChecksum};
 use crate::signals;
 use crate::telemetry::Log;
 
-/// Why sound settings can't take the place of those in force; nothing has changed.
+/// Why valid settings weren't applied. The earlier ones stay in force.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
 
-/// The settings in force, and where they came from.
+/// The settings in force, and their sources.
 pub(crate) struct Reloading {
     layers: Layers,
     pub(crate) settings: Settings,
@@ -28,7 +28,7 @@ pub(crate) struct Reloading {
 }
 
 impl Reloading {
-    /// From now on a SIGHUP doesn't end the process.
+    /// Starts to handle SIGHUP, which would otherwise end the process.
     ///
     /// # Errors
     /// When signals can't be received.
@@ -49,29 +49,29 @@ impl Reloading {
         Ok(Self { layers, settings, metrics, log, hangups: signals::hangups()? })
     }
 
-    /// At each SIGHUP gives sound settings to `apply`; unsound ones, and those that it refuses, are reported and change
-    /// nothing.
+    /// Passes valid settings to `apply` at each SIGHUP. Invalid ones, and those that `apply` refuses, are logged and
+    /// change nothing.
     pub(crate) async fn forever(mut self, apply: impl Fn(&Settings) -> Result<(), Refused>) -> Infallible {
         loop {
             self.hangups.recv().await;
             service_manager::reloading();
-            let became = match Settings::load_with_checksum(&self.layers) {
-                Ok((settings, checksum)) => self.take(&settings, checksum, &apply),
+            let result = match Settings::load_with_checksum(&self.layers) {
+                Ok((settings, checksum)) => self.apply(&settings, checksum, &apply),
                 Err(errors) => self.keep(&errors),
             };
-            service_manager::reloaded(became);
+            service_manager::reloaded(result);
         }
     }
 
-    /// What became of it, for the service manager.
+    /// Keeps the settings in force. Returns the result for the service manager.
     fn keep(&self, why: &dyn Display) -> &'static str {
         self.metrics.refused();
         tracing::error!(error = %why, "reload failed; settings unchanged");
         "reload failed; settings unchanged; the log names the errors"
     }
 
-    /// What became of it, for the service manager.
-    fn take(
+    /// Applies settings. Returns the result for the service manager.
+    fn apply(
         &self,
         settings: &Settings,
         checksum: SettingsChecksum,
@@ -80,15 +80,15 @@ impl Reloading {
         if let Err(refused) = apply(settings) {
             return self.keep(&refused);
         }
-        self.metrics.taken(checksum);
+        self.metrics.applied(checksum);
         self.log.set_level(&settings.log.level);
-        let by_restart = self.settings.restart_needed(settings);
-        if !by_restart.is_empty() {
-            let settings = by_restart.join(", ");
+        let need_restart = self.settings.restart_needed(settings);
+        if !need_restart.is_empty() {
+            let settings = need_restart.join(", ");
             tracing::warn!(settings, "settings changed that are read at the start only; restart to apply them");
         }
         tracing::info!(buckets = settings.buckets.len(), keys = settings.keys.len(), "settings reloaded");
-        if by_restart.is_empty() {
+        if need_restart.is_empty() {
             "settings reloaded"
         } else {
             "settings reloaded; others need a restart; see the log"

@@ -1,4 +1,4 @@
-//! Continues background replays whose intake has died.
+//! Resumes background replays whose intake has died.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -9,28 +9,28 @@ use dripfeed_intake::metrics::IntakeMetrics;
 use tokio::time::sleep;
 
 const EVERY: Duration = Duration::from_secs(3);
-/// Buckets that are asked for together, and the pause before the next ones.
-const AT_ONCE: usize = 100;
-const APART: Duration = Duration::from_millis(100);
+/// The number of buckets per pipeline, and the pause between two pipelines.
+const CHUNK: usize = 100;
+const PAUSE: Duration = Duration::from_millis(100);
 
-pub(super) async fn go_on(buckets: &Buckets, metrics: &IntakeMetrics) -> Infallible {
+pub(super) async fn keep_resuming(buckets: &Buckets, metrics: &IntakeMetrics) -> Infallible {
     loop {
         sleep(EVERY).await;
         let all: Vec<Bucket> = buckets.all().values().cloned().collect();
-        for some in all.chunks(AT_ONCE) {
-            // That Redis is away is reported by those who need it.
-            if let Err(error) = go_on_with_those_of(some, metrics).await {
+        for chunk in all.chunks(CHUNK) {
+            // The connection logs that Redis is unreachable.
+            if let Err(error) = resume(chunk, metrics).await {
                 tracing::debug!(error = &error as &dyn Error, "could not read background replays from Redis");
             }
-            sleep(APART).await;
+            sleep(PAUSE).await;
         }
     }
 }
 
-async fn go_on_with_those_of(buckets: &[Bucket], metrics: &IntakeMetrics) -> Result<(), BucketError> {
+async fn resume(buckets: &[Bucket], metrics: &IntakeMetrics) -> Result<(), BucketError> {
     let found = with_replays(buckets).await?;
     for (bucket, _) in buckets.iter().zip(found).filter(|(_, has_replays)| *has_replays) {
-        // Boxed: it would make the future of the role a large one.
+        // Boxed to keep the future of the role small.
         Box::pin(bucket.go_on_with_replays(metrics.counts_accepted(bucket.name()))).await?;
     }
     Ok(())

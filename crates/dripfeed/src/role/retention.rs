@@ -1,4 +1,4 @@
-//! Deletes expired records, and ends overdue jobs, in intakes too: also while no processor runs.
+//! Deletes expired records and ends overdue jobs in intakes, too, so that this happens while no processor runs.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Registers the buckets that this process serves in Redis, periodically, and reports stranded jobs.
+//! Registers the buckets that this process serves in Redis periodically, and reports stranded jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,20 @@ use crate::background;
 use crate::settings::Settings;
 
 pub(super) const EVERY: Duration = Duration::from_secs(5);
-/// Of the places that are looked at every time: a process reads no more than a few hundred a second.
-const PLACES_PER_LOOK: u64 = 1000;
+/// The number of registered places per check in each interval: with more, checks are less frequent, so that a process
+/// reads at most a few hundred places per second.
+const PLACES_PER_CHECK: u64 = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BucketLabels {
     bucket: String,
 }
 
-/// The buckets among the settings of this process, all of them, and what is stranded of others. Cheap to clone.
+/// The places of all buckets in the settings of this process, and the gauge of stranded jobs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ServedBuckets {
     places: Arc<Mutex<Vec<BucketPlace>>>,
-    /// Of buckets created over the API.
+    /// The places of buckets created over the API.
     defined: Arc<Mutex<Vec<BucketPlace>>>,
     stranded: Family<BucketLabels, Gauge>,
 }
@@ -43,7 +44,7 @@ impl ServedBuckets {
         served
     }
 
-    /// Others after a reload.
+    /// Replaces the places of configured buckets.
     pub(crate) fn replace(&self, settings: &Settings) {
         *self.places.lock() = places(settings);
     }
@@ -52,11 +53,11 @@ impl ServedBuckets {
     pub(crate) fn define(&self, all: &AllDefined) {
         let served = all.served.values();
         let places = served.map(|defined| BucketPlace::from(&defined.configured.settings(Durability::Process)));
-        // Who can't serve one has it nevertheless: its jobs wait, and aren't to be drained.
+        // Including buckets whose credentials can't be decrypted: their jobs wait, and must not be drained.
         *self.defined.lock() = places.chain(all.sealed.values().cloned()).collect();
     }
 
-    /// Notes, and looks at what others have noted, until `stop`. Where there are many places it looks less often.
+    /// Registers the places, and checks for stranded jobs, until `stop`.
     pub(crate) fn keep_watching(&self, store: &Store, stop: &CancellationToken) {
         let (served, store, stop) = (self.clone(), store.clone(), stop.clone());
         background::keep("registering buckets", move || served.clone().watch(store.clone(), stop.clone()));
@@ -64,15 +65,15 @@ impl ServedBuckets {
 
     async fn watch(self, store: Store, stop: CancellationToken) {
         let mut known: Vec<BucketPlace> = Vec::new();
-        let mut rests = 0;
+        let mut skip_checks = 0;
         loop {
             let places = [self.places.lock().clone(), self.defined.lock().clone()].concat();
-            // That Redis is away is reported by those who need it.
+            // The connection logs that Redis is unreachable.
             let is_noted = note_places_once(&store, &places).await.is_ok();
-            if rests > 0 {
-                rests -= 1;
+            if skip_checks > 0 {
+                skip_checks -= 1;
             } else if is_noted && let Ok(stranded) = stranded_jobs(&store, &places).await {
-                rests = count_places(&store).await.map_or(0, |places| places / PLACES_PER_LOOK);
+                skip_checks = count_places(&store).await.map_or(0, |places| places / PLACES_PER_CHECK);
                 stranded.iter().filter(|found| !known.contains(&found.place)).for_each(warn);
                 self.show(&stranded);
                 known = stranded.into_iter().map(|found| found.place).collect();
@@ -93,16 +94,16 @@ impl ServedBuckets {
     }
 }
 
-/// Those of all buckets of `settings`.
+/// The places of all buckets of `settings`.
 fn places(settings: &Settings) -> Vec<BucketPlace> {
     settings.buckets.values().map(|bucket| BucketPlace::from(&bucket.settings(Durability::Process))).collect()
 }
 
-/// What is to be done about stranded jobs.
+/// Describes what to do about stranded jobs.
 pub(crate) fn remedy(StrandedJobs { place, has_namesake, .. }: &StrandedJobs) -> String {
     let bucket = &place.bucket;
     if *has_namesake {
-        // Both would use the same due times and replicas.
+        // Not delivered, because the other bucket of this name uses the same due times and replicas.
         return format!("move them with `dripfeed drain {bucket} --into OTHER`");
     }
     format!(
@@ -111,7 +112,7 @@ pub(crate) fn remedy(StrandedJobs { place, has_namesake, .. }: &StrandedJobs) ->
     )
 }
 
-/// A place, as messages name it.
+/// Formats a place for messages.
 pub(super) fn described(place: &BucketPlace, store: &Store) -> String {
     format!("`{}` ({}, key {})", place.bucket, place.kind.as_str(), place.jobs_key(store))
 }

@@ -1,5 +1,5 @@
-//! Which settings are in force, as metrics: processes of one installation that have different ones share the rate of a
-//! bucket, and its size, by neither.
+//! Metrics that show which settings are in force. If processes of an installation differ in them, neither the rate nor
+//! the capacity of a bucket is enforced as configured.
 
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -16,7 +16,7 @@ pub(crate) struct SettingsMetrics {
 impl SettingsMetrics {
     pub(crate) fn of(checksum: SettingsChecksum) -> Self {
         let metrics = Self::default();
-        metrics.taken(checksum);
+        metrics.applied(checksum);
         metrics
     }
 
@@ -27,13 +27,13 @@ impl SettingsMetrics {
         registry.register("settings_reload_failed", help, self.reload_failed.clone());
     }
 
-    /// These are in force from now on.
-    pub(super) fn taken(&self, checksum: SettingsChecksum) {
+    /// Records that the settings with this checksum are in force.
+    pub(super) fn applied(&self, checksum: SettingsChecksum) {
         self.checksum.set(checksum.number());
         self.reload_failed.set(0);
     }
 
-    /// Others were read, and earlier ones stay in force.
+    /// Records that a reload failed.
     pub(super) fn refused(&self) {
         self.reload_failed.set(1);
     }

@@ -1,6 +1,5 @@
-//! Periodic work of an intake for every bucket. However many buckets there are, it asks Redis at a bounded rate: of
-//! those that this intake has nothing to do with, a few in each round. What is busy elsewhere has processors that do
-//! the same more often.
+//! Periodic work of an intake for every bucket, at a bounded rate of requests to Redis. Each round includes the buckets
+//! that this intake has changed, and a few of the others: processors do the same work for busy buckets more often.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,18 +9,18 @@ use dripfeed_bucket::{Bucket, BucketError, Buckets};
 use dripfeed_job::BucketName;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Between two buckets.
-const APART: Duration = Duration::from_millis(10);
-/// Of those that this intake has not changed since the last round, what a round has.
-const QUIET_PER_ROUND: usize = 30;
+/// The pause between two buckets.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How many buckets a round includes even if this intake hasn't changed them.
+const UNCHANGED_PER_ROUND: usize = 30;
 
-/// Work that is done for each bucket, periodically.
+/// Does some work for each bucket periodically.
 pub(super) struct Upkeep {
-    /// What is logged of a bucket for which it failed.
+    /// The log message for a bucket for which the work failed.
     failed: &'static str,
-    /// Of each bucket, how often it had been changed when that was last seen.
+    /// The number of changes of each bucket at its last round.
     seen: BTreeMap<BucketName, u64>,
-    /// How many come before the first quiet one of the next round.
+    /// The index of the first bucket that the next round includes in any case.
     next: usize,
 }
 
@@ -30,21 +29,21 @@ impl Upkeep {
         Self { failed, seen: BTreeMap::new(), next: 0 }
     }
 
-    /// Once for each bucket that has been changed, and for the next ones of the others, one after the other. `done`
-    /// gets what comes of it.
+    /// Does the work for each bucket that has changed, and for the next ones of the others, one after another. Passes
+    /// its results to `done`.
     pub(super) async fn round<T>(
         &mut self,
         buckets: &Buckets,
         work: impl AsyncFn(&Bucket) -> Result<T, BucketError>,
         done: impl Fn(&Bucket, T),
     ) {
-        let mut turns = turns();
+        let mut ticks = ticks();
         for bucket in self.due(&buckets.all()) {
-            turns.tick().await;
-            // Boxed: it would make the future of the role a large one.
+            ticks.tick().await;
+            // Boxed to keep the future of the role small.
             match Box::pin(work(&bucket)).await {
                 Ok(result) => done(&bucket, result),
-                // That Redis is away is reported by those who need it.
+                // The connection logs that Redis is unreachable.
                 Err(error) => tracing::debug!(bucket = %bucket.name(), error = &error as &dyn Error, "{}", self.failed),
             }
         }
@@ -53,16 +52,16 @@ impl Upkeep {
     fn due(&mut self, all: &BTreeMap<BucketName, Bucket>) -> Vec<Bucket> {
         self.seen.retain(|name, _| all.contains_key(name));
         let first = if self.next < all.len() { self.next } else { 0 };
-        self.next = first + QUIET_PER_ROUND;
-        let turn = first..self.next;
+        self.next = first + UNCHANGED_PER_ROUND;
+        let included = first..self.next;
         let mut due = Vec::new();
-        for (at, (name, bucket)) in all.iter().enumerate() {
+        for (index, (name, bucket)) in all.iter().enumerate() {
             let changes = bucket.changes();
             let is_changed = changes != self.seen.get(name).copied().unwrap_or_default();
             if is_changed {
                 self.seen.insert(name.clone(), changes);
             }
-            if is_changed || turn.contains(&at) {
+            if is_changed || included.contains(&index) {
                 due.push(bucket.clone());
             }
         }
@@ -70,11 +69,11 @@ impl Upkeep {
     }
 }
 
-/// The first bucket's is at once.
-fn turns() -> Interval {
-    let mut turns = interval(APART);
-    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    turns
+/// The first tick is immediate.
+fn ticks() -> Interval {
+    let mut ticks = interval(PAUSE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 #[cfg(test)]
@@ -85,10 +84,10 @@ mod tests {
 
     #[tokio::test]
     async fn many_are_visited_at_a_bounded_rate() {
-        let (begun, mut turns) = (Instant::now(), turns());
+        let (begun, mut ticks) = (Instant::now(), ticks());
         for _ in 0..=5 {
-            turns.tick().await;
+            ticks.tick().await;
         }
-        assert!(begun.elapsed() >= 5 * APART);
+        assert!(begun.elapsed() >= 5 * PAUSE);
     }
 }

@@ -6,7 +6,7 @@ use dripfeed_job::BucketName;
 
 use crate::settings::ConfiguredBucket;
 
-/// A definition, and what it comes to.
+/// A definition, and the bucket settings that result from it.
 pub(crate) struct DefinedBucket {
     pub(crate) definition: Arc<Definition>,
     pub(crate) configured: ConfiguredBucket,
@@ -16,6 +16,6 @@ pub(crate) struct DefinedBucket {
 #[derive(Default)]
 pub(crate) struct AllDefined {
     pub(crate) served: BTreeMap<BucketName, Arc<DefinedBucket>>,
-    /// Of those whose credentials can't be decrypted here. None of them is served, or was removed.
+    /// The buckets that this process can't serve because it can't decrypt their credentials. They aren't deleted.
     pub(crate) sealed: BTreeMap<BucketName, BucketPlace>,
 }

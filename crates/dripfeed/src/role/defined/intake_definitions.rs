@@ -1,4 +1,4 @@
-//! The interfaces of definitions for the APIs.
+//! Gives the HTTP and gRPC APIs access to bucket definitions.
 
 use std::sync::Arc;
 

@@ -9,15 +9,14 @@ use dripfeed_job::BucketName;
 use super::defined_bucket::{AllDefined, DefinedBucket};
 use crate::settings::{DefinitionReader, Settings, UnreadDefinition};
 
-/// Until then it can't be seen or deleted over the API either.
 const OVERRIDDEN: &str = "the configuration has a bucket of this name: the definition from the API isn't \
     used until that section is removed";
 
 pub(super) struct ServedDefinitions {
     pub(super) reader: DefinitionReader,
-    /// They win.
+    /// The buckets of the configuration, which take precedence over definitions.
     configured: BTreeSet<BucketName>,
-    /// All that Redis has.
+    /// All definitions in Redis, including those that aren't served.
     known: BTreeMap<BucketName, Arc<Definition>>,
     all: AllDefined,
 }
@@ -36,7 +35,7 @@ impl ServedDefinitions {
         self.configured.contains(bucket)
     }
 
-    /// Also one that isn't served here: it may be changed, and deleted.
+    /// Finds also a definition that isn't served here, as it may be changed and deleted.
     pub(super) fn get(&self, bucket: &str) -> Option<Arc<Definition>> {
         self.known.get(bucket).cloned()
     }
@@ -45,7 +44,7 @@ impl ServedDefinitions {
         &self.all
     }
 
-    /// Whether it isn't served because its credentials can't be decrypted.
+    /// Whether the bucket isn't served because its credentials can't be decrypted.
     pub(super) fn is_sealed(&self, bucket: &str) -> bool {
         self.all.sealed.contains_key(bucket)
     }
@@ -60,8 +59,8 @@ impl ServedDefinitions {
         }
     }
 
-    /// Those that are served from now on, or otherwise, and those that are no more.
-    pub(super) fn learn(&mut self, changes: Vec<DefinitionChange>) -> (Vec<Arc<DefinedBucket>>, Vec<BucketName>) {
+    /// Returns the buckets to serve that are new or changed, and the names of those to stop serving.
+    pub(super) fn apply(&mut self, changes: Vec<DefinitionChange>) -> (Vec<Arc<DefinedBucket>>, Vec<BucketName>) {
         let (mut changed, mut gone) = (Vec::new(), Vec::new());
         for change in changes {
             let (name, bucket) = match change {
@@ -87,7 +86,7 @@ impl ServedDefinitions {
         (changed, gone)
     }
 
-    /// None: it isn't served here; the log says why.
+    /// Returns `None` and logs the reason if the bucket isn't served here.
     fn read(&mut self, definition: &Arc<Definition>) -> Option<Arc<DefinedBucket>> {
         let bucket = &definition.bucket;
         self.all.sealed.remove(bucket);

@@ -1,4 +1,5 @@
-//! When a bucket may be drained: no other process serves it, or another bucket of its name, which would share its data.
+//! Checks whether a bucket may be drained: no other process may serve it, or another bucket of its name, which would
+//! share its data.
 
 use std::time::Duration;
 
@@ -11,20 +12,20 @@ use super::rest;
 use crate::exit::{Exit, Failure};
 use crate::role::served::described;
 
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Whether other processes have a place among their settings.
+/// Whether other processes are configured with a place.
 pub(super) enum OtherServers {
-    /// None has.
+    /// No other process is.
     Gone,
-    /// One has noted it while it was watched.
+    /// A process registered the place while we watched.
     Serve,
-    /// Stopped before that was known.
+    /// The drain was stopped before this was known.
     Unknown,
 }
 
-/// Waits until a place is silent, or somebody notes it again: those that have it do so every few seconds, and one that
-/// ended a moment ago has noted it, too.
+/// Waits until the registration of a place expires or is renewed. Processes renew it every few seconds. It alone
+/// doesn't prove that one is running, because it outlives its process by a few seconds.
 pub(super) async fn others_at(
     store: &Store,
     place: &BucketPlace,
@@ -38,13 +39,13 @@ pub(super) async fn others_at(
             Some(noted) if *first.get_or_insert(noted.noted_ms) != noted.noted_ms => return Ok(OtherServers::Serve),
             Some(_) => {}
         }
-        if rest(LOOK, stop).await.is_none() {
+        if rest(POLL_INTERVAL, stop).await.is_none() {
             return Ok(OtherServers::Unknown);
         }
     }
 }
 
-pub(super) fn served(store: &Store, place: &BucketPlace) -> Failure {
+pub(super) fn in_use(store: &Store, place: &BucketPlace) -> Failure {
     let what = described(place, store);
     Failure::new(
         Exit::RefusedForNow,
@@ -52,8 +53,9 @@ pub(super) fn served(store: &Store, place: &BucketPlace) -> Failure {
     )
 }
 
-/// Buckets of one name share their due times, replicas and counters, whatever their kinds and keys: a replica of one
-/// would forget the due times of the other's jobs.
+/// Refuses to drain while another bucket of the same name is in use or has jobs. Buckets of one name share due times,
+/// replicas and counters, whatever their kinds and keys: a replica of one would remove the due times of the other's
+/// jobs.
 pub(super) async fn refuse_namesakes(store: &Store, place: &BucketPlace) -> Result<(), Failure> {
     for noted in noted_places(store).await? {
         let other = &noted.place;

@@ -1,5 +1,5 @@
-//! Moves the jobs of a bucket that no process serves into another one. The old settings aren't needed: Redis has the
-//! place of the jobs.
+//! Moves the jobs of a bucket that no process serves into another one. This doesn't need the old settings, because the
+//! place of the jobs is registered in Redis.
 
 mod report;
 
@@ -22,12 +22,12 @@ use crate::role::connect::Connected;
 use crate::role::served::described;
 use crate::settings::Settings;
 
-/// Between two tries to hand a job to a bucket that is full.
-const SHORTEST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How long Redis may stay away.
+/// The bounds of the pause before a retry when the target bucket is full.
+const MIN_WAIT: Duration = Duration::from_millis(200);
+const MAX_WAIT: Duration = Duration::from_secs(30);
+/// How long Redis may be unreachable.
 const PATIENCE: Duration = Duration::from_secs(60);
-const BETWEEN_LINES: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(
     arguments: &Arguments,
@@ -42,63 +42,64 @@ pub(super) async fn run(
     };
     let target = Bucket::new(store.clone(), target.settings(connected.durability));
     let into = BucketPlace::from(target.settings().as_ref());
-    let Some(places) = silent_places(store, &arguments.bucket, &into, stop).await? else {
+    let Some(places) = places_to_move(store, &arguments.bucket, &into, stop).await? else {
         return Err(interrupted("nothing was moved"));
     };
     for place in &places {
         refuse_same_key(store, place, &into)?;
     }
-    let mut outbox = match gone(store, &arguments.bucket, &target).await? {
+    let mut outbox = match unserved_bucket(store, &arguments.bucket, &target).await? {
         Some(from) => Outbox::open(from, settings, connected, stop).await?,
         None => None,
     };
-    let mut moved = MoveProgress::default();
+    let mut total = MoveProgress::default();
     for place in &places {
-        let one = move_one(store, place, &target, &into, settings, stop).await?;
-        moved.moved += one.moved;
-        moved.expired += one.expired;
-        moved.doubled += one.doubled;
-        moved.left.extend(one.left);
+        let progress = move_one(store, place, &target, &into, settings, stop).await?;
+        total.moved += progress.moved;
+        total.expired += progress.expired;
+        total.doubled += progress.doubled;
+        total.left.extend(progress.left);
     }
     let mut outcomes = Delivered::default();
     if let Some(outbox) = &mut outbox {
         outcomes = hand_over(store, &places, outbox, stop).await?;
     }
-    // What is stopped before its end may go back to the old configuration, with its schedules.
+    // Not after an interruption: the bucket may be configured again, and then needs its schedules.
     if !stop.is_cancelled()
-        && let Some(gone) = gone(store, &arguments.bucket, &target).await?
+        && let Some(from) = unserved_bucket(store, &arguments.bucket, &target).await?
     {
-        leave(&gone).await?;
+        leave(&from).await?;
     }
-    report(arguments, store, &places, &into, &moved, outcomes, stop).await
+    report(arguments, store, &places, &into, &total, outcomes, stop).await
 }
 
-/// Those of the name that have jobs, or outcome jobs alone, and that nobody serves. None: asked to stop meanwhile.
-async fn silent_places(
+/// The places of buckets of this name that have jobs or outcome jobs, and that no process serves. Returns `None` if the
+/// drain is asked to stop meanwhile.
+async fn places_to_move(
     store: &Store,
     bucket: &BucketName,
     into: &BucketPlace,
     stop: &CancellationToken,
 ) -> Result<Option<Vec<BucketPlace>>, Failure> {
-    let (mut silent, mut served) = (Vec::new(), None);
+    let (mut unserved, mut served) = (Vec::new(), None);
     for NotedPlace { place, .. } in noted_places(store).await? {
         if place.bucket != *bucket || place == *into {
             continue;
         }
-        // A bucket that goes on under its name has the outbox.
+        // A target of the same name goes on with the outbox.
         let has_outbox = into.bucket != *bucket && outcome_jobs_at(store, &place).await? > 0;
         if level_at(store, &place).await? == 0 && !has_outbox {
             continue;
         }
         match guard::others_at(store, &place, stop).await? {
-            OtherServers::Gone => silent.push(place),
+            OtherServers::Gone => unserved.push(place),
             OtherServers::Serve => served = Some(place),
             OtherServers::Unknown => return Ok(None),
         }
     }
     match served {
-        Some(served) if silent.is_empty() => Err(guard::served(store, &served)),
-        _ => Ok(Some(silent)),
+        Some(served) if unserved.is_empty() => Err(guard::in_use(store, &served)),
+        _ => Ok(Some(unserved)),
     }
 }
 
@@ -115,9 +116,9 @@ fn refuse_same_key(store: &Store, place: &BucketPlace, into: &BucketPlace) -> Re
     Ok(())
 }
 
-/// What all places of a name share: schedules and outbox. None: a bucket of the name, of another kind or key, goes on
-/// with them.
-async fn gone(store: &Store, name: &BucketName, target: &Bucket) -> Result<Option<Bucket>, Failure> {
+/// The bucket by which to reach the schedules and the outbox, which all places of a name share. Returns `None` if a
+/// bucket of this name, of another kind or key, is in use and so keeps them.
+async fn unserved_bucket(store: &Store, name: &BucketName, target: &Bucket) -> Result<Option<Bucket>, Failure> {
     let is_served = noted_places(store).await?.iter().any(|noted| noted.place.bucket == *name && noted.is_served());
     if is_served || target.name() == name {
         return Ok(None);
@@ -127,7 +128,7 @@ async fn gone(store: &Store, name: &BucketName, target: &Bucket) -> Result<Optio
     Ok(Some(Bucket::new(store.clone(), settings)))
 }
 
-/// They aren't reported as stranded meanwhile.
+/// Moves the outcome jobs. Registers the places, so that they aren't reported as stranded meanwhile.
 async fn hand_over(
     store: &Store,
     places: &[BucketPlace],
@@ -151,16 +152,16 @@ async fn move_one(
     let replicas_are_others = place.kind == Kind::List && is_list_elsewhere(store, place).await?;
     let noting = NotedPlaces::begin(store, vec![place.clone(), into.clone()]).await?;
     let mut mover = Mover::new(store, place, target, replicas_are_others);
-    let ended = tokio::select! {
-        ended = go(&mut mover, settings.processor.settings.lease, place, store, stop) => ended,
+    let result = tokio::select! {
+        result = move_all(&mut mover, settings.processor.settings.lease, place, store, stop) => result,
         () = stop.cancelled() => Ok(()),
     };
     noting.end(std::slice::from_ref(place)).await;
-    ended.map(|()| mover.progress().clone())
+    result.map(|()| mover.progress().clone())
 }
 
-/// Until all that can be moved is, or `stop`.
-async fn go(
+/// Moves jobs until none is left that can be moved, or until `stop`.
+async fn move_all(
     mover: &mut Mover,
     lease: Duration,
     place: &BucketPlace,
@@ -170,34 +171,34 @@ async fn go(
     if let Some(replica) = mover.recover(lease).await? {
         return Err(taken_by(&replica, place, store));
     }
-    let (mut line, mut away) = (Instant::now(), None);
+    let (mut last_logged, mut unreachable_since) = (Instant::now(), None);
     loop {
         let wait = match mover.step().await {
             Ok(MoveStep::Done) => return Ok(()),
             Ok(MoveStep::Served(replica)) => return Err(taken_by(&replica, place, store)),
             Ok(MoveStep::On) => {
-                away = None;
+                unreachable_since = None;
                 Duration::ZERO
             }
             Ok(MoveStep::Refused(refused)) => {
-                away = None;
-                full(place, &refused)
+                unreachable_since = None;
+                wait_for_room(place, &refused)
             }
             Err(BucketError::Store(error)) if error.is_transient() => {
-                let begun = *away.get_or_insert_with(|| {
+                let since = *unreachable_since.get_or_insert_with(|| {
                     let error = error.as_ref() as &dyn std::error::Error;
                     tracing::warn!(bucket = %place.bucket, error, "could not move jobs; retrying");
                     Instant::now()
                 });
-                if begun.elapsed() >= PATIENCE {
+                if since.elapsed() >= PATIENCE {
                     return Err(BucketError::Store(error).into());
                 }
                 Duration::from_secs(1)
             }
             Err(error) => return Err(error.into()),
         };
-        if line.elapsed() >= BETWEEN_LINES {
-            line = Instant::now();
+        if last_logged.elapsed() >= LOG_INTERVAL {
+            last_logged = Instant::now();
             let left = level_at(store, place).await.unwrap_or_default();
             tracing::info!(bucket = %place.bucket, moved = mover.progress().moved, left, "moving");
         }
@@ -207,9 +208,9 @@ async fn go(
     }
 }
 
-/// How long to wait for room.
-fn full(place: &BucketPlace, refused: &Refused) -> Duration {
-    let wait = refused.retry_after.unwrap_or(LONGEST_WAIT).clamp(SHORTEST_WAIT, LONGEST_WAIT);
+/// Returns how long to wait until the target bucket may have room, and logs it.
+fn wait_for_room(place: &BucketPlace, refused: &Refused) -> Duration {
+    let wait = refused.retry_after.unwrap_or(MAX_WAIT).clamp(MIN_WAIT, MAX_WAIT);
     let reason = refused.reason.code();
     tracing::info!(
         bucket = %place.bucket, reason, wait_ms = wait.as_millis(),

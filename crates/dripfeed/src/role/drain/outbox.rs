@@ -1,5 +1,5 @@
-//! The outbox of a bucket that no process serves: its outcome jobs go to their target buckets, which the configuration
-//! has, or Redis as created over the API.
+//! Empties the outbox of a bucket that no process serves: moves its outcome jobs to their target buckets, which must be
+//! configured or have been created over the API.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use crate::role::connect::Connected;
 use crate::role::defined::DefinedBucket;
 use crate::settings::Settings;
 
-/// A process that was killed while it moved outcome jobs keeps others from it for a few seconds.
+/// How long to wait for the lease of the outbox, which a killed process keeps for a few seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(500);
-const BETWEEN_LINES: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) struct Outbox {
     courier: OutcomeCourier,
     targets: Buckets,
-    /// How many there were.
+    /// The number of outcome jobs at the start.
     jobs: u64,
 }
 
-/// What became of the outcome jobs.
+/// The numbers of outcome jobs that were moved, and that are left.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Delivered {
     pub(super) handed_over: u64,
@@ -35,17 +35,17 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
-    /// Whether there were any.
+    /// Whether there were any outcome jobs.
     pub(super) const fn is_some(self) -> bool {
         self.handed_over + self.left > 0
     }
 }
 
 impl Outbox {
-    /// Changes nothing. None: there are no outcome jobs.
+    /// Checks that the outbox can be emptied, without changing it. Returns `None` if it has no outcome jobs.
     ///
     /// # Errors
-    /// When it can't be emptied: a target isn't known here, an entry can't be read, or another process empties it.
+    /// When it can't be emptied: a target is unknown here, an entry can't be read, or another process empties it.
     pub(super) async fn open(
         from: Bucket,
         settings: &Settings,
@@ -68,19 +68,19 @@ impl Outbox {
         Ok((jobs > 0).then_some(Self { courier, targets, jobs }))
     }
 
-    /// Until all targets have their jobs, or `stop`. Targets that are full are waited for.
+    /// Moves the outcome jobs until none is left, or until `stop`. Waits for targets that are full.
     ///
     /// # Errors
     /// When Redis can't be asked.
     pub(super) async fn hand_over(&mut self, stop: &CancellationToken) -> Result<Delivered, Failure> {
-        let mut line = Instant::now();
+        let mut last_logged = Instant::now();
         loop {
             let left = self.courier.from().outcome_jobs().await?;
             if left == 0 || stop.is_cancelled() {
                 return Ok(Delivered { handed_over: self.jobs.saturating_sub(left), left });
             }
-            if line.elapsed() >= BETWEEN_LINES {
-                line = Instant::now();
+            if last_logged.elapsed() >= LOG_INTERVAL {
+                last_logged = Instant::now();
                 let bucket = self.courier.from().name();
                 tracing::info!(%bucket, left, "moving outcome jobs to their target buckets");
             }
@@ -96,16 +96,16 @@ async fn count(courier: &OutcomeCourier, stop: &CancellationToken) -> Result<Opt
     let begun = Instant::now();
     loop {
         let counted = courier.count().await?;
-        if counted.is_some() || begun.elapsed() >= PATIENCE || rest(LOOK, stop).await.is_none() {
+        if counted.is_some() || begun.elapsed() >= PATIENCE || rest(POLL_INTERVAL, stop).await.is_none() {
             return Ok(counted);
         }
     }
 }
 
-/// Those that outcome jobs wait for and that are known here.
+/// The buckets for which outcome jobs wait and that are known here.
 async fn targets(waiting: &OutboxTargets, settings: &Settings, connected: &Connected) -> Result<Buckets, Failure> {
-    let (wanted, none) = (|name: &BucketName| waiting.jobs.contains_key(name), Buckets::default());
-    let mut all = buckets::configured(settings, wanted, connected, &none);
+    let (wanted, running) = (|name: &BucketName| waiting.jobs.contains_key(name), Buckets::default());
+    let mut all = buckets::configured(settings, wanted, connected, &running);
     let mut known = KnownDefinitions::default();
     known.follow(&connected.store).await?;
     for definition in known.iter().filter(|definition| wanted(&definition.bucket)) {
@@ -115,7 +115,7 @@ async fn targets(waiting: &OutboxTargets, settings: &Settings, connected: &Conne
             && !settings.buckets.contains_key(bucket)
         {
             let defined = DefinedBucket { definition: Arc::clone(definition), configured };
-            all.push(buckets::defined(&defined, connected, &none));
+            all.push(buckets::defined(&defined, connected, &running));
         }
     }
     Ok(Buckets::new(all))

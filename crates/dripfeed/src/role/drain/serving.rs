@@ -21,8 +21,8 @@ use crate::role::{buckets, outcomes};
 use crate::settings::Settings;
 use crate::telemetry::Traces;
 
-const LOOK: Duration = Duration::from_millis(200);
-const BETWEEN_LINES: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(
     arguments: &Arguments,
@@ -38,7 +38,7 @@ pub(super) async fn run(
     let place = BucketPlace::from(&configured.settings(Durability::Process));
     match guard::others_at(store, &place, stop).await? {
         OtherServers::Gone => {}
-        OtherServers::Serve => return Err(guard::served(store, &place)),
+        OtherServers::Serve => return Err(guard::in_use(store, &place)),
         OtherServers::Unknown => return Err(interrupted("nothing was delivered")),
     }
     guard::refuse_namesakes(store, &place).await?;
@@ -56,14 +56,14 @@ pub(super) async fn run(
     let after = drain(&bucket, &before, &configured.upstream, settings, connected, stop).await;
     noting.end(std::slice::from_ref(&place)).await;
     let after = after?;
-    // What is stopped before its end may go back to the old configuration, with its schedules.
+    // Not after an interruption: the bucket may be configured again, and then needs its schedules.
     if after.is_empty() {
         leave(&bucket).await?;
     }
     report(arguments, &before, &after, &described(&place, store))
 }
 
-/// As a processor of this one bucket would.
+/// Runs a processor for this bucket until it is empty.
 async fn drain(
     bucket: &Bucket,
     before: &Contents,
@@ -81,53 +81,53 @@ async fn drain(
     open_files::raise_for("the concurrency of the bucket", usize::try_from(concurrency).unwrap_or(usize::MAX));
     let connector = Connector::new().map_err(anyhow::Error::from)?;
     let traces = Traces::start(settings.trace.as_ref(), "drain")?;
-    let (of_processor, mut registry) = (settings.processor.settings.clone(), crate::role::registry());
-    let processor = Processor::new(of_processor, connector, traces.tracer(), &mut registry);
+    let (processor_settings, mut registry) = (settings.processor.settings.clone(), crate::role::registry());
+    let processor = Processor::new(processor_settings, connector, traces.tracer(), &mut registry);
     let done = stop.child_token();
     let emptied = async {
-        let emptied = empty(bucket, &done).await;
+        let result = wait_until_empty(bucket, &done).await;
         done.cancel();
-        emptied
+        result
     };
     let lanes = vec![(bucket.clone(), upstream.clone())];
-    let of_outcomes = Arc::new(Buckets::default());
-    of_outcomes.replace(match before.outcome_jobs {
-        0 => outcomes::involved(settings, connected, &of_outcomes),
-        // With earlier settings they may have been made for any bucket.
-        _ => buckets::configured(settings, |_| true, connected, &of_outcomes),
+    let outcome_buckets = Arc::new(Buckets::default());
+    outcome_buckets.replace(match before.outcome_jobs {
+        0 => outcomes::involved(settings, connected, &outcome_buckets),
+        // Earlier settings may have had any bucket as the target.
+        _ => buckets::configured(settings, |_| true, connected, &outcome_buckets),
     });
     let drained = async { tokio::join!(emptied, processor.run(lanes, done.clone())).0 };
-    let emptied = tokio::select! {
-        emptied = drained => emptied,
-        never = outcomes::hand_over(&of_outcomes) => match never {},
+    let result = tokio::select! {
+        result = drained => result,
+        never = outcomes::hand_over(&outcome_buckets) => match never {},
     };
     traces.end().await;
-    emptied?;
+    result?;
     Ok(Contents::of(bucket).await?)
 }
 
-/// Returns when nothing is in it, or at `stop`.
-async fn empty(bucket: &Bucket, stop: &CancellationToken) -> Result<(), Failure> {
-    let mut line = Instant::now();
+/// Waits until the bucket has no jobs and no outcome jobs, or until `stop`.
+async fn wait_until_empty(bucket: &Bucket, stop: &CancellationToken) -> Result<(), Failure> {
+    let mut last_logged = Instant::now();
     loop {
         match Contents::of(bucket).await {
             Ok(contents) if contents.is_empty() => return Ok(()),
-            Ok(contents) if line.elapsed() >= BETWEEN_LINES => {
-                line = Instant::now();
-                progress(bucket, &contents);
+            Ok(contents) if last_logged.elapsed() >= LOG_INTERVAL => {
+                last_logged = Instant::now();
+                log_progress(bucket, &contents);
             }
             Ok(_) => {}
-            // The processor reports that Redis is away.
+            // The processor logs that Redis is unreachable.
             Err(BucketError::Store(error)) if error.is_transient() => {}
             Err(error) => return Err(error.into()),
         }
-        if rest(LOOK, stop).await.is_none() {
+        if rest(POLL_INTERVAL, stop).await.is_none() {
             return Ok(());
         }
     }
 }
 
-fn progress(bucket: &Bucket, Contents { census, outcome_jobs }: &Contents) {
+fn log_progress(bucket: &Bucket, Contents { census, outcome_jobs }: &Contents) {
     let (bucket, Census { level, in_flight, parked, .. }) = (bucket.name(), census);
     match census.pace.reason {
         "dead_full" => tracing::warn!(

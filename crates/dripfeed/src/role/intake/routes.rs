@@ -12,27 +12,27 @@ use crate::settings::DashboardPlace;
 
 pub(super) struct Routes {
     pub(super) intake: Intake,
-    /// The main one.
+    /// The address of the API.
     pub(super) address: SocketAddr,
     pub(super) place: DashboardPlace,
     pub(super) salt: Salt,
     pub(super) has_tls: bool,
     pub(super) redaction: Redaction,
-    /// In `dripfeed dev` alone.
+    /// Only in `dripfeed dev`.
     pub(super) playground: Option<Router>,
 }
 
 impl Routes {
-    /// Of the main address.
+    /// The routes of the API's address.
     pub(super) fn all(&self) -> Router {
-        let more = self.playground.clone().unwrap_or_default();
+        let playground = self.playground.clone().unwrap_or_default();
         match self.place {
-            DashboardPlace::Intake => with_error_pages(self.intake.router_with(more.merge(self.page()))),
-            DashboardPlace::Apart(_) | DashboardPlace::Off => self.intake.api_with(more),
+            DashboardPlace::Intake => with_error_pages(self.intake.router_with(playground.merge(self.page()))),
+            DashboardPlace::Apart(_) | DashboardPlace::Off => self.intake.api_with(playground),
         }
     }
 
-    /// Of the dashboard's address, where it has one.
+    /// The routes of the dashboard's address, if it has a separate one.
     pub(super) fn apart(&self) -> Router {
         with_error_pages(self.intake.page_alone(self.page()))
     }

@@ -1,4 +1,4 @@
-//! The report of a move: what became of the jobs, and what is left.
+//! Reports the result of a move: how the jobs ended, and how many are left.
 
 use dripfeed_bucket::{BucketPlace, MoveProgress, level_at};
 use dripfeed_job::{BucketName, counted};
@@ -10,8 +10,8 @@ use crate::exit::{Exit, Failure};
 use crate::role::drain::outbox::Delivered;
 use crate::role::drain::{self, Arguments, interrupted, print};
 
-/// Of the jobs that can't be moved.
-const MOST_SHOWN: usize = 20;
+/// How many of the jobs that can't be moved are listed.
+const MAX_LISTED: usize = 20;
 
 pub(super) async fn report(
     arguments: &Arguments,
@@ -40,14 +40,14 @@ pub(super) async fn report(
         tracing::warn!(%bucket, jobs = doubled, "a replica claimed jobs during the move; these jobs are called twice");
     }
     if is_interrupted {
-        let left = drain::jobs_shown(left, outcomes.left);
+        let left = drain::show_jobs(left, outcomes.left);
         return Err(interrupted(format_args!("`{bucket}` still has {left}")));
     }
     if unmovable.is_empty() {
         return Ok(());
     }
-    let shown = unmovable.iter().take(MOST_SHOWN).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
-    let more = unmovable.len().saturating_sub(MOST_SHOWN);
+    let shown = unmovable.iter().take(MAX_LISTED).map(|(id, why)| format!("\n  {id}: {why}")).collect::<String>();
+    let more = unmovable.len().saturating_sub(MAX_LISTED);
     let more = if more > 0 { format!("\n  and {more} more (-o json has all)") } else { String::new() };
     let jobs = counted(unmovable.len() as u64, "job");
     let message = format!("{jobs} of `{bucket}` could not be moved and stayed in the bucket:{shown}{more}");
@@ -57,22 +57,22 @@ pub(super) async fn report(
 fn sentence(
     bucket: &BucketName,
     into: &BucketName,
-    is_none: bool,
+    is_nothing_found: bool,
     left: u64,
     MoveProgress { moved, expired, .. }: &MoveProgress,
     outcomes: Delivered,
 ) -> String {
     let Delivered { handed_over, left: outcomes_left } = outcomes;
-    let of_outcomes = format!("{} handed over, {outcomes_left} left", counted(handed_over, "outcome job"));
-    let of_jobs =
+    let outcome_summary = format!("{} handed over, {outcomes_left} left", counted(handed_over, "outcome job"));
+    let job_summary =
         format!("{} of `{bucket}` moved into `{into}`, {expired} expired, {left} left", counted(*moved, "job"));
-    match (is_none, outcomes.is_some()) {
+    match (is_nothing_found, outcomes.is_some()) {
         (true, false) => format!("no stranded jobs of `{bucket}` found"),
         (_, true) if moved + expired + left == 0 => {
             let outcome_jobs = counted(handed_over + outcomes_left, "outcome job");
-            format!("`{bucket}` has no jobs, but {outcome_jobs}: {of_outcomes}")
+            format!("`{bucket}` has no jobs, but {outcome_jobs}: {outcome_summary}")
         }
-        (_, false) => of_jobs,
-        (_, true) => format!("{of_jobs}; {of_outcomes}"),
+        (_, false) => job_summary,
+        (_, true) => format!("{job_summary}; {outcome_summary}"),
     }
 }
