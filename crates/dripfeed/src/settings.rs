@@ -1,7 +1,7 @@
-//! Configuration: layers, parsed once into the plain data that each part owns.
+//! Reads the configuration into typed settings for each part of the program.
 //!
-//! `layers` merges files, environment and arguments into one `tree`; `read` deserializes a section of it, and continues
-//! after an error, so that all errors are reported together; one file per section validates it.
+//! `layers` merges files, environment and arguments into one `tree`. `read` deserializes a section of it, and continues
+//! after an error, so that all errors are reported together. Each section has a file that validates it.
 
 mod bucket;
 mod config_error;
@@ -48,50 +48,51 @@ use self::read::{Reader, TypedValues};
 use self::selector::KnownNames;
 use self::tree::Tree;
 
-/// The settings of all roles; each takes its part.
+/// The settings of all roles.
 pub(crate) struct Settings {
     pub(crate) redis: RedisSettings,
     pub(crate) intake: IntakeRole,
-    /// None: off.
+    /// `None` if off.
     pub(crate) grpc: Option<GrpcPort>,
     pub(crate) processor: ProcessorRole,
     pub(crate) log: LogSettings,
-    /// None: off.
+    /// `None` if off.
     pub(crate) trace: Option<TraceSettings>,
     pub(crate) keys: Vec<ApiKey>,
     pub(crate) buckets: BTreeMap<BucketName, ConfiguredBucket>,
-    /// Of buckets created over the API.
+    /// Reads the definitions of buckets created over the API.
     pub(crate) definitions: DefinitionReader,
-    /// What is allowed and probably not meant, for `check`.
+    /// Valid settings that are probably not intended, for `check`.
     pub(crate) warnings: Vec<String>,
-    /// Variables that set nothing, for `check` and the log.
+    /// Environment variables that look like settings and set nothing, for `check` and the log.
     pub(crate) misnamed_variables: Vec<Misnamed>,
-    /// Also without keys and by anyone who reaches a port: `--insecure-no-auth`.
+    /// Whether `--insecure-no-auth` is set: anyone who reaches a port may do everything, even without API keys.
     pub(crate) anyone_may_call: bool,
-    /// The sections that take a restart to change, as they are set, in the order of `BY_RESTART`.
-    by_restart: [Json; BY_RESTART.len()],
+    /// The values of the sections in `NEED_RESTART`.
+    need_restart: [Json; NEED_RESTART.len()],
 }
 
 const SECTIONS: [&str; 10] =
     ["keys", "redis", "intake", "grpc", "processor", "define", "log", "trace", "buckets", "defaults"];
 
-const BY_RESTART: [&str; 6] = ["redis", "intake", "grpc", "processor", "log", "trace"];
+/// The sections whose changes need a restart.
+const NEED_RESTART: [&str; 6] = ["redis", "intake", "grpc", "processor", "log", "trace"];
 
 impl Settings {
     /// Reads all layers.
     ///
     /// # Errors
-    /// Everything that is wrong with them, not only the first.
+    /// All errors of all layers.
     pub(crate) fn load(layers: &Layers) -> Result<Self, ConfigErrors> {
         Self::read(layers).map(|(settings, ..)| settings)
     }
 
-    /// [`Settings::load`] for a role: with their checksum, which no other command reports.
+    /// [`Settings::load`] for a role, which reports the checksum of its settings.
     pub(crate) fn load_with_checksum(layers: &Layers) -> Result<(Self, SettingsChecksum), ConfigErrors> {
         Self::read(layers).map(|(settings, tree, typed)| (settings, SettingsChecksum::of(&tree, &typed)))
     }
 
-    /// Every setting in force, with where it comes from; secrets masked.
+    /// Returns each setting in force with its origin. Secrets are masked.
     ///
     /// # Errors
     /// As [`Settings::load`].
@@ -99,7 +100,7 @@ impl Settings {
         Self::read(layers).map(|(_, tree, typed)| render::all(&tree, &typed))
     }
 
-    /// And the tree, which takes more memory than all else of a bucket's settings.
+    /// Also returns the tree, which isn't kept because it takes more memory than the settings.
     fn read(layers: &Layers) -> Result<(Self, Tree, TypedValues), ConfigErrors> {
         let mut errors = ConfigErrors::default();
         let Some(tree) = layers.gather(&mut errors) else { return Err(errors) };
@@ -110,7 +111,7 @@ impl Settings {
         Ok((settings, tree, typed))
     }
 
-    /// None comes with an error.
+    /// Returns `None` after adding an error.
     fn of(tree: &Tree, anyone_may_call: bool, errors: &mut ConfigErrors) -> Option<(Self, TypedValues)> {
         let mut reader = Reader::new(tree, errors);
         reader.refuse_unknown_sections(&SECTIONS);
@@ -119,7 +120,7 @@ impl Settings {
         let define = define::read(&mut reader);
         let names = KnownNames {
             configured: &buckets,
-            others_may_come: define.as_ref().is_none_or(|define| !define.upstreams.is_empty()),
+            may_be_created: define.as_ref().is_none_or(|define| !define.upstreams.is_empty()),
         };
         let keys = key::read(&mut reader, names);
         let redis = redis::read(&mut reader);
@@ -147,19 +148,19 @@ impl Settings {
             warnings: key::warnings(tree),
             misnamed_variables: Vec::new(),
             anyone_may_call,
-            by_restart: BY_RESTART.map(|section| tree.json(&[section.into()])),
+            need_restart: NEED_RESTART.map(|section| tree.json(&[section.into()])),
         };
         Some((settings, typed))
     }
 
-    /// That the intake's own certificate has expired, or will soon.
+    /// A warning if the intake's certificate has expired, or will soon.
     pub(crate) fn expiring_certificate(&self) -> Option<String> {
         intake::certificate::warning(self.intake.tls.as_ref()?.expires()?, SystemTime::now())
     }
 
-    /// The settings that `other` has otherwise and that take a restart to change.
+    /// The settings that differ in `other` and whose change needs a restart.
     pub(crate) fn restart_needed(&self, other: &Self) -> Vec<String> {
-        // One certificate takes the place of another; to begin or end with TLS is another matter.
+        // A reload replaces a certificate, but can't switch TLS on or off.
         let both_tls = self.intake.tls.is_some() && other.intake.tls.is_some();
         let is_reloaded = |section: &str, key: &str| match section {
             "intake" => both_tls && matches!(key, "tls_cert" | "tls_key"),
@@ -167,7 +168,8 @@ impl Settings {
             _ => false,
         };
         let mut changed = Vec::new();
-        for (section, (this, other)) in BY_RESTART.into_iter().zip(self.by_restart.iter().zip(&other.by_restart)) {
+        for (section, (this, other)) in NEED_RESTART.into_iter().zip(self.need_restart.iter().zip(&other.need_restart))
+        {
             let keys: BTreeSet<&String> =
                 [this, other].into_iter().filter_map(Json::as_object).flat_map(Map::keys).collect();
             let differ = keys.into_iter().filter(|key| this.get(key) != other.get(key) && !is_reloaded(section, key));

@@ -23,7 +23,7 @@ use super::read::{Reader, SectionPath};
 use super::tree::Step;
 use super::upstream::UpstreamKeys;
 
-/// A bucket, and the upstream behind it.
+/// The settings of a bucket and of its upstream.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredBucket {
     settings: BucketSettings,
@@ -41,18 +41,18 @@ impl ConfiguredBucket {
         &self.settings.on_outcome
     }
 
-    /// The key of the jobs, where it isn't the one that every bucket has.
+    /// The Redis key of the jobs, if it isn't the default one.
     pub(crate) fn key(&self) -> Option<&str> {
         self.settings.key.as_deref()
     }
 }
 
-/// All buckets by name; None for one that something is wrong with.
+/// Reads all buckets by name. `None` for a bucket with an error, which is reported.
 pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<ConfiguredBucket>> {
-    let defaults = sound_defaults(reader);
+    let defaults = checked_defaults(reader);
     let mut buckets = BTreeMap::new();
     let path = ["buckets".into()];
-    // Without any nobody has set it.
+    // If no bucket is configured, the section doesn't exist.
     if reader.tree.has(&path) && !reader.tree.json(&path).is_object() {
         reader.error(&path, "must be a table: add [buckets.NAME], or remove it");
     }
@@ -68,15 +68,15 @@ pub(super) fn read(reader: &mut Reader<'_>) -> BTreeMap<BucketName, Option<Confi
     buckets
 }
 
-/// What is wrong between the buckets.
+/// Checks the settings that refer to other buckets.
 pub(super) fn check_targets(reader: &mut Reader<'_>, buckets: &BTreeMap<BucketName, Option<ConfiguredBucket>>) {
     let settings = buckets.iter().map(|(name, bucket)| (name, bucket.as_ref().map(|bucket| &bucket.settings)));
     targets::check(reader, &settings.collect());
 }
 
-/// What lies under every bucket. When something is wrong with `[defaults]`, that is reported once, and the buckets are
-/// read as if nobody had changed it.
-fn sound_defaults(reader: &mut Reader<'_>) -> Json {
+/// Returns the `[defaults]` of all buckets. If they have an error, it is reported once, and the compiled-in defaults
+/// are used instead.
+fn checked_defaults(reader: &mut Reader<'_>) -> Json {
     let path = ["defaults".into()];
     let [set, compiled] = [reader.tree.json(&path), reader.tree.default_json(&path)];
     let errors = reader.count();
@@ -88,7 +88,7 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
                 "is a setting of single buckets: move it to [buckets.NAME]",
             );
         }
-        // Also where no bucket is configured: those that are created over the API have them.
+        // Even without configured buckets, because buckets created over the API use the defaults.
         check_keep(reader, &place, &section.keep);
         leak::read_tiers(reader, &place, section.leak.tiers);
         limits::read(reader, &place, section.limits);
@@ -99,10 +99,10 @@ fn sound_defaults(reader: &mut Reader<'_>) -> Json {
 pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: &Json) -> Option<ConfiguredBucket> {
     let path = ["buckets".into(), name.as_str().into()];
     let defaults_path = ["defaults".into()];
-    let place = SectionPath { path: &path, otherwise: Some(&defaults_path) };
+    let place = SectionPath { path: &path, fallback: Some(&defaults_path) };
     let own = reader.tree.json(&path);
     let fallback = applicable(defaults.clone(), &own);
-    let section: Section = reader.value(&place, laid_over(fallback.clone(), own), &fallback)?;
+    let section: Section = reader.value(&place, merge(fallback.clone(), own), &fallback)?;
     check_keep(reader, &place, &section.keep);
     let is_list = matches!(section.kind, ConfiguredKind::List);
     if is_list {
@@ -136,7 +136,7 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
         check_fair(reader, &place, &fair);
     }
     let limits = limits::read(reader, &place, limits);
-    // Only now: all that is wrong has been reported.
+    // Returns only after all errors have been reported.
     let (leak, upstream, limits) = (leak?, upstream?, limits?);
     let settings = BucketSettings {
         name: name.clone(),
@@ -162,14 +162,14 @@ pub(super) fn read_bucket(reader: &mut Reader<'_>, name: &BucketName, defaults: 
     Some(ConfiguredBucket { settings, limits, upstream })
 }
 
-/// A list has no second attempt, no turns, and parks nothing: what `[defaults]` says about that doesn't reach it. Nor
-/// do weights reach a bucket that turns fair queuing off, which couldn't empty their table.
+/// Removes defaults that don't apply to a bucket. A list has no retries, no fair queuing and no parked jobs. A bucket
+/// that turns fair queuing off has no weights; it couldn't remove those of `[defaults]`, as tables are merged.
 fn applicable(mut defaults: Json, own: &Json) -> Json {
     let kind = own.get("kind").or_else(|| defaults.get("kind"));
     if kind.and_then(Json::as_str) == Some("list") {
         defaults["retry"]["attempts"] = json!(1);
         let bounds = json!({ "rate": "", "burst": 1, "tiers": [], "max_in_flight": 0 });
-        defaults["fair"] = laid_over(json!({ "by": "off", "weights": {}, "flows": {} }), bounds);
+        defaults["fair"] = merge(json!({ "by": "off", "weights": {}, "flows": {} }), bounds);
         defaults["on_outcome"] = json!([]);
         defaults["keep"]["when_dead_full"] = json!("drop_oldest");
     } else if own["fair"]["by"] == FairBy::Off.as_str() {
@@ -178,18 +178,18 @@ fn applicable(mut defaults: Json, own: &Json) -> Json {
     defaults
 }
 
-/// Tables are merged key by key, everything else is taken from `over`.
-fn laid_over(under: Json, over: Json) -> Json {
-    match (under, over) {
-        (Json::Object(mut under), Json::Object(over)) => {
+/// Merges tables key by key. Takes all other values from `over`.
+fn merge(base: Json, over: Json) -> Json {
+    match (base, over) {
+        (Json::Object(mut base), Json::Object(over)) => {
             for (key, value) in over {
-                let merged = match under.remove(&key) {
-                    Some(below) => laid_over(below, value),
+                let merged = match base.remove(&key) {
+                    Some(base) => merge(base, value),
                     None => value,
                 };
-                under.insert(key, merged);
+                base.insert(key, merged);
             }
-            Json::Object(under)
+            Json::Object(base)
         }
         (_, over) => over,
     }

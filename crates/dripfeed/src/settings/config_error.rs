@@ -4,10 +4,10 @@ use std::fmt;
 
 use dripfeed_job::counted;
 
-/// One thing to repair: where it was said, under which key, what is wrong and what to do.
+/// An error: the origin and key of the setting, and what is wrong with it and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigError {
-    /// A file, a variable of the environment, an argument; None: nowhere, something is missing.
+    /// A file, an environment variable or `--set`. `None` for a missing setting.
     pub(crate) origin: Option<String>,
     pub(crate) key: Option<String>,
     pub(crate) message: String,
@@ -22,7 +22,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// All of them.
+/// All errors of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct ConfigErrors(Vec<ConfigError>);
 

@@ -18,13 +18,13 @@ use super::tree::Step;
 
 #[derive(Clone, Debug)]
 pub(crate) struct DefineSettings {
-    /// None: nobody may define buckets.
+    /// If empty, no buckets may be created over the API.
     pub(crate) upstreams: Vec<UpstreamPattern>,
     pub(crate) allow_private: bool,
     pub(crate) bounds: DefinitionBounds,
-    /// The most calls at once that a bucket may have of each processor.
+    /// The maximum of concurrent calls of a bucket by each processor.
     concurrency: u16,
-    /// None: no definition may have credentials.
+    /// `None` if definitions may not have credentials.
     seal_keys: Option<SealKeys>,
 }
 
@@ -49,10 +49,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<DefineSettings> {
         let path = ["define".into(), "upstreams".into(), Step::Index(index)];
         patterns.extend(reader.accept(&path, text.parse::<UpstreamPattern>().map_err(|error| error.to_string())));
     }
-    if most > MOST {
+    if most > MAX_DEFINITIONS {
         reader.error(
             &["define".into(), "most".into()],
-            format!("use at most {MOST}: every process keeps all of them in memory"),
+            format!("use at most {MAX_DEFINITIONS}: every process keeps all of them in memory"),
         );
     }
     let seal_keys = match seal_key_file.as_os_str().is_empty() {
@@ -63,4 +63,4 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<DefineSettings> {
     Some(DefineSettings { upstreams: patterns, allow_private, bounds, concurrency, seal_keys })
 }
 
-const MOST: u64 = 10_000;
+const MAX_DEFINITIONS: u64 = 10_000;

@@ -15,7 +15,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A table, or a list of them.
+/// A table, or a list of tables.
 pub(super) fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_any(OneOrMany(PhantomData))
 }
@@ -47,10 +47,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
 /// A whole number of 1 or more.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<T, D::Error> {
     let n = from.deserialize_any(Whole { least: 1 })?;
-    T::try_from(n).map_err(|_| out_of_range(n, most_of::<T>()))
+    T::try_from(n).map_err(|_| out_of_range(n, max_of::<T>()))
 }
 
-/// A whole number, where 0 stands for none.
+/// A whole number. 0 means `None`.
 pub(super) fn zero_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let n = from.deserialize_any(Whole { least: 0 })?;
     Ok(Some(n).filter(|n| *n > 0))
@@ -74,7 +74,7 @@ pub(super) fn size<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Resul
     if bytes == 0 {
         return Err(Error::custom("must be above zero"));
     }
-    T::try_from(bytes).map_err(|_| out_of_range(bytes, most_of::<T>()))
+    T::try_from(bytes).map_err(|_| out_of_range(bytes, max_of::<T>()))
 }
 
 /// A size, in bytes.
@@ -83,12 +83,12 @@ pub(super) fn size_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D:
     size::parse(&text).map_err(Error::custom)
 }
 
-/// Where to listen.
+/// An address and a port.
 pub(super) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> {
     parse_address(&address_text(from)?)
 }
 
-/// An address and a port, where an empty text stands for none.
+/// An address and a port. An empty text means `None`.
 pub(super) fn address_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = address_text(from)?;
     if text.is_empty() { Ok(None) } else { parse_address(&text).map(Some) }
@@ -103,29 +103,29 @@ fn parse_address<E: Error>(text: &str) -> Result<SocketAddr, E> {
     text.parse().map_err(bad)
 }
 
-/// Addresses that are a network, or one address.
+/// A network, or a single address.
 pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<IpNet, D::Error> {
     let text = from.deserialize_any(Text("a network in quotes, such as \"10.0.0.0/8\""))?;
     let bad = |_| Error::custom(format!("`{}` is not a network, such as 10.0.0.0/8", text.escape_debug()));
     text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(bad)
 }
 
-/// Where Redis is.
+/// The URL of Redis.
 pub(super) fn redis_url<'de, D: Deserializer<'de>>(from: D) -> Result<Address, D::Error> {
     parsed(from, "a URL in quotes, such as \"redis://127.0.0.1:6379\"")
 }
 
-/// A rate, where the empty text stands for none.
+/// A rate. An empty text means `None`.
 pub(super) fn rate_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Rate>, D::Error> {
     empty_is_none(from, "a rate in quotes, such as \"10/s\"")
 }
 
-/// A share of the capacity, where the empty text stands for all of it.
+/// A share of the capacity. An empty text means `None`, all of it.
 pub(super) fn share_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MaxShare>, D::Error> {
     empty_is_none(from, "a share in quotes, such as \"25%\" or \"free\"")
 }
 
-/// A text that is read further.
+/// A text that is parsed.
 pub(super) fn parsed<'de, D, T>(from: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -134,7 +134,7 @@ where
     from.deserialize_any(Text(expected))?.parse().map_err(Error::custom)
 }
 
-/// The same, where the empty text stands for none.
+/// A text that is parsed. An empty text means `None`.
 fn empty_is_none<'de, D, T>(from: D, expected: &'static str) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -142,24 +142,24 @@ where
 {
     let text = from.deserialize_any(Text(expected))?;
     if text == NO_LIMIT {
-        return Err(written_otherwise("\"\""));
+        return Err(not_in_configuration("\"\""));
     }
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
 }
 
-/// The word for no limit of changes at run time, where a configuration has another one.
-fn written_otherwise<E: Error>(none: &str) -> E {
+/// The error about `NO_LIMIT`, which only changes at run time accept. `none`: the text for it in a configuration.
+fn not_in_configuration<E: Error>(none: &str) -> E {
     E::custom(format!("`{NO_LIMIT}` is for changes at run time: leave it out for no limit, or use {none}"))
 }
 
-fn out_of_range<E: Error>(n: u64, most: u64) -> E {
-    E::custom(format!("{n} is too large: use at most {most}"))
+fn out_of_range<E: Error>(n: u64, max: u64) -> E {
+    E::custom(format!("{n} is too large: use at most {max}"))
 }
 
 /// The largest number of an unsigned type.
-fn most_of<T: TryFrom<u64>>() -> u64 {
-    let mut bounds = (0..u64::BITS).map(|unused| u64::MAX >> unused);
-    bounds.find(|most| T::try_from(*most).is_ok()).unwrap_or_default()
+fn max_of<T: TryFrom<u64>>() -> u64 {
+    let mut maximums = (0..u64::BITS).map(|unused| u64::MAX >> unused);
+    maximums.find(|max| T::try_from(*max).is_ok()).unwrap_or_default()
 }
 
 struct Whole {
@@ -176,7 +176,7 @@ impl Visitor<'_> for Whole {
     fn visit_u64<E: Error>(self, n: u64) -> Result<u64, E> {
         match n {
             _ if n < self.least => Err(E::invalid_value(Unexpected::Unsigned(n), &self)),
-            // Scripts count in doubles.
+            // Lua scripts use doubles.
             EXACT.. => Err(out_of_range(n, EXACT - 1)),
             _ => Ok(n),
         }
@@ -188,7 +188,7 @@ impl Visitor<'_> for Whole {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
         if self.least == 0 && text == NO_LIMIT {
-            return Err(written_otherwise("0"));
+            return Err(not_in_configuration("0"));
         }
         Err(E::invalid_type(Unexpected::Str(text), &self))
     }

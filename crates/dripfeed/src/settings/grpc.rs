@@ -23,10 +23,10 @@ struct Section {
     max_connections: usize,
 }
 
-/// The inner None: it is off.
+/// The inner `Option` is `None` if gRPC is off.
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Option<GrpcPort>> {
     let Section { listen, max_connections } = reader.section("grpc")?;
     let Some(listen) = listen else { return Some(None) };
-    intake::keep_from_others(reader, &["grpc".into(), "listen".into()], listen, anyone_may_call);
+    intake::require_keys_beyond_loopback(reader, &["grpc".into(), "listen".into()], listen, anyone_may_call);
     Some(Some(GrpcPort { listen, max_connections }))
 }

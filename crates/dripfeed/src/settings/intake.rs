@@ -21,17 +21,16 @@ use super::read::Reader;
 use super::secret;
 use super::tree::Step;
 
-/// A script runs alone: a longer batch would keep everyone waiting.
-const LARGEST_BATCH: usize = 1000;
+/// A batch is one script, which blocks Redis while it runs.
+const MAX_BATCH: usize = 1000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct IntakeRole {
     pub(crate) listen: SocketAddr,
-    /// None: off.
+    /// `None` if off.
     pub(crate) metrics_listen: Option<SocketAddr>,
     pub(crate) dashboard: DashboardPlace,
-    /// By its page.
-    /// None: HTTP in clear text.
+    /// `None` for HTTP without TLS.
     pub(crate) tls: Option<TlsIdentity>,
     pub(crate) settings: IntakeSettings,
 }
@@ -78,11 +77,11 @@ struct Section {
     x_ratelimit_headers: bool,
 }
 
-/// Where the page is.
+/// Where the dashboard is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum DashboardPlace {
-    /// Beside the API.
+    /// On the port of the API.
     Intake,
     Apart(SocketAddr),
     Off,
@@ -102,15 +101,15 @@ impl TryFrom<String> for DashboardPlace {
     }
 }
 
-/// `10.0.0.0/8`, or one address.
+/// `10.0.0.0/8`, or a single address.
 #[derive(Deserialize)]
 struct TrustedProxy(#[serde(deserialize_with = "deserialize::network")] IpNet);
 
 pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<IntakeRole> {
     let section: Section = reader.section("intake")?;
-    keep_from_others(reader, &key("listen"), section.listen, anyone_may_call);
+    require_keys_beyond_loopback(reader, &key("listen"), section.listen, anyone_may_call);
     if let DashboardPlace::Apart(address) = section.dashboard {
-        keep_from_others(reader, &key("dashboard"), address, anyone_may_call);
+        require_keys_beyond_loopback(reader, &key("dashboard"), address, anyone_may_call);
     }
     if section.max_body > LARGEST_BODY as u64 {
         let most = size::show(LARGEST_BODY as u64);
@@ -120,10 +119,10 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
         let message = "is less than intake.max_body, the size of one body";
         reader.error(&key("max_bodies"), message);
     }
-    if section.max_batch > LARGEST_BATCH {
+    if section.max_batch > MAX_BATCH {
         reader.error(
             &key("max_batch"),
-            format!("use at most {LARGEST_BATCH}: a larger batch would block Redis for too long"),
+            format!("use at most {MAX_BATCH}: a larger batch would block Redis for too long"),
         );
     }
     let hosts = Hosts::new(&section.hosts).unwrap_or_else(|| {
@@ -163,8 +162,13 @@ pub(super) fn read(reader: &mut Reader<'_>, anyone_may_call: bool) -> Option<Int
     })
 }
 
-/// Without keys, anyone who reaches a port may do everything.
-pub(super) fn keep_from_others(reader: &mut Reader<'_>, path: &[Step], listen: SocketAddr, anyone_may_call: bool) {
+/// Reports an address that other machines can reach if there are no API keys, as then anyone may do everything.
+pub(super) fn require_keys_beyond_loopback(
+    reader: &mut Reader<'_>,
+    path: &[Step],
+    listen: SocketAddr,
+    anyone_may_call: bool,
+) {
     let has_keys = reader.tree.json(&["keys".into()]).as_array().is_some_and(|keys| !keys.is_empty());
     if !listen.ip().is_loopback() && !has_keys && !anyone_may_call {
         let message = format!(
@@ -179,16 +183,16 @@ fn key(name: &str) -> [Step; 2] {
     ["intake".into(), name.into()]
 }
 
-/// None comes without both files, or with an error.
+/// Returns `None` if neither file is set, or after reporting an error.
 fn tls(reader: &mut Reader<'_>, Section { tls_cert, tls_key, .. }: &Section) -> Option<TlsIdentity> {
-    let half = match (tls_cert.as_os_str().is_empty(), tls_key.as_os_str().is_empty()) {
+    let incomplete = match (tls_cert.as_os_str().is_empty(), tls_key.as_os_str().is_empty()) {
         (true, true) => return None,
         (true, false) => Some(("tls_cert", "tls_key")),
         (false, true) => Some(("tls_key", "tls_cert")),
         (false, false) => None,
     };
-    if let Some((missing, there)) = half {
-        reader.error(&key(there), format!("is set, but intake.{missing} isn't: TLS needs both"));
+    if let Some((missing, set)) = incomplete {
+        reader.error(&key(set), format!("is set, but intake.{missing} isn't: TLS needs both"));
         return None;
     }
     let certificates = reader.accept(&key("tls_cert"), secret::read_public(tls_cert));

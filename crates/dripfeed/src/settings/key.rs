@@ -18,7 +18,7 @@ use super::tree::{Step, Tree};
     expecting = "a section [[keys]] with id, sha256 or hash_file, scopes, buckets, services and priority"
 )]
 struct Entry {
-    /// None is reported beforehand; as with the scopes.
+    /// `None` if missing, which is reported separately, as for `scopes`.
     id: Option<String>,
     #[serde(default)]
     sha256: String,
@@ -27,7 +27,7 @@ struct Entry {
     scopes: Option<Vec<Scope>>,
     #[serde(default = "all")]
     buckets: Vec<String>,
-    /// As the buckets.
+    /// By default the same as `buckets`.
     services: Option<Vec<String>>,
     #[serde(default)]
     priority: Priority,
@@ -53,14 +53,14 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
             continue;
         };
         if reader.count() > errors {
-            // What else it has may stand for something that couldn't be read.
+            // Other values may be replacements of values that couldn't be read. Only the hash can be checked.
             if !entry.sha256.is_empty() {
                 read_sha256(reader, &path, &entry);
             }
             continue;
         }
         let Some(key) = read_entry(reader, &path, entry, known) else { continue };
-        // Two keys may have one id, while one replaces the other; a key that stands twice has no certain scopes.
+        // Two keys may have the same id during a rotation, but not the same hash, as their scopes may differ.
         if let Some(first) = places.insert(key.sha256, index) {
             reader.error(&path, format!("duplicates keys[{first}]: remove one of them"));
         }
@@ -69,7 +69,7 @@ pub(super) fn read(reader: &mut Reader<'_>, known: KnownNames<'_>) -> Vec<ApiKey
     keys
 }
 
-/// A key that names no buckets has all. Over the API that has to be said.
+/// Warns about keys without `buckets`, which may use all buckets. Keys created over the API must name them.
 pub(super) fn warnings(tree: &Tree) -> Vec<String> {
     let keys = tree.json(&["keys".into()]);
     let entries = keys.as_array().into_iter().flatten().enumerate();
@@ -101,8 +101,8 @@ fn read_entry(reader: &mut Reader<'_>, path: &[Step], entry: Entry, known: Known
 
 const SCOPES: &str = "use submit, read, inspect, operate, define, keys";
 
-/// By the entry as it was written, because what is removed from it later isn't missing. What has no value is: an entry
-/// that is left out unsaid would leave an intake without keys, where anyone may do everything.
+/// Reports missing keys of an entry as written, before invalid values are removed from it. `null` counts as missing. An
+/// entry must not be skipped without an error: an intake without keys lets anyone do everything.
 fn report_missing(reader: &mut Reader<'_>, path: &[Step], entry: &serde_json::Value) {
     if entry.is_array() {
         reader.error(path, "must be a section [[keys]] with id, sha256 or hash_file and scopes, not a list");
@@ -128,7 +128,7 @@ fn hash(entry: &Entry) -> Result<[u8; 32], (&'static str, String)> {
         ("", true) => Err(("sha256", "is missing, and hash_file too: printf %s \"$KEY\" | sha256sum".to_owned())),
         ("", false) => {
             let text = secret::read_public(&entry.hash_file).map_err(|message| ("hash_file", message))?;
-            // As sha256sum writes it: the hash, and the name of what was hashed.
+            // The output of sha256sum: the hash, and a file name.
             let digits = text.split_whitespace().next().unwrap_or_default();
             read_hash(digits).map_err(|message| ("hash_file", format!("{}: {message}", entry.hash_file.display())))
         }

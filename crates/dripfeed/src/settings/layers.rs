@@ -19,31 +19,32 @@ use super::tree::{self, ARGUMENT, DEFAULT, ENVIRONMENT_PREFIX, Tree};
 
 const DEFAULTS: &str = include_str!("../../default.toml");
 
-/// What to read.
+/// The sources of settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layers {
     pub(crate) files: Vec<PathBuf>,
-    /// None: that of this process.
+    /// `None` for the environment of this process.
     pub(crate) environment: Option<HashMap<String, String>>,
     /// `section.key=value` each.
     pub(crate) arguments: Vec<String>,
-    /// Anyone who reaches the intake may do everything, wherever it listens.
+    /// Whether anyone who reaches the intake may do everything, even beyond loopback.
     pub(crate) insecure_no_auth: bool,
 }
 
 impl Layers {
-    /// None: a whole layer can't be read, and would show as settings missing elsewhere. Of an argument or a variable it
-    /// is one setting, which hides nothing of the others.
+    /// Merges all layers. Returns `None` if a whole layer can't be read, because its settings would be reported as
+    /// missing. An unreadable argument or variable is only one setting, so the others are still checked.
     pub(super) fn gather(&self, errors: &mut ConfigErrors) -> Option<Tree> {
         let defaults = Layer::read(DEFAULT, FileFormat::Toml, &without_comments(DEFAULTS));
         let files = self.files.iter().map(|path| file(path));
-        let (variables, unread) = self.environment.clone().map_or_else(of_process, |given| (given, Vec::new()));
+        let (variables, unreadable) =
+            self.environment.clone().map_or_else(process_environment, |variables| (variables, Vec::new()));
         let layers = std::iter::once(defaults.map_err(|error| vec![error])).chain(files);
         let mut report = |found: Vec<ConfigError>| found.into_iter().for_each(|error| errors.push(error));
         let layers = layers.chain([environment(variables)]).map(|layer| layer.map_err(&mut report).ok());
-        // Each reports what is wrong with it.
+        // Collected first, so that each layer reports its errors.
         let layers: Vec<Option<Layer>> = layers.collect();
-        report(unread);
+        report(unreadable);
         let arguments =
             self.arguments.iter().filter_map(|text| argument(text).map_err(|error| report(vec![error])).ok());
         let arguments: Vec<Layer> = arguments.collect();
@@ -53,16 +54,17 @@ impl Layers {
         let mut empty_tables = BTreeMap::new();
         for layer in layers {
             tree::empty_tables(&layer.0, &[], &mut empty_tables);
-            // A layer's values are in memory: merging them can't fail.
+            // Can't fail, because the values of a layer are in memory.
             let _ = layer.collect_to(&mut merged);
         }
         Some(Tree { merged, defaults: defaults.into(), empty_tables })
     }
 
-    /// What is in the environment and sets nothing, though its name is nearly that of a setting.
+    /// The environment variables that set nothing, although their names resemble that of a setting.
     pub(super) fn misnamed_variables(&self, defaults: &Value) -> Vec<Misnamed> {
-        let of_process = || std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
-        let names = self.environment.as_ref().map_or_else(of_process, |given| given.keys().cloned().collect());
+        let process_names = || std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+        let environment = self.environment.as_ref();
+        let names = environment.map_or_else(process_names, |variables| variables.keys().cloned().collect());
         misnamed::among(names, defaults)
     }
 }
@@ -73,12 +75,13 @@ fn environment(variables: HashMap<String, String>) -> Result<Layer, Vec<ConfigEr
         .separator("__")
         .source(Some(variables))
         .collect()
-        .map(|values| Layer(values.into_iter().map(|(key, value)| (key, table_or(value))).collect()))
+        .map(|values| Layer(values.into_iter().map(|(key, value)| (key, parse_table(value))).collect()))
         .map_err(|error| vec![ConfigError { origin: None, key: None, message: error.to_string() }])
 }
 
-/// The variables that are settings, and those that can't be read: the value of one may be a secret.
-fn of_process() -> (HashMap<String, String>, Vec<ConfigError>) {
+/// The variables of this process that are settings, and errors for those that aren't UTF-8. The errors don't show
+/// values, which may be secrets.
+fn process_environment() -> (HashMap<String, String>, Vec<ConfigError>) {
     let prefix = format!("{ENVIRONMENT_PREFIX}__");
     let is_setting = |name: &OsString| name.to_string_lossy().to_uppercase().starts_with(&prefix);
     let (mut read, mut errors) = (HashMap::new(), Vec::new());
@@ -97,8 +100,8 @@ fn of_process() -> (HashMap<String, String>, Vec<ConfigError>) {
     (read, errors)
 }
 
-/// Without the lines that are comments, two thirds of the defaults: every start would check each of their letters. No
-/// value there has several lines.
+/// Removes comment lines, which are two thirds of the defaults, to make parsing them faster at each start. No value
+/// there has several lines.
 fn without_comments(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect()
 }
@@ -120,17 +123,17 @@ impl Layer {
         })
     }
 
-    /// Of two members of one name the reader would take the last.
+    /// Refuses duplicate members, of which the parser would take the last.
     fn read_json(origin: &str, text: &str) -> Result<Self, Vec<ConfigError>> {
         let unique = serde_json::from_str::<UniqueMembers>(text);
         unique.map_err(|error| vec![unreadable(origin, &error.to_string())])?;
         Self::read(origin, FileFormat::Json, text).map_err(|error| vec![error])
     }
 
-    /// By the YAML reader that reads limits, so that there is one.
+    /// Uses the YAML parser of limits, so that the program has only one.
     fn read_yaml(origin: &str, text: &str) -> Result<Self, Vec<ConfigError>> {
         let document = load::parse_yaml(text).map_err(|error| vec![unreadable(origin, &error.to_string())])?;
-        // Of comments alone, as an empty file in TOML.
+        // Only comments: no settings, as in TOML.
         if document.is_null() {
             return Ok(Self::default());
         }
@@ -160,15 +163,15 @@ fn file(path: &Path) -> Result<Layer, Vec<ConfigError>> {
     let bytes = fs::read(path).map_err(|error| wrong(format!("can't be opened: {error}")))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| wrong(format!("invalid UTF-8 after byte {}", error.utf8_error().valid_up_to())))?;
-    // Some editors begin a file with a byte order mark, which is no JSON.
+    // Some editors begin files with a byte order mark, which JSON doesn't allow.
     read(&origin, text.strip_prefix('\u{feff}').unwrap_or(&text))
 }
 
 fn argument(text: &str) -> Result<Layer, ConfigError> {
-    // Another name would be taken for a section as a whole.
+    // Any other name would become a section.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '[' | ']');
     let Some((key, value)) = text.split_once('=') else {
-        // What follows may be a secret.
+        // Shows only the name, because the rest may be a secret.
         let begin: String = text.chars().take_while(|c| is_plain(*c)).collect();
         let message = format!("`{begin}` has no `=`: use section.key=value");
         return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
@@ -180,12 +183,12 @@ fn argument(text: &str) -> Result<Layer, ConfigError> {
         return Err(ConfigError { origin: Some(ARGUMENT.to_owned()), key: None, message });
     }
     let value = Value::new(Some(&ARGUMENT.to_owned()), value.to_owned());
-    Ok(Layer(Map::from([(key.to_owned(), table_or(value))])))
+    Ok(Layer(Map::from([(key.to_owned(), parse_table(value))])))
 }
 
-/// A table that is written as text, as in the environment: it adds to those of lower layers, key by key, and doesn't
-/// replace them. What can't be read stays a text, and is reported as the setting that it was to be.
-fn table_or(value: Value) -> Value {
+/// Parses a table that is written as text, as in the environment, so that it is merged with those of lower layers key
+/// by key. A text that isn't a table stays a text, and is reported as an invalid value of its setting.
+fn parse_table(value: Value) -> Value {
     const NAME: &str = "table";
     let ValueKind::String(text) = &value.kind else { return value };
     if !text.trim_start().starts_with('{') {
@@ -201,7 +204,7 @@ fn unreadable(origin: &str, error: &str) -> ConfigError {
     ConfigError { origin: Some(origin.to_owned()), key: None, message }
 }
 
-/// A parser's message on one line, without the lines of the file that it shows: a secret may stand in them.
+/// Returns a parser's message on one line, without the lines of the file that it shows, as they may contain secrets.
 fn without_source(message: &str) -> String {
     let shows_source =
         |line: &&str| line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().starts_with('|');

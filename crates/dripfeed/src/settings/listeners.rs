@@ -1,4 +1,4 @@
-//! Addresses that one process listens on: it can't open one of them twice.
+//! Checks that the addresses on which one process listens are different.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use super::intake::{DashboardPlace, IntakeRole};
 use super::read::Reader;
 use super::tree::{self, Step};
 
-/// Those of an intake. A processor has one.
+/// Checks the addresses of an intake. A processor has only one.
 pub(super) fn check(reader: &mut Reader<'_>, intake: &IntakeRole, grpc: Option<GrpcPort>) {
     let dashboard = match intake.dashboard {
         DashboardPlace::Apart(address) => Some(address),
@@ -19,20 +19,20 @@ pub(super) fn check(reader: &mut Reader<'_>, intake: &IntakeRole, grpc: Option<G
         (["intake", "dashboard"], dashboard),
         (["grpc", "listen"], grpc.map(|grpc| grpc.listen)),
     ];
-    let mut taken: Vec<([Step; 2], SocketAddr)> = Vec::new();
+    let mut used: Vec<([Step; 2], SocketAddr)> = Vec::new();
     for (path, address) in all {
         let (path, Some(address)) = (path.map(Step::from), address) else { continue };
-        match taken.iter().find(|(_, other)| collide(address, *other)) {
+        match used.iter().find(|(_, other)| collide(address, *other)) {
             Some((other, _)) => {
                 let message = format!("the same process listens there for {}: use another port", tree::shown(other));
                 reader.error(&path, message);
             }
-            None => taken.push((path, address)),
+            None => used.push((path, address)),
         }
     }
 }
 
-/// Whether `[::]` takes the port of IPv4, too, is a setting of the machine.
+/// `[::]` and an IPv4 address don't count as a collision: whether they collide depends on the machine.
 fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let (ip, other_ip) = (one.ip(), other.ip());
     let overlap =

@@ -15,13 +15,13 @@ pub(crate) struct LogSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
-    /// Human on a terminal, JSON otherwise.
+    /// `Human` on a terminal, `Json` otherwise.
     Auto,
     Human,
     Json,
 }
 
-/// A level for all, or levels by module: `info,dripfeed_bucket=debug`. Boxed, because futures hold the settings.
+/// A level for all, or levels by module: `info,dripfeed_bucket=debug`. Boxed, because futures contain the settings.
 #[derive(Clone, Debug)]
 pub(crate) struct LogLevel(Box<Targets>);
 
@@ -42,7 +42,7 @@ impl std::str::FromStr for LogLevel {
             )
         };
         let levels = ["error", "warn", "info", "debug", "trace", "off"];
-        // A bare word would be taken for a module's name, and so would a filter by spans: either silences the rest.
+        // `tracing` would parse an unknown word or a filter by span as a module's name, and silence all other modules.
         let known =
             |directive: &&str| levels.contains(directive) || directive.contains('=') && !directive.contains('[');
         let directives: Vec<_> = text.split(',').map(str::trim).collect();

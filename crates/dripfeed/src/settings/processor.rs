@@ -15,9 +15,9 @@ use super::selector::{self, KnownNames};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessorRole {
-    /// For its health and metrics.
+    /// The address for health and metrics.
     pub(crate) listen: SocketAddr,
-    /// Those it serves.
+    /// The buckets to serve.
     pub(crate) buckets: BucketSet,
     pub(crate) settings: ProcessorSettings,
 }
@@ -48,7 +48,7 @@ pub(super) fn read(
     if let Err(message) = check_name(&section.name) {
         reader.error(&key("name"), message);
     }
-    // A heartbeat comes every third of a lease: one slow reply must not look like death.
+    // Heartbeats are sent every third of a lease. With a shorter lease, one slow reply would make a replica seem dead.
     let least = redis.map_or(Duration::ZERO, |redis| redis.response_timeout * 3);
     if section.lease < least {
         let message = format!(
@@ -66,7 +66,7 @@ pub(super) fn read(
     Some(ProcessorRole { listen: section.listen, buckets, settings })
 }
 
-/// `@` marks the owner of parked jobs, which is no replica.
+/// `@` isn't allowed, because `@parked` is the owner of parked jobs.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     if name.len() <= 64 && name.chars().all(plain) {

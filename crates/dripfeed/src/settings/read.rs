@@ -1,4 +1,4 @@
-//! Deserializes a section of the tree. After an error it continues without the wrong value, so that all errors are
+//! Deserializes a section of the tree. After an error it continues without the invalid value, so that all errors are
 //! reported together.
 
 pub(super) mod wording;
@@ -17,7 +17,7 @@ use crate::nearest::suggestion;
 pub(super) struct Reader<'a> {
     pub(super) tree: &'a Tree,
     errors: &'a mut ConfigErrors,
-    /// What texts from where everything is text were read as.
+    /// The typed values of texts from the environment and from arguments.
     typed: TypedValues,
 }
 
@@ -38,18 +38,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Something is wrong with what stands at `path`.
+    /// Adds an error about the value at `path`.
     pub(super) fn error(&mut self, path: &[Step], message: impl Into<String>) {
         let key = Some(tree::shown(path));
         self.errors.push(ConfigError { origin: self.tree.origin(path), key, message: message.into() });
     }
 
-    /// The value; or, when something is wrong with it, an error at `path`.
+    /// Returns the value, or adds the error at `path`.
     pub(super) fn accept<T>(&mut self, path: &[Step], result: Result<T, impl Into<String>>) -> Option<T> {
         result.map_err(|message| self.error(path, message)).ok()
     }
 
-    /// The value; or all that is wrong with it.
+    /// Returns the value, or adds all errors at `path`.
     pub(super) fn accept_or_all<T>(&mut self, path: &[Step], result: Result<T, Vec<String>>) -> Option<T> {
         result.map_err(|messages| messages.into_iter().for_each(|message| self.error(path, message))).ok()
     }
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         self.typed
     }
 
-    /// Whether something is wrong with this value, or in it.
+    /// Whether there are errors at `path` or below it.
     pub(super) fn has_errors_in(&self, path: &[Step]) -> bool {
         let above = tree::shown(path);
         let is_in =
@@ -66,18 +66,18 @@ impl<'a> Reader<'a> {
         self.errors.iter().any(|error| error.key.as_deref().is_some_and(is_in))
     }
 
-    /// How many errors there are by now.
+    /// The number of errors so far.
     pub(super) fn count(&self) -> usize {
         self.errors.len()
     }
 
-    /// A whole section of the tree.
+    /// Deserializes a section of the tree.
     pub(super) fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let path = [Step::from(name)];
         self.value(&SectionPath::only(&path), self.tree.json(&path), &self.tree.default_json(&path))
     }
 
-    /// `json`, which stands at `place`; instead of a value that is wrong stands the one of `fallback`.
+    /// Deserializes `json`, which is at `place`. Replaces invalid values with those of `fallback`.
     pub(super) fn value<T: DeserializeOwned>(
         &mut self,
         place: &SectionPath<'_>,
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         let mut typed = BTreeSet::new();
         let mut repaired = BTreeSet::new();
         let (mut removed, mut lists) = (Vec::new(), Vec::new());
-        lists_for_tables(&mut json, fallback, &[], &mut lists);
+        replace_lists(&mut json, fallback, &[], &mut lists);
         for list in &lists {
             self.error(&place.of(self.tree, list), "must be a table, not a list");
         }
@@ -97,22 +97,22 @@ impl<'a> Reader<'a> {
                 Err(error) => error,
             };
             let below: Vec<Step> = error.path().iter().filter_map(step).collect();
-            let written = as_written(&removed, &below);
-            let whole = place.of(self.tree, &written);
+            let original = original_path(&removed, &below);
+            let whole = place.of(self.tree, &original);
             if self.tree.is_untyped(&whole)
-                && typed.insert(written.clone())
-                && let Some(value) = give_type(&mut json, &below)
+                && typed.insert(original.clone())
+                && let Some(value) = parse_in_place(&mut json, &below)
             {
                 self.typed.insert(whole, value);
                 continue;
             }
             let message = error.inner().to_string();
-            // What was taken out isn't missing.
-            if !is_repaired(&repaired, &written, &message) {
-                let values = values::<T>(&json, &below);
-                self.error(&whole, wording::plain(&message, values.as_deref()));
+            // A value that was removed isn't missing.
+            if !is_repaired(&repaired, &original, &message) {
+                let allowed = allowed_values::<T>(&json, &below);
+                self.error(&whole, wording::plain(&message, allowed.as_deref()));
             }
-            if !repaired.insert(written) || !repair(&mut json, fallback, &below) {
+            if !repaired.insert(original) || !repair(&mut json, fallback, &below) {
                 return None;
             }
             if let Some(Step::Index(_)) = below.last() {
@@ -122,23 +122,23 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a typed section stands in the tree: at `path`; or, key by key, at `otherwise` when it isn't there.
+/// The path of a section in the tree. Keys that aren't set at `path` are looked up at `fallback`.
 pub(super) struct SectionPath<'a> {
     pub(super) path: &'a [Step],
-    pub(super) otherwise: Option<&'a [Step]>,
+    pub(super) fallback: Option<&'a [Step]>,
 }
 
 impl<'a> SectionPath<'a> {
     pub(super) fn only(path: &'a [Step]) -> Self {
-        Self { path, otherwise: None }
+        Self { path, fallback: None }
     }
 
-    /// The path in the tree of what stands `below` here.
+    /// The path in the tree of the value `below` this section.
     pub(super) fn of(&self, tree: &Tree, below: &[Step]) -> Vec<Step> {
         let join = |path: &[Step]| path.iter().chain(below).cloned().collect::<Vec<Step>>();
-        let here = join(self.path);
-        let there = self.otherwise.map(join).filter(|there| !tree.has(&here) && tree.has(there));
-        there.unwrap_or(here)
+        let path = join(self.path);
+        let fallback = self.fallback.map(join).filter(|fallback| !tree.has(&path) && tree.has(fallback));
+        fallback.unwrap_or(path)
     }
 
     pub(super) fn key(&self, tree: &Tree, key: &str) -> Vec<Step> {
@@ -154,27 +154,27 @@ fn step(segment: &Segment) -> Option<Step> {
     }
 }
 
-/// Whether what is missing `below` was there, and wrong.
+/// Whether `message` is about a missing field that was invalid and removed.
 fn is_repaired(repaired: &BTreeSet<Vec<Step>>, below: &[Step], message: &str) -> bool {
     let field = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
     field.is_some_and(|field| repaired.contains(&[below, &[field.into()]].concat()))
 }
 
-/// The values that a setting may have, if it has a fixed list of them: the error for an empty text lists them. None: it
-/// has no list, or the value is a text.
-fn values<T: DeserializeOwned>(json: &Json, path: &[Step]) -> Option<String> {
+/// Returns the list of allowed values of an enumeration, found in the error for an empty text. Returns `None` for other
+/// settings, and if the value is a text.
+fn allowed_values<T: DeserializeOwned>(json: &Json, path: &[Step]) -> Option<String> {
     let mut probe = json.clone();
     let place = find(&mut probe, path).filter(|value| !value.is_string())?;
     *place = Json::from("");
     let error = serde_path_to_error::deserialize::<_, T>(&probe).err()?;
-    let is_there = error.path().iter().filter_map(step).eq(path.iter().cloned());
+    let is_at_path = error.path().iter().filter_map(step).eq(path.iter().cloned());
     let message = expected::plain(&error.inner().to_string());
-    wording::unknown_variant(&message).filter(|_| is_there).map(|(_, list)| list.to_owned())
+    wording::unknown_variant(&message).filter(|_| is_at_path).map(|(_, list)| list.to_owned())
 }
 
-/// Replaces lists where there are tables by the fallback's tables, because serde reads them as the values of a table in
-/// the order of its keys. `found`: their places.
-fn lists_for_tables(json: &mut Json, fallback: &Json, path: &[Step], found: &mut Vec<Vec<Step>>) {
+/// Replaces lists that should be tables with the fallback's tables, because serde would read a list as the values of a
+/// table in the order of its fields. Adds their paths to `found`.
+fn replace_lists(json: &mut Json, fallback: &Json, path: &[Step], found: &mut Vec<Vec<Step>>) {
     match (json, fallback) {
         (json @ Json::Array(_), Json::Object(_)) => {
             json.clone_from(fallback);
@@ -183,22 +183,23 @@ fn lists_for_tables(json: &mut Json, fallback: &Json, path: &[Step], found: &mut
         (Json::Object(table), Json::Object(fallback)) => {
             for (key, value) in table {
                 let Some(below) = fallback.get(key) else { continue };
-                lists_for_tables(value, below, &[path, &[Step::Key(key.clone())]].concat(), found);
+                replace_lists(value, below, &[path, &[Step::Key(key.clone())]].concat(), found);
             }
         }
         _ => {}
     }
 }
 
-/// Reads the text at `path` as TOML. None: that gives nothing else.
-fn give_type(json: &mut Json, path: &[Step]) -> Option<Json> {
+/// Replaces the text at `path` with its value in TOML. Returns `None` if it is a text in TOML, too.
+fn parse_in_place(json: &mut Json, path: &[Step]) -> Option<Json> {
     let place = find(json, path)?;
     let typed = place.as_str().and_then(tree::typed)?;
     place.clone_from(&typed);
     Some(typed)
 }
 
-/// Puts the fallback's value at `path`, or takes out what the fallback doesn't have. False: nothing can be done.
+/// Replaces the value at `path` with the fallback's, or removes it if the fallback has none. Returns `false` if neither
+/// is possible.
 fn repair(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
     let Some((last, parents)) = path.split_last() else { return false };
     let Some(parent) = find(json, parents) else { return false };
@@ -215,8 +216,8 @@ fn repair(json: &mut Json, fallback: &Json, path: &[Step]) -> bool {
     }
 }
 
-/// Where something stands that is at `path` since these items were removed from their lists, one after the other.
-fn as_written(removed: &[Vec<Step>], path: &[Step]) -> Vec<Step> {
+/// Converts a path after the removal of list items, in this order, into the path before it.
+fn original_path(removed: &[Vec<Step>], path: &[Step]) -> Vec<Step> {
     let mut path = path.to_vec();
     for item in removed.iter().rev() {
         let Some((Step::Index(gone), list)) = item.split_last() else { continue };

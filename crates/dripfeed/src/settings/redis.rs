@@ -44,7 +44,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<RedisSettings> {
     Some(settings)
 }
 
-/// Where the file can't be read, the other one stands for it: that must not hide what else is wrong.
+/// Returns the URL. If its file can't be read, reports that and returns `redis.url`, so that other errors are reported,
+/// too.
 fn url(reader: &mut Reader<'_>, section: &Section) -> Address {
     if section.url_file.as_os_str().is_empty() {
         return section.url.clone();
@@ -59,8 +60,8 @@ fn url(reader: &mut Reader<'_>, section: &Section) -> Address {
     reader.accept(&["redis".into(), "url_file".into()], url).unwrap_or_else(|| section.url.clone())
 }
 
-/// A bucket's `key` belongs to it alone: two buckets there would take each other's jobs, and another key of ours is no
-/// place for jobs. In a Cluster it lies where the bucket's other keys are, because a script works on all of them.
+/// Checks each bucket's `key`: buckets with the same key would claim each other's jobs, it must not be another key of
+/// dripfeed, and in a Cluster it must be in the slot of the bucket's other keys, because scripts use them together.
 pub(super) fn check_keys(
     reader: &mut Reader<'_>,
     redis: Option<&RedisSettings>,
@@ -92,7 +93,7 @@ fn in_another_slot(key: &str, bucket: &BucketName) -> Option<String> {
         .then(|| format!("`{key}` is in another slot of the Redis Cluster than the bucket: begin it with `{tag}`"))
 }
 
-/// Braces would move the keys of a bucket into other cluster slots.
+/// Braces aren't allowed, because they would change the cluster slots of keys.
 fn check_prefix(prefix: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     if !prefix.is_empty() && prefix.len() <= 64 && prefix.chars().all(plain) {

@@ -18,7 +18,7 @@ pub(crate) struct RenderedSetting {
 
 const MASK: &str = "***";
 
-/// `typed`: what texts were read as.
+/// `typed`: the typed values of texts.
 pub(super) fn all(tree: &Tree, typed: &TypedValues) -> Vec<RenderedSetting> {
     let mut shown = Vec::new();
     for name in tree.sections() {
@@ -29,7 +29,8 @@ pub(super) fn all(tree: &Tree, typed: &TypedValues) -> Vec<RenderedSetting> {
     shown
 }
 
-/// Of what all processes of an installation have alike: files may be in other places, and credentials are masked.
+/// The checksum of the settings that must be the same in all processes of an installation, so without paths of files.
+/// Credentials are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SettingsChecksum(i64);
 
@@ -50,7 +51,7 @@ impl SettingsChecksum {
         Self(digest.as_ref().iter().take(6).fold(0, |number, byte| number << 8 | i64::from(*byte)))
     }
 
-    /// Small enough for a metric, whose numbers have 53 bits.
+    /// 48 bits: numbers of metrics are exact up to 53 bits.
     pub(crate) const fn number(self) -> i64 {
         self.0
     }
@@ -75,7 +76,7 @@ fn walk(tree: &Tree, typed: &TypedValues, path: &[Step], json: &Json, shown: &mu
     }
 }
 
-/// What a text was read as, where that is no text either. A list or a table stays as it was written.
+/// Returns the typed value of a text if it is a number or a boolean. Lists and tables are shown as written.
 fn number_or_boolean<'a>(typed: &'a TypedValues, path: &[Step]) -> Option<&'a Json> {
     typed.get(path).filter(|value| value.is_number() || value.is_boolean())
 }
@@ -87,7 +88,7 @@ fn masked(path: &[Step], value: &Json) -> Json {
         (["redis", "url"], Json::String(url)) => Json::from(without_login(url)),
         ([.., "upstream"], Json::String(url)) => Json::from(without_query(url)),
         ([.., "headers", _], _) => Json::from(MASK),
-        // From the environment a table comes as text.
+        // A table from the environment is a text.
         ([.., "headers"], Json::String(_)) => Json::from(MASK),
         ([.., "signing_secret"], secret) if *secret != "" => Json::from(MASK),
         (["keys"], Json::String(_)) => Json::from(MASK),
@@ -95,12 +96,12 @@ fn masked(path: &[Step], value: &Json) -> Json {
     }
 }
 
-/// Some upstreams take their key there.
+/// Masks the query, in which some upstreams expect an API key.
 fn without_query(url: &str) -> String {
     url.split_once('?').map_or_else(|| url.to_owned(), |(place, _)| format!("{place}?{MASK}"))
 }
 
-/// The URL with what may be a password masked, as a login or as a parameter.
+/// Masks the login of a URL, and parameters that contain a password.
 fn without_login(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, parameters) = rest.split_once('?').map_or((rest, ""), |(rest, parameters)| (rest, parameters));

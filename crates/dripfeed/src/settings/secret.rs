@@ -1,4 +1,4 @@
-//! Secrets in separate files.
+//! Reads secrets from files.
 
 use std::fs;
 use std::io::Read as _;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use secrecy::SecretString;
 
-/// The text of a file that only its owner, and at most its group, can read. A group is how containers get at theirs.
+/// Reads a file that only its owner and its group may access. Containers often access secrets through the group.
 ///
 /// # Errors
-/// What is wrong with the file, in a sentence.
+/// A sentence that says what is wrong with the file.
 pub(crate) fn read_secret(path: &Path) -> Result<SecretString, String> {
     read(path, |mode| {
         if mode & 0o007 == 0 {
@@ -25,10 +25,10 @@ pub(crate) fn read_secret(path: &Path) -> Result<SecretString, String> {
     .map(SecretString::from)
 }
 
-/// The text of a file that everyone may read.
+/// Reads a file that everyone may access.
 ///
 /// # Errors
-/// What is wrong with the file, in a sentence.
+/// A sentence that says what is wrong with the file.
 pub(super) fn read_public(path: &Path) -> Result<String, String> {
     read(path, |_| Ok(()))
 }
@@ -36,7 +36,7 @@ pub(super) fn read_public(path: &Path) -> Result<String, String> {
 fn read(path: &Path, permit: impl FnOnce(u32) -> Result<(), String>) -> Result<String, String> {
     let unreadable = |error| format!("can't read {}: {error}", path.display());
     let mut file = fs::File::open(path).map_err(unreadable)?;
-    // Asked of the open file: its name may be given to another one meanwhile.
+    // Checks the open file, because another one may replace it under its name.
     permit(file.metadata().map_err(unreadable)?.permissions().mode())?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(unreadable)?;

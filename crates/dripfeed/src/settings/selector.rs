@@ -1,4 +1,4 @@
-//! Selects buckets or services: names, or `*` for all.
+//! Parses selections of buckets or services: names, or `*` for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use super::bucket::ConfiguredBucket;
 use super::read::Reader;
 use super::tree::Step;
 
-/// The buckets that may be named.
+/// The names of buckets that may be used.
 #[derive(Clone, Copy)]
 pub(super) struct KnownNames<'a> {
     pub(super) configured: &'a BTreeMap<BucketName, Option<ConfiguredBucket>>,
-    /// Buckets may be created over the API.
-    pub(super) others_may_come: bool,
+    /// Whether buckets may be created over the API.
+    pub(super) may_be_created: bool,
 }
 
-/// Reads the names at `path`, and patterns such as `team-a-*`. Where no others may come, a name that isn't configured
-/// is a slip of the pen.
+/// Reads the names at `path`, and patterns such as `team-a-*`. Reports a name that isn't configured, unless buckets may
+/// be created over the API.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     path: &[Step],
@@ -36,12 +36,12 @@ pub(super) fn read(
     let (mut selected, mut prefixes) = (BTreeSet::new(), BTreeSet::new());
     for (index, name) in names.iter().enumerate() {
         match name.strip_suffix('*') {
-            // What begins a name is a name.
+            // A prefix of a valid name is a valid name.
             Some(prefix) if prefix.parse::<BucketName>().is_ok() => {
                 prefixes.insert(prefix.to_owned());
             }
             _ => match name.parse::<BucketName>() {
-                Ok(name) if known.others_may_come || known.configured.contains_key(&name) => {
+                Ok(name) if known.may_be_created || known.configured.contains_key(&name) => {
                     selected.insert(name);
                 }
                 _ => {
@@ -58,14 +58,14 @@ pub(super) fn read(
     })
 }
 
-/// Where there are items they are wrong, and reported.
+/// Reports an empty list, unless it is empty because all its items were invalid.
 fn report_empty(reader: &mut Reader<'_>, path: &[Step]) {
     if reader.tree.json(path).as_array().is_none_or(Vec::is_empty) {
         reader.error(path, "is empty: use names, or [\"*\"] for all");
     }
 }
 
-/// Services come and go at run time: any name that one may have will do.
+/// Reads names of services. They needn't exist, because services are created at run time.
 pub(super) fn read_services(reader: &mut Reader<'_>, path: &[Step], names: &[String]) -> Option<ServiceSet> {
     if names.is_empty() {
         report_empty(reader, path);

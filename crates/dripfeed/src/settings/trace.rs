@@ -10,15 +10,15 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
 use super::read::Reader;
 
-/// Where OTLP takes spans, unless the address has another path.
+/// The default path of OTLP/HTTP for spans.
 const PATH: &str = "/v1/traces";
 
-/// Traces are exported.
+/// The settings of the export of traces.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "a build without the exporter refuses them"))]
 pub(crate) struct TraceSettings {
     pub(crate) endpoint: Uri,
-    /// Of the submissions without a `traceparent`, from 0 to 1.
+    /// The ratio of submissions without a `traceparent` that are traced, from 0 to 1.
     pub(crate) sampling: f64,
 }
 
@@ -31,7 +31,7 @@ struct Section {
     sampling: f64,
 }
 
-/// The inner None: off.
+/// The inner `Option` is `None` if traces are off.
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<Option<TraceSettings>> {
     let Section { endpoint, sampling } = reader.section("trace")?;
     let Some(endpoint) = endpoint else { return Some(None) };

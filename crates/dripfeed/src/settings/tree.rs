@@ -1,18 +1,18 @@
-//! All layers merged into one tree. Each value knows its origin.
+//! The tree of all merged layers, in which each value has its origin.
 
 use std::collections::BTreeMap;
 
 use config::{FileFormat, Format as _, Value, ValueKind};
 use serde_json::{Map, Value as Json};
 
-/// As the config crate has them.
+/// The table type of the config crate.
 pub(super) type Table = config::Map<String, Value>;
 
-/// The origin of what nobody has set.
+/// The origin of a value from the compiled-in defaults.
 pub(super) const DEFAULT: &str = "default";
 pub(super) const ARGUMENT: &str = "--set";
 pub(super) const ENVIRONMENT_PREFIX: &str = "DRIPFEED";
-/// As the config crate names it.
+/// The config crate's name for the environment.
 const ENVIRONMENT: &str = "the environment";
 
 /// A step towards a value.
@@ -30,9 +30,9 @@ impl From<&str> for Step {
 
 pub(super) struct Tree {
     pub(super) merged: Value,
-    /// The lowest layer alone.
+    /// The lowest layer.
     pub(super) defaults: Value,
-    /// Where tables without a value come from: the layers are merged value by value.
+    /// The origins of empty tables, which get lost because layers are merged value by value.
     pub(super) empty_tables: BTreeMap<Vec<Step>, String>,
 }
 
@@ -59,7 +59,7 @@ impl Tree {
         find(&self.merged, path).is_some()
     }
 
-    /// The origin of a value, or of the nearest one above it. None: it isn't set.
+    /// The origin of a value, or of the nearest value above it. Returns `None` if neither is set.
     pub(super) fn origin(&self, path: &[Step]) -> Option<String> {
         (0..=path.len())
             .rev()
@@ -68,19 +68,19 @@ impl Tree {
             .map(|origin| if origin == ENVIRONMENT { variable(path) } else { origin.to_owned() })
     }
 
-    /// Whether a person set it, and not the defaults.
+    /// Whether it is set by another layer than the defaults.
     pub(super) fn is_set(&self, path: &[Step]) -> bool {
         find(&self.merged, path).and_then(origin).is_some_and(|origin| origin != DEFAULT)
     }
 
-    /// Whether it comes from where everything is text.
+    /// Whether it comes from the environment or an argument, where all values are texts.
     pub(super) fn is_untyped(&self, path: &[Step]) -> bool {
         let origin = find(&self.merged, path).and_then(Value::origin);
         matches!(origin, Some(ENVIRONMENT | ARGUMENT))
     }
 }
 
-/// `a.b[0].c`, as people write it.
+/// Formats a path: `a.b[0].c`.
 pub(super) fn shown(path: &[Step]) -> String {
     path.iter().fold(String::new(), |shown, step| match step {
         Step::Key(key) if shown.is_empty() => key.clone(),
@@ -89,7 +89,7 @@ pub(super) fn shown(path: &[Step]) -> String {
     })
 }
 
-/// The steps of a path as people write it: the opposite of [`shown`].
+/// Parses a path: the opposite of [`shown`].
 pub(super) fn steps(shown: &str) -> Vec<Step> {
     let parts = shown.split(['.', '[']).filter(|part| !part.is_empty());
     parts
@@ -100,11 +100,11 @@ pub(super) fn steps(shown: &str) -> Vec<Step> {
         .collect()
 }
 
-/// What a text means in TOML, when it isn't a string there. From the environment and arguments come texts only.
+/// Parses a text from the environment or an argument as a TOML value. Returns `None` if it isn't one.
 pub(super) fn typed(text: &str) -> Option<Json> {
     match FileFormat::Toml.parse(None, &format!("value = {text}")) {
         Ok(table) => table.get("value").map(json),
-        // A whole number of more than 64 bits is a number still.
+        // TOML has no whole numbers of more than 64 bits.
         Err(_) => text.parse::<i128>().ok().map(|number| json(&Value::from(number as f64))),
     }
 }
@@ -129,7 +129,7 @@ fn find<'a>(value: &'a Value, path: &[Step]) -> Option<&'a Value> {
     })
 }
 
-/// A table's own origin is lost when layers are merged: then that of a value in it which somebody set counts.
+/// The origin of a value. A table loses its origin when layers are merged, so that of a set value in it is returned.
 fn origin(value: &Value) -> Option<&str> {
     let ValueKind::Table(table) = &value.kind else { return value.origin() };
     let mut keys: Vec<_> = table.keys().collect();
@@ -139,10 +139,10 @@ fn origin(value: &Value) -> Option<&str> {
     set.or_else(|| value.origin()).or_else(|| origins().next())
 }
 
-/// The places of all tables in `table` that have no value, and their origins.
+/// Adds the paths of all empty tables in `table`, with their origins.
 pub(super) fn empty_tables(table: &Table, above: &[Step], found: &mut BTreeMap<Vec<Step>, String>) {
     for (key, value) in table {
-        // The outermost name may be a path, as in an argument.
+        // An outermost name may be a path: `--set a.b=…`.
         let name = if above.is_empty() { steps(key) } else { vec![key.as_str().into()] };
         let path = [above, &name].concat();
         match (&value.kind, value.origin()) {

@@ -15,7 +15,7 @@ use self::signing::SigningSecrets;
 use super::read::{Reader, SectionPath};
 use super::secret;
 
-/// As they stand in the section.
+/// The keys of an upstream, as read from a section.
 pub(super) struct UpstreamKeys {
     pub(super) upstream: Option<String>,
     pub(super) upstream_ca_file: PathBuf,
@@ -34,7 +34,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
     let in_file = !keys.headers_file.as_os_str().is_empty();
     let headers_key = if in_file { "headers_file" } else { "headers" };
     let path = place.key(reader.tree, "upstream");
-    // One that isn't a text is reported.
+    // A URL that isn't a text was reported before.
     let is_reported = keys.upstream.is_none() && reader.has_errors_in(&path);
     let url = if is_reported { None } else { reader.accept(&path, keys.upstream.ok_or(MISSING)) };
     let root_certs =
@@ -50,7 +50,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
     };
     let is_read =
         url.is_some() && method.is_some() && headers.is_some() && signing_secrets.is_some() && root_certs.is_some();
-    // What couldn't be read is reported, and must not hide what else is wrong.
+    // Created even if some values couldn't be read, so that other errors are reported, too.
     let upstream = Upstream::new(UpstreamSettings {
         url: url.unwrap_or_else(|| UNREAD.to_owned()),
         method: method.unwrap_or(Method::POST),
@@ -78,7 +78,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, keys: Upstr
     None
 }
 
-/// Where there is no URL.
+/// Replaces a missing URL.
 const UNREAD: &str = "https://unread.invalid";
 const MISSING: &str = "is missing: set the URL to call, such as https://api.example.com/v1/mail";
 
@@ -104,21 +104,21 @@ fn headers_of_file(file: &Path, beside: &SecretHeaders) -> Result<SecretHeaders,
     if !beside.0.is_empty() {
         return Err(vec!["headers is also set: remove one of them".to_owned()]);
     }
-    of_lines(file, headers::from_line).map(SecretHeaders)
+    read_lines(file, headers::from_line).map(SecretHeaders)
 }
 
 fn signing_secrets_of_file(file: &Path, beside: &SigningSecrets) -> Result<SigningSecrets, Vec<String>> {
     if !beside.0.is_empty() {
         return Err(vec!["signing_secret is also set: remove one of them".to_owned()]);
     }
-    of_lines(file, signing::from_line).map(SigningSecrets)
+    read_lines(file, signing::from_line).map(SigningSecrets)
 }
 
-/// Reads a secret file line by line. Empty lines say nothing.
+/// Reads a secret file line by line. Ignores empty lines.
 ///
 /// # Errors
-/// Each line that can't be read, by its number.
-fn of_lines<T>(file: &Path, read: impl Fn(&str) -> Result<Option<T>, String>) -> Result<Vec<T>, Vec<String>> {
+/// An error for each invalid line, with its number.
+fn read_lines<T>(file: &Path, read: impl Fn(&str) -> Result<Option<T>, String>) -> Result<Vec<T>, Vec<String>> {
     let text = secret::read_secret(file).map_err(|message| vec![message])?;
     let (mut values, mut faults) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.expose_secret().lines()) {

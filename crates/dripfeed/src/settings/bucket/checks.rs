@@ -1,4 +1,4 @@
-//! Combinations of settings of a bucket that aren't allowed.
+//! Checks settings of a bucket that depend on each other.
 
 use dripfeed_bucket::{Fair, FairBy, Keep};
 use dripfeed_job::size;
@@ -37,10 +37,10 @@ pub(super) fn check_fair(reader: &mut Reader<'_>, place: &SectionPath<'_>, fair:
 
 pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &Section) {
     let holds = matches!(section.keep.when_dead_full, ConfiguredWhenDeadFull::Hold);
-    let takes_turns = section.fair.by != FairBy::Off;
-    let reports = !section.on_outcome.is_empty();
+    let has_fair_queuing = section.fair.by != FairBy::Off;
+    let has_targets = !section.on_outcome.is_empty();
     let refused: [(&[&str], bool, &str); 12] = [
-        (&["fair", "by"], takes_turns, "a list has no fair queuing"),
+        (&["fair", "by"], has_fair_queuing, "a list has no fair queuing"),
         (&["fair", "weights"], true, "a list has no fair queuing"),
         (&["fair", "rate"], true, "a list has no fair queuing"),
         (&["fair", "burst"], true, "a list has no fair queuing"),
@@ -50,12 +50,12 @@ pub(super) fn refuse_for_list(reader: &mut Reader<'_>, path: &[Step], section: &
         (&["retry", "attempts"], section.retry.attempts > 1, "a list has no retries"),
         (&["retry", "first"], true, "a list has no retries"),
         (&["retry", "max"], true, "a list has no retries"),
-        (&["on_outcome"], reports, "a list has no outbox for outcome jobs"),
+        (&["on_outcome"], has_targets, "a list has no outbox for outcome jobs"),
         (&["keep", "when_dead_full"], holds, "a list can't keep jobs that wait for room among the dead letters"),
     ];
-    for (key, not_possible, why) in refused {
+    for (key, is_refused, why) in refused {
         let path: Vec<Step> = path.iter().cloned().chain(key.iter().map(|key| Step::from(*key))).collect();
-        if not_possible && reader.tree.is_set(&path) {
+        if is_refused && reader.tree.is_set(&path) {
             reader.error(&path, format!("{why}: remove the setting, or use kind = \"stream\""));
         }
     }

@@ -1,4 +1,4 @@
-//! The keys of `keep` in `[buckets.NAME]` and `[defaults]`: what is kept of jobs that have ended, and how much of it.
+//! The keys of `keep` in `[buckets.NAME]` and `[defaults]`: which records of ended jobs are kept, and how many.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ pub(super) struct LeakSection {
     default_hold: Duration,
 }
 
-/// `place` is the bucket's. None when something is wrong, which is reported then.
+/// `place`: of the bucket. Returns `None` after reporting an error.
 pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: LeakSection) -> Option<Leak> {
     let LeakSection { rate, burst, tiers, adaptive, concurrency, max_in_flight, max_hold, default_hold } = section;
     let errors = reader.count();
@@ -46,12 +46,12 @@ pub(super) fn read(reader: &mut Reader<'_>, place: &SectionPath<'_>, section: Le
 }
 
 pub(super) fn read_tiers(reader: &mut Reader<'_>, place: &SectionPath<'_>, tiers: Vec<Json>) -> Option<PaceTiers> {
-    let reported = |error: dripfeed_limit::LoadError| {
+    let report = |error: dripfeed_limit::LoadError| {
         let tiers = place.of(reader.tree, &["leak".into(), "tiers".into()]);
         for error in error.faults() {
             let below = tree::steps(error.place.trim_start_matches("tiers"));
             reader.error(&[&tiers[..], &below].concat(), wording::plain(&error.message, None));
         }
     };
-    PaceTiers::read("tiers", tiers).map_err(reported).ok()
+    PaceTiers::read("tiers", tiers).map_err(report).ok()
 }

@@ -1,4 +1,4 @@
-//! Two settings of which one must not exceed the other.
+//! Checks that one setting doesn't exceed another.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use dripfeed_job::duration;
 use crate::settings::read::{Reader, SectionPath};
 use crate::settings::tree::Step;
 
-/// The first must not exceed the second. The one that somebody set is reported: at best for this bucket.
+/// Reports an error if the first duration exceeds the second. The error names the one that is set, if possible in the
+/// section of this bucket.
 pub(super) fn check_order(
     reader: &mut Reader<'_>,
     place: &SectionPath<'_>,

@@ -8,16 +8,15 @@ use dripfeed_job::{BucketName, duration, size};
 
 use crate::settings::read::Reader;
 
-/// Who finds that an outcome job was submitted before finds it by its idempotency key, also where the job has ended.
-const SHORTEST_KEYS: Duration = Duration::from_mins(1);
+/// The minimum retention of idempotency keys in a target, where they prevent that an outcome job is submitted twice.
+const MIN_KEY_RETENTION: Duration = Duration::from_mins(1);
 
-/// What is wrong with the targets of all buckets, which have to be buckets themselves. None: a bucket with which
-/// something is wrong.
+/// Checks the targets of all buckets, which must be configured buckets. `None` for a bucket with an error.
 pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<&BucketName, Option<&BucketSettings>>) {
     for (name, settings) in buckets {
         let Some(settings) = settings.filter(|settings| !settings.on_outcome.is_empty()) else { continue };
         let path = ["buckets".into(), name.as_str().into(), "on_outcome".into()];
-        // Such as an unknown outcome, without which none may be left.
+        // An unknown outcome is reported and removed, which may leave none.
         let is_reported = reader.has_errors_in(&path);
         let answer_bytes = settings.keep.failed_answer_bytes;
         if let Some(fault) = settings.on_outcome.fault(name, answer_bytes) {
@@ -36,8 +35,8 @@ pub(super) fn check(reader: &mut Reader<'_>, buckets: &BTreeMap<&BucketName, Opt
                         "`{target}` is too small for an outcome job: raise its capacity_bytes to at least {largest}"
                     )
                 }
-                Some(Some(into)) if into.keep.idempotency_keys < SHORTEST_KEYS => {
-                    let shortest = duration::show(SHORTEST_KEYS);
+                Some(Some(into)) if into.keep.idempotency_keys < MIN_KEY_RETENTION => {
+                    let shortest = duration::show(MIN_KEY_RETENTION);
                     format!(
                         "`{target}` might get an outcome job twice: raise its keep.idempotency_keys to at least \
                             {shortest}"

@@ -1,13 +1,13 @@
-//! The limits of a definition's retention and numbers. With `define.bytes` they bound the memory of buckets created
-//! over the API.
+//! Limits the numbers and sizes that a definition may set. With `define.bytes` this bounds the memory of buckets
+//! created over the API.
 
 use dripfeed_bucket::BucketSettings;
 use dripfeed_job::size;
 
 use super::definition_fault::{DefinitionFault, fault};
 
-/// Each job counts as this many bytes at least, for what is kept beside its body.
-const LEAST_JOB: u64 = 1 << 10;
+/// The bytes that each job counts at least, as a job needs memory besides its body.
+const MIN_JOB_BYTES: u64 = 1 << 10;
 
 type Measured = (&'static str, fn(&BucketSettings) -> u64);
 
@@ -24,13 +24,13 @@ const KEPT: [Measured; 10] = [
     ("schedules_bytes", |settings| settings.schedules_bytes),
 ];
 
-/// What is above the `defaults`, or too many jobs for their bytes.
+/// Returns a fault for each setting above that in `defaults`, and for a `capacity` too large for `capacity_bytes`.
 pub(super) fn exceeded(settings: &BucketSettings, defaults: &BucketSettings) -> Vec<DefinitionFault> {
     let above = KEPT.iter().filter(|(_, measure)| measure(settings) > measure(defaults));
     let mut faults: Vec<DefinitionFault> = above
         .map(|(place, measure)| fault(*place, format!("use at most {}, as in [defaults]", measure(defaults))))
         .collect();
-    let most = defaults.capacity.max(settings.capacity_bytes / LEAST_JOB);
+    let most = defaults.capacity.max(settings.capacity_bytes / MIN_JOB_BYTES);
     if settings.capacity > most {
         let bytes = size::show(settings.capacity_bytes);
         faults.push(fault("capacity", format!("use at most {most}: one job for each KiB of {bytes}")));

@@ -1,4 +1,4 @@
-//! Parses the definition of a bucket from the API, with the parser of `[buckets.NAME]`.
+//! Parses bucket definitions of the API, with the parser of `[buckets.NAME]`.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -17,9 +17,8 @@ use crate::settings::config_error::ConfigErrors;
 use crate::settings::read::Reader;
 use crate::settings::tree::Tree;
 
-/// What a file alone can say: files on this machine, credentials, another key in Redis, whom to trust, and which other
-/// buckets get jobs of it.
-const OF_FILES: [(&str, &str); 6] = [
+/// The keys that only the configuration may set, each with the reason.
+const CONFIGURATION_ONLY: [(&str, &str); 6] = [
     ("allow_private", "only the operator may allow private addresses"),
     ("upstream_ca_file", "it would read a file on this machine"),
     ("headers_file", "it would read a file on this machine"),
@@ -28,41 +27,41 @@ const OF_FILES: [(&str, &str); 6] = [
     ("on_outcome", "only the operator may set the targets of outcome jobs"),
 ];
 
-/// What is sealed, or refused where it can't be.
+/// The keys that are stored encrypted, or refused without `define.seal_key_file`.
 const CREDENTIALS: [&str; 2] = ["headers", "signing_secret"];
 
 const ORIGIN: &str = "the definition";
 
-/// Where only other settings matter.
+/// For reading settings without an upstream.
 const UNUSED_UPSTREAM: &str = "https://defaults.invalid";
 
 /// A definition that may be stored.
 pub(crate) struct PreparedDefinition {
-    /// Less its credentials.
+    /// Without its credentials.
     pub(crate) definition: Json,
     pub(crate) sealed: Option<String>,
     pub(crate) bucket: ConfiguredBucket,
 }
 
-/// Cheap to make again at each reload; each definition is read over the `[defaults]` of this process.
+/// Reads definitions, with the `[defaults]` of this process. Each reload creates another one.
 #[derive(Clone, Debug)]
 pub(crate) struct DefinitionReader {
     pub(crate) define: DefineSettings,
     defaults: Json,
-    /// Of a bucket that says nothing else, read for the first definition. None: something is wrong with `[defaults]`,
+    /// The settings of a bucket that sets nothing else, read when first needed. `None` if `[defaults]` has an error,
     /// which is reported elsewhere.
     default_settings: OnceLock<Option<BucketSettings>>,
 }
 
 impl DefinitionReader {
-    /// From `[defaults]` nothing is taken that a definition itself can't say: a default credential is for upstreams
+    /// Takes only those keys from `[defaults]` that a definition may set: default credentials are only for upstreams
     /// that the operator has chosen.
     pub(in crate::settings) fn new(define: DefineSettings, tree: &Tree) -> Self {
         let path = ["defaults".into()];
         let [set, compiled] = [tree.json(&path), tree.default_json(&path)];
-        // What else it may be is reported elsewhere.
+        // If it isn't a table, that is reported elsewhere.
         let mut defaults = if set.is_object() { set } else { compiled.clone() };
-        for key in OF_FILES.map(|(key, _)| key).into_iter().chain(CREDENTIALS) {
+        for key in CONFIGURATION_ONLY.map(|(key, _)| key).into_iter().chain(CREDENTIALS) {
             defaults[key] = compiled[key].clone();
         }
         defaults["allow_private"] = json!(define.allow_private);
@@ -74,61 +73,61 @@ impl DefinitionReader {
         self.default_settings.get_or_init(read).as_ref()
     }
 
-    /// Whether anybody may define buckets.
+    /// Whether buckets may be created over the API.
     pub(crate) const fn is_on(&self) -> bool {
         !self.define.upstreams.is_empty()
     }
 
-    /// The most calls at once of each processor: what is allowed, or what each bucket has anyway.
+    /// The maximum of concurrent calls by each processor: `define.concurrency`, or the default of all buckets if that
+    /// is higher.
     pub(crate) fn most_concurrency(&self) -> u32 {
         let default = self.default_settings().map_or(0, |defaults| defaults.leak.concurrency);
         default.max(self.define.concurrency.into())
     }
 
-    /// Reads a definition as it is stored.
+    /// Reads a stored definition.
     ///
     /// # Errors
-    /// All that is wrong with it, or that its credentials can't be decrypted.
+    /// All errors of the definition, or that its credentials can't be decrypted.
     pub(crate) fn read(
         &self,
         name: &BucketName,
         definition: &Json,
         sealed: Option<&str>,
     ) -> Result<ConfiguredBucket, UnreadDefinition> {
-        let bucket = self.allowed(name, definition).map_err(UnreadDefinition::Invalid)?;
+        let bucket = self.read_allowed(name, definition).map_err(UnreadDefinition::Invalid)?;
         let Some(sealed) = sealed else { return Ok(bucket) };
         let Some(keys) = &self.define.seal_keys else { return Err(UnreadDefinition::Sealed { has_key: false }) };
         let opened = keys.open(name, &bucket.upstream.origin(), sealed);
         let opened = opened.and_then(|opened| serde_json::from_str(opened.expose_secret()).ok());
         let credentials = opened.ok_or(UnreadDefinition::Sealed { has_key: true })?;
-        self.allowed(name, &with(definition, credentials)).map_err(UnreadDefinition::Invalid)
+        self.read_allowed(name, &with(definition, credentials)).map_err(UnreadDefinition::Invalid)
     }
 
-    /// Reads a definition as it was sent. One that says nothing of credentials keeps those of the one before, as long
-    /// as it is for the same origin, and is refused where they can't be opened.
+    /// Reads a definition from a request. Without credentials it keeps those of the definition `before` if the upstream
+    /// has the same origin, and is refused if they can't be decrypted.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the definition.
     pub(crate) fn prepare(
         &self,
         name: &BucketName,
         document: &Json,
         before: Option<(&Json, Option<&str>)>,
     ) -> Result<PreparedDefinition, Vec<DefinitionFault>> {
-        let (definition, credentials) = without(document, CREDENTIALS);
+        let (definition, credentials) = split_off(document, CREDENTIALS);
         if credentials.is_empty() {
-            let bucket = self.allowed(name, &definition)?;
+            let bucket = self.read_allowed(name, &definition)?;
             let sealed = match before {
-                Some((before, Some(sealed))) => self.kept(name, &bucket, before, sealed)?,
+                Some((before, Some(sealed))) => self.keep_credentials(name, &bucket, before, sealed)?,
                 _ => None,
             };
             return Ok(PreparedDefinition { definition, sealed, bucket });
         }
-        let bucket = self.allowed(name, document);
+        let bucket = self.read_allowed(name, document);
         let Some(keys) = &self.define.seal_keys else {
-            let unsealed = credentials.keys();
-            let unsealed = unsealed.map(|key| fault(key, "can't be stored: define.seal_key_file isn't set"));
-            return Err(bucket.err().into_iter().flatten().chain(unsealed).collect());
+            let unsealed = |key| fault(key, "can't be stored: define.seal_key_file isn't set");
+            return Err(bucket.err().into_iter().flatten().chain(credentials.keys().map(unsealed)).collect());
         };
         let bucket = bucket?;
         let text = Json::Object(credentials).to_string();
@@ -138,8 +137,8 @@ impl DefinitionReader {
         Ok(PreparedDefinition { definition, sealed: Some(sealed), bucket })
     }
 
-    /// The credentials before, encrypted with the first key; none for another origin.
-    fn kept(
+    /// Returns the earlier credentials, encrypted with the first key, or `None` if the origin has changed.
+    fn keep_credentials(
         &self,
         name: &BucketName,
         bucket: &ConfiguredBucket,
@@ -147,7 +146,7 @@ impl DefinitionReader {
         sealed: &str,
     ) -> Result<Option<String>, Vec<DefinitionFault>> {
         let origin = bucket.upstream.origin();
-        // Also where the rest of it isn't allowed any more.
+        // Only its upstream, as the rest of it may not be allowed any more.
         let before = self.read_any(name, &json!({ "upstream": before["upstream"] }));
         if before.is_ok_and(|before| before.upstream.origin() != origin) {
             return Ok(None);
@@ -158,29 +157,29 @@ impl DefinitionReader {
         sealed.map(Some).ok_or_else(|| vec![fault("headers", lost)])
     }
 
-    /// Settings for the bucket's place in Redis, whatever else is wrong with its definition. None: its kind can't be
-    /// read.
+    /// Returns settings that determine the bucket's place in Redis, whatever errors its definition has. Returns `None`
+    /// if its kind can't be read.
     pub(crate) fn place(&self, name: &BucketName, definition: &Json) -> Option<BucketSettings> {
-        let mut least = json!({ "upstream": UNUSED_UPSTREAM });
+        let mut minimal = json!({ "upstream": UNUSED_UPSTREAM });
         if let Some(kind) = definition.get("kind") {
-            least["kind"] = kind.clone();
+            minimal["kind"] = kind.clone();
         }
-        Some(self.read_any(name, &least).ok()?.settings(Durability::Process))
+        Some(self.read_any(name, &minimal).ok()?.settings(Durability::Process))
     }
 
-    /// Within all that a definition may say.
-    fn allowed(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
-        let refused = OF_FILES.iter().filter(|(key, _)| definition.get(key).is_some());
+    /// Reads a definition, and checks that it sets only what is allowed.
+    fn read_allowed(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
+        let refused = CONFIGURATION_ONLY.iter().filter(|(key, _)| definition.get(key).is_some());
         let mut faults: Vec<DefinitionFault> =
             refused.map(|(key, why)| fault(*key, format!("can't be set over the API: {why}"))).collect();
-        // What is refused isn't read: no file of this machine is.
-        let read = self.read_any(name, &without(definition, OF_FILES.map(|(key, _)| key)).0);
-        let bucket = read.map_err(|found| faults.extend(found)).ok();
+        // Refused keys are removed before, so that no file of this machine is read.
+        let bucket = self.read_any(name, &split_off(definition, CONFIGURATION_ONLY.map(|(key, _)| key)).0);
+        let bucket = bucket.map_err(|errors| faults.extend(errors)).ok();
         faults.extend(bucket.iter().flat_map(|bucket| self.exceeded(bucket)));
         bucket.filter(|_| faults.is_empty()).ok_or(faults)
     }
 
-    /// What the operator doesn't allow.
+    /// Returns a fault for each setting that exceeds what the operator allows.
     fn exceeded(&self, bucket: &ConfiguredBucket) -> Vec<DefinitionFault> {
         let settings = bucket.settings(Durability::Process);
         let exceeded = self.default_settings().into_iter().flat_map(|defaults| ceiling::exceeded(&settings, defaults));
@@ -195,7 +194,7 @@ impl DefinitionReader {
         faults
     }
 
-    /// With whatever upstream.
+    /// Reads a definition without checking whether its settings are allowed.
     fn read_any(&self, name: &BucketName, definition: &Json) -> Result<ConfiguredBucket, Vec<DefinitionFault>> {
         let tree = self.tree(name, definition).map_err(|message| vec![fault("", message)])?;
         let mut errors = ConfigErrors::default();
@@ -223,19 +222,19 @@ impl DefinitionReader {
     }
 }
 
-/// Those keys apart.
-fn without<const N: usize>(document: &Json, keys: [&str; N]) -> (Json, Map<String, Json>) {
-    let (mut rest, mut taken) = (document.clone(), Map::new());
+/// Splits these keys off from the others.
+fn split_off<const N: usize>(document: &Json, keys: [&str; N]) -> (Json, Map<String, Json>) {
+    let (mut rest, mut removed) = (document.clone(), Map::new());
     if let Some(rest) = rest.as_object_mut() {
-        taken.extend(keys.into_iter().filter_map(|key| rest.remove_entry(key)));
+        removed.extend(keys.into_iter().filter_map(|key| rest.remove_entry(key)));
     }
-    (rest, taken)
+    (rest, removed)
 }
 
 fn with(definition: &Json, credentials: Map<String, Json>) -> Json {
-    let mut whole = definition.clone();
-    if let Some(whole) = whole.as_object_mut() {
-        whole.extend(credentials);
+    let mut merged = definition.clone();
+    if let Some(merged) = merged.as_object_mut() {
+        merged.extend(credentials);
     }
-    whole
+    merged
 }

@@ -1,9 +1,9 @@
 use std::fmt;
 
-/// What is wrong with a definition.
+/// An error of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DefinitionFault {
-    /// A key of the definition, such as `leak.rate`; empty: the whole.
+    /// A key of the definition, such as `leak.rate`; empty for the definition as a whole.
     pub(crate) place: String,
     pub(crate) message: String,
 }
@@ -24,9 +24,9 @@ impl fmt::Display for DefinitionFault {
 /// Why a stored definition isn't served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnreadDefinition {
-    /// All that is wrong with it.
+    /// All errors of the definition.
     Invalid(Vec<DefinitionFault>),
-    /// Its credentials can't be decrypted. `has_key`: whether there is a file with another key.
+    /// Its credentials can't be decrypted. `has_key`: whether `define.seal_key_file` is set.
     Sealed { has_key: bool },
 }
 

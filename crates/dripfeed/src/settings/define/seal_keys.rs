@@ -1,5 +1,5 @@
-//! Encrypts the credentials of a definition for one bucket and one origin: copied to another bucket, or used with
-//! another upstream, they can't be decrypted.
+//! Encrypts the credentials of a definition for its bucket and the origin of its upstream, so that they can't be
+//! decrypted if they are copied to another bucket or used with another upstream.
 
 use std::fmt;
 use std::path::Path;
@@ -13,11 +13,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::settings::secret;
 
-/// Two, while one takes the place of the other.
-const MOST_KEYS: usize = 2;
-const HOW_TO_MAKE: &str = "create one with: head -c 32 /dev/urandom | base64";
+/// Two during a rotation.
+const MAX_KEYS: usize = 2;
+const HOW_TO_CREATE: &str = "create one with: head -c 32 /dev/urandom | base64";
 
-/// The first one seals, each of them opens.
+/// The first key encrypts; decryption tries each.
 #[derive(Clone)]
 pub(super) struct SealKeys(Arc<Vec<LessSafeKey>>);
 
@@ -29,7 +29,7 @@ impl fmt::Debug for SealKeys {
 
 impl SealKeys {
     /// # Errors
-    /// What is wrong with the file, in a sentence.
+    /// A sentence that says what is wrong with the file.
     pub(super) fn of_file(path: &Path) -> Result<Self, String> {
         Self::of_lines(&secret::read_secret(path)?).map_err(|message| format!("{}: {message}", path.display()))
     }
@@ -39,33 +39,33 @@ impl SealKeys {
         for (number, line) in (1..).zip(text.expose_secret().lines()).filter(|(_, line)| !line.trim().is_empty()) {
             let bytes = STANDARD.decode(line.trim()).unwrap_or_default();
             let key = UnboundKey::new(&AES_256_GCM, &bytes)
-                .map_err(|_| format!("line {number} is not a 32-byte key in base64; {HOW_TO_MAKE}"))?;
+                .map_err(|_| format!("line {number} is not a 32-byte key in base64; {HOW_TO_CREATE}"))?;
             keys.push(LessSafeKey::new(key));
         }
         match keys.len() {
-            1..=MOST_KEYS => Ok(Self(Arc::new(keys))),
-            0 => Err(format!("has no key; {HOW_TO_MAKE}")),
+            1..=MAX_KEYS => Ok(Self(Arc::new(keys))),
+            0 => Err(format!("has no key; {HOW_TO_CREATE}")),
             number => Err(format!("has {number} keys; use at most two, the new one first")),
         }
     }
 
-    /// None: the operating system's random number generator failed.
+    /// Returns `None` if the operating system's random number generator failed.
     pub(super) fn seal(&self, bucket: &BucketName, origin: &str, credentials: &str) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
         let mut sealed = credentials.as_bytes().to_vec();
-        let about = Aad::from(about(bucket, origin));
-        self.0.first()?.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), about, &mut sealed).ok()?;
+        let context = Aad::from(context(bucket, origin));
+        self.0.first()?.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), context, &mut sealed).ok()?;
         Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
     }
 
-    /// None: it was sealed with another key, for another bucket or for another origin, or was changed.
+    /// Returns `None` if the text was encrypted with another key, bucket or origin, or was changed.
     pub(super) fn open(&self, bucket: &BucketName, origin: &str, sealed: &str) -> Option<SecretString> {
         self.0.iter().find_map(|key| open_with(key, bucket, origin, sealed))
     }
 
-    /// With the first key; what has that one stays, so that a change of something else doesn't change it. None as for
-    /// `open`.
+    /// Encrypts with the first key. Returns a text that has this key unchanged, so that an unrelated change of the
+    /// definition doesn't change it. Returns `None` like [`Self::open`].
     pub(super) fn seal_again(&self, bucket: &BucketName, origin: &str, sealed: &str) -> Option<String> {
         if open_with(self.0.first()?, bucket, origin, sealed).is_some() {
             return Some(sealed.to_owned());
@@ -79,12 +79,12 @@ fn open_with(key: &LessSafeKey, bucket: &BucketName, origin: &str, sealed: &str)
     let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
     let mut sealed = sealed.to_vec();
-    let opened = key.open_in_place(nonce, Aad::from(about(bucket, origin)), &mut sealed).ok()?;
+    let opened = key.open_in_place(nonce, Aad::from(context(bucket, origin)), &mut sealed).ok()?;
     std::str::from_utf8(opened).ok().map(SecretString::from)
 }
 
-/// No bucket's name has a space.
-fn about(bucket: &BucketName, origin: &str) -> Vec<u8> {
+/// The associated data. Unambiguous, because names of buckets have no spaces.
+fn context(bucket: &BucketName, origin: &str) -> Vec<u8> {
     format!("{bucket} {origin}").into_bytes()
 }
 

@@ -1,15 +1,15 @@
-//! The certificate of the intake: clients refuse one that has expired, and the intake sees only broken handshakes.
+//! Warns about a certificate of the intake that expires. Clients refuse it, and the intake sees only failed handshakes.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
-/// Time enough to renew it.
-const SOON: Duration = Duration::from_hours(14 * 24);
+/// How long before its end to warn.
+const WARNING_PERIOD: Duration = Duration::from_hours(14 * 24);
 
 pub(in crate::settings) fn warning(expires: SystemTime, now: SystemTime) -> Option<String> {
     let left = expires.duration_since(now).unwrap_or_default();
-    if left > SOON {
+    if left > WARNING_PERIOD {
         return None;
     }
     let at = Timestamp::try_from(expires).map_or_else(|_| String::new(), |at| format!(" at {at}"));

@@ -1,6 +1,6 @@
-//! Variables of the environment that are nearly named as a setting: without a warning nobody would notice that they
-//! set nothing. What isn't the name of a setting isn't ours: Kubernetes adds variables for each service, such as
-//! DRIPFEED_INTAKE_PORT.
+//! Finds environment variables that have the name of a setting except for its double underscores, and so set nothing.
+//! Other variables that begin with `DRIPFEED` are ignored, because Kubernetes adds some for each service, such as
+//! `DRIPFEED_INTAKE_PORT`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use config::{Value, ValueKind};
 
 use crate::settings::tree::ENVIRONMENT_PREFIX;
 
-/// Names of settings with single underscores, and as they are read.
+/// The names of settings, by the same names with single underscores.
 type Names = BTreeMap<String, String>;
 
-/// A variable that sets nothing, and how that of the setting is named.
+/// A variable that sets nothing, and the name that would set the setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Misnamed {
     pub(crate) variable: String,
@@ -25,13 +25,13 @@ impl fmt::Display for Misnamed {
     }
 }
 
-/// Those of these variables, in the order of their names.
+/// Returns the misnamed variables, sorted by name.
 pub(super) fn among(mut variables: Vec<String>, defaults: &Value) -> Vec<Misnamed> {
     let mut names = Names::new();
     add_names(defaults, "", &mut names);
     variables.sort();
     let misnamed = |variable: String| {
-        let setting = format!("{ENVIRONMENT_PREFIX}__{}", meant(&variable, &names)?);
+        let setting = format!("{ENVIRONMENT_PREFIX}__{}", intended(&variable, &names)?);
         Some(Misnamed { variable, setting })
     };
     variables.into_iter().filter_map(misnamed).collect()
@@ -51,26 +51,28 @@ fn add_names(value: &Value, above: &str, names: &mut Names) {
     }
 }
 
-fn meant(variable: &str, names: &Names) -> Option<String> {
+fn intended(variable: &str, names: &Names) -> Option<String> {
     let variable = variable.to_ascii_uppercase();
     let name = variable.strip_prefix(ENVIRONMENT_PREFIX)?.strip_prefix('_')?;
     if name.starts_with('_') {
         return None;
     }
     let name = name.replace("__", "_");
-    names.get(&name).cloned().or_else(|| of_bucket(&name, names))
+    names.get(&name).cloned().or_else(|| bucket_setting(&name, names))
 }
 
-/// A bucket has the settings of `[defaults]`, and an upstream. Beside the longest one that fits stands its name.
-fn of_bucket(name: &str, names: &Names) -> Option<String> {
+/// Splits `BUCKETS_name_setting`, where the setting is one of `[defaults]` or the upstream. If several match, the
+/// longest setting is meant.
+fn bucket_setting(name: &str, names: &Names) -> Option<String> {
     let name = name.strip_prefix("BUCKETS_")?;
     let defaults = names
         .iter()
         .filter_map(|(name, read)| Some((name.strip_prefix("DEFAULTS_")?, read.strip_prefix("DEFAULTS__")?)));
-    let fits = |(setting, read)| {
+    let split = |(setting, read)| {
         let bucket = name.strip_suffix(setting)?.strip_suffix('_').filter(|bucket| !bucket.is_empty())?;
         Some((bucket, read))
     };
-    let (bucket, read) = defaults.chain([("UPSTREAM", "UPSTREAM")]).filter_map(fits).min_by_key(|(it, _)| it.len())?;
+    let splits = defaults.chain([("UPSTREAM", "UPSTREAM")]).filter_map(split);
+    let (bucket, read) = splits.min_by_key(|(bucket, _)| bucket.len())?;
     Some(format!("BUCKETS__{bucket}__{read}"))
 }

@@ -1,4 +1,5 @@
-//! Numbers in TOML that no setting can have. The reader of TOML would report one of them, without its key.
+//! Reports numbers in TOML that are out of range, all of them with their keys. The TOML parser would report only one,
+//! without its key.
 
 use dripfeed_job::rate::EXACT;
 use toml::de::{DeTable, DeValue};
@@ -6,30 +7,30 @@ use toml::de::{DeTable, DeValue};
 use crate::settings::config_error::ConfigError;
 use crate::settings::tree::{self, Step};
 
-/// All that a file has; none where it isn't TOML.
+/// Returns an error for each such number, or none if the file isn't valid TOML.
 pub(super) fn numbers(origin: &str, text: &str) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     if let Ok(document) = DeTable::parse(text) {
-        of_table(origin, document.get_ref(), &[], &mut errors);
+        check_table(origin, document.get_ref(), &[], &mut errors);
     }
     errors
 }
 
-fn of_table(origin: &str, table: &DeTable<'_>, path: &[Step], errors: &mut Vec<ConfigError>) {
+fn check_table(origin: &str, table: &DeTable<'_>, path: &[Step], errors: &mut Vec<ConfigError>) {
     for (key, value) in table {
         let path = [path, &[Step::Key(key.get_ref().to_string())]].concat();
-        of_value(origin, value.get_ref(), &path, errors);
+        check_value(origin, value.get_ref(), &path, errors);
     }
 }
 
-fn of_value(origin: &str, value: &DeValue<'_>, path: &[Step], errors: &mut Vec<ConfigError>) {
+fn check_value(origin: &str, value: &DeValue<'_>, path: &[Step], errors: &mut Vec<ConfigError>) {
     let number = match value {
         DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => number.to_string(),
         DeValue::Float(number) if is_too_large(number.as_str()) => number.to_string(),
-        DeValue::Table(table) => return of_table(origin, table, path, errors),
+        DeValue::Table(table) => return check_table(origin, table, path, errors),
         DeValue::Array(list) => {
             for (index, value) in list.iter().enumerate() {
-                of_value(origin, value.get_ref(), &[path, &[Step::Index(index)]].concat(), errors);
+                check_value(origin, value.get_ref(), &[path, &[Step::Index(index)]].concat(), errors);
             }
             return;
         }

@@ -1,11 +1,11 @@
-//! The words of serde's errors, turned into what to do where they only say what is wrong.
+//! Rewords serde's errors in terms of the configuration, with what to do.
 
 use dripfeed_job::expected;
 use toml::value::Datetime;
 
 use crate::nearest::suggestion;
 
-/// What serde says was expected, and what a person writes.
+/// Serde's words for expected types, and ours.
 const EXPECTED: [(&str, &str); 5] = [
     ("a string", "a string in quotes"),
     ("path string", "a path in quotes"),
@@ -14,7 +14,7 @@ const EXPECTED: [(&str, &str); 5] = [
     ("an object", "a table"),
 ];
 
-/// Put plainly. `values`: those of the setting, if there are few and the value isn't of their type.
+/// Rewords an error. `values`: the allowed values if the setting is an enumeration and the value isn't a text.
 pub(in crate::settings) fn plain(message: &str, values: Option<&str>) -> String {
     let message = expected::plain(message);
     let split = |prefix| message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "));
@@ -46,7 +46,7 @@ pub(in crate::settings) fn plain(message: &str, values: Option<&str>) -> String 
     }
 }
 
-/// The value, and a list of those that there are.
+/// The invalid value, and the list of valid ones.
 pub(in crate::settings) fn unknown_variant(message: &str) -> Option<(&str, &str)> {
     message.strip_prefix("unknown value ")?.split_once(", expected ")
 }
@@ -55,16 +55,17 @@ fn known(list: &str) -> String {
     list.trim_start_matches("one of ").replace('`', "")
 }
 
-/// Any text may be a secret at the wrong place, except the forms of TOML that are read as a text.
+/// Formats the value that serde found. Texts aren't shown, because they may be secrets in the wrong place, except those
+/// for TOML values that have no JSON type.
 fn shown(found: &str) -> &str {
     match found {
         "map" => "a table",
         "sequence" => "a list",
         "null" | "unit value" | "unit" => "empty",
-        // As TOML writes it.
+        // TOML's spelling.
         _ if text(found) == Some("NaN") => "nan",
-        _ if found.starts_with("string") => text(found).filter(|text| is_no_text(text)).unwrap_or("a string"),
-        // The number of its items.
+        _ if found.starts_with("string") => text(found).filter(|text| is_toml_value(text)).unwrap_or("a string"),
+        // Serde shows a list by its length.
         _ if found.chars().all(|c| c.is_ascii_digit()) => "a list",
         _ => found.split_once('`').map_or(found, |(_, value)| value.trim_end_matches('`')),
     }
@@ -74,12 +75,12 @@ fn text(found: &str) -> Option<&str> {
     found.strip_prefix("string \"")?.strip_suffix('"')
 }
 
-/// A date, a time, or a number that isn't finite: no other form has them than a text.
-fn is_no_text(text: &str) -> bool {
+/// Whether this is a date, a time, or a non-finite number, which are texts in JSON.
+fn is_toml_value(text: &str) -> bool {
     matches!(text, "inf" | "-inf") || text.parse::<Datetime>().is_ok()
 }
 
-/// How to write a whole number that has another form.
+/// A hint for a whole number in quotes or with a fraction of 0.
 fn whole_number(found: &str) -> Option<String> {
     if text(found).is_some_and(|text| text.parse::<u64>().is_ok()) {
         return Some(": remove the quotes".to_owned());

@@ -1,11 +1,11 @@
-//! Headers for an upstream, with its credentials. Values are never shown.
+//! Headers for an upstream, which may contain credentials. Their values are never shown.
 
 use std::fmt;
 
 use secrecy::SecretString;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-/// Names and secret values, as they stand in the configuration.
+/// Names and secret values.
 #[derive(Default)]
 pub(in crate::settings) struct SecretHeaders(pub(in crate::settings) Vec<(String, SecretString)>);
 
@@ -38,7 +38,7 @@ impl<'de> Visitor<'de> for Headers {
         Err(Error::custom(format!("the value of {} must be a string in quotes", wrong.join(" and "))))
     }
 
-    // Serde would show the value.
+    // The default error of serde would show the value.
     fn visit_str<E: Error>(self, _: &str) -> Result<SecretHeaders, E> {
         Err(E::custom("must be a table of names and values, such as { Authorization = \"Bearer …\" }"))
     }
@@ -49,10 +49,10 @@ impl<'de> Visitor<'de> for Headers {
     }
 }
 
-/// Reads a line `Name: value`. None: one that begins with `#`.
+/// Parses a line `Name: value`. Returns `None` for a comment, which begins with `#`.
 ///
 /// # Errors
-/// When it isn't one.
+/// When the line has another form.
 pub(super) fn from_line(line: &str) -> Result<Option<(String, SecretString)>, String> {
     if line.starts_with('#') {
         return Ok(None);

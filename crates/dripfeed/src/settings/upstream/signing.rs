@@ -1,4 +1,4 @@
-//! Signing secrets of calls: one, or several during rotation. Values are never shown.
+//! Signing secrets of calls: one, or several during a rotation. They are never shown.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for One {
 }
 
 /// # Errors
-/// When it isn't one.
+/// When the line isn't a signing secret.
 pub(super) fn from_line(line: &str) -> Result<Option<SigningSecret>, String> {
     line.parse().map(Some).map_err(|error| format!("{error}"))
 }
