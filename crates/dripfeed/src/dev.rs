@@ -1,8 +1,8 @@
-//! `dripfeed dev`: runs everything on one machine, without configuration.
+//! `dripfeed dev`: runs all parts on one machine, without configuration.
 //!
-//! This process is the intake and the echo upstream; Redis and the processors are child processes. Shutdown follows the
-//! flow of jobs: intake and processors drain, the echo upstream answers until then, and Redis stops last. It signals
-//! only processes that it started; a Redis that a killed one left in the same folder is shut down by a command.
+//! This process runs the intake and the echo upstream; Redis and the processors are child processes. At shutdown,
+//! intake and processors drain first, then the echo upstream stops, then Redis. Signals are sent only to child
+//! processes. A Redis that a killed `dripfeed dev` left running in the same folder is shut down with a command.
 
 mod browser;
 mod echo;
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 /// Runs until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// When something can't start, or breaks for good.
+/// When a part can't start, or fails and can't be restarted.
 pub(crate) async fn run(arguments: Arguments, mut layers: Layers) -> Result<(), Failure> {
     let stop = signals::stop_with_terminal()?;
     let echo = Echo::bind(arguments.echo_port).await?;
@@ -68,27 +68,27 @@ pub(crate) async fn run(arguments: Arguments, mut layers: Layers) -> Result<(), 
     if let Some(port) = arguments.port {
         layers.arguments.push(format!("intake.listen={}", SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
-    // What is wrong with the settings is reported before anything starts.
+    // Reports invalid settings before anything starts.
     let mut checked = layers.clone();
     checked.files.extend(draft.as_ref().map(|draft| draft.path().to_owned()));
     Log::start(&Settings::load(&checked)?.log);
     match &arguments.redis {
         Some(url) => {
             let _file = publish(draft, None, &mut layers)?;
-            over(url, &arguments, layers, echo, &stop).await
+            run_with_redis(url, &arguments, layers, echo, &stop).await
         }
-        None => over_private_redis(&arguments, layers, draft, echo, &stop).await,
+        None => run_with_private_redis(&arguments, layers, draft, echo, &stop).await,
     }
 }
 
-/// The file is there as long as the result is kept.
+/// Publishes the settings file, which may be removed when the result is dropped.
 fn publish(draft: Option<Draft>, redis: Option<&str>, layers: &mut Layers) -> Result<Option<SettingsFile>, Failure> {
     let file = draft.map(|draft| draft.publish(redis)).transpose()?;
     layers.files.extend(file.as_ref().map(|file| file.path.clone()));
     Ok(file)
 }
 
-async fn over_private_redis(
+async fn run_with_private_redis(
     arguments: &Arguments,
     mut layers: Layers,
     draft: Option<Draft>,
@@ -100,18 +100,18 @@ async fn over_private_redis(
         () = stop.cancelled() => return Ok(()),
     };
     let url = redis.url();
-    // Not before this: a Redis that runs in this folder is that of another, whose file it is.
+    // After the start of Redis, which fails if another `dripfeed dev` uses this folder and its settings file.
     let _file = publish(draft, Some(&url), &mut layers)?;
-    let last = CancellationToken::new();
-    let redis = background::spawn(redis.keep(last.clone()));
-    let ended = over(&url, arguments, layers, echo, stop).await;
-    last.cancel();
+    let stop_redis = CancellationToken::new();
+    let redis = background::spawn(redis.keep(stop_redis.clone()));
+    let result = run_with_redis(&url, arguments, layers, echo, stop).await;
+    stop_redis.cancel();
     let stopped = redis.await.map_err(anyhow::Error::from)?;
-    ended.and(stopped.map_err(Failure::from))
+    result.and(stopped.map_err(Failure::from))
 }
 
-/// Runs all that is not Redis, over the one at `url`.
-async fn over(
+/// Runs all parts except Redis, with the Redis at `url`.
+async fn run_with_redis(
     url: &str,
     arguments: &Arguments,
     mut layers: Layers,
@@ -120,17 +120,17 @@ async fn over(
 ) -> Result<(), Failure> {
     layers.arguments.extend([format!("redis.url={url}"), "redis.url_file=".to_owned()]);
     let address = echo.address();
-    let last = CancellationToken::new();
+    let stop_echo = CancellationToken::new();
     let modes = EchoModes::default();
-    let echo = background::spawn(echo.serve(modes.clone(), last.clone()));
-    let ended = work(arguments, &layers, address, modes, stop).await;
-    last.cancel();
+    let echo = background::spawn(echo.serve(modes.clone(), stop_echo.clone()));
+    let result = run_roles(arguments, &layers, address, modes, stop).await;
+    stop_echo.cancel();
     let stopped = echo.await.map_err(anyhow::Error::from)?;
-    ended.and(stopped.map_err(Failure::from))
+    result.and(stopped.map_err(Failure::from))
 }
 
-/// Runs intake and processors until `stop`, or until one of them can't go on.
-async fn work(
+/// Runs intake and processors until `stop`, or until one of them fails.
+async fn run_roles(
     arguments: &Arguments,
     layers: &Layers,
     echo: SocketAddr,
@@ -149,17 +149,17 @@ async fn work(
         welcome.open();
     }
     let processors = Processors::new(layers, &settings)?;
-    let mut working = JoinSet::new();
+    let mut roles = JoinSet::new();
     for number in 1..=arguments.processors {
-        working.spawn(processors.clone().keep(number, stop.clone()));
+        roles.spawn(processors.clone().keep(number, stop.clone()));
     }
-    let stopped = stop.clone();
-    working.spawn(async move { intake.serve(ports, stopped).await });
-    let mut ended = Ok(());
-    while let Some(one) = working.join_next().await {
-        // Anyone who ends first, the others end with it.
+    let intake_stop = stop.clone();
+    roles.spawn(async move { intake.serve(ports, intake_stop).await });
+    let mut result = Ok(());
+    while let Some(one) = roles.join_next().await {
+        // When one ends, stop the others.
         stop.cancel();
-        ended = ended.and(one.map_err(|panicked| Failure::from(anyhow::Error::from(panicked))).flatten());
+        result = result.and(one.map_err(|panicked| Failure::from(anyhow::Error::from(panicked))).flatten());
     }
-    ended
+    result
 }

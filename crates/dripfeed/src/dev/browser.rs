@@ -4,7 +4,7 @@ use std::env;
 use std::io::{IsTerminal as _, stderr};
 use std::process::{Command, Stdio};
 
-/// Does nothing where nobody could see it: without a terminal, or without a screen.
+/// Does nothing without a terminal or without a display.
 pub(super) fn open(address: &str) {
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
     if !has_screen || !stderr().is_terminal() {

@@ -1,4 +1,4 @@
-//! The echo upstream: returns each request, as its parameters say, and prints a line for it.
+//! The echo upstream: returns the body of each request, with the status and delay of its query, and prints a line.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use super::echo_mode::EchoModes;
 use crate::exit::Failure;
 use crate::output;
 
-/// Of a body, in a line.
+/// How much of a body a line shows.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// Connections that are quiet wait for the next job.
+/// With long timeouts, because processors keep idle connections for the next job.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     most: 1024,
     most_per_address: 1024,
@@ -39,7 +39,7 @@ pub(super) struct Echo {
     address: SocketAddr,
 }
 
-/// How a call wants to be answered: `/echo?status=429&retry_after=5&delay=2s`.
+/// The query that determines the response: `/echo?status=429&retry_after=5&delay=2s`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EchoQuery {
@@ -47,18 +47,18 @@ struct EchoQuery {
     status: u16,
     #[serde(default, with = "dripfeed_job::duration::text")]
     delay: Duration,
-    /// Seconds.
+    /// In seconds.
     retry_after: Option<u32>,
 }
 
 impl EchoQuery {
-    /// What has no value is as good as missing.
+    /// Parses the query. Ignores parameters with an empty value.
     fn of(uri: &Uri) -> Result<Self, String> {
-        let given: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.ends_with('=')).collect();
-        let uri = Uri::try_from(format!("/?{}", given.join("&")));
-        let Query(wish) = Query::try_from_uri(&uri.map_err(|error| error.to_string())?)
+        let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.ends_with('='));
+        let uri = Uri::try_from(format!("/?{}", pairs.collect::<Vec<_>>().join("&")));
+        let Query(query) = Query::try_from_uri(&uri.map_err(|error| error.to_string())?)
             .map_err(|rejection: QueryRejection| rejection.body_text())?;
-        Ok(wish)
+        Ok(query)
     }
 }
 
@@ -73,7 +73,7 @@ struct EchoState {
 }
 
 impl Echo {
-    /// On `port`, or on a free one when it is taken.
+    /// Binds `port`, or a free port if it is in use.
     pub(super) async fn bind(port: u16) -> Result<Self, Failure> {
         let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
             Ok(listener) => listener,
@@ -98,32 +98,32 @@ impl Echo {
     }
 }
 
-/// How many there were.
+/// Returns the number of calls so far.
 async fn calls(State(state): State<EchoState>) -> String {
     format!("{{\"calls\":{}}}\n", state.calls.load(Ordering::Relaxed))
 }
 
 async fn echo(State(state): State<EchoState>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let number = state.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let response = match (state.modes.answer().await, EchoQuery::of(&uri)) {
+    let response = match (state.modes.respond().await, EchoQuery::of(&uri)) {
         (Some(response), _) => response,
-        (None, Ok(wish)) => answer(&wish, &headers, body.clone()).await,
+        (None, Ok(query)) => respond(&query, &headers, body.clone()).await,
         (None, Err(why)) => (StatusCode::BAD_REQUEST, why).into_response(),
     };
-    // Nobody who reads the lines any more is no reason to stop echoing.
+    // If the lines can't be printed, the echo goes on.
     let _ = output::line(line(number, &method, &uri, &headers, &body, response.status()));
     response
 }
 
-async fn answer(wish: &EchoQuery, headers: &HeaderMap, body: Bytes) -> Response {
-    let Ok(status) = StatusCode::from_u16(wish.status) else {
+async fn respond(query: &EchoQuery, headers: &HeaderMap, body: Bytes) -> Response {
+    let Ok(status) = StatusCode::from_u16(query.status) else {
         return (StatusCode::BAD_REQUEST, "status: use 100 to 999\n").into_response();
     };
-    tokio::time::sleep(wish.delay).await;
+    tokio::time::sleep(query.delay).await;
     let content_type =
         headers.get(CONTENT_TYPE).cloned().unwrap_or(HeaderValue::from_static("application/octet-stream"));
     let mut response = (status, [(CONTENT_TYPE, content_type)], body).into_response();
-    if let Some(seconds) = wish.retry_after {
+    if let Some(seconds) = query.retry_after {
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
     response

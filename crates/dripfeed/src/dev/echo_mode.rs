@@ -1,4 +1,4 @@
-//! The mode of the echo upstream, which overrides the parameters of calls.
+//! The mode of the echo upstream, which overrides the query of calls.
 
 use std::io;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ const THROTTLED_S: u32 = 5;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EchoMode {
-    /// As the call asks.
+    /// The query of the call determines the response.
     #[default]
     Normal,
     Slow,
     Failing,
     Throttling,
-    /// Connections break before an answer is whole.
+    /// Connections break before the end of the response.
     Unreachable,
 }
 
-/// The mode, shared by those that set and those that follow it.
+/// The current mode. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EchoModes(Arc<Mutex<EchoMode>>);
 
@@ -40,8 +40,8 @@ impl EchoModes {
         *self.0.lock() = mode;
     }
 
-    /// The answer of this mode. None: the call is answered as it asks.
-    pub(super) async fn answer(&self) -> Option<Response> {
+    /// Returns the response of the current mode, or `None` if the query of the call determines it.
+    pub(super) async fn respond(&self) -> Option<Response> {
         match self.now() {
             EchoMode::Normal => None,
             EchoMode::Slow => {

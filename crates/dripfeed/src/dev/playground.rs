@@ -25,7 +25,7 @@ struct Upstream {
     mode: EchoMode,
 }
 
-/// The routes; changes take a key with the scope `operate`, where keys are configured.
+/// The routes. If API keys are configured, changes need one with the scope `operate`.
 pub(super) fn router(keys: Arc<ApiKeys>, modes: EchoModes) -> Router {
     Router::new().route("/v1/dev/upstream", get(show).put(change)).with_state(Playground { keys, modes })
 }
@@ -49,7 +49,7 @@ async fn change(
     Json(Upstream { mode }).into_response()
 }
 
-/// As a problem, which the dashboard shows.
+/// Returns a problem document, which the dashboard shows.
 fn forbidden() -> Response {
     let detail = "the upstream's mode takes a key with the scope `read`, and to change it `operate`";
     let problem = json!({ "type": "about:blank", "title": "Forbidden", "status": 403, "detail": detail });

@@ -13,16 +13,16 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::settings::{Layers, Settings};
 
-const BEFORE_THE_NEXT: Duration = Duration::from_secs(1);
-/// Beyond its drain, a processor that was asked to end returns what it holds and leaves.
-const BEYOND_DRAIN: Duration = Duration::from_secs(5);
+const RESTART_DELAY: Duration = Duration::from_secs(1);
+/// The time after its drain in which a processor requeues its jobs and deregisters.
+const AFTER_DRAIN: Duration = Duration::from_secs(5);
 
-/// How to start one, and how long it may take to end.
+/// How to start a processor, and how long it may take to stop.
 #[derive(Clone, Debug)]
 pub(super) struct Processors {
     program: PathBuf,
     arguments: Vec<String>,
-    patience: Duration,
+    stop_timeout: Duration,
 }
 
 impl Processors {
@@ -30,7 +30,7 @@ impl Processors {
     /// When this executable can't be found.
     pub(super) fn new(layers: &Layers, settings: &Settings) -> Result<Self, Failure> {
         let files = layers.files.iter().map(|file| file.display().to_string());
-        // Each needs its own port for its health; nobody has to know it here.
+        // Each processor needs a port for health and metrics. Here nothing uses it, so any free one will do.
         let own_port = ["processor.listen=127.0.0.1:0".to_owned()];
         let set = layers.arguments.iter().cloned().chain(own_port);
         let options = files.map(|file| ["--config".to_owned(), file]).chain(set.map(|set| ["--set".to_owned(), set]));
@@ -39,19 +39,19 @@ impl Processors {
         Ok(Self {
             program: std::env::current_exe()?,
             arguments: options.flatten().chain(insecure).chain(role).collect(),
-            patience: settings.processor.settings.drain + BEYOND_DRAIN,
+            stop_timeout: settings.processor.settings.drain + AFTER_DRAIN,
         })
     }
 
     /// Keeps processor `number` running until `stop`, then lets it drain.
     ///
     /// # Errors
-    /// When it can't be started, or says that it can't work with these settings.
+    /// When it can't be started, or refuses the settings.
     pub(super) async fn keep(self, number: usize, stop: CancellationToken) -> Result<(), Failure> {
         while !stop.is_cancelled() {
             let mut child = self.start()?;
             let pid = child.id().unwrap_or_default();
-            // Kept here: to wait for a child closes what it holds itself of the pipe.
+            // Taken from `child`, because `wait` closes the pipe of a child, which would stop the processor.
             let _pipe = child.stdin.take();
             output::say(format_args!("processor {number} is process {pid}: `kill -9 {pid}` loses no job"));
             let status = tokio::select! {
@@ -61,11 +61,11 @@ impl Processors {
             if stop.is_cancelled() {
                 break;
             }
-            may_start_again(status)?;
+            refuse_restart_if_misconfigured(status)?;
             output::say(format_args!("processor {number} exited ({status}); restarting it in a second"));
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = tokio::time::sleep(BEFORE_THE_NEXT) => {}
+                () = tokio::time::sleep(RESTART_DELAY) => {}
             }
         }
         Ok(())
@@ -74,9 +74,9 @@ impl Processors {
     fn start(&self) -> Result<Child, Failure> {
         let child = Command::new(&self.program)
             .args(&self.arguments)
-            // It ends when this pipe does: also when this process is killed.
+            // The processor stops when this pipe is closed, which happens even if this process is killed.
             .stdin(Stdio::piped())
-            // Ctrl-C at the terminal is for us: we say when it ends.
+            // So Ctrl-C at the terminal doesn't signal the processor: this process stops it.
             .process_group(0)
             .kill_on_drop(true)
             .spawn();
@@ -84,11 +84,11 @@ impl Processors {
     }
 
     async fn drain(&self, mut child: Child) -> Result<(), Failure> {
-        // It isn't reaped while it has an id: no other process can have got that id.
+        // While `child` has an id, it isn't reaped, so no other process can have this id.
         if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()) {
             kill(Pid::from_raw(pid), Signal::SIGTERM).map_err(anyhow::Error::from)?;
         }
-        match tokio::time::timeout(self.patience, child.wait()).await {
+        match tokio::time::timeout(self.stop_timeout, child.wait()).await {
             Ok(status) => {
                 status?;
             }
@@ -103,8 +103,8 @@ impl Processors {
     }
 }
 
-/// One that was killed may; one that refuses its settings would refuse them again.
-fn may_start_again(status: ExitStatus) -> Result<(), Failure> {
+/// Fails if the processor refused its settings, as it would refuse them again.
+fn refuse_restart_if_misconfigured(status: ExitStatus) -> Result<(), Failure> {
     if status.code() == Some(Exit::Configuration as i32) {
         return Err(Failure::new(Exit::Configuration, "a processor rejected the configuration, see above"));
     }

@@ -1,4 +1,4 @@
-//! The Redis of `dripfeed dev`: a child process, restarted when it dies.
+//! The private Redis of `dripfeed dev`: a child process that is restarted when it dies.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::output;
 
-const BEFORE_THE_NEXT: Duration = Duration::from_secs(1);
+const RESTART_DELAY: Duration = Duration::from_secs(1);
 
 pub(super) struct PrivateRedis(PrivateServer);
 
@@ -23,10 +23,10 @@ impl PrivateRedis {
         self.0.url()
     }
 
-    /// Keeps it running until `stop`, then lets it write what it holds and end.
+    /// Keeps Redis running until `stop`, then shuts it down, which saves its data.
     ///
     /// # Errors
-    /// When it can't be started again, or ends badly.
+    /// When it can't be restarted, or its shutdown fails.
     pub(super) async fn keep(mut self, stop: CancellationToken) -> Result<(), ServerError> {
         loop {
             tokio::select! {
@@ -36,7 +36,7 @@ impl PrivateRedis {
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                () = tokio::time::sleep(BEFORE_THE_NEXT) => self.0.start_again().await?,
+                () = tokio::time::sleep(RESTART_DELAY) => self.0.start_again().await?,
             }
         }
     }

@@ -1,7 +1,8 @@
-//! The settings that `dripfeed dev` writes where it is given none: buckets to try, and where its Redis is.
+//! The settings file that `dripfeed dev` writes if it is started without one: example buckets, and the URL of its
+//! Redis.
 //!
-//! Processors read the file whenever they start, and people give it to other commands. So the one of a `dripfeed dev`
-//! that runs is never changed by another.
+//! Processors read the file whenever they start, and users pass it to other commands. So the file of a running
+//! `dripfeed dev` must not be changed by another one.
 
 use std::fs::{DirBuilder, TryLockError};
 use std::io::{self, Write as _};
@@ -15,33 +16,33 @@ use tempfile::{NamedTempFile, TempPath};
 use crate::exit::Failure;
 
 const BUCKETS: &str = include_str!("../../dev.toml");
-/// Where those buckets have their upstream.
+/// The address of the upstream in `BUCKETS`.
 const ECHO_IN_BUCKETS: &str = "127.0.0.1:7182";
 const NAME: &str = "dev.toml";
 const LOCK: &str = "dev.lock";
 
-/// The buckets, in a file of another name until all that may fail before has succeeded.
+/// The settings in a temporary file, until Redis has started.
 pub(super) struct Draft {
     folder: PathBuf,
     file: NamedTempFile,
 }
 
-/// In its place, as long as this is kept.
+/// The published file.
 pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
-    _place: Place,
+    _guard: Guard,
 }
 
-#[expect(dead_code, reason = "kept for what their ends do")]
-enum Place {
-    /// `dev.toml`, which stays.
+#[expect(dead_code, reason = "kept for their effects when dropped")]
+enum Guard {
+    /// The lock of `dev.toml`, which itself stays.
     Usual(FileLock),
-    /// Beside that of another, until this process ends.
+    /// A file besides the `dev.toml` of another process. Removed when dropped.
     Separate(TempPath),
 }
 
 impl Draft {
-    /// In the directory `data`, which is created if needed.
+    /// Writes the buckets into a temporary file in the directory `data`, which is created if needed.
     pub(super) fn write(data: &Path, echo: SocketAddr) -> Result<Self, Failure> {
         let buckets = BUCKETS.replace(ECHO_IN_BUCKETS, &echo.to_string());
         let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
@@ -55,8 +56,8 @@ impl Draft {
         self.file.path()
     }
 
-    /// With where the private Redis is: other commands find it by this file, as `dripfeed -c FILE doctor` does. The
-    /// file becomes `dev.toml`, unless another `dripfeed dev` runs with that.
+    /// Adds the URL of the private Redis, so that other commands find it (`dripfeed -c FILE doctor`), and renames the
+    /// file to `dev.toml`, unless another `dripfeed dev` is running with that.
     pub(super) fn publish(mut self, redis: Option<&str>) -> Result<SettingsFile, Failure> {
         if let Some(url) = redis {
             let url = serde_json::Value::from(url);
@@ -66,11 +67,11 @@ impl Draft {
         match FileLock::take(&lock) {
             Ok(lock) => {
                 self.file.persist(&path).map_err(|error| unwritable(&path, &error.error))?;
-                Ok(SettingsFile { path, _place: Place::Usual(lock) })
+                Ok(SettingsFile { path, _guard: Guard::Usual(lock) })
             }
             Err(TryLockError::WouldBlock) => {
                 let path = self.file.into_temp_path();
-                Ok(SettingsFile { path: path.to_path_buf(), _place: Place::Separate(path) })
+                Ok(SettingsFile { path: path.to_path_buf(), _guard: Guard::Separate(path) })
             }
             Err(TryLockError::Error(error)) => Err(unwritable(&lock, &error)),
         }

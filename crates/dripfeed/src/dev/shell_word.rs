@@ -1,6 +1,6 @@
-//! A text as one word of a command to paste.
+//! Quotes text for a shell.
 
-/// Quoted, unless a shell reads it unchanged anyway.
+/// Returns the text as one word of a command, quoted if needed.
 pub(super) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

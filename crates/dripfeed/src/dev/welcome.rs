@@ -1,4 +1,4 @@
-//! Printed once everything runs: addresses, and first commands to try.
+//! The message that is printed once all parts run: addresses, and commands to try.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,26 +10,26 @@ use crate::settings::Settings;
 
 pub(super) struct Welcome<'a> {
     pub(super) intake: SocketAddr,
-    /// Where the page is. None: it is off.
+    /// The address of the dashboard, or `None` if it is off.
     pub(super) page: Option<SocketAddr>,
     pub(super) echo: SocketAddr,
     pub(super) settings: &'a Settings,
-    /// Where the buckets are configured.
+    /// The configuration files with the buckets.
     pub(super) files: &'a [PathBuf],
 }
 
 impl Welcome<'_> {
-    /// On standard error: standard output has the lines of the echo.
+    /// Prints to standard error, because standard output has the lines of the echo upstream.
     pub(super) fn print(&self) {
         let Self { intake, echo, settings, files, .. } = self;
-        let intake = self.address(*intake);
-        let page = self.page.map(|page| self.address(page));
+        let intake = self.url(*intake);
+        let page = self.page.map(|page| self.url(page));
         let page = page.map(|page| format!("  page      {page}/         see the buckets fill and leak\n"));
         let page = page.unwrap_or_default();
         let names: Vec<&str> = settings.buckets.keys().map(|name| name.as_str()).collect();
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let redis_cli = self.redis_cli();
-        // As it was called: a newcomer has built it, and not put it on a path.
+        // The path by which this executable was started, as it may not be on `PATH`.
         let program = shell_word(&std::env::args().next().unwrap_or_else(|| "dripfeed".to_owned()));
         let bucket = names.first().copied().unwrap_or("NAME");
         output::say(format_args!(
@@ -50,15 +50,15 @@ impl Welcome<'_> {
         ));
     }
 
-    /// In a browser, where a person sits before this machine.
+    /// Opens the dashboard in a browser if there is a display.
     pub(super) fn open(&self) {
         if let Some(page) = self.page {
-            browser::open(&self.address(page));
+            browser::open(&self.url(page));
         }
     }
 
-    fn address(&self, of: SocketAddr) -> String {
-        format!("{}://{of}", if self.settings.intake.tls.is_some() { "https" } else { "http" })
+    fn url(&self, address: SocketAddr) -> String {
+        format!("{}://{address}", if self.settings.intake.tls.is_some() { "https" } else { "http" })
     }
 
     fn redis_cli(&self) -> String {
