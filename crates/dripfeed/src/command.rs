@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
 }
 
-/// The roles, which are started often: autoscaling starts and stops them with the load.
+/// The roles, which autoscaling starts often.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Role {
     /// Run an intake: accept jobs over HTTP
@@ -99,14 +99,14 @@ pub(crate) enum Role {
     Processor(role::Arguments),
 }
 
-/// Runs one. `program` makes the whole command line, for its completions and man pages.
+/// Runs a command. `program` builds the whole command line, for completions and man pages.
 ///
 /// # Errors
-/// With the exit code of the program.
+/// The failure has the exit code of the program.
 pub(crate) async fn run(command: Command, layers: Layers, program: fn() -> clap::Command) -> Result<(), Failure> {
     match command {
         Command::Dev(arguments) => dev::run(arguments, layers).await,
-        // It is large, and the others aren't.
+        // Boxed, because its future is much larger than the others.
         Command::Role(Role::Intake(arguments)) => Box::pin(role::intake::run(arguments, layers)).await,
         Command::Role(Role::Processor(arguments)) => role::processor::run(arguments, layers).await,
         Command::Drain(arguments) => role::drain::run(arguments, layers).await,

@@ -26,7 +26,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(name) => {
             let bucket = server.get(&format!("/v1/buckets/{name}")).await?;
             bucket_state::print(&bucket, &[], output)?;
-            say_attention(std::slice::from_ref(&bucket), output);
+            print_notices(std::slice::from_ref(&bucket), output);
         }
         None => {
             let mut pages = server.list("/v1/buckets", &[], usize::MAX);
@@ -35,15 +35,15 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
                 buckets.extend(page);
             }
             bucket_state::print_all(&buckets, output)?;
-            say_attention(&buckets, output);
+            print_notices(&buckets, output);
         }
     }
     Ok(())
 }
 
-/// The JSON has the names of the same.
-fn say_attention(buckets: &[Json], format: Format) {
+/// Prints what needs attention, unless as JSON, which already has the problems and warnings.
+fn print_notices(buckets: &[Json], format: Format) {
     if format == Format::Table {
-        attention::say(buckets);
+        attention::print(buckets);
     }
 }

@@ -1,4 +1,4 @@
-//! The program and its API, described: completions, man pages and OpenAPI.
+//! Commands that describe the program and its API: completions, man pages and OpenAPI.
 
 pub(super) mod completions;
 pub(super) mod man;

@@ -1,5 +1,5 @@
-//! `dripfeed doctor`: connects to Redis itself, to check what the roles can't see. Each script reads a bounded part, so
-//! the command may be stopped at any time.
+//! `dripfeed doctor`: checks the data in Redis. Connects to Redis directly, to check what the roles can't see. Each
+//! script reads a bounded part, so the command may be stopped at any time.
 
 mod all_buckets;
 mod examined;
@@ -79,7 +79,8 @@ pub(super) async fn run(arguments: &Arguments, layers: &Layers) -> Result<(), Fa
     }
 }
 
-/// Also to a Cluster in part. Reports what can't be reached, and the layout of the keys.
+/// Connects to Redis, even if some nodes of a Cluster are unreachable, which is reported. Prints the layout of the
+/// keys.
 async fn connect(settings: &Settings) -> Result<PartialStore, Failure> {
     let partial = PartialStore::connect(&settings.redis).await?;
     for why in &partial.away {
@@ -95,7 +96,7 @@ async fn connect(settings: &Settings) -> Result<PartialStore, Failure> {
     Ok(partial)
 }
 
-/// The command fails when something stays broken.
+/// Fails if findings aren't repaired.
 fn verdict(findings: &[Json], repaired: bool) -> Result<(), Failure> {
     let repairable = findings.iter().filter(|finding| !finding["remedy"].is_null()).count();
     match (findings.len() - repairable, repairable) {

@@ -1,4 +1,4 @@
-//! What a command did to how many.
+//! Prints what a command did to how many items.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use crate::output::{self, Format};
 
-/// Prints the document, or a sentence such as `2 jobs cancelled`. `member` of the document has the number, and its name
-/// is what was done.
+/// Prints the document, or a sentence such as `2 jobs cancelled`. The member `member` of the document is the number,
+/// and its name says what was done.
 pub(super) fn print(document: &Json, member: &str, what: &str, format: Format) -> io::Result<()> {
     match format {
         Format::Json => output::json(document),

@@ -1,5 +1,5 @@
-//! `export` of dead letters, outcomes and jobs: page by page to standard output, in little memory. The members and
-//! headers in `intake.redact` are masked; payloads need a key with the scope `inspect`.
+//! `export` of dead letters, outcomes and jobs to standard output, page by page, in bounded memory. The members and
+//! headers in `intake.redact` are masked. Payloads need a key with the scope `inspect`.
 
 mod csv;
 
@@ -18,7 +18,7 @@ use crate::output;
 
 pub(super) use self::csv::CsvColumn;
 
-/// How long a page is retried once others are written: an intake that is replaced meanwhile costs no export.
+/// How long a page is retried after the first one was written, so that a restart of the intake doesn't end the export.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Args, Clone, Copy, Debug)]
@@ -35,17 +35,17 @@ enum ExportFormat {
     Csv,
 }
 
-/// What is exported.
+/// What to export.
 pub(super) struct Exported<'a> {
     pub(super) path: &'a str,
     pub(super) filters: Vec<(&'a str, String)>,
     pub(super) columns: &'a [CsvColumn],
-    /// How many there are about, where that is known.
+    /// The approximate number of items, if known, for the progress bar.
     pub(super) about: Option<u64>,
 }
 
 /// # Errors
-/// When `--output` is given: the form of an export is its `--format`.
+/// When `--output` is given, because an export uses `--format`.
 pub(super) fn refuse_output(connection: &ConnectionArgs) -> Result<(), Failure> {
     if !connection.has_output() {
         return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn refuse_output(connection: &ConnectionArgs) -> Result<(), Failure> 
 }
 
 /// # Errors
-/// When a page can't be read or written; what came before is written.
+/// When a page can't be read or written. Earlier pages are written.
 pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportArgs) -> Result<(), Failure> {
     let Exported { path, mut filters, columns, about } = what;
     filters.push(("redacted", "true".to_owned()));
@@ -64,7 +64,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
     let mut out = BufWriter::new(io::stdout().lock());
     let mut written = 0_u64;
     let head = (arguments.format == ExportFormat::Csv).then(|| csv::head(columns));
-    if !has_room(head.map_or(Ok(()), |head| out.write_all(head.as_bytes())))? {
+    if !is_read(head.map_or(Ok(()), |head| out.write_all(head.as_bytes())))? {
         return Ok(());
     }
     loop {
@@ -72,7 +72,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
             Ok(Some(page)) => page,
             Ok(None) => break,
             Err(error) => {
-                has_room(out.flush())?;
+                is_read(out.flush())?;
                 bar.finish_and_clear();
                 if written > 0 {
                     output::say(format_args!("incomplete: {written} written; run it again"));
@@ -81,7 +81,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
             }
         };
         let text: String = page.iter().map(|item| line(item, columns, arguments.format)).collect();
-        if !has_room(out.write_all(text.as_bytes()).and_then(|()| out.flush()))? {
+        if !is_read(out.write_all(text.as_bytes()).and_then(|()| out.flush()))? {
             bar.finish_and_clear();
             return Ok(());
         }
@@ -94,7 +94,7 @@ pub(super) async fn run(server: &Client, what: Exported<'_>, arguments: ExportAr
     Ok(())
 }
 
-/// How many of a kind a bucket has, for the bar; None where the key may not see that.
+/// Returns the number of items of a kind in a bucket, or `None` if the key may not read it.
 pub(super) async fn about(server: &Client, bucket: &BucketName, kind: &str) -> Option<u64> {
     server.get(&format!("/v1/buckets/{bucket}")).await.ok()?[kind].as_u64()
 }
@@ -106,7 +106,7 @@ fn line(item: &Json, columns: &[CsvColumn], format: ExportFormat) -> String {
     }
 }
 
-/// Draws on standard error, and nothing where that is no terminal.
+/// Draws on standard error, if that is a terminal.
 fn bar(about: Option<u64>) -> ProgressBar {
     let bar = about.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     let template = if about.is_some() { "{bar:32} {pos}/{len} {per_sec}" } else { "{spinner} {pos} {per_sec}" };
@@ -116,8 +116,8 @@ fn bar(about: Option<u64>) -> ProgressBar {
     bar
 }
 
-/// False: the reader has stopped, which is no error.
-fn has_room(written: io::Result<()>) -> Result<bool, Failure> {
+/// Returns `false` if the reader has closed the pipe, which is no error.
+fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
     match written {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),

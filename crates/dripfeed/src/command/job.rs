@@ -39,7 +39,7 @@ const COLUMNS: [Column; 12] = [
     ("ANSWER", |job| answer(&job["outcome"])),
 ];
 
-/// With `--payload`.
+/// The additional columns of `--payload`.
 const PAYLOAD: [Column; 6] = [
     ("CONTENT TYPE", |job| shown(job, "/payload/content_type")),
     ("METHOD", |job| shown(job, "/payload/method")),
@@ -49,7 +49,7 @@ const PAYLOAD: [Column; 6] = [
     ("BODY BASE64", |job| shown(job, "/payload/body_base64")),
 ];
 
-/// The upstream's answer, and what of it isn't as it was sent.
+/// The upstream's answer, and whether it is encoded or truncated.
 fn answer(outcome: &Json) -> String {
     let is = |member: &str| outcome[member] == true;
     let mut answer = shown(outcome, "/body");

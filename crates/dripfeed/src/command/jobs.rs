@@ -45,15 +45,14 @@ enum JobsCommand {
 }
 
 impl Arguments {
-    /// Of `filter`, and the idempotency key.
+    /// The query parameters of `filter` and of the idempotency key.
     fn pairs(&self, filter: &FilterArgs) -> Vec<(&'static str, String)> {
         let key = self.idempotency_key.iter().map(|key| ("idempotency_key", key.clone()));
         filter.pairs().into_iter().chain(key).collect()
     }
 }
 
-/// Where none is given.
-const LIMIT: usize = 100;
+const DEFAULT_LIMIT: usize = 100;
 
 const COLUMNS: [Column; 8] = [
     ("ID", |job| shown(job, "/id")),
@@ -76,5 +75,5 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { bucket, filter, limit, connection, .. } = arguments;
     let filters = arguments.pairs(filter);
     let (server, path) = (connection.server()?, format!("/v1/buckets/{bucket}/jobs"));
-    print_pages(server.list(&path, &filters, limit.unwrap_or(LIMIT)), &COLUMNS, connection.output()).await
+    print_pages(server.list(&path, &filters, limit.unwrap_or(DEFAULT_LIMIT)), &COLUMNS, connection.output()).await
 }

@@ -30,7 +30,7 @@ pub(super) async fn run(Arguments { bucket, yes, connection }: &Arguments) -> Re
     Ok(done::print(&purged, "purged", "job", connection.output())?)
 }
 
-/// Whether the one at the terminal types the bucket's name. `command` is what asks.
+/// Asks the user at the terminal to type the bucket's name. `command`: the name of the command, for errors.
 pub(super) fn confirmed(command: &str, question: &str, bucket: &BucketName) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::new(

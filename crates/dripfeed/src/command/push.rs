@@ -18,7 +18,7 @@ use dripfeed_job::BucketName;
 use dripfeed_job::outcome::AnswerBody;
 use serde_json::json;
 
-use self::body::{looks_like, read};
+use self::body::{detect_content_type, read};
 use self::options::Options;
 use crate::client::ConnectionArgs;
 use crate::exit::{Exit, Failure};
@@ -64,12 +64,12 @@ struct BodySource {
 pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { bucket, source, content_type, options, run_id, max_wait, connection } = arguments;
     if let Some(file) = source.ndjson {
-        options.none_given().map_err(|message| Failure::new(Exit::Usage, message))?;
+        options.refuse_all().map_err(|message| Failure::new(Exit::Usage, message))?;
         return ndjson::push(&bucket, &file, run_id, max_wait, &connection).await;
     }
     let server = connection.server()?;
     let body = read(source.body, source.file)?;
-    let content_type = content_type.unwrap_or_else(|| looks_like(&body).to_owned());
+    let content_type = content_type.unwrap_or_else(|| detect_content_type(&body).to_owned());
     let wait = options.wait();
     let job = options.set(NewJob::new(body).content_type(content_type));
     let job = job.map_err(|message| Failure::new(Exit::Usage, message))?;
@@ -98,7 +98,7 @@ pub(super) async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What to do after an error that leaves open whether the job was stored.
+/// After an error that leaves open whether the job was stored, prints what to do.
 fn explain(error: &ClientError, has_key: bool) {
     let repeat = if has_key {
         "push it again with the same --idempotency-key"
@@ -110,7 +110,7 @@ fn explain(error: &ClientError, has_key: bool) {
     }
 }
 
-/// What the upstream answered: on standard output that answer alone, unless as JSON.
+/// Prints the upstream's answer: as a table, only its body to standard output.
 fn print(answer: &UpstreamResponse, format: Format) -> Result<(), Failure> {
     let kept = AnswerBody::new(answer.content_type.clone(), &answer.body, answer.truncated);
     match format {

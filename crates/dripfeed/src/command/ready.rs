@@ -1,4 +1,4 @@
-//! `dripfeed ready [URL]`, the health check of a container without a shell.
+//! `dripfeed ready [URL]`: a health check for containers without a shell.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use http::{HeaderMap, Method};
 use crate::client::{ca_file, read_certificates};
 use crate::exit::{Exit, Failure};
 
-/// A process that answers later is of no use to callers either.
-const TIME: Duration = Duration::from_secs(5);
+/// A process that responds later isn't usable.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     ca: Option<OsString>,
 }
 
-/// Whatever is wrong with the process, the code is 1: of a health check, runtimes of containers know no other.
+/// The exit code of any failure of the process is 1, because container runtimes know no other for health checks.
 pub(super) async fn run(Arguments { server, ca }: &Arguments) -> Result<(), Failure> {
     let mut client = Client::builder(server);
     if let Some(file) = ca.as_deref().and_then(ca_file) {
@@ -33,7 +33,7 @@ pub(super) async fn run(Arguments { server, ca }: &Arguments) -> Result<(), Fail
     }
     let client = client.build().map_err(unusable)?;
     let asked = client.call(Method::GET, "/readyz", HeaderMap::new(), Bytes::new());
-    let answer = tokio::time::timeout(TIME, asked).await.unwrap_or(Err(ClientError::Silent(TIME)));
+    let answer = tokio::time::timeout(TIMEOUT, asked).await.unwrap_or(Err(ClientError::Silent(TIMEOUT)));
     answer.map(|_| ()).map_err(|error| Failure::of(Exit::Failure, error))
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     connection: ConnectionArgs,
 }
 
-/// One setting, in the form that the API has for it.
+/// A change of one setting, in the form of the API.
 #[derive(Clone, Debug)]
 struct Change {
     setting: &'static RunTimeSetting,
@@ -90,7 +90,7 @@ fn settings() -> String {
     )
 }
 
-/// A list, or the name of a file with it; the server reads what is in it.
+/// Parses a list, or a file with it. The server validates the items.
 fn list(value: &str) -> Result<Json, String> {
     let text = match value.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
@@ -111,7 +111,7 @@ pub(super) async fn run(
     Ok(bucket_state::print(&state, &[], connection.output())?)
 }
 
-/// Of two changes of one setting, one would be dropped.
+/// Returns the body of the PATCH. Refuses two changes of one setting, because one would be ignored.
 fn document(changes: &[Change]) -> Result<Json, String> {
     let mut document = json!({});
     let mut named = BTreeSet::new();

@@ -7,7 +7,7 @@ use config::{FileFormat, Format as _};
 use dripfeed_limit::load;
 use serde_json::{Map, Value as Json, json};
 
-/// The server validates the keys.
+/// The server validates the definition.
 #[derive(Args, Debug)]
 pub(super) struct DefinitionArgs {
     /// File with the definition: the keys of a section [buckets.NAME], as TOML, YAML or JSON; the options below
@@ -54,7 +54,7 @@ fn read_file(path: &Path) -> Result<Map<String, Json>, String> {
                 FileFormat::Toml.parse(None, &text).map(config::Value::from).map_err(|error| error.to_string());
             parsed.and_then(|value| value.try_deserialize::<Json>().map_err(|error| error.to_string()))
         }
-        // JSON is YAML.
+        // JSON is a subset of YAML.
         _ => load::parse_yaml(&text).map_err(|error| error.to_string()),
     };
     match document.map_err(|error| format!("{shown}: {error}"))? {

@@ -1,4 +1,4 @@
-//! A bucket's state, as several commands print it.
+//! Prints the state of buckets, for several commands.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::output::{self, Column, Format, shown};
 
 const COLUMNS: [Column; 12] = [
     ("BUCKET", |bucket| shown(bucket, "/name")),
-    ("LEVEL", |bucket| of(bucket, "/level", "/capacity")),
+    ("LEVEL", |bucket| part_of(bucket, "/level", "/capacity")),
     ("BYTES", |bucket| format!("{} of {}", bytes(bucket, "/bytes"), bytes(bucket, "/capacity_bytes"))),
     ("WAITING", |bucket| shown(bucket, "/waiting")),
     ("IN FLIGHT", |bucket| shown(bucket, "/in_flight")),
@@ -31,7 +31,7 @@ const DETAILS: [Column; 6] = [
     ("CHANGED", |bucket| changes(bucket)),
 ];
 
-/// A line each.
+/// Prints a line for each bucket.
 pub(in crate::command) fn print_all(buckets: &[Json], format: Format) -> io::Result<()> {
     for bucket in buckets.iter().filter(|bucket| bucket["error"].is_object()) {
         let [name, title, detail] = ["/name", "/error/title", "/error/detail"].map(|member| shown(bucket, member));
@@ -43,7 +43,7 @@ pub(in crate::command) fn print_all(buckets: &[Json], format: Format) -> io::Res
     }
 }
 
-/// All about one; in a table also these columns.
+/// Prints all details of a bucket. `more`: additional columns of the table.
 pub(in crate::command) fn print(bucket: &Json, more: &[Column], format: Format) -> io::Result<()> {
     match format {
         Format::Table => output::sheet(&[COLUMNS.as_slice(), &DETAILS, more].concat(), bucket),
@@ -51,7 +51,7 @@ pub(in crate::command) fn print(bucket: &Json, more: &[Column], format: Format) 
     }
 }
 
-fn of(bucket: &Json, part: &str, whole: &str) -> String {
+fn part_of(bucket: &Json, part: &str, whole: &str) -> String {
     format!("{} of {}", shown(bucket, part), shown(bucket, whole))
 }
 
@@ -61,7 +61,7 @@ fn bytes(bucket: &Json, pointer: &str) -> String {
 
 fn age(bucket: &Json, pointer: &str) -> String {
     let ms = bucket.pointer(pointer).and_then(Json::as_u64);
-    // To the second, where milliseconds don't matter any more.
+    // From 10 s on, rounded down to seconds.
     let ms = ms.map(|ms| if ms < 10_000 { ms } else { ms / 1000 * 1000 });
     ms.map_or_else(|| "-".to_owned(), |ms| duration::show(std::time::Duration::from_millis(ms)))
 }
@@ -82,10 +82,10 @@ fn pace(bucket: &Json) -> String {
     }
 }
 
-/// Names of the API; `dripfeed buckets` says what to do about them.
+/// The API's names of problems and warnings. `dripfeed buckets` also prints what to do about them.
 fn attention(bucket: &Json) -> String {
-    let of = |member: &str| bucket[member].as_array().cloned().unwrap_or_default();
-    let names = [of("problems"), of("warnings")].concat();
+    let list = |member: &str| bucket[member].as_array().cloned().unwrap_or_default();
+    let names = [list("problems"), list("warnings")].concat();
     let names: Vec<&str> = names.iter().filter_map(Json::as_str).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! How full a bucket is, or why it can't be used.
+//! Checks whether a bucket can be used, and how full it is.
 
 use std::error::Error as _;
 
@@ -11,30 +11,30 @@ use crate::permissions;
 /// Why a bucket can't be used.
 pub(super) enum Unusable {
     Denied(String),
-    /// Its key has another type.
+    /// Its key in Redis has another type.
     OtherKind(String),
 }
 
-/// How full a bucket is, or why it can't be used: the ACL denies something, `denied` beforehand or Redis when it is
-/// asked, or its key has jobs of another kind.
+/// Returns how full a bucket is, or why it can't be used: the ACL denies something, or its key has jobs of another
+/// kind. `denied`: what a check of the ACL found, or `None` if Redis didn't allow the check.
 pub(super) async fn level(
     bucket: &Bucket,
     denied: Option<Vec<String>>,
     prefix: &str,
 ) -> Result<Result<String, Unusable>, Failure> {
-    let by_acl = |denied: &[String]| Unusable::Denied(permissions::report(denied, prefix));
+    let unusable = |denied: &[String]| Unusable::Denied(permissions::report(denied, prefix));
     let mut denied = match denied {
-        Some(denied) if !denied.is_empty() => return Ok(Err(by_acl(&denied))),
+        Some(denied) if !denied.is_empty() => return Ok(Err(unusable(&denied))),
         Some(_) => Vec::new(),
         None => bucket.denied_in_scripts().await?,
     };
     match bucket.census().await {
-        Ok(_) if !denied.is_empty() => Ok(Err(by_acl(&denied))),
+        Ok(_) if !denied.is_empty() => Ok(Err(unusable(&denied))),
         Ok(census) => Ok(Ok(format!("{} of {} jobs", census.level, census.capacity))),
         Err(BucketError::Store(error)) if error.kind() == ErrorKind::Denied => {
             let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             denied.push(cause);
-            Ok(Err(by_acl(&denied)))
+            Ok(Err(unusable(&denied)))
         }
         Err(
             error @ (BucketError::OtherKind { .. } | BucketError::ForeignType { .. } | BucketError::WrongTypes { .. }),

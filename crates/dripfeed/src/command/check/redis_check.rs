@@ -1,12 +1,12 @@
-//! What `dripfeed check --connect` looks at: the Redis servers, the layout of the keys, and each bucket. All that can
-//! be seen is reported.
+//! `dripfeed check --connect`: checks the Redis servers, the layout of the keys, and each bucket. Goes on after an
+//! error, to report all of them.
 
 use dripfeed_bucket::Bucket;
 use dripfeed_job::{BucketName, counted};
 use dripfeed_store::{Durability, Store, installed_layout};
 
 use super::level::{Unusable, level};
-use super::server::look_at_server;
+use super::server::check_server;
 use crate::command::doctor::partial::PartialStore;
 use crate::exit::{Exit, Failure};
 use crate::memory;
@@ -17,17 +17,18 @@ use crate::settings::{ConfiguredBucket, Settings};
 pub(super) struct RedisCheck<'s> {
     settings: &'s Settings,
     partial: PartialStore,
-    /// As a role that the ACL stops, and as one that is configured wrong.
+    /// The number of errors because the ACL denies something, which have another exit code.
     denials: usize,
+    /// The number of other errors.
     errors: usize,
-    /// Servers that refuse writes.
+    /// The number of servers that refuse writes.
     refusing: usize,
-    /// The class that all servers give.
+    /// The lowest durability class of all servers.
     durability: Durability,
-    /// Of each server. None: not known of all.
+    /// `maxmemory` of each server. `None` if it isn't known of all.
     max_memory: Option<Vec<u64>>,
-    /// Whether Redis says what its ACL permits.
-    can_be_asked: bool,
+    /// Whether the Redis user may run `ACL DRYRUN`.
+    can_dry_run: bool,
 }
 
 impl<'s> RedisCheck<'s> {
@@ -44,38 +45,38 @@ impl<'s> RedisCheck<'s> {
             refusing: 0,
             durability: settings.redis.durability,
             max_memory: Some(Vec::new()),
-            can_be_asked: true,
+            can_dry_run: true,
         };
         for master in check.partial.store.masters() {
-            check.look_at_master(&master).await?;
+            check.check_master(&master).await?;
         }
-        check.look_at_layout().await?;
+        check.check_layout().await?;
         for (name, bucket) in &settings.buckets {
-            check.look_at_bucket(name, bucket).await?;
+            check.check_bucket(name, bucket).await?;
         }
         check.verdict()
     }
 
-    async fn look_at_master(&mut self, master: &Store) -> Result<(), Failure> {
-        let looked = unless_denied(look_at_server(master, self.settings.redis.durability).await);
-        match self.partial.unless_away(looked)? {
-            Ok(Ok(looked)) => {
-                self.errors += looked.errors;
-                self.refusing += usize::from(looked.refuses_writes);
-                self.durability = self.durability.min(looked.durability);
-                self.max_memory.iter_mut().for_each(|servers| servers.push(looked.max_memory));
+    async fn check_master(&mut self, master: &Store) -> Result<(), Failure> {
+        let checked = unless_denied(check_server(master, self.settings.redis.durability).await);
+        match self.partial.unless_away(checked)? {
+            Ok(Ok(server)) => {
+                self.errors += server.errors;
+                self.refusing += usize::from(server.refuses_writes);
+                self.durability = self.durability.min(server.durability);
+                self.max_memory.iter_mut().for_each(|servers| servers.push(server.max_memory));
             }
             Ok(Err(denied)) => {
                 self.denials += report(&denied)?;
                 self.max_memory = None;
             }
-            // Reported before.
+            // That the server is unreachable was reported before.
             Err(_) => self.max_memory = None,
         }
         Ok(())
     }
 
-    async fn look_at_layout(&mut self) -> Result<(), Failure> {
+    async fn check_layout(&mut self) -> Result<(), Failure> {
         let store = &self.partial.store;
         let layout = unless_denied(installed_layout(store).await.map_err(Failure::from));
         match self.partial.unless_away(layout)? {
@@ -91,15 +92,15 @@ impl<'s> RedisCheck<'s> {
         Ok(())
     }
 
-    async fn look_at_bucket(&mut self, name: &BucketName, bucket: &ConfiguredBucket) -> Result<(), Failure> {
+    async fn check_bucket(&mut self, name: &BucketName, bucket: &ConfiguredBucket) -> Result<(), Failure> {
         let (partial, prefix) = (&self.partial, self.partial.store.prefix());
-        let away = |why: String| output::line(format!("error: bucket {name}: {why}"));
+        let report_away = |why: String| output::line(format!("error: bucket {name}: {why}"));
         let bucket = Bucket::new(partial.store.clone(), bucket.settings(self.settings.redis.durability));
         let mut denied = match partial.unless_away(bucket.denied().await)? {
             Ok(denied) => denied,
-            Err(why) => return Ok(away(why)?),
+            Err(why) => return Ok(report_away(why)?),
         };
-        self.can_be_asked &= denied.is_some();
+        self.can_dry_run &= denied.is_some();
         if let Some(dispensable) = denied.take_if(|denied| permissions::are_dispensable(denied)) {
             let report = permissions::report(&dispensable, prefix);
             output::line(format!("warning: bucket {name}: {}: {report}", permissions::NOTICED_LATER))?;
@@ -109,13 +110,13 @@ impl<'s> RedisCheck<'s> {
             Ok(Ok(level)) => output::line(format!("bucket {name}: {level}"))?,
             Ok(Err(Unusable::Denied(why))) => self.denials += report(&format!("bucket {name}: {why}"))?,
             Ok(Err(Unusable::OtherKind(why))) => self.errors += report(&format!("bucket {name}: {why}"))?,
-            Err(why) => away(why)?,
+            Err(why) => report_away(why)?,
         }
         Ok(())
     }
 
     fn verdict(self) -> Result<(), Failure> {
-        if !self.can_be_asked {
+        if !self.can_dry_run {
             output::line(format!("warning: {UNASKED}"))?;
         }
         if let Some(shortfall) = self.max_memory.and_then(|servers| memory::shortfall(self.settings, &servers)) {
@@ -138,18 +139,18 @@ impl<'s> RedisCheck<'s> {
     }
 }
 
-/// One error.
+/// Prints an error, and returns 1 to count it.
 fn report(what: &str) -> Result<usize, Failure> {
     output::line(format!("error: {what}"))?;
     Ok(1)
 }
 
-/// What the ACL denies doesn't end the check: there may be more.
-fn unless_denied<T>(answer: Result<T, Failure>) -> Result<Result<T, String>, Failure> {
-    match answer {
+/// Moves a denial of the ACL into the inner result, so that the check goes on.
+fn unless_denied<T>(result: Result<T, Failure>) -> Result<Result<T, String>, Failure> {
+    match result {
         Err(failure) if failure.exit == Exit::NotAllowed => {
             Ok(Err(format!("{failure}: grant the Redis user the rules of {RULES}")))
         }
-        answer => answer.map(Ok),
+        result => result.map(Ok),
     }
 }

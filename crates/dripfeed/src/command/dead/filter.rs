@@ -1,4 +1,4 @@
-//! Which dead letters to list, to export, to replay or to delete. The server checks the texts.
+//! Selects dead letters to list, export, replay or delete. The server validates the values.
 
 use clap::Args;
 use dripfeed_client::escaped;
@@ -42,7 +42,7 @@ impl FilterArgs {
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// As the query of a path.
+    /// The filters as a query string.
     pub(super) fn query(&self) -> String {
         let pairs = self.pairs();
         let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value)));
@@ -50,13 +50,13 @@ impl FilterArgs {
     }
 
     pub(super) fn document(&self, rate: Option<Rate>) -> Json {
-        let mut which = json!({
+        let mut document = json!({
             "reason": self.reason, "exact_reason": self.exact_reason.then_some(true), "status": self.status,
             "caller": self.caller, "since": self.since, "until": self.until, "rate": rate,
         });
-        if let Json::Object(members) = &mut which {
+        if let Json::Object(members) = &mut document {
             members.retain(|_, value| !value.is_null());
         }
-        which
+        document
     }
 }

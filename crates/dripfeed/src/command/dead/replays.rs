@@ -28,7 +28,7 @@ const COLUMNS: [Column; 9] = [
     ("ENDED", |replay| shown(replay, "/ended_at")),
 ];
 
-/// `path` is that of the dead letters.
+/// `path`: of the bucket's dead letters.
 pub(super) async fn run(
     server: &Client,
     path: &str,
@@ -52,7 +52,6 @@ pub(super) async fn run(
     Ok(print(&server.get(&path).await?, format)?)
 }
 
-/// Id of the replay.
 pub(super) fn print(replay: &Json, format: Format) -> std::io::Result<()> {
     match format {
         Format::Table => output::sheet(&COLUMNS, replay),

@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     folder: PathBuf,
 }
 
-/// One page of each command, for `man dripfeed-push`.
+/// Writes a page for each command, such as `dripfeed-push`.
 pub(in crate::command) fn run(Arguments { folder }: &Arguments, mut program: clap::Command) -> Result<(), Failure> {
     let shown = folder.display();
     fs::create_dir_all(folder).with_context(|| format!("can't create {shown}"))?;
@@ -26,8 +26,8 @@ pub(in crate::command) fn run(Arguments { folder }: &Arguments, mut program: cla
     Ok(())
 }
 
-/// The usage of each is that of its help. A generated one leaves out what stands before a command within a command:
-/// `dripfeed dead <BUCKET> delete`.
+/// Sets the usage of each command to that of its help. The one that `clap_mangen` generates lacks the arguments before
+/// a subcommand: `dripfeed dead <BUCKET> delete`.
 fn with_usage(mut command: clap::Command) -> clap::Command {
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim().to_owned();

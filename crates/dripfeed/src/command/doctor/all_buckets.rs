@@ -1,4 +1,4 @@
-//! The buckets to check.
+//! Finds the buckets to check.
 
 use dripfeed_bucket::{Bucket, BucketPlace, KnownDefinitions};
 use dripfeed_job::BucketName;
@@ -10,13 +10,13 @@ use crate::settings::{Settings, UnreadDefinition};
 
 pub(super) struct AllBuckets {
     pub(super) buckets: Vec<Bucket>,
-    /// Created over the API, but this configuration doesn't allow their definitions; and why.
+    /// Buckets created over the API whose definitions can't be used with this configuration, and the reasons.
     pub(super) unread: Vec<(BucketName, String)>,
-    /// The places of those whose credentials can't be decrypted: their jobs wait for the key.
+    /// The places of buckets whose credentials can't be decrypted. Their jobs aren't stranded: they wait for the key.
     pub(super) sealed: Vec<BucketPlace>,
 }
 
-/// The configured ones, and those created over the API: also where this configuration allows none.
+/// Returns the configured buckets and those created over the API, even if this configuration doesn't allow any.
 pub(super) async fn all_buckets(partial: &PartialStore, settings: &Settings) -> Result<AllBuckets, Failure> {
     let store = &partial.store;
     let durability = settings.redis.durability;

@@ -1,4 +1,4 @@
-//! What is wrong in the buckets that were examined.
+//! Examines buckets, and collects the findings.
 
 use dripfeed_bucket::{Bucket, BucketError, Examination, Finding, FindingKind};
 use dripfeed_job::BucketName;
@@ -11,20 +11,20 @@ use crate::output;
 #[derive(Default)]
 pub(super) struct Examined {
     pub(super) findings: Vec<Json>,
-    /// Something in a bucket wasn't checked.
+    /// Whether something in a bucket wasn't checked.
     pub(super) is_partial: bool,
 }
 
 impl Examined {
-    /// Examines one more bucket, and reports what of it isn't checked. `repair`: what can be.
+    /// Examines a bucket, and prints what couldn't be checked. `repair`: whether to repair the findings.
     pub(super) async fn add(&mut self, bucket: &Bucket, partial: &PartialStore, repair: bool) -> Result<(), Failure> {
         let examined = match bucket.examine(repair).await {
             Err(BucketError::OtherKind { key, kind, jobs, .. }) => {
-                self.findings.push(of_other_kind(bucket, &key, kind, jobs));
+                self.findings.push(other_kind(bucket, &key, kind, jobs));
                 return Ok(());
             }
             Err(BucketError::ForeignType { key, .. }) => {
-                self.findings.push(of_foreign_type(bucket, &key));
+                self.findings.push(foreign_type(bucket, &key));
                 return Ok(());
             }
             examined => partial.unless_away(examined)?,
@@ -48,20 +48,20 @@ impl Examined {
     }
 }
 
-/// Jobs that no repair brings back are no finding of the next run: so this one says it, and the audit log keeps it.
+/// Prints the number of lost jobs, and adds it to the audit log, because the next run doesn't find them any more.
 async fn report_loss(bucket: &Bucket, examined: &Examination) {
     let Some(lost) = examined.findings.iter().find(|finding| finding.kind == FindingKind::Lost) else { return };
     let (name, jobs) = (bucket.name(), lost.count);
     let detail = format!("{jobs} accepted jobs that are neither in the bucket nor ended");
     output::say(format_args!("{name}: written off as lost: {detail}"));
-    // At maxmemory it is refused, and a repair isn't.
+    // At maxmemory Redis refuses this entry, but not the repair.
     if let Err(error) = bucket.record(None, "write_off", &detail).await {
         output::say(format_args!("{name}: no entry in the audit log: {error}"));
     }
 }
 
-/// A bucket whose kind was changed, and not its key.
-fn of_other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
+/// The finding for a bucket whose kind was changed, but not its key.
+fn other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
     let (name, configured) = (bucket.name(), bucket.settings().kind.as_str());
     json!({
         "bucket": name,
@@ -73,8 +73,8 @@ fn of_other_kind(bucket: &Bucket, key: &str, found: &str, jobs: u64) -> Json {
     })
 }
 
-/// A key that somebody else uses.
-fn of_foreign_type(bucket: &Bucket, key: &str) -> Json {
+/// The finding for a key that another program uses.
+fn foreign_type(bucket: &Bucket, key: &str) -> Json {
     json!({
         "bucket": bucket.name(),
         "count": 1,

@@ -1,12 +1,12 @@
-//! A Redis Cluster of which some nodes can't be reached: what the others have is still looked at.
+//! A Redis Cluster of which some nodes may be unreachable. The data of the others are still checked.
 
 use dripfeed_store::{RedisSettings, Store};
 
 use crate::exit::{Exit, Failure};
 
-/// Connects, also to a Cluster in part, and says why not to the rest.
 pub(in crate::command) struct PartialStore {
     pub(in crate::command) store: Store,
+    /// Why each unreachable node is unreachable.
     pub(in crate::command) away: Vec<String>,
 }
 
@@ -19,18 +19,18 @@ impl PartialStore {
         Ok(Self { store, away })
     }
 
-    /// What can't be had while a node is away is left out, with the reason.
+    /// Moves an unreachable node's error into the inner result, so that the check goes on.
     pub(in crate::command) fn unless_away<T>(
         &self,
-        answer: Result<T, impl Into<Failure>>,
+        result: Result<T, impl Into<Failure>>,
     ) -> Result<Result<T, String>, Failure> {
-        match answer.map_err(Into::into) {
+        match result.map_err(Into::into) {
             Err(failure) if failure.exit == Exit::Unreachable && !self.away.is_empty() => Ok(Err(failure.to_string())),
-            answer => answer.map(Ok),
+            result => result.map(Ok),
         }
     }
 
-    /// At the end: whether all was looked at.
+    /// Fails if some nodes couldn't be checked.
     pub(in crate::command) fn verdict(&self) -> Result<(), Failure> {
         match self.away.len() {
             0 => Ok(()),

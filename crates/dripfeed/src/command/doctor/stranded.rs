@@ -1,4 +1,4 @@
-//! Jobs that no process serves.
+//! Finds stranded jobs, which no process serves.
 
 use dripfeed_bucket::{Bucket, BucketPlace, stranded_jobs};
 use dripfeed_job::BucketName;
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::exit::Failure;
 use crate::role::served;
 
-/// Jobs of buckets that no process has among its settings any more, nor these.
+/// Returns a finding for each bucket with jobs that neither a process nor this configuration has in its settings.
 pub(super) async fn stranded(
     store: &Store,
     buckets: &[Bucket],

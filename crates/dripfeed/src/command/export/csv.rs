@@ -1,8 +1,8 @@
-//! Comma-separated values (RFC 4180). What isn't UTF-8 is base64, and another column says so, as in JSON.
+//! Comma-separated values (RFC 4180). Values that aren't UTF-8 are in base64, which another column shows, as in JSON.
 
 use serde_json::Value as Json;
 
-/// A column: its name, and where its value stands in an item.
+/// The name of a column, and the JSON pointer of its value.
 pub(in crate::command) type CsvColumn = (&'static str, &'static str);
 
 pub(super) fn head(columns: &[CsvColumn]) -> String {
@@ -12,14 +12,14 @@ pub(super) fn head(columns: &[CsvColumn]) -> String {
 pub(super) fn row(item: &Json, columns: &[CsvColumn]) -> String {
     record(columns.iter().map(|(_, pointer)| match item.pointer(pointer) {
         None | Some(Json::Null) => String::new(),
-        Some(Json::String(text)) => inert(text),
+        Some(Json::String(text)) => escape_formula(text),
         Some(value) => value.to_string(),
     }))
 }
 
-/// A spreadsheet would evaluate a text that begins like a formula, and callers and upstreams write these texts: such a
-/// one has an apostrophe before it. So has one that begins with an apostrophe, so that readers can remove it from all.
-fn inert(text: &str) -> String {
+/// Puts an apostrophe before a text that begins like a formula, because callers and upstreams write these texts, and a
+/// spreadsheet would evaluate it. Also before an apostrophe, so that readers can remove a leading one from all texts.
+fn escape_formula(text: &str) -> String {
     const ACTIVE: [char; 12] = ['=', '+', '-', '@', '\t', '\r', '\n', '\'', '＝', '＋', '－', '＠'];
     if text.starts_with(ACTIVE) { format!("'{text}") } else { text.to_owned() }
 }

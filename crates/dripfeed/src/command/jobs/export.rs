@@ -34,7 +34,7 @@ const CSV: [CsvColumn; 17] = [
     ("answer_encoding", "/outcome/content_encoding"),
 ];
 
-/// Filters may stand before `export`, too; the other options of `list` are refused.
+/// Filters may precede `export`, too. The other options of the list are refused.
 pub(super) async fn run(list: &super::Arguments, arguments: &Arguments) -> Result<(), Failure> {
     let (bucket, filter) = (&list.bucket, arguments.filter.or(&list.filter));
     export::refuse_output(&list.connection)?;

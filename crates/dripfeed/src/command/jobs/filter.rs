@@ -1,4 +1,4 @@
-//! Which jobs to list, to export or to cancel. The server checks the values.
+//! Selects jobs to list, export or cancel. The server validates the values.
 
 use clap::Args;
 use dripfeed_job::JobState;
@@ -24,18 +24,18 @@ pub(super) struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// These, and `others` where they name nothing.
-    pub(super) fn or(&self, others: &Self) -> Self {
+    /// Takes values that aren't set from `other`.
+    pub(super) fn or(&self, other: &Self) -> Self {
         Self {
-            state: self.state.or(others.state),
-            caller: self.caller.clone().or_else(|| others.caller.clone()),
-            older_than: self.older_than.clone().or_else(|| others.older_than.clone()),
-            since: self.since.clone().or_else(|| others.since.clone()),
-            until: self.until.clone().or_else(|| others.until.clone()),
+            state: self.state.or(other.state),
+            caller: self.caller.clone().or_else(|| other.caller.clone()),
+            older_than: self.older_than.clone().or_else(|| other.older_than.clone()),
+            since: self.since.clone().or_else(|| other.since.clone()),
+            until: self.until.clone().or_else(|| other.until.clone()),
         }
     }
 
-    /// A filter that an idempotency key can't be combined with.
+    /// Whether there are filters that can't be combined with an idempotency key.
     pub(super) fn has_more_than_caller(&self) -> bool {
         self.pairs().iter().any(|(name, _)| *name != "caller")
     }

@@ -18,7 +18,7 @@ pub(super) struct NewKey {
     output: Format,
 }
 
-/// Scopes of a new section, until it is narrowed.
+/// The scopes in the printed section, which the operator should reduce.
 const SCOPES: [&str; 4] = ["submit", "read", "inspect", "operate"];
 
 pub(super) fn run(new: &NewKey) -> Result<(), Failure> {
@@ -38,9 +38,9 @@ pub(super) fn run(new: &NewKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// For a configuration file, as it stands.
+/// A section that can be pasted into a configuration file.
 fn section(id: &str, hash: &str) -> String {
-    // What JSON escapes in visible ASCII, TOML escapes alike.
+    // For visible ASCII, JSON and TOML have the same escapes.
     let [id, scopes, hash] = [json!(id), json!(SCOPES), json!(hash)].map(|value| value.to_string());
     format!(
         "# The key is on standard output and stored nowhere. Add this to the configuration, narrowed to its purpose:\n\

@@ -62,7 +62,7 @@ impl PutArgs {
     }
 }
 
-/// A key that was made is all of standard output; the rest is said on standard error.
+/// Prints only a new key to standard output, and the rest to standard error.
 pub(super) async fn run(server: &Client, path: &str, put: &PutArgs) -> Result<(), Failure> {
     let mut headers: HeaderMap = if_match(put.if_match.as_deref())?;
     headers.extend(put.create.headers());
@@ -71,8 +71,8 @@ pub(super) async fn run(server: &Client, path: &str, put: &PutArgs) -> Result<()
     let key = with_version(&answer)?;
     match (put.connection.output(), key["key"].as_str()) {
         (Format::Json, _) => output::json(&key)?,
-        (Format::Table, Some(made)) => {
-            output::line(made)?;
+        (Format::Table, Some(new_key)) => {
+            output::line(new_key)?;
             output::say(format!("# The key `{}` is on standard output, shown once and stored nowhere.", put.id));
         }
         (Format::Table, None) => print(&key, Format::Table)?,

@@ -46,20 +46,20 @@ pub(crate) struct Arguments {
 }
 
 const LINES: [Column; 14] = [
-    ("Due", |found| shown(found, "/due")),
-    ("Accepted", |found| shown(found, "/accepted")),
-    ("Refused", |found| shown(found, "/refused")),
-    ("Failed", |found| shown(found, "/failed")),
-    ("Unanswered", |found| shown(found, "/unanswered")),
-    ("Due per s", |found| shown(found, "/due_per_s")),
-    ("Accepted per s", |found| shown(found, "/accepted_per_s")),
-    ("Latency p50 ms", |found| shown(found, "/latency_ms/p50")),
-    ("Latency p90 ms", |found| shown(found, "/latency_ms/p90")),
-    ("Latency p99 ms", |found| shown(found, "/latency_ms/p99")),
-    ("Latency p99.9 ms", |found| shown(found, "/latency_ms/p99_9")),
-    ("Latency max ms", |found| shown(found, "/latency_ms/max")),
+    ("Due", |result| shown(result, "/due")),
+    ("Accepted", |result| shown(result, "/accepted")),
+    ("Refused", |result| shown(result, "/refused")),
+    ("Failed", |result| shown(result, "/failed")),
+    ("Unanswered", |result| shown(result, "/unanswered")),
+    ("Due per s", |result| shown(result, "/due_per_s")),
+    ("Accepted per s", |result| shown(result, "/accepted_per_s")),
+    ("Latency p50 ms", |result| shown(result, "/latency_ms/p50")),
+    ("Latency p90 ms", |result| shown(result, "/latency_ms/p90")),
+    ("Latency p99 ms", |result| shown(result, "/latency_ms/p99")),
+    ("Latency p99.9 ms", |result| shown(result, "/latency_ms/p99_9")),
+    ("Latency max ms", |result| shown(result, "/latency_ms/max")),
     ("Refused by code", by_code),
-    ("Interrupted", |found| shown(found, "/interrupted")),
+    ("Interrupted", |result| shown(result, "/interrupted")),
 ];
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -67,10 +67,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (server, stop) = (connection.server()?, signals::stop_with_terminal()?);
     let load = Load::new(*rate, *time, *bytes).map_err(|message| Failure::new(Exit::Usage, message))?;
     let chart = svg.as_deref().map(ChartFile::open).transpose()?;
-    // What stops all of them, such as a wrong name, is reported before the first one.
+    // Errors of all submissions, such as an unknown bucket, are reported before the first one.
     let path = format!("/v1/buckets/{bucket}");
     tokio::select! {
-        found = server.get(&path) => drop(found?),
+        state = server.get(&path) => drop(state?),
         () = stop.cancelled() => return Err(interrupted()),
     }
     let bar = bar(load.submissions());
@@ -78,8 +78,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&tally, connection.output())?;
     if let Some(mut chart) = chart {
-        let drawn = chart::of(&format!("{bucket}, {rate} for {}", duration::show(*time)), &tally);
-        chart.write(&drawn.map_err(|error| anyhow::anyhow!("no chart: {error}"))?)?;
+        let svg = chart::draw(&format!("{bucket}, {rate} for {}", duration::show(*time)), &tally);
+        chart.write(&svg.map_err(|error| anyhow::anyhow!("no chart: {error}"))?)?;
     }
     let is_interrupted = tally.is_interrupted();
     match tally.into_failure() {
@@ -93,21 +93,21 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Failure, "interrupted before all submissions were due and answered")
 }
 
-fn by_code(found: &Json) -> String {
-    let codes = found["refused_by_code"].as_object().into_iter().flatten();
+fn by_code(result: &Json) -> String {
+    let codes = result["refused_by_code"].as_object().into_iter().flatten();
     let texts: Vec<String> = codes.map(|(code, number)| format!("{code} {number}")).collect();
     if texts.is_empty() { "-".to_owned() } else { texts.join(", ") }
 }
 
 fn print(tally: &Tally, format: Format) -> std::io::Result<()> {
-    let found = tally.document();
+    let document = tally.document();
     match format {
-        Format::Table => output::sheet(&LINES, &found),
-        Format::Json => output::json(&found),
+        Format::Table => output::sheet(&LINES, &document),
+        Format::Json => output::json(&document),
     }
 }
 
-/// Draws on standard error, and nothing where that is no terminal.
+/// Draws on standard error, if that is a terminal.
 fn bar(submissions: u64) -> ProgressBar {
     let bar = ProgressBar::new(submissions);
     if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {per_sec}") {

@@ -1,5 +1,4 @@
-//! The file of a chart. It is opened before the work that the chart shows: a path that can't be written is reported
-//! before anything is measured.
+//! The file of a chart, which is opened before the measurement, to report a path that can't be written to at once.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
 
-/// A new file that gets no chart is removed again; an older one keeps what is in it.
+/// If no chart is written, a new file is removed when dropped, and an existing one stays unchanged.
 pub(super) struct ChartFile {
     path: PathBuf,
     file: File,
@@ -16,7 +15,7 @@ pub(super) struct ChartFile {
 
 impl ChartFile {
     /// # Errors
-    /// When it can't be written to.
+    /// When the file can't be opened.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let (file, is_new) = match File::create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -32,19 +31,19 @@ impl ChartFile {
         &self.path
     }
 
-    /// Replaces what is in it.
+    /// Replaces the content of the file.
     ///
     /// # Errors
     /// When it can't be written.
     pub(super) fn write(&mut self, svg: &str) -> Result<(), Failure> {
-        let written = self.empty().and_then(|()| self.file.write_all(svg.as_bytes()));
+        let written = self.truncate().and_then(|()| self.file.write_all(svg.as_bytes()));
         written.map_err(|error| unwritable(&self.path, &error))?;
         self.is_new = false;
         Ok(())
     }
 
-    /// A pipe or a device has nothing to be removed.
-    fn empty(&self) -> io::Result<()> {
+    /// Pipes and devices can't be truncated.
+    fn truncate(&self) -> io::Result<()> {
         if self.file.metadata()?.is_file() { self.file.set_len(0) } else { Ok(()) }
     }
 }
@@ -52,7 +51,7 @@ impl ChartFile {
 impl Drop for ChartFile {
     fn drop(&mut self) {
         if self.is_new {
-            // Where this fails, an empty file is left.
+            // If this fails, an empty file stays.
             let _ = fs::remove_file(&self.path);
         }
     }

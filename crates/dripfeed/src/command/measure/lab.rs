@@ -1,4 +1,4 @@
-//! `dripfeed lab`: runs the experiments one after the other, prints the table, and writes a chart of each.
+//! `dripfeed lab`: runs the experiments one after another, prints a table, and writes a chart for each.
 
 use std::path::PathBuf;
 
@@ -39,18 +39,18 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::fs::create_dir_all(&arguments.out).map_err(|error| not_written(&arguments.out, &error))?;
     let stop = signals::stop_with_terminal()?;
     let mut outcomes = Vec::new();
-    let conducted = conduct_all(arguments, redis.as_ref(), &stop, &mut outcomes).await;
-    // What failed later takes nothing from those before it.
-    if conducted.is_ok() || !outcomes.is_empty() {
+    let result = run_all(arguments, redis.as_ref(), &stop, &mut outcomes).await;
+    // After a failure, prints the outcomes of earlier experiments.
+    if result.is_ok() || !outcomes.is_empty() {
         match arguments.output {
             Format::Table => print(&outcomes)?,
             Format::Json => output::json(&outcomes.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>())?,
         }
     }
-    conducted.and_then(|()| verdict(&outcomes))
+    result.and_then(|()| verdict(&outcomes))
 }
 
-async fn conduct_all(
+async fn run_all(
     arguments: &Arguments,
     redis: Option<&Address>,
     stop: &CancellationToken,
@@ -60,11 +60,11 @@ async fn conduct_all(
     let chart = |one: &Experiment| ChartFile::open(&arguments.out.join(one.name).with_extension("svg"));
     let charts = wanted.map(|one| Ok((one, chart(one)?))).collect::<Result<Vec<_>, Failure>>()?;
     for (experiment, mut chart) in charts {
-        let (outcome, left) = conduct(*experiment, arguments, redis, stop).await?;
-        let drawn = outcome.chart();
+        let (outcome, cleanup) = run_one(*experiment, arguments, redis, stop).await?;
+        let svg = outcome.chart();
         outcomes.push((experiment, outcome));
-        left?;
-        chart.write(&drawn?)?;
+        cleanup?;
+        chart.write(&svg?)?;
         output::say(format_args!("  {}", chart.path().display()));
     }
     Ok(())
@@ -74,9 +74,9 @@ fn is_wanted(only: &[String], experiment: &Experiment) -> bool {
     only.is_empty() || only.iter().any(|name| name == experiment.name)
 }
 
-/// In any case nothing is left in Redis but time series, and no server keeps running: besides the outcome, whether
-/// that succeeded.
-async fn conduct(
+/// Runs an experiment, then in any case removes its data from Redis except time series, and stops a private server.
+/// Returns the outcome, and whether this cleanup succeeded.
+async fn run_one(
     experiment: Experiment,
     arguments: &Arguments,
     redis: Option<&Address>,
@@ -86,15 +86,15 @@ async fn conduct(
         testbed = testbed(redis) => testbed?,
         () = stop.cancelled() => return Err(interrupted()),
     };
-    let ran = tokio::select! {
-        ran = run_on(&testbed, experiment, arguments.timeseries) => ran,
+    let result = tokio::select! {
+        result = run_on(&testbed, experiment, arguments.timeseries) => result,
         () = stop.cancelled() => Err(interrupted()),
     };
-    let left = testbed.leave().await;
-    Ok((ran?, left))
+    let cleanup = testbed.leave().await;
+    Ok((result?, cleanup))
 }
 
-/// Read only here: an error of an argument would show its password.
+/// Parses the URL here and not with clap, whose error would show its password.
 fn address(redis: Option<&str>) -> Result<Option<Address>, Failure> {
     let wrong = |error: AddressError| Failure::new(Exit::Usage, format!("--redis: {error}"));
     redis.map(str::parse).transpose().map_err(wrong)

@@ -52,7 +52,7 @@ pub(crate) async fn run(Arguments { bucket, window, svg, connection }: &Argument
     let (server, window) = (connection.server()?, window.as_str());
     let chart = svg.as_deref().map(ChartFile::open).transpose()?;
     let history = server.get(&format!("/v1/buckets/{bucket}/history?window={window}")).await?;
-    // From admission to delivery, of the outcomes that are kept: percentiles of slots can't be added.
+    // Latencies from admission to delivery come from the stored outcomes, as percentiles of slots can't be added.
     let ended = server.get(&format!("/v1/buckets/{bucket}/report?window={window}")).await?;
     let slots = Slots::of(&history);
     let report = report(&history, &ended, &slots);
@@ -61,8 +61,8 @@ pub(crate) async fn run(Arguments { bucket, window, svg, connection }: &Argument
         Format::Json => output::json(&report)?,
     }
     if let Some(mut chart) = chart {
-        let drawn = chart::of(bucket, window, &slots).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
-        chart.write(&drawn)?;
+        let svg = chart::draw(bucket, window, &slots).map_err(|error| anyhow::anyhow!("no chart: {error}"))?;
+        chart.write(&svg)?;
     }
     Ok(())
 }

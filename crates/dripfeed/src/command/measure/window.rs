@@ -1,4 +1,4 @@
-//! `--window`: the time window, as the API names it.
+//! `--window`: the time window, with the API's names.
 
 use clap::ValueEnum;
 

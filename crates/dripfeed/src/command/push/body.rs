@@ -31,19 +31,18 @@ pub(super) fn read(text: Option<String>, file: Option<PathBuf>) -> Result<Vec<u8
     }
 }
 
-/// No more than an intake can be configured to take.
+/// Refuses a body that is larger than any intake can be configured to accept.
 fn read_body(from: impl io::Read, name: &str) -> Result<Vec<u8>, Failure> {
-    let (mut body, most) = (Vec::new(), LARGEST_BODY as u64);
-    let read = from.take(most + 1).read_to_end(&mut body);
+    let (mut body, max) = (Vec::new(), LARGEST_BODY as u64);
+    let read = from.take(max + 1).read_to_end(&mut body);
     read.map_err(|error| anyhow::anyhow!("can't read {name}: {error}"))?;
-    if body.len() as u64 > most {
-        return Err(anyhow::anyhow!("{name} has more than {}, which no intake takes", size::show(most)).into());
+    if body.len() as u64 > max {
+        return Err(anyhow::anyhow!("{name} has more than {}, which no intake takes", size::show(max)).into());
     }
     Ok(body)
 }
 
-/// Its content type.
-pub(super) fn looks_like(body: &[u8]) -> &'static str {
+pub(super) fn detect_content_type(body: &[u8]) -> &'static str {
     let is_json = serde_json::from_slice::<&RawValue>(body).is_ok();
     match std::str::from_utf8(body) {
         Ok(_) if is_json => "application/json",

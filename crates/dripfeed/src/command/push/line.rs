@@ -1,4 +1,4 @@
-//! A line of an NDJSON file of jobs: `{"body": any JSON, "options": {…}}`.
+//! Parses a line of an NDJSON file of jobs: `{"body": any JSON, "options": {…}}`.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,17 @@ use serde_json::value::RawValue;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JobLine<'a> {
     pub(super) body: &'a str,
-    /// Member by member.
     pub(super) options: BTreeMap<String, &'a str>,
-    /// Unknown members.
+    /// The names of unknown members.
     pub(super) others: Vec<String>,
 }
 
 impl<'a> JobLine<'a> {
     /// # Errors
-    /// What is wrong with the line.
+    /// A text that says what is wrong with the line.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
-        // A raw value would take what not every intake does: 0.1.0 refuses a whole batch for a number that
-        // is too large, or half of a surrogate pair.
+        // `RawValue` accepts too large numbers and unpaired surrogates, for which intakes of 0.1.0 refuse the whole
+        // batch.
         serde_json::from_str::<Json>(text).map_err(|error| format!("is not valid JSON: {}", in_line(&error)))?;
         let Members(members) = serde_json::from_str(text).map_err(|_| "is not a JSON object")?;
         let mut members = unique(members).map_err(|name| format!("`{name}` is given twice"))?;
@@ -31,26 +30,26 @@ impl<'a> JobLine<'a> {
         Ok(Self { body: body.get(), options, others: members.into_keys().collect() })
     }
 
-    /// As an item of a batch. A line that brings no idempotency key gets `key`.
+    /// Returns an item of a batch. Adds the idempotency key `key` if the line has none.
     pub(super) fn item(&self, key: &str) -> String {
         let quoted = Json::from(key).to_string();
         let has_key = self.options.contains_key("idempotency_key");
-        let own = self.options.iter().map(|(name, value)| (name.as_str(), *value));
-        let given = (!has_key).then_some(("idempotency_key", quoted.as_str()));
+        let options = self.options.iter().map(|(name, value)| (name.as_str(), *value));
+        let added = (!has_key).then_some(("idempotency_key", quoted.as_str()));
         let options: Vec<String> =
-            own.chain(given).map(|(name, value)| format!("{}:{value}", Json::from(name))).collect();
+            options.chain(added).map(|(name, value)| format!("{}:{value}", Json::from(name))).collect();
         format!(r#"{{"body":{},"options":{{{}}}}}"#, self.body, options.join(","))
     }
 }
 
-/// The file has another number for the line.
+/// Formats an error without serde's line number, which is always 1.
 fn in_line(error: &serde_json::Error) -> String {
     let (text, column) = (error.to_string(), error.column());
     let text = text.strip_suffix(&format!(" at line 1 column {column}")).unwrap_or(&text);
     format!("{text}, at column {column}")
 }
 
-/// Of two of one name, one would be dropped: the error is that name.
+/// Refuses duplicate members. The error is the name.
 fn unique(members: Vec<(String, &RawValue)>) -> Result<BTreeMap<String, &RawValue>, String> {
     let mut unique = BTreeMap::new();
     for (name, value) in members {

@@ -1,29 +1,29 @@
-//! Lines of a file, in bounded memory.
+//! Reads lines in bounded memory.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// Of the bytes in a line: twice what an intake can be configured to take.
-pub(super) const LONGEST_LINE: usize = 8 << 20;
+/// In bytes: twice the largest body that an intake can be configured to accept.
+pub(super) const MAX_LINE: usize = 8 << 20;
 
-/// Windows programs begin a file with it.
+/// Windows programs write it at the beginning of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One line, without its line break.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Read(Vec<u8>),
-    /// Of more bytes than [`LONGEST_LINE`].
+    /// A line of more than [`MAX_LINE`] bytes.
     TooLong,
 }
 
 /// Reads line by line.
 pub(super) struct Lines<R> {
     input: R,
-    /// How many were read before.
+    /// The number of lines read so far.
     number: u64,
-    /// What is read of the next one.
+    /// The part of the next line that was read.
     read: Vec<u8>,
     is_too_long: bool,
 }
@@ -39,7 +39,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         Self { input, number: 0, read: Vec::new(), is_too_long: false }
     }
 
-    /// The next line and its number, from 1. What is read of it is kept where this is dropped.
+    /// Returns the next line and its number, from 1. Cancel safe: a partly read line is kept.
     pub(super) async fn next(&mut self) -> io::Result<Option<(u64, Line)>> {
         loop {
             let bytes = self.input.fill_buf().await?;
@@ -49,7 +49,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-            self.is_too_long |= self.read.len() + part.len() > LONGEST_LINE;
+            self.is_too_long |= self.read.len() + part.len() > MAX_LINE;
             if self.is_too_long {
                 self.read = Vec::new();
             } else {
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_left_out() {
-        let long = vec![b'x'; LONGEST_LINE];
+        let long = vec![b'x'; MAX_LINE];
         assert_eq!(lines(&[&long, &b"\ny"[..]].concat()).await, [Line::Read(long.clone()), Line::Read(b"y".into())]);
         assert_eq!(lines(&[&long, &b"x\ny\n"[..]].concat()).await, [Line::TooLong, Line::Read(b"y".into())]);
         assert_eq!(lines(&[&long, &b"x"[..]].concat()).await, [Line::TooLong]);

@@ -19,12 +19,12 @@ use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::signals;
 
-/// Batches on their way at once.
-const AT_ONCE: usize = 4;
-/// How long an unreachable server is retried, once it has answered.
+/// The number of concurrent batches.
+const CONCURRENT: usize = 4;
+/// How long to retry an unreachable server, if it has responded before.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long batches on their way are awaited, once it is to end.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
+/// How long to wait for the responses to running requests, once the push is stopped.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn push(
     bucket: &BucketName,
@@ -36,7 +36,7 @@ pub(super) async fn push(
     let run_id = run_id.unwrap_or_else(random_name);
     let progress = Progress::of(count_lines(file).await?);
     let max_wait = max_wait.unwrap_or(Retries::LONGEST_WAIT);
-    // A full bucket is waited for as long as it has room later.
+    // Waits without limit while the bucket is full.
     let client = connection.server()?.with_retries(Retries::within(Duration::MAX).longest_wait(max_wait));
     let waits = |wait, error: &ClientError| progress.waits(wait, &reason(error));
     let sender = BatchSender::new(client, bucket, waits).patience_once_answered(PATIENCE);
@@ -44,22 +44,22 @@ pub(super) async fn push(
     let interrupt = signals::stop()?;
     let stop = interrupt.child_token();
     let push =
-        Push { sender, progress: &progress, format: connection.output(), max_wait, stop, failed: OnceCell::new() };
+        Push { sender, progress: &progress, format: connection.output(), max_wait, stop, failure: OnceCell::new() };
     let is_whole = tokio::select! {
         () = push.all(lines) => true,
-        () = push.last_answers(&interrupt) => false,
+        () = push.stop_timeout(&interrupt) => false,
     };
     output::say(progress.summary());
-    let failed = push.failed.into_inner();
-    let failed = failed.or_else(|| interrupt.is_cancelled().then(|| Failure::new(Exit::Failure, "interrupted")));
+    let failure = push.failure.into_inner();
+    let failure = failure.or_else(|| interrupt.is_cancelled().then(|| Failure::new(Exit::Failure, "interrupted")));
     if !is_whole {
         output::say("jobs under way may be accepted, too");
     }
-    let has_failed = failed.is_some() || progress.failures() > 0;
+    let has_failed = failure.is_some() || progress.failures() > 0;
     if has_failed && (!is_whole || progress.has_sent()) {
         output::say(format_args!("to resume without duplicates, run the same command with --run-id {run_id}"));
     }
-    match (failed, progress.failures()) {
+    match (failure, progress.failures()) {
         (Some(failure), _) => Err(failure),
         (None, 0) => Ok(()),
         (None, lines) => Err(Failure::new(Exit::Failure, format!("not submitted: {}", counted(lines, "line")))),
@@ -71,49 +71,49 @@ struct Push<'a, W> {
     progress: &'a Progress,
     format: Format,
     max_wait: Duration,
-    /// No further line is submitted.
+    /// Once cancelled, no further lines are submitted.
     stop: CancellationToken,
-    /// Why it ends before the last line, unless it was interrupted.
-    failed: OnceCell<Failure>,
+    /// Why the push ends before the last line, unless it was interrupted.
+    failure: OnceCell<Failure>,
 }
 
 impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
-    /// Until all lines are submitted, or those under way when it is to stop are answered.
+    /// Submits all lines. After `stop`, returns once the running requests have responses.
     async fn all(&self, lines: Reader<'_, impl AsyncBufRead + Unpin>) {
         let send = |batch: Result<Batch, Failure>| async move {
             let Batch { lines, items, .. } = batch?;
             Ok((lines, self.sender.send(&items).await))
         };
-        let sent = lines.batches().take_until(self.stop.cancelled()).map(send).buffered(AT_ONCE);
+        let sent = lines.batches().take_until(self.stop.cancelled()).map(send).buffered(CONCURRENT);
         tokio::pin!(sent);
         while let Some(batch) = sent.next().await {
             let reported = batch.and_then(|(lines, batch)| self.report(lines, batch));
-            // What fails once it is to stop fails for that.
+            // Ignores later failures, which may be caused by `stop`.
             if let Err(failure) = reported
                 && !self.stop.is_cancelled()
             {
-                let _ = self.failed.set(failure);
+                let _ = self.failure.set(failure);
                 self.stop.cancel();
             }
         }
     }
 
-    /// Ends when answers have had their time since it was to stop.
-    async fn last_answers(&self, interrupt: &CancellationToken) {
+    /// Returns once `STOP_TIMEOUT` has passed after `stop`.
+    async fn stop_timeout(&self, interrupt: &CancellationToken) {
         self.stop.cancelled().await;
         self.sender.stop();
         if interrupt.is_cancelled() {
-            let most = duration::show(LAST_ANSWERS);
+            let most = duration::show(STOP_TIMEOUT);
             self.progress.say(&format!("interrupted: jobs under way are awaited, at most {most}"));
         }
-        sleep(LAST_ANSWERS).await;
+        sleep(STOP_TIMEOUT).await;
     }
 
     fn report(&self, lines: Vec<u64>, batch: SentBatch) -> Result<(), Failure> {
         if !matches!(batch.error, Some(ClientError::Unreachable { .. } | ClientError::Tls { .. })) {
             self.progress.sent();
         }
-        // Counted before they are printed, which may fail.
+        // Counts them before printing, which may fail.
         let accepted = batch.items.iter().filter(|result| matches!(result, ItemResult::Accepted(_)));
         accepted.for_each(|_| self.progress.accepted());
         for (line, result) in lines.into_iter().zip(batch.items) {
@@ -122,15 +122,15 @@ impl<W: Fn(Duration, &ClientError)> Push<'_, W> {
                 self.progress.failed(line, &problem.to_string());
             }
         }
-        // Some of its jobs may have been accepted before.
-        batch.error.map_or(Ok(()), |error| Err(self.failure(error)))
+        // Last, because a batch with an error may have accepted jobs.
+        batch.error.map_or(Ok(()), |error| Err(self.failure_of(error)))
     }
 
-    fn failure(&self, error: ClientError) -> Failure {
-        let asked = error.retry_after().filter(|asked| *asked > self.max_wait);
-        let Some(asked) = asked else { return error.into() };
-        let (asked, most, why) = (duration::show(asked), duration::show(self.max_wait), reason(&error));
-        let message = format!("the server asks to wait {asked}, longer than --max-wait {most}: {why}");
+    fn failure_of(&self, error: ClientError) -> Failure {
+        let wait = error.retry_after().filter(|wait| *wait > self.max_wait);
+        let Some(wait) = wait else { return error.into() };
+        let (wait, max, why) = (duration::show(wait), duration::show(self.max_wait), reason(&error));
+        let message = format!("the server asks to wait {wait}, longer than --max-wait {max}: {why}");
         Failure::new(Failure::from(error).exit, message)
     }
 }

@@ -67,13 +67,11 @@ impl Options {
         ]
     }
 
-    /// In a file of jobs each line has its options.
-    ///
     /// # Errors
-    /// When one is given.
-    pub(super) fn none_given(&self) -> Result<(), &'static str> {
-        let given = self.named().iter().any(|(_, value)| value.is_some()) || !self.headers.is_empty();
-        if given || self.wait.is_some() {
+    /// When an option is given: in a file of jobs, each line has its options.
+    pub(super) fn refuse_all(&self) -> Result<(), &'static str> {
+        let has_options = self.named().iter().any(|(_, value)| value.is_some()) || !self.headers.is_empty();
+        if has_options || self.wait.is_some() {
             return Err("with --ndjson, options belong on each line: {\"body\": …, \"options\": {\"delay\": \"10s\"}}");
         }
         Ok(())
@@ -88,10 +86,10 @@ impl Options {
     }
 
     /// # Errors
-    /// What is no header.
+    /// When a header is invalid.
     pub(super) fn set(&self, job: NewJob) -> Result<NewJob, String> {
-        let given = self.named().into_iter().filter_map(|(option, value)| Some((option, value?)));
-        let mut job = given.fold(job, |job, (option, value)| job.option(option, value));
+        let options = self.named().into_iter().filter_map(|(option, value)| Some((option, value?)));
+        let mut job = options.fold(job, |job, (option, value)| job.option(option, value));
         for header in &self.headers {
             let (name, value) =
                 header.split_once(':').ok_or_else(|| format!("`{header}` is not a header: write NAME: VALUE"))?;

@@ -1,4 +1,4 @@
-//! How a job ended that was waited for, where there is no answer of the upstream to print.
+//! Prints how a job ended that `push --wait` waited for, if there is no answer of the upstream to print.
 
 use dripfeed_client::Client;
 use dripfeed_job::{BucketName, Ending, JobId};
@@ -7,13 +7,13 @@ use serde_json::Value as Json;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, shown};
 
-/// The job, if it has ended. None as well where that can't be read: a key may submit alone.
+/// Returns the job if it has ended, or `None`, also if it can't be read, as with a key that may only submit.
 pub(super) async fn of(server: &Client, bucket: &BucketName, id: JobId) -> Option<Json> {
     let job = server.get(&format!("/v1/buckets/{bucket}/jobs/{id}")).await.ok()?;
     job["outcome"].is_object().then_some(job)
 }
 
-/// Prints the job as a receipt; what became of it is an error unless it was delivered.
+/// Prints the job as a receipt. Fails unless it was delivered.
 pub(super) fn report(job: &Json, format: Format) -> Result<(), Failure> {
     match format {
         Format::Table => output::line(shown(job, "/id"))?,

@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Where there is no bar, waits are said again after that.
-const BETWEEN_LINES: Duration = Duration::from_secs(60);
+/// Without a progress bar, waits are printed once in this time.
+const PRINT_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(super) struct Progress {
     bar: ProgressBar,
@@ -19,14 +19,14 @@ pub(super) struct Progress {
     failed: Cell<u64>,
     waits: Cell<u64>,
     is_sent: Cell<bool>,
-    /// When the longest wait that was said is over.
-    said_until: Cell<Option<Instant>>,
+    /// The end of the longest wait that was printed.
+    printed_until: Cell<Option<Instant>>,
 }
 
 impl Progress {
-    /// `total` lines, when they can be known before.
+    /// `total`: the number of lines, if known.
     pub(super) fn of(total: Option<u64>) -> Self {
-        // Draws on standard error, and nothing where that is no terminal.
+        // Draws on standard error, if that is a terminal.
         let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
         let template = match total {
             Some(_) => "{bar:32} {pos}/{len} {per_sec} {msg}",
@@ -36,11 +36,11 @@ impl Progress {
             bar.set_style(style);
         }
         let (accepted, failed, waits) = (Cell::default(), Cell::default(), Cell::default());
-        let (is_sent, said_until) = (Cell::default(), Cell::default());
-        Self { bar, begun: Instant::now(), accepted, failed, waits, is_sent, said_until }
+        let (is_sent, printed_until) = (Cell::default(), Cell::default());
+        Self { bar, begun: Instant::now(), accepted, failed, waits, is_sent, printed_until }
     }
 
-    /// Says something without tearing the bar.
+    /// Prints a line without disturbing the bar.
     pub(super) fn say(&self, text: &str) {
         self.bar.suspend(|| output::say(text));
     }
@@ -66,22 +66,23 @@ impl Progress {
         self.bar.set_message(format!("{why}; waiting {shown}"));
     }
 
-    /// Waits are said about once a minute, and one that is much longer than what was said is said at once.
+    /// Whether to print a wait: about once a minute, and at once if it is much longer than the printed one.
     fn is_news(&self, wait: Duration) -> bool {
         let Some(end) = Instant::now().checked_add(wait) else { return true };
-        let is_news = self.said_until.get().is_none_or(|said| end.saturating_duration_since(said) > BETWEEN_LINES);
+        let last = self.printed_until.get();
+        let is_news = last.is_none_or(|last| end.saturating_duration_since(last) > PRINT_INTERVAL);
         if is_news {
-            self.said_until.set(Some(end));
+            self.printed_until.set(Some(end));
         }
         is_news
     }
 
-    /// A batch reached a server.
+    /// Notes that a batch has reached a server.
     pub(super) fn sent(&self) {
         self.is_sent.set(true);
     }
 
-    /// Whether there is something to resume. Only a server that has answered is waited for.
+    /// Whether a server has been reached, so that there is something to resume. Waits show that, too.
     pub(super) fn has_sent(&self) -> bool {
         self.is_sent.get() || self.waits.get() > 0
     }
@@ -103,11 +104,11 @@ impl Progress {
     }
 }
 
-/// Why a batch waits. A full bucket is refused item by item.
+/// Returns why a batch waits.
 pub(super) fn reason(error: &ClientError) -> String {
     match error.problem() {
         Some(problem) if problem.code == "bucket_full" => "the bucket is full".to_owned(),
-        // How long follows.
+        // Without the time, which is printed after the reason.
         Some(problem) => Problem { retry_after: None, ..problem.clone() }.to_string(),
         None => error.to_string(),
     }

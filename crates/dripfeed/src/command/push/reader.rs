@@ -1,4 +1,4 @@
-//! Reads a file of jobs, in batches.
+//! Reads a file of jobs in batches.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,14 +13,14 @@ use tokio::io::{AsyncBufRead, BufReader};
 use tokio::time::{Instant, timeout_at};
 
 use super::line::JobLine;
-use super::lines::{LONGEST_LINE, Line, Lines};
+use super::lines::{Line, Lines, MAX_LINE};
 use super::progress::Progress;
 use crate::exit::Failure;
 
-/// How long a batch with a line waits for further ones: those of a pipe may come one by one.
-const LONGEST_GATHERING: Duration = Duration::from_millis(100);
+/// How long an incomplete batch waits for further lines, which may arrive one by one from a pipe.
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
-/// Lines of the file, and the jobs in them.
+/// Jobs, and the numbers of their lines.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) lines: Vec<u64>,
@@ -36,7 +36,7 @@ pub(super) struct Reader<'a, R> {
     progress: &'a Progress,
     /// Unknown fields that were reported.
     reported: BTreeSet<String>,
-    /// Read, but too large for the batch before.
+    /// A job that was read, but didn't fit into the previous batch.
     next: Option<(u64, BatchItem)>,
 }
 
@@ -56,9 +56,9 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
         let mut batch = Batch::default();
         let Some(first) = self.item().await? else { return Ok(batch) };
         batch.add(first);
-        let end = Instant::now() + LONGEST_GATHERING;
+        let end = Instant::now() + MAX_DELAY;
         while batch.items.len() < BATCH_ITEMS {
-            // Later: what is read of the next line stays in the reader.
+            // A partly read line stays in the reader after a timeout.
             let Ok(item) = timeout_at(end, self.item()).await else { break };
             let Some((line, item)) = item? else { break };
             if batch.bytes + item.as_str().len() > BATCH_BYTES {
@@ -80,7 +80,7 @@ impl<'a, R: AsyncBufRead + Unpin> Reader<'a, R> {
             }
             let text = match &line {
                 Line::Read(text) => std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned()),
-                Line::TooLong => Err(format!("has more than {}", size::show(LONGEST_LINE as u64))),
+                Line::TooLong => Err(format!("has more than {}", size::show(MAX_LINE as u64))),
             };
             match text.and_then(JobLine::parse) {
                 Ok(line) => {
@@ -120,7 +120,7 @@ pub(super) async fn open(file: &Path) -> Result<Box<dyn AsyncBufRead + Unpin>, F
     Ok(Box::new(BufReader::new(opened)))
 }
 
-/// None where it would use up what is to be read.
+/// Returns `None` for pipes and standard input, which can be read only once.
 pub(super) async fn count_lines(file: &Path) -> Result<Option<u64>, Failure> {
     if !tokio::fs::metadata(file).await.is_ok_and(|metadata| metadata.is_file()) {
         return Ok(None);

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::client::CreateArgs;
 use crate::exit::{Exit, Failure};
 
-/// The server validates the times.
+/// The server validates the schedule.
 #[derive(Args, Debug)]
 pub(super) struct PutArgs {
     /// Id of the schedule
@@ -102,7 +102,7 @@ pub(super) async fn put(server: &Client, path: &str, arguments: &PutArgs) -> Res
     Ok(server.call(Method::PUT, &path, headers, body.into()).await?.json()?)
 }
 
-/// As it was written: its numbers and the order of its members stay.
+/// Returns the job as JSON text, so that numbers and the order of members stay unchanged.
 fn job(PutArgs { body, job, .. }: &PutArgs) -> Result<Box<RawValue>, String> {
     let text = match (body, job) {
         (Some(body), _) => {

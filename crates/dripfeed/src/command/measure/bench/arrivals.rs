@@ -1,4 +1,4 @@
-//! Submissions at a constant rate, whatever the results of earlier ones.
+//! Submits jobs at a constant rate, whatever the results of earlier submissions.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::tally::{Ended, Tally};
+use super::tally::{SubmissionResult, Tally};
 
-/// Requests on their way. One that is due beyond them waits, which its latency shows.
-const MOST: usize = 1000;
-/// All of them may wait.
-const MOST_SUBMISSIONS: u64 = 1_000_000;
-/// For answers to what is on its way at `stop`.
+/// The maximum of concurrent requests. Submissions that are due beyond it wait, which counts for their latency.
+const MAX_CONCURRENT: usize = 1000;
+/// Bounded, because all of them may be waiting in memory.
+const MAX_SUBMISSIONS: u64 = 1_000_000;
+/// How long to wait for responses after `stop`.
 const AFTER_STOP: Duration = Duration::from_secs(5);
 
 pub(super) struct Load {
@@ -32,12 +32,12 @@ pub(super) struct Load {
 
 impl Load {
     /// # Errors
-    /// When there is nothing, or far too much, to submit.
+    /// When the number of submissions or the size of a payload is out of range.
     pub(super) fn new(rate: Rate, time: Duration, bytes: usize) -> Result<Self, String> {
         let submissions = time.as_micros() * u128::from(rate.limit()) / u128::from(rate.period_us());
         let submissions = u64::try_from(submissions).unwrap_or(u64::MAX);
-        if !(1..=MOST_SUBMISSIONS).contains(&submissions) {
-            return Err(format!("{submissions} submissions: use a rate and a time that give 1 to {MOST_SUBMISSIONS}"));
+        if !(1..=MAX_SUBMISSIONS).contains(&submissions) {
+            return Err(format!("{submissions} submissions: use a rate and a time that give 1 to {MAX_SUBMISSIONS}"));
         }
         if bytes > LARGEST_BODY {
             return Err(format!("{bytes} bytes: an intake takes payloads of at most {LARGEST_BODY}"));
@@ -45,7 +45,7 @@ impl Load {
         Ok(Self { rate, submissions, body: Bytes::from("x".repeat(bytes)) })
     }
 
-    /// When a submission is due, since the beginning.
+    /// When a submission is due, as the time since the start.
     fn due(&self, number: u64) -> Duration {
         let micros = u128::from(number) * u128::from(self.rate.period_us()) / u128::from(self.rate.limit());
         Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
@@ -55,7 +55,8 @@ impl Load {
         self.submissions
     }
 
-    /// Returns when all have ended; at `stop`, when those have that were due before, or soon.
+    /// Submits all jobs. Returns when all have ended; after `stop`, when those have ended that were due before, or
+    /// after `AFTER_STOP`.
     pub(super) async fn run(
         &self,
         server: &Client,
@@ -63,8 +64,8 @@ impl Load {
         bar: &ProgressBar,
         stop: &CancellationToken,
     ) -> Tally {
-        let (mut tally, mut under_way) = (Tally::default(), JoinSet::new());
-        let (room, path) = (Arc::new(Semaphore::new(MOST)), format!("/v1/buckets/{bucket}/jobs"));
+        let (mut tally, mut requests) = (Tally::default(), JoinSet::new());
+        let (permits, path) = (Arc::new(Semaphore::new(MAX_CONCURRENT)), format!("/v1/buckets/{bucket}/jobs"));
         let begun = Instant::now();
         let mut submitted = 0;
         while submitted < self.submissions {
@@ -75,46 +76,46 @@ impl Load {
             }
             submitted += 1;
             let (server, path, body) = (server.clone(), path.clone(), self.body.clone());
-            let room = Arc::clone(&room);
-            under_way.spawn(async move {
-                let _place = room.acquire_owned().await;
-                let answer = server.call(Method::POST, &path, HeaderMap::new(), body).await;
-                (due, begun.elapsed().saturating_sub(due), ended(answer.err()))
+            let permits = Arc::clone(&permits);
+            requests.spawn(async move {
+                let _permit = permits.acquire_owned().await;
+                let result = server.call(Method::POST, &path, HeaderMap::new(), body).await;
+                (due, begun.elapsed().saturating_sub(due), submission_result(result.err()))
             });
-            while let Some(Ok((due, took, ended))) = under_way.try_join_next() {
-                tally.add(due, took, ended);
+            while let Some(Ok((due, took, result))) = requests.try_join_next() {
+                tally.add(due, took, result);
                 bar.inc(1);
             }
         }
-        let mut end = pin!(async {
+        let mut timeout = pin!(async {
             stop.cancelled().await;
             sleep(AFTER_STOP).await;
         });
         loop {
             let joined = tokio::select! {
-                joined = under_way.join_next() => joined,
-                () = &mut end => break,
+                joined = requests.join_next() => joined,
+                () = &mut timeout => break,
             };
             match joined {
-                Some(Ok((due, took, ended))) => {
-                    tally.add(due, took, ended);
+                Some(Ok((due, took, result))) => {
+                    tally.add(due, took, result);
                     bar.inc(1);
                 }
                 Some(Err(_)) => {}
                 None => break,
             }
         }
-        tally.cut(self.submissions - submitted, under_way.len());
-        tally.lasted(self.due(submitted));
+        tally.set_missing(self.submissions - submitted, requests.len());
+        tally.set_duration(self.due(submitted));
         tally
     }
 }
 
-fn ended(error: Option<ClientError>) -> Ended {
+fn submission_result(error: Option<ClientError>) -> SubmissionResult {
     match error {
-        None => Ended::Accepted,
-        Some(ClientError::Refused(problem)) if problem.is_retryable() => Ended::Refused(problem.code),
-        Some(error) => Ended::Failed(error.into()),
+        None => SubmissionResult::Accepted,
+        Some(ClientError::Refused(problem)) if problem.is_retryable() => SubmissionResult::Refused(problem.code),
+        Some(error) => SubmissionResult::Failed(error.into()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Results and latencies of the submissions.
+//! Counts results of submissions, and records their latencies.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use serde_json::{Value as Json, json};
 use crate::client::RequestError;
 use crate::exit::Failure;
 
-/// An hour, in microseconds: no request takes longer.
-const LONGEST: u64 = 3_600_000_000;
+/// An hour, in microseconds, which no request exceeds.
+const MAX_LATENCY_US: u64 = 3_600_000_000;
 
-/// How a submission ended.
-pub(super) enum Ended {
+/// The result of a submission.
+pub(super) enum SubmissionResult {
     Accepted,
-    /// For now, with this code.
+    /// Refused with this code; a retry may succeed.
     Refused(String),
-    /// There was no answer, or one that no later try would change.
+    /// No response, or an error that a retry wouldn't change.
     Failed(RequestError),
 }
 
@@ -27,14 +27,14 @@ pub(super) struct Tally {
     refused: BTreeMap<String, u64>,
     failed: u64,
     failure: Option<RequestError>,
-    /// On their way when the bench was interrupted.
+    /// The number of submissions without a response when the bench was interrupted.
     unanswered: u64,
     interrupted: bool,
-    /// From when a submission was due to its answer, in microseconds, of those that have one.
+    /// The times from when submissions were due to their responses, in microseconds.
     latency: Option<Histogram<u64>>,
-    /// How long submissions were due.
-    lasted: Duration,
-    /// Since the beginning.
+    /// The time in which submissions were due.
+    duration: Duration,
+    /// When the last job was accepted, as the time since the start.
     last_accepted: Duration,
 }
 
@@ -47,50 +47,50 @@ impl Default for Tally {
             failure: None,
             unanswered: 0,
             interrupted: false,
-            // Its arguments are sound: it exists.
-            latency: Histogram::new_with_max(LONGEST, 3).ok(),
-            lasted: Duration::ZERO,
+            // `Some`, because the arguments are valid.
+            latency: Histogram::new_with_max(MAX_LATENCY_US, 3).ok(),
+            duration: Duration::ZERO,
             last_accepted: Duration::ZERO,
         }
     }
 }
 
 impl Tally {
-    /// A submission that was due that long after the beginning, and took so long from then on.
-    pub(super) fn add(&mut self, due: Duration, took: Duration, ended: Ended) {
-        match ended {
-            Ended::Accepted => {
+    /// Adds a submission that was due at `due` after the start, and took `took` from then on.
+    pub(super) fn add(&mut self, due: Duration, took: Duration, result: SubmissionResult) {
+        match result {
+            SubmissionResult::Accepted => {
                 self.accepted += 1;
                 self.last_accepted = self.last_accepted.max(due + took);
             }
-            Ended::Refused(code) => *self.refused.entry(code).or_default() += 1,
-            Ended::Failed(why) => {
+            SubmissionResult::Refused(code) => *self.refused.entry(code).or_default() += 1,
+            SubmissionResult::Failed(why) => {
                 self.failed += 1;
                 self.failure.get_or_insert(why);
                 return;
             }
         }
         if let Some(latency) = &mut self.latency {
-            latency.saturating_record(u64::try_from(took.as_micros()).unwrap_or(LONGEST).max(1));
+            latency.saturating_record(u64::try_from(took.as_micros()).unwrap_or(MAX_LATENCY_US).max(1));
         }
     }
 
-    /// Without the answers to some, where the bench was interrupted: some weren't due yet, or were on their way.
-    pub(super) fn cut(&mut self, not_due: u64, on_their_way: usize) {
-        self.unanswered = u64::try_from(on_their_way).unwrap_or(u64::MAX);
-        self.interrupted = not_due > 0 || on_their_way > 0;
+    /// Sets how many submissions weren't due yet, and how many had no response yet, when the bench was interrupted.
+    pub(super) fn set_missing(&mut self, not_due: u64, unanswered: usize) {
+        self.unanswered = u64::try_from(unanswered).unwrap_or(u64::MAX);
+        self.interrupted = not_due > 0 || unanswered > 0;
     }
 
     pub(super) const fn is_interrupted(&self) -> bool {
         self.interrupted
     }
 
-    /// For that long submissions were due.
-    pub(super) const fn lasted(&mut self, time: Duration) {
-        self.lasted = time;
+    /// Sets the time in which submissions were due.
+    pub(super) const fn set_duration(&mut self, duration: Duration) {
+        self.duration = duration;
     }
 
-    /// Why some failed, and the exit code of the first.
+    /// Returns the number of failures with the first error and its exit code, if there are any.
     pub(super) fn into_failure(self) -> Option<Failure> {
         let first = Failure::from(self.failure?);
         Some(Failure::new(
@@ -99,7 +99,7 @@ impl Tally {
         ))
     }
 
-    /// In ms. None: there were no answers.
+    /// In ms. Returns `None` if there were no responses.
     pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
         self.measured().map(|latency| ms(latency.value_at_percentile(percent)))
     }
@@ -112,8 +112,8 @@ impl Tally {
         let refused: u64 = self.refused.values().sum();
         let due = self.accepted + refused + self.failed + self.unanswered;
         let seconds = |time: Duration| time.as_secs_f64().max(1e-6);
-        // An installation that can't keep up accepts for longer than submissions are due.
-        let accepting = self.lasted.max(self.last_accepted);
+        // An installation that is too slow still accepts jobs after the last one was due.
+        let accepting = self.duration.max(self.last_accepted);
         let latency = self.measured().map(|latency| {
             let percentile = |percent| ms(latency.value_at_percentile(percent));
             json!({
@@ -132,7 +132,7 @@ impl Tally {
             "failed": self.failed,
             "unanswered": self.unanswered,
             "interrupted": self.interrupted,
-            "due_per_s": per(due, seconds(self.lasted)),
+            "due_per_s": per(due, seconds(self.duration)),
             "accepted_per_s": per(self.accepted, seconds(accepting)),
             "latency_ms": latency,
         })
@@ -157,16 +157,17 @@ mod tests {
     fn answers_are_counted_with_their_latency_and_silence_without() {
         let mut tally = Tally::default();
         for ms in 1..=99 {
-            tally.add(Duration::ZERO, Duration::from_millis(ms), Ended::Accepted);
+            tally.add(Duration::ZERO, Duration::from_millis(ms), SubmissionResult::Accepted);
         }
-        tally.add(Duration::ZERO, Duration::from_millis(500), Ended::Refused("bucket_full".to_owned()));
-        tally.add(Duration::ZERO, Duration::from_secs(90), Ended::Failed(RequestError::TooLarge(7)));
-        tally.lasted(Duration::from_secs(10));
-        let found = tally.document();
-        assert_eq!((&found["accepted"], &found["refused"], &found["failed"]), (&99.into(), &1.into(), &1.into()));
-        assert_eq!((&found["due"], &found["accepted_per_s"]), (&101.into(), &9.9.into()));
+        tally.add(Duration::ZERO, Duration::from_millis(500), SubmissionResult::Refused("bucket_full".to_owned()));
+        tally.add(Duration::ZERO, Duration::from_secs(90), SubmissionResult::Failed(RequestError::TooLarge(7)));
+        tally.set_duration(Duration::from_secs(10));
+        let document = tally.document();
+        let count = |name: &str| &document[name];
+        assert_eq!((count("accepted"), count("refused"), count("failed")), (&99.into(), &1.into(), &1.into()));
+        assert_eq!((count("due"), count("accepted_per_s")), (&101.into(), &9.9.into()));
         let about = |percent, ms: f64| tally.percentile(percent).is_some_and(|found| (found - ms).abs() < ms / 500.0);
-        assert!(about(50.0, 50.0) && about(100.0, 500.0), "{found}");
+        assert!(about(50.0, 50.0) && about(100.0, 500.0), "{document}");
         let failure = tally.into_failure().map(|failure| failure.to_string());
         assert!(failure.is_some_and(|why| why.starts_with("1 submission failed; the first error: an event of more")));
     }
@@ -174,8 +175,8 @@ mod tests {
     #[test]
     fn without_answers_there_is_no_latency() {
         let mut tally = Tally::default();
-        tally.add(Duration::ZERO, Duration::from_secs(90), Ended::Failed(RequestError::TooLarge(7)));
-        tally.lasted(Duration::from_secs(1));
+        tally.add(Duration::ZERO, Duration::from_secs(90), SubmissionResult::Failed(RequestError::TooLarge(7)));
+        tally.set_duration(Duration::from_secs(1));
         assert_eq!(tally.document()["latency_ms"], Json::Null);
         assert_eq!(tally.percentile(50.0), None);
     }
@@ -185,10 +186,10 @@ mod tests {
         let mut tally = Tally::default();
         for second in 0..10 {
             // One a second was due, and each took a second longer than the one before.
-            tally.add(Duration::from_secs(second), Duration::from_secs(second + 1), Ended::Accepted);
+            tally.add(Duration::from_secs(second), Duration::from_secs(second + 1), SubmissionResult::Accepted);
         }
-        tally.lasted(Duration::from_secs(10));
-        let found = tally.document();
-        assert_eq!((&found["due_per_s"], &found["accepted_per_s"]), (&1.0.into(), &0.5.into()), "{found}");
+        tally.set_duration(Duration::from_secs(10));
+        let document = tally.document();
+        assert_eq!((&document["due_per_s"], &document["accepted_per_s"]), (&1.0.into(), &0.5.into()), "{document}");
     }
 }

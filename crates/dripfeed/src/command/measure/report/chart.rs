@@ -1,4 +1,4 @@
-//! A chart of counts and latencies over a window, as SVG.
+//! Draws counts and latencies over a window as SVG.
 
 use dripfeed_job::BucketName;
 use plotters::backend::SVGBackend;
@@ -19,7 +19,7 @@ type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 type Chart<'a, 's> = ChartContext<'a, SVGBackend<'s>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Error = DrawingAreaErrorKind<std::io::Error>;
 
-/// Name, place in a slot and colour; apart also for eyes that see no red or green.
+/// Name, JSON pointer in a slot, and colour. The colours differ for people with red-green colour blindness, too.
 type Series = (&'static str, &'static str, RGBColor);
 /// Name, points and colour.
 type Drawn = (&'static str, Vec<(f64, f64)>, RGBColor);
@@ -39,7 +39,7 @@ const LATENCIES: [Series; 3] = [
 
 /// # Errors
 /// When it can't be drawn, which is a bug.
-pub(super) fn of(bucket: &BucketName, window: &str, slots: &Slots<'_>) -> Result<String, Error> {
+pub(super) fn draw(bucket: &BucketName, window: &str, slots: &Slots<'_>) -> Result<String, Error> {
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -52,7 +52,7 @@ pub(super) fn of(bucket: &BucketName, window: &str, slots: &Slots<'_>) -> Result
     Ok(svg)
 }
 
-/// A bar for each series beside the others, within its slot.
+/// Draws the bars of all series side by side in each slot.
 fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> {
     let all = COUNTS.map(|series| drawn(series, slots));
     let mut chart = axes(area, title, slots, &all)?;
@@ -63,7 +63,7 @@ fn counts(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Error> 
             .iter()
             .filter(|(_, count)| *count > 0.0)
             .map(|(at, count)| Rectangle::new([(at + offset, 0.0), (at + offset + width, *count)], colour.filled()));
-        chart.draw_series(bars)?.label(*name).legend(sign(*colour));
+        chart.draw_series(bars)?.label(*name).legend(legend_mark(*colour));
         offset += width;
     }
     chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()?;
@@ -75,8 +75,8 @@ fn latencies(area: &Area<'_>, title: &str, slots: &Slots<'_>) -> Result<(), Erro
     let mut chart = axes(area, title, slots, &all)?;
     for (name, points, colour) in &all {
         let line = PathElement::new(points.clone(), colour.stroke_width(2));
-        chart.draw_series([line])?.label(*name).legend(sign(*colour));
-        // A lone point has no line.
+        chart.draw_series([line])?.label(*name).legend(legend_mark(*colour));
+        // A single point has no line.
         chart.draw_series(points.iter().map(|at| Circle::new(*at, 2, colour.filled())))?;
     }
     chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()?;
@@ -87,7 +87,7 @@ fn drawn((name, pointer, colour): Series, slots: &Slots<'_>) -> Drawn {
     (name, slots.points(pointer), colour)
 }
 
-/// Minutes to the right, and room upwards for the highest value.
+/// The axes: minutes, and values up to the highest one.
 fn axes<'a, 's: 'a>(area: &'a Area<'s>, title: &str, slots: &Slots<'_>, all: &[Drawn]) -> Result<Chart<'a, 's>, Error> {
     let values = all.iter().flat_map(|(_, points, _)| points).map(|(_, value)| *value);
     let mut chart = ChartBuilder::on(area)
@@ -100,6 +100,6 @@ fn axes<'a, 's: 'a>(area: &'a Area<'s>, title: &str, slots: &Slots<'_>, all: &[D
     Ok(chart)
 }
 
-fn sign(colour: RGBColor) -> impl Fn((i32, i32)) -> Rectangle<(i32, i32)> {
+fn legend_mark(colour: RGBColor) -> impl Fn((i32, i32)) -> Rectangle<(i32, i32)> {
     move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.filled())
 }

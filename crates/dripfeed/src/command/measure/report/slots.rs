@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 const COUNTS: [&str; 8] = ["accepted", "refused", "delivered", "dead", "expired", "cancelled", "calls", "retried"];
 
-/// As the API has them: those without traffic are missing.
+/// The slots of the API's response. Slots without traffic are missing.
 pub(super) struct Slots<'h> {
     history: &'h Json,
 }
@@ -15,7 +15,7 @@ impl<'h> Slots<'h> {
         Self { history }
     }
 
-    /// Of all slots together.
+    /// The sums over all slots.
     pub(super) fn counts(&self) -> Map<String, Json> {
         let sum = |name: &str| self.all().iter().filter_map(|slot| slot[name].as_u64()).sum::<u64>();
         COUNTS.into_iter().map(|name| (name.to_owned(), sum(name).into())).collect()
@@ -32,7 +32,7 @@ impl<'h> Slots<'h> {
         self.history["slot_ms"].as_f64().unwrap_or(60_000.0) / 60_000.0
     }
 
-    /// Minutes since the window began, and the value there; slots without it are left out.
+    /// For each slot with the value: minutes since the start of the window, and the value.
     pub(super) fn points(&self, pointer: &str) -> Vec<(f64, f64)> {
         let from = time(&self.history["from"]).unwrap_or_default();
         let point = |slot: &Json| Some(((time(&slot["at"])? - from) / 60.0, slot.pointer(pointer)?.as_f64()?));
@@ -44,7 +44,7 @@ impl<'h> Slots<'h> {
     }
 }
 
-/// In seconds.
+/// In seconds since the Unix epoch.
 fn time(at: &Json) -> Option<f64> {
     Some(at.as_str()?.parse::<Timestamp>().ok()?.as_duration().as_secs_f64())
 }
