@@ -1,4 +1,4 @@
-//! Logs and traces of a process. Metrics belong to the roles.
+//! Logs and traces of a process. Metrics are in the roles.
 
 mod json_lines;
 mod log;

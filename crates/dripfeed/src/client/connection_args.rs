@@ -13,17 +13,17 @@ use crate::exit::{Exit, Failure};
 use crate::output::Format;
 use crate::settings::read_secret;
 
-/// Environment variable with the key.
+/// The environment variable with the API key.
 const KEY: &str = "DRIPFEED_KEY";
 
-/// In the help, behind the options of the command.
+/// Puts these options after those of the command in the help.
 const LAST: usize = 800;
 
-/// They may stand before and after a command within a command.
+/// Global, so that they may precede or follow a subcommand.
 #[derive(Args, Debug)]
 pub(crate) struct ConnectionArgs {
     /// URL of the intake
-    // Read later: an error of an argument would show it, with the password that it may have.
+    // Not parsed by clap, whose error would show the password that it may contain.
     #[arg(long, global = true, value_name = "URL", env = "DRIPFEED_SERVER", default_value = "http://127.0.0.1:7180")]
     #[arg(hide_env_values = true, display_order = LAST)]
     server: OsString,
@@ -44,12 +44,12 @@ impl ConnectionArgs {
         self.output.unwrap_or(Format::Table)
     }
 
-    /// Whether `--output` was given, which some commands have no use for.
+    /// Whether `--output` is given, which some commands refuse.
     pub(crate) const fn has_output(&self) -> bool {
         self.output.is_some()
     }
 
-    /// One that calls once: a person at a terminal sees what came of it.
+    /// Returns a client without retries: the user at the terminal decides.
     ///
     /// # Errors
     /// When the server's address or the key can't be used.
@@ -83,7 +83,7 @@ impl ConnectionArgs {
     }
 }
 
-/// The file that `--ca` or DRIPFEED_CA names. A variable that is empty names none, as one that isn't set.
+/// Returns the file of `--ca` or `DRIPFEED_CA`, or `None` if it is empty.
 pub(crate) fn ca_file(ca: &OsStr) -> Option<&Path> {
     Some(Path::new(ca)).filter(|_| !ca.is_empty())
 }

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 #[derive(Debug)]
 pub(crate) enum RequestError {
     Failed(ClientError),
-    /// An event of more bytes than that.
+    /// An event of more than this many bytes.
     TooLarge(usize),
 }
 
@@ -74,7 +74,7 @@ impl From<RequestError> for Failure {
 fn exit_of(problem: &Problem) -> Exit {
     match problem.status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Exit::NotAllowed,
-        // Redis, as the intake sees it.
+        // The intake can't reach Redis.
         _ if problem.code == "store_unavailable" => Exit::Unreachable,
         _ if problem.is_retryable() => Exit::RefusedForNow,
         _ => Exit::Failure,
@@ -93,7 +93,7 @@ impl From<BadOption> for Failure {
     }
 }
 
-/// `certificates`: the file that they are in.
+/// `certificates`: the file with the certificates.
 pub(super) fn unusable(error: &BuildError, certificates: &str) -> Failure {
     match error {
         BuildError::Server(_) | BuildError::Login => {

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure};
 
-/// For a command that creates or replaces.
+/// For commands that create or replace something.
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
     /// Fail if it exists; by default it is replaced
@@ -22,14 +22,14 @@ impl CreateArgs {
     }
 }
 
-/// The version in an answer, or null.
-pub(crate) fn version(answer: &ApiResponse) -> Json {
-    let tag = answer.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+/// Returns the version in a response, or null.
+pub(crate) fn version(response: &ApiResponse) -> Json {
+    let tag = response.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
     tag.map(|tag| Json::from(tag.trim_matches('"'))).unwrap_or_default()
 }
 
 /// # Errors
-/// When it can't be a version.
+/// When the text can't be a version.
 pub(crate) fn if_match(version: Option<&str>) -> Result<HeaderMap, Failure> {
     let tag = version.map(|version| HeaderValue::try_from(format!("\"{version}\""))).transpose();
     let tag = tag.map_err(|_| Failure::new(Exit::Usage, "--if-match isn't a version"))?;

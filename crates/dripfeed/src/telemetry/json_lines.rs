@@ -1,5 +1,5 @@
-//! Log lines as JSON: time, level, fields and target. The formatter of `tracing-subscriber` leaves out what an error is
-//! caused by, which is often all that says what to do.
+//! Formats log lines as JSON: time, level, fields and target. The formatter of `tracing-subscriber` omits the causes of
+//! errors, which often are what says what to do.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -24,18 +24,18 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut line = Line::begin(event.metadata().level());
         event.record(&mut line);
-        let target = line.end_of_record().unwrap_or_else(|| event.metadata().target().into());
+        let target = line.take_log_target().unwrap_or_else(|| event.metadata().target().into());
         line.insert("target", target);
         let text = serde_json::to_string(&line).map_err(|_| fmt::Error)?;
         writeln!(writer, "{text}")
     }
 }
 
-/// One line, as far as its fields are recorded, in their order.
+/// The fields of a line that are recorded so far, in their order.
 #[derive(Default)]
 struct Line(Vec<(Cow<'static, str>, Value)>);
 
-/// A warning that isn't an event, with one number, as one line without its end.
+/// Formats a warning with one number that isn't an event, without a line break.
 pub(super) fn warning(message: &str, name: &'static str, number: u64, target: &str) -> String {
     let mut line = Line::begin(&Level::WARN);
     line.insert("message", message);
@@ -52,9 +52,9 @@ impl Line {
         line
     }
 
-    /// Libraries that log by the crate `log` are all of one target; theirs is a field, beside the path of a source file
-    /// on the machine that built it.
-    fn end_of_record(&mut self) -> Option<Value> {
+    /// Records of the crate `log` all have the same target; the real one is in a field. Returns it, and removes the
+    /// fields of `log`, which show paths of the machine that built the program.
+    fn take_log_target(&mut self) -> Option<Value> {
         let target = self.0.iter().find(|(name, _)| name == "log.target").map(|(_, target)| target.clone())?;
         self.0.retain(|(name, _)| !name.starts_with("log."));
         Some(target)
@@ -96,12 +96,12 @@ impl Visit for Line {
         self.insert(field.name(), value);
     }
 
-    /// With its causes, the nearest first, under the name that they have in readable text.
+    /// Adds the causes in `NAME.sources`, as in the text format, the nearest first.
     fn record_error(&mut self, field: &Field, error: &(dyn Error + 'static)) {
         self.insert(field.name(), error.to_string());
         let causes = std::iter::successors(error.source(), |cause| (*cause).source());
         let mut causes: Vec<String> = causes.map(ToString::to_string).collect();
-        // Some name their cause as their own words.
+        // Some errors have the text of their cause.
         causes.dedup();
         if !causes.is_empty() {
             self.insert(format!("{}.sources", field.name()), causes);

@@ -1,4 +1,4 @@
-//! Logs, as text or JSON, always on standard error.
+//! Logs to standard error, as text or JSON.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::settings::{LogFormat, LogLevel, LogSettings};
 pub(crate) struct Log(reload::Handle<Targets, Registry>);
 
 impl Log {
-    /// Starts the log of this process. Once: a second one is silent.
+    /// Starts the log of this process. Only the first one writes.
     pub(crate) fn start(settings: &LogSettings) -> Self {
         let (filter, handle) = reload::Layer::new(settings.level.targets());
         let on_terminal = io::stderr().is_terminal();
@@ -34,7 +34,7 @@ impl Log {
         } else {
             fmt::layer().event_format(JsonLines).with_writer(sink).boxed()
         };
-        // Fails where there is a log already, as in tests.
+        // Fails if there is a log already, as in tests.
         let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
         Self(handle)
     }
@@ -46,7 +46,7 @@ impl Log {
     }
 }
 
-/// Lines of the log that were dropped, as one of its lines.
+/// The warning about dropped lines.
 const DROPPED: &str = "log lines dropped: standard error isn't read, or not fast enough";
 
 fn dropped_as_text(lines: u64) -> String {

@@ -1,5 +1,4 @@
-//! Exports spans over OTLP, as protobuf over HTTP, in batches. The queue drops spans when it is full; jobs never wait
-//! for it.
+//! Exports spans over OTLP (protobuf over HTTP), in batches. A full queue drops spans, so that jobs never wait for it.
 
 mod http_client;
 mod losses;
@@ -23,16 +22,16 @@ use self::http_client::ExportClient;
 use self::losses::Losses;
 use crate::settings::TraceSettings;
 
-/// Spans that wait for their export, at most.
+/// The maximum of queued spans.
 const QUEUE: usize = 8192;
-/// Spans of one request, at most.
+/// The maximum of spans per request.
 const BATCH: usize = 512;
-/// The first span of a batch waits so long for others.
-const GATHER: Duration = Duration::from_secs(1);
-/// For what is left at the end of the process.
-const LAST: Duration = Duration::from_secs(2);
+/// How long the first span of a batch waits for others.
+const BATCH_DELAY: Duration = Duration::from_secs(1);
+/// The timeout of the last export, at the end of the process.
+const LAST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The task that exports.
+/// The task that exports spans.
 pub(super) struct Exporter {
     stop: CancellationToken,
     task: TaskTracker,
@@ -40,7 +39,7 @@ pub(super) struct Exporter {
 
 impl Exporter {
     /// # Errors
-    /// When the exporter can't be made of the settings.
+    /// When the settings are invalid.
     pub(super) fn start(settings: &TraceSettings, role: &'static str) -> anyhow::Result<(Self, Tracer)> {
         let client = ExportClient::new(settings.endpoint.clone());
         let built = SpanExporter::builder().with_http().with_http_client(client);
@@ -63,10 +62,10 @@ impl Exporter {
         Ok((Self { stop, task }, tracer))
     }
 
-    /// Exports what is queued, for a while.
+    /// Exports the queued spans, until `LAST_TIMEOUT`.
     pub(super) async fn end(&self) {
         self.stop.cancel();
-        if timeout(LAST, self.task.wait()).await.is_err() {
+        if timeout(LAST_TIMEOUT, self.task.wait()).await.is_err() {
             tracing::warn!("could not export the last spans: the OTLP endpoint doesn't answer");
         }
     }
@@ -80,7 +79,7 @@ async fn export(otlp: SpanExporter, mut queue: Receiver<Span>, dropped: Arc<Atom
             return losses.end();
         }
         let spans = batch.len();
-        match otlp.export(batch.into_iter().map(span_data::of).collect()).await {
+        match otlp.export(batch.into_iter().map(span_data::span_data).collect()).await {
             Err(error) => losses.not_exported(spans, &error),
             Ok(()) => losses.exported(),
         }
@@ -88,18 +87,18 @@ async fn export(otlp: SpanExporter, mut queue: Receiver<Span>, dropped: Arc<Atom
     }
 }
 
-/// Empty at the end.
+/// Returns an empty batch at the end.
 async fn next_batch(queue: &mut Receiver<Span>, stop: &CancellationToken) -> Vec<Span> {
     let mut batch = Vec::new();
     tokio::select! {
         _ = queue.recv_many(&mut batch, BATCH) => {}
         () = stop.cancelled() => {}
     }
-    let until = Instant::now() + GATHER;
+    let deadline = Instant::now() + BATCH_DELAY;
     while batch.len() < BATCH && !stop.is_cancelled() {
         let room = BATCH - batch.len();
         let more = tokio::select! {
-            more = timeout_at(until, queue.recv_many(&mut batch, room)) => more,
+            more = timeout_at(deadline, queue.recv_many(&mut batch, room)) => more,
             () = stop.cancelled() => break,
         };
         if more.is_err() {

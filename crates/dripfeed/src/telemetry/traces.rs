@@ -1,4 +1,4 @@
-//! The traces of a process: off, or exported over OTLP, if the build and the settings enable it.
+//! The traces of a process, exported over OTLP if the build and the settings enable it.
 
 use dripfeed_trace::Tracer;
 
@@ -8,17 +8,17 @@ use crate::exit::Failure;
 use crate::settings::TraceSettings;
 
 pub(crate) struct Traces {
-    /// None: off.
+    /// `None` if traces are off.
     tracer: Option<Tracer>,
     #[cfg(feature = "otlp")]
     exporter: Option<Exporter>,
 }
 
 impl Traces {
-    /// `role` is how the process is named in traces.
+    /// `role`: the name of the process in traces.
     ///
     /// # Errors
-    /// When the exporter can't be set up; that the other side is away is no error.
+    /// When the settings are invalid. An unreachable receiver is no error.
     #[cfg(feature = "otlp")]
     pub(crate) fn start(settings: Option<&TraceSettings>, role: &'static str) -> Result<Self, Failure> {
         let Some(settings) = settings else { return Ok(Self { tracer: None, exporter: None }) };
@@ -26,7 +26,7 @@ impl Traces {
         Ok(Self { tracer: Some(tracer), exporter: Some(exporter) })
     }
 
-    /// Settings that this build can't carry out were refused where they were read.
+    /// Without settings, because a build without the feature `otlp` refuses them.
     #[cfg(not(feature = "otlp"))]
     pub(crate) fn start(_: Option<&TraceSettings>, _: &'static str) -> Result<Self, Failure> {
         Ok(Self { tracer: None })
@@ -36,7 +36,7 @@ impl Traces {
         self.tracer.clone()
     }
 
-    /// Exports what has ended by now.
+    /// Exports the spans that have ended so far.
     pub(crate) async fn end(&self) {
         #[cfg(feature = "otlp")]
         if let Some(exporter) = &self.exporter {

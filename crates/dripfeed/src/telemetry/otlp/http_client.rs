@@ -12,10 +12,10 @@ use hyper_rustls::HttpsConnectorBuilder;
 use opentelemetry_http::{HttpClient, HttpError};
 use tokio::time::timeout;
 
-/// Of a whole request.
-const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// An answer says little.
-const LARGEST_ANSWER: usize = 64 << 10;
+/// The timeout of a whole request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// In bytes. Responses are short.
+const MAX_RESPONSE: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct ExportClient(OriginClient);
@@ -30,13 +30,13 @@ impl ExportClient {
 #[async_trait]
 impl HttpClient for ExportClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let answered = async {
-            let (answer, connection) = self.0.request(request.map(Full::new)).await?;
-            let (head, body) = answer.into_parts();
-            let body = connection.read(body, LARGEST_ANSWER).await?;
+        let response = async {
+            let (response, connection) = self.0.request(request.map(Full::new)).await?;
+            let (head, body) = response.into_parts();
+            let body = connection.read(body, MAX_RESPONSE).await?;
             Ok(Response::from_parts(head, body))
         };
-        timeout(ANSWER_TIME, answered).await?
+        timeout(TIMEOUT, response).await?
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Sends spans that no socket buffers whole to a receiver that reads only their head, and answers `head`, then
-    /// `rest` without an end. Also what ends when nobody has the spans any more.
+    /// Sends more spans than sockets buffer to a receiver that reads only their beginning, and answers with `head`,
+    /// then endlessly with `rest`. Also returns a channel that is closed once the spans are released.
     async fn sent(
         head: &'static [u8],
         rest: &'static [u8],

@@ -1,21 +1,21 @@
-//! What is logged of spans that nobody gets: a line when it begins, one a minute while it lasts, and one at the end of
-//! the process, so that none is left out.
+//! Logs lost spans: when it begins, once a minute while it lasts, and at the end of the process, so that all are
+//! counted.
 
 use std::error::Error;
 
 use dripfeed_store::Trouble;
 
-/// Spans that were lost in one way.
+/// Spans that were lost for one reason.
 #[derive(Default)]
 struct Loss {
     trouble: Trouble,
-    /// Since the last line.
+    /// The number of lost spans since the last log line.
     spans: u64,
 }
 
 impl Loss {
-    /// How many a line that is due has to report.
-    fn came(&mut self, spans: u64) -> Option<u64> {
+    /// Adds lost spans. If a log line is due, returns the number to log.
+    fn add(&mut self, spans: u64) -> Option<u64> {
         self.spans += spans;
         self.trouble.came().map(|_| std::mem::take(&mut self.spans))
     }
@@ -28,30 +28,30 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// The receiver didn't take `spans`.
+    /// Counts spans that the receiver didn't accept.
     pub(super) fn not_exported(&mut self, spans: usize, error: &(dyn Error + 'static)) {
-        if let Some(spans) = self.refused.came(u64::try_from(spans).unwrap_or(u64::MAX)) {
+        if let Some(spans) = self.refused.add(u64::try_from(spans).unwrap_or(u64::MAX)) {
             tracing::warn!(error, spans, "could not export spans; jobs aren't affected");
         }
     }
 
-    /// The receiver took spans.
+    /// Notes that the receiver has accepted spans.
     pub(super) fn exported(&self) {
         if self.refused.trouble.seems_over() {
             tracing::info!("the export of spans has recovered");
         }
     }
 
-    /// `spans` found no room in the queue; maybe none.
+    /// Counts spans for which the queue had no room; may be 0.
     pub(super) fn dropped(&mut self, spans: u64) {
         if spans > 0
-            && let Some(spans) = self.dropped.came(spans)
+            && let Some(spans) = self.dropped.add(spans)
         {
             tracing::warn!(spans, "spans dropped: more were recorded than exported");
         }
     }
 
-    /// What no line has reported yet.
+    /// Logs the spans that no line has counted yet.
     pub(super) fn end(self) {
         let spans = self.refused.spans + self.dropped.spans;
         if spans > 0 {

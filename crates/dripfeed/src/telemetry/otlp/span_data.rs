@@ -1,4 +1,4 @@
-//! A span in the form of the exporter.
+//! Converts spans for the exporter.
 
 use dripfeed_trace::{Span, SpanKind as Kind, SpanValue, TraceContext};
 use opentelemetry::trace::{
@@ -7,13 +7,13 @@ use opentelemetry::trace::{
 use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
-pub(super) fn of(span: Span) -> SpanData {
+pub(super) fn span_data(span: Span) -> SpanData {
     let mut links = SpanLinks::default();
     links.links.extend(span.link.map(|to| Link::new(context(to, true), Vec::new(), 0)));
     SpanData {
         span_context: context(span.context, false),
         parent_span_id: span.parent.map_or(OtelSpanId::INVALID, |parent| OtelSpanId::from_bytes(parent.to_bytes())),
-        // Only a settlement has its parent in its process.
+        // Only the parent of `settle` is in the same process.
         parent_span_is_remote: span.parent.is_some() && span.name != "settle",
         span_kind: match span.kind {
             Kind::Internal => SpanKind::Internal,
