@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_millis(200);
-const MOST: Duration = Duration::from_secs(10);
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// `asked`: what the server said; it is waited for in full, and up to a tenth more, so that callers that were refused
-/// together don't return together. Without it, and for none at all, a wait that grows with each failure. `chance` is
-/// between 0 and 1.
+/// `asked`: the server's `Retry-After`. The wait is up to a tenth longer, so that callers that were refused together
+/// don't return together. Without it, or if it is zero, the wait grows with each failure. `chance` is between 0 and 1.
 pub(crate) fn backoff(asked: Option<Duration>, failures: u32, chance: f64) -> Duration {
     match asked.filter(|asked| !asked.is_zero()) {
         Some(asked) => asked.saturating_add(asked.min(Duration::from_secs(600)).mul_f64(chance / 10.0)),
-        None => FIRST.saturating_mul(1 << failures.min(10)).min(MOST).mul_f64(0.5 + chance / 2.0),
+        None => FIRST_WAIT.saturating_mul(1 << failures.min(10)).min(MAX_WAIT).mul_f64(0.5 + chance / 2.0),
     }
 }
 

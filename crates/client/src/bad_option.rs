@@ -1,4 +1,4 @@
-//! Options of a job that no request can carry.
+//! The error for job options that can't be sent as headers.
 
 use http::HeaderValue;
 use thiserror::Error;

@@ -1,5 +1,5 @@
-//! A batch of jobs. Items that were refused for now, or whose outcome is unknown, are sent again until each is accepted
-//! or permanently refused.
+//! Sends batches of jobs. Items that were refused temporarily, or whose result is unknown, are sent again until each is
+//! accepted or permanently refused.
 
 pub(crate) mod item;
 pub(crate) mod sent;
@@ -18,13 +18,13 @@ use tokio::time::{Instant, timeout};
 
 use crate::backoff::backoff;
 use crate::batch::item::BatchItem;
-use crate::batch::sent::{SentBatch, USUAL_WAIT, judged, wait_of};
+use crate::batch::sent::{DEFAULT_WAIT, SentBatch, record_results, wait_of};
 use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::problem::Problem;
 
-/// Between tries, even if the server says less.
-const LEAST_WAIT: Duration = Duration::from_millis(20);
+/// Minimum wait between tries, even if the server's `Retry-After` is shorter.
+const MIN_WAIT: Duration = Duration::from_millis(20);
 
 /// Sends batches to a bucket, possibly in parallel. Each item should have an idempotency key, because unanswered
 /// batches are sent again.
@@ -32,36 +32,38 @@ pub struct BatchSender<W> {
     client: Client,
     path: String,
     on_wait: W,
-    /// How long a server may fail to answer.
+    /// How long tries without an answer are continued.
     patience: Duration,
-    /// The server has answered before: when it can't be reached, that may pass.
+    /// Whether the server has answered a request of this sender: only then is a missing answer retried.
     answered: AtomicBool,
     stopped: watch::Sender<bool>,
 }
 
-/// What became of one try.
-enum Tried {
-    Judged(Vec<Json>),
-    /// Too large for one request.
+/// The result of one try.
+enum TryResult {
+    /// One result for each item.
+    Answered(Vec<Json>),
+    /// The batch is larger than an intake accepts in one request.
     TooLarge(Problem),
     Later(Duration, ClientError),
 }
 
 #[derive(Deserialize)]
-struct Judgements {
+struct BatchAnswer {
     items: Vec<Json>,
 }
 
-/// How long the tries of one batch have lasted.
-struct Course {
-    begun: Instant,
-    /// In a row, without an item that was settled.
+/// The tries of one batch so far.
+struct Tries {
+    started: Instant,
+    /// Consecutive tries without a settled item.
     failures: u32,
+    /// Since when the server hasn't answered.
     silent_since: Option<Instant>,
 }
 
 impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
-    /// Uses the retries of `client`. `on_wait` is called before each wait, with its reason.
+    /// Uses the retries of `client`. Calls `on_wait` before each wait, with its length and reason.
     pub fn new(client: Client, bucket: &BucketName, on_wait: W) -> Self {
         let path = format!("/v1/buckets/{bucket}/jobs/batch");
         let (answered, stopped) = (AtomicBool::new(true), watch::Sender::new(false));
@@ -74,99 +76,106 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
         Self { patience, answered: AtomicBool::new(false), ..self }
     }
 
-    /// Begins no further try and ends the waits between tries. Batches on their way are still awaited, so that
-    /// [`send`](Self::send) returns what was accepted.
+    /// Starts no further try, and ends the waits between tries. [`send`](Self::send) still waits for the answers to
+    /// requests in flight, and returns which items were accepted.
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
 
-    /// Retries until each item is accepted or permanently refused, the time is over, or it is stopped.
+    /// Sends `items`, and retries until each is accepted or permanently refused, the time of the retries is over, or
+    /// the sender is stopped.
     pub async fn send(&self, items: &[BatchItem]) -> SentBatch {
         let mut sent = SentBatch::of(items.len());
         let mut waiting: Vec<usize> = (0..items.len()).collect();
-        // What one call can carry, and what there was room for lately.
+        // The most items that fit into one request, and for which the bucket had room at the last try.
         let (mut fits, mut room) = (waiting.len(), waiting.len());
-        let mut course = Course { begun: Instant::now(), failures: 0, silent_since: None };
+        let mut tries = Tries { started: Instant::now(), failures: 0, silent_since: None };
         while !waiting.is_empty() {
             if *self.stopped.borrow() {
                 return sent.failed(ClientError::Stopped);
             }
             let rest = waiting.split_off(fits.min(room).min(waiting.len()));
-            let tried = match self.attempt(items, &waiting, &mut course).await {
-                Ok(tried) => tried,
+            let result = match self.attempt(items, &waiting, &mut tries).await {
+                Ok(result) => result,
                 Err(error) => return sent.failed(error),
             };
-            let later = match tried {
-                Tried::Judged(judgements) => {
-                    let asked = waiting.len();
-                    let (left, later) = judged(&waiting, judgements, &mut sent.items);
-                    // A full bucket isn't asked again for all that it has just refused.
-                    room = if left.is_empty() { room.saturating_mul(2) } else { (asked - left.len()).max(1) };
-                    course.failures = if left.len() < asked { 0 } else { course.failures };
+            let retry = match result {
+                TryResult::Answered(results) => {
+                    let tried = waiting.len();
+                    let (left, retry) = record_results(&waiting, results, &mut sent.items);
+                    // To a full bucket, the next request sends only as many items as it had room for.
+                    room = if left.is_empty() { room.saturating_mul(2) } else { (tried - left.len()).max(1) };
+                    tries.failures = if left.len() < tried { 0 } else { tries.failures };
                     waiting = left;
-                    later.map(|problem| (wait_of(&problem), problem.into()))
+                    retry.map(|problem| (wait_of(&problem), problem.into()))
                 }
-                Tried::TooLarge(problem) if waiting.len() == 1 => {
+                TryResult::TooLarge(problem) if waiting.len() == 1 => {
                     waiting.drain(..).for_each(|index| sent.refuse(index, problem.clone()));
                     None
                 }
-                Tried::TooLarge(_) => {
+                TryResult::TooLarge(_) => {
                     fits = waiting.len().div_ceil(2);
                     None
                 }
-                Tried::Later(wait, error) => Some((wait, error)),
+                TryResult::Later(wait, error) => Some((wait, error)),
             };
             waiting.extend(rest);
-            if let Some((wait, error)) = later {
-                let wait = if wait.is_zero() { backoff(None, course.failures, fastrand::f64()) } else { wait };
-                let wait = wait.max(LEAST_WAIT);
-                course.failures += 1;
-                if !self.client.retries.allow(course.failures, course.begun, wait, error.retry_after()) {
+            if let Some((wait, error)) = retry {
+                let wait = if wait.is_zero() { backoff(None, tries.failures, fastrand::f64()) } else { wait };
+                let wait = wait.max(MIN_WAIT);
+                tries.failures += 1;
+                if !self.client.retries.allow(tries.failures, tries.started, wait, error.retry_after()) {
                     return sent.failed(error);
                 }
                 (self.on_wait)(wait, &error);
-                // Over, or stopped.
+                // Ends early when the sender is stopped.
                 let _ = timeout(wait, self.stopped.subscribe().wait_for(|stopped| *stopped)).await;
             }
         }
         sent
     }
 
-    async fn attempt(&self, items: &[BatchItem], asked: &[usize], course: &mut Course) -> Result<Tried, ClientError> {
-        let lines = asked.iter().filter_map(|index| items.get(*index));
+    /// Sends the items with these indices once.
+    async fn attempt(
+        &self,
+        items: &[BatchItem],
+        indices: &[usize],
+        tries: &mut Tries,
+    ) -> Result<TryResult, ClientError> {
+        let lines = indices.iter().filter_map(|index| items.get(*index));
         let body: String = lines.flat_map(|item| [item.as_str(), "\n"]).collect();
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))]);
-        let time = self.client.retries.time_of_try(course.begun, true);
+        let time = self.client.retries.time_of_try(tries.started, true);
         match self.client.call_within(time, Method::POST, &self.path, headers, Bytes::from(body)).await {
             Ok(answer) => {
-                self.answered(course);
-                answer.json::<Judgements>().map(|judgements| Tried::Judged(judgements.items))
+                self.on_answer(tries);
+                answer.json::<BatchAnswer>().map(|answer| TryResult::Answered(answer.items))
             }
             Err(ClientError::Refused(mut problem)) if problem.document["items"].is_array() => {
-                self.answered(course);
+                self.on_answer(tries);
                 let Json::Array(items) = problem.document["items"].take() else { return Err((*problem).into()) };
-                Ok(Tried::Judged(items))
+                Ok(TryResult::Answered(items))
             }
             Err(ClientError::Refused(problem)) if problem.status == StatusCode::PAYLOAD_TOO_LARGE => {
-                Ok(Tried::TooLarge(*problem))
+                Ok(TryResult::TooLarge(*problem))
             }
-            Err(error) => self.again(error, course),
+            Err(error) => self.on_error(error, tries),
         }
     }
 
-    fn answered(&self, course: &mut Course) {
-        course.silent_since = None;
+    fn on_answer(&self, tries: &mut Tries) {
+        tries.silent_since = None;
         self.answered.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to try again after an error, and when.
-    fn again(&self, error: ClientError, course: &mut Course) -> Result<Tried, ClientError> {
+    /// Returns the wait before the next try, or the error if it must not be retried.
+    fn on_error(&self, error: ClientError, tries: &mut Tries) -> Result<TryResult, ClientError> {
         if error.is_answered() {
-            self.answered(course);
+            self.on_answer(tries);
         }
-        let silent_for = course.silent_since.get_or_insert_with(Instant::now).elapsed();
+        let silent_for = tries.silent_since.get_or_insert_with(Instant::now).elapsed();
         if error.is_retryable() && self.answered.load(Ordering::Relaxed) && silent_for < self.patience {
-            return Ok(Tried::Later(error.retry_after().unwrap_or(USUAL_WAIT), error));
+            return Ok(TryResult::Later(error.retry_after().unwrap_or(DEFAULT_WAIT), error));
         }
         Err(error)
     }

@@ -16,11 +16,11 @@ use serde_json::Value as Json;
 use crate::client::Client;
 use crate::client_error::{ClientError, tls_error};
 use crate::problem::Problem;
-use crate::retries::ANSWER_TIME;
+use crate::retries::ANSWER_TIMEOUT;
 
-/// Above all that an intake answers: its pages end after some 256 KiB and one more job of at most 4 MiB, which JSON may
-/// make six times as long.
-const LARGEST_ANSWER: usize = 64 << 20;
+/// More than any response of an intake: a page ends after some 256 KiB and one more job of at most 4 MiB, which JSON
+/// escapes may make six times as long.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
 /// A successful response.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct ApiResponse {
 }
 
 impl ApiResponse {
+    /// Deserializes the body.
+    ///
     /// # Errors
     /// When it isn't JSON of that form.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
@@ -43,13 +45,15 @@ impl ApiResponse {
 }
 
 impl Client {
+    /// Calls `GET`.
+    ///
     /// # Errors
     /// When the call is refused or gets no answer.
     pub async fn get(&self, path: &str) -> Result<Json, ClientError> {
         self.call(Method::GET, path, HeaderMap::new(), Bytes::new()).await?.json()
     }
 
-    /// Without a body.
+    /// Calls `POST` without a body.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.
@@ -57,7 +61,7 @@ impl Client {
         self.call(Method::POST, path, HeaderMap::new(), Bytes::new()).await?.json()
     }
 
-    /// Without a body in request and response.
+    /// Calls `DELETE`.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.
@@ -65,7 +69,7 @@ impl Client {
         self.call(Method::DELETE, path, HeaderMap::new(), Bytes::new()).await.map(|_| ())
     }
 
-    /// With a body of JSON.
+    /// Calls with a JSON body.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.
@@ -74,7 +78,7 @@ impl Client {
         self.call(method, path, headers, Bytes::from(body.to_string())).await?.json()
     }
 
-    /// `path` with its query, such as `/v1/buckets`.
+    /// Makes any call. `path` includes the query, such as `/v1/buckets?limit=10`.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.
@@ -85,7 +89,7 @@ impl Client {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<ApiResponse, ClientError> {
-        self.call_within(ANSWER_TIME, method, path, headers, body).await
+        self.call_within(ANSWER_TIMEOUT, method, path, headers, body).await
     }
 
     pub(crate) async fn call_within(
@@ -97,8 +101,8 @@ impl Client {
         body: Bytes,
     ) -> Result<ApiResponse, ClientError> {
         let request = self.request(method, path, headers, body)?;
-        let answered = async { whole(self.send(request).await?).await };
-        let answer = tokio::time::timeout(time, answered).await.map_err(|_| ClientError::Silent(time))??;
+        let response = async { read_response(self.send(request).await?).await };
+        let answer = tokio::time::timeout(time, response).await.map_err(|_| ClientError::Silent(time))??;
         if answer.status.is_success() { Ok(answer) } else { Err(refusal(&answer)) }
     }
 
@@ -140,13 +144,13 @@ impl Client {
     }
 }
 
-/// Reads an answer to its end.
-pub(crate) async fn whole(
+/// Reads a response to its end.
+pub(crate) async fn read_response(
     (response, connection): (Response<Incoming>, UsedConnection),
 ) -> Result<ApiResponse, ClientError> {
     let (head, body) = response.into_parts();
-    let body = connection.read(body, LARGEST_ANSWER).await.map_err(|error| {
-        if error.is::<LengthLimitError>() { ClientError::TooLarge(LARGEST_ANSWER) } else { ClientError::Cut(error) }
+    let body = connection.read(body, MAX_RESPONSE_BYTES).await.map_err(|error| {
+        if error.is::<LengthLimitError>() { ClientError::TooLarge(MAX_RESPONSE_BYTES) } else { ClientError::Cut(error) }
     })?;
     Ok(ApiResponse { status: head.status, headers: head.headers, body })
 }

@@ -11,7 +11,7 @@ use crate::retries::Retries;
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) http: Arc<HttpClient>,
-    /// Without a slash at its end.
+    /// The URL, without a trailing slash.
     pub(crate) server: Arc<str>,
     pub(crate) authorization: Option<HeaderValue>,
     pub(crate) user_agent: HeaderValue,

@@ -16,14 +16,14 @@ use self::trust::tls_config;
 use crate::client::Client;
 use crate::retries::Retries;
 
-const CONNECT_TIME: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const USER_AGENT: &str = concat!("dripfeed-client/", env!("CARGO_PKG_VERSION"));
 
 /// An invalid option of a client.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Its user, password and query are masked.
+    /// User, password and query are masked in the text.
     #[error("`{0}` is not a server URL, such as http://127.0.0.1:7180")]
     Server(String),
     #[error("the server URL has a user or password, which would not be sent: remove it; a key is sent as a header")]
@@ -51,12 +51,12 @@ impl Client {
     /// A client without an API key, with default retries.
     ///
     /// # Errors
-    /// When it isn't a URL.
+    /// When `server` isn't a valid URL.
     pub fn new(server: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(server).build()
     }
 
-    /// `server`: such as `http://127.0.0.1:7180`.
+    /// A builder for the client of an intake, such as `http://127.0.0.1:7180`.
     pub fn builder(server: impl Into<String>) -> ClientBuilder {
         ClientBuilder {
             server: server.into(),
@@ -79,22 +79,23 @@ impl ClientBuilder {
         Self { certificates: Some(pem.into()), ..self }
     }
 
-    /// `User-Agent` of its requests.
+    /// The `User-Agent` of requests.
     pub fn user_agent(self, user_agent: impl Into<String>) -> Self {
         Self { user_agent: user_agent.into(), ..self }
     }
 
+    /// The retries of calls, by default [`Retries::default`].
     pub fn retries(self, retries: Retries) -> Self {
         Self { retries, ..self }
     }
 
     /// # Errors
-    /// When a part of it can't be used.
+    /// When an option is invalid.
     pub fn build(self) -> Result<Client, BuildError> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT_TIME));
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let tls = tls_config(self.certificates.as_deref()).map_err(BuildError::Certificates)?;
         let https =
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
@@ -123,12 +124,12 @@ fn server(text: &str) -> Result<Uri, BuildError> {
     Ok(url)
 }
 
-/// A URL for a message: nobody reads a password in a log.
+/// Masks user, password and query of a URL, as error messages are logged.
 fn masked(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
-    let (place, query) = rest.split_once('?').map_or((rest, ""), |(place, _)| (place, "?***"));
-    let (login, place) = place.rsplit_once('@').map_or(("", place), |(_, place)| ("***@", place));
-    format!("{scheme}{login}{place}{query}")
+    let (address, query) = rest.split_once('?').map_or((rest, ""), |(address, _)| (address, "?***"));
+    let (login, address) = address.rsplit_once('@').map_or(("", address), |(_, address)| ("***@", address));
+    format!("{scheme}{login}{address}{query}")
 }
 
 fn authorization(key: &str) -> Result<HeaderValue, BuildError> {

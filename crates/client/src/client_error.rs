@@ -39,12 +39,12 @@ pub enum ClientError {
     Path(#[source] http::uri::InvalidUri),
     #[error(transparent)]
     Option(#[from] BadOption),
-    /// Redirects aren't followed: the call might be made twice, or the key sent to another server.
+    /// Redirects aren't followed, because the call might be made twice, or the key sent to another server.
     #[error("the server answered {status} and redirects to {location}: redirects are not followed")]
     Redirected { status: StatusCode, location: String },
     #[error("{0}")]
     Refused(Box<Problem>),
-    /// By [`BatchSender::stop`](crate::BatchSender::stop).
+    /// [`BatchSender::stop`](crate::BatchSender::stop) was called.
     #[error("stopped before all jobs were sent")]
     Stopped,
 }
@@ -60,25 +60,25 @@ impl ClientError {
         }
     }
 
-    /// How long to wait before the next try, if the intake returned it.
+    /// How long to wait before the next try, if the intake says so.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.problem()?.retry_after
     }
 
-    /// The refusal, if it is one.
+    /// The problem document, if the intake refused the call.
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         if let Self::Refused(problem) = self { Some(problem) } else { None }
     }
 
-    /// Whether the intake, or a proxy before it, returned a whole response.
+    /// Whether the intake, or a proxy in front of it, returned a complete response.
     pub(crate) const fn is_answered(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Cut(_) | Self::Silent(_))
     }
 
-    /// Whether the call was certainly not carried out. Otherwise it may have been, and repeating it may do it twice: a
-    /// client without retries sends jobs without an idempotency key.
+    /// Whether the call was certainly not executed. If this is false, a repeated call may be executed twice: a client
+    /// without retries sends jobs without an idempotency key.
     #[must_use]
     pub fn is_undone(&self) -> bool {
         match self {
@@ -91,7 +91,7 @@ impl ClientError {
     }
 }
 
-/// A try is given what is left of the time, which is no number to read.
+/// Rounds the timeout of a try, which is the rest of the time for all tries, to a readable number.
 fn about(time: Duration) -> String {
     let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     duration::show(Duration::from_millis(if ms < 1000 { ms } else { ms.saturating_add(50) / 100 * 100 }))

@@ -43,8 +43,8 @@ impl Client {
         Ok(letters)
     }
 
-    /// Submits a dead letter as a new job. Not retried after an unknown outcome, because it may already have been
-    /// submitted.
+    /// Submits a dead letter as a new job. A call that may have been executed isn't retried, as the job would be
+    /// submitted twice.
     ///
     /// # Errors
     /// When the call is refused or gets no answer.

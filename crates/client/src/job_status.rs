@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 pub struct JobStatus {
     pub id: JobId,
     pub bucket: BucketName,
-    #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
+    #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
     pub state: JobState,
     /// Attempts started.
     pub attempts: u32,
@@ -19,7 +19,7 @@ pub struct JobStatus {
     pub due_at: Option<String>,
     /// The id of the key that submitted it.
     pub caller: Option<String>,
-    /// None until the job has ended.
+    /// `None` until the job has ended.
     pub outcome: Option<JobOutcome>,
     /// All other members of the API's response, such as the priority.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct JobOutcome {
     pub status: Option<u16>,
     pub attempts: u32,
     pub settled_at: String,
-    /// The upstream's last response, as far as it was stored; None for keys without the scope `inspect`.
+    /// The stored part of the upstream's last response; `None` for keys without the scope `inspect`.
     pub body: Option<String>,
     /// Whether the stored response is cut.
     pub truncated: bool,
@@ -52,11 +52,11 @@ impl JobStatus {
     }
 }
 
-fn as_text<S: Serializer>(state: &JobState, serializer: S) -> Result<S::Ok, S::Error> {
+fn to_text<S: Serializer>(state: &JobState, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(state)
 }
 
-fn of_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JobState, D::Error> {
+fn from_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JobState, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 

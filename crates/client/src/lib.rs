@@ -1,8 +1,8 @@
-//! The client of [dripfeed](https://docs.rs/dripfeed), an HTTP job queue: pushes jobs, one at a time or many, and looks
-//! at how they ended. `dripfeed` itself calls intakes with it.
+//! The client of [dripfeed](https://docs.rs/dripfeed), an HTTP job queue: submits jobs, one at a time or in batches,
+//! and reads their outcomes. `dripfeed` itself calls intakes with it.
 //!
-//! A call that is refused for now, or isn't answered, is tried again within [`Retries`]: after what the intake says in
-//! `Retry-After`, else after a backoff. A job keeps one idempotency key over all tries, so it is stored once.
+//! A call that is refused temporarily, or gets no answer, is retried within [`Retries`], after the intake's
+//! `Retry-After` or else a backoff. All tries of a job have the same idempotency key, so it is stored once.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! **Architecture invariant:** of the API it knows what a caller needs. All else goes by path: [`Client::get`],
-//! [`Client::call`].
+//! **Architecture invariant:** only the calls that submit jobs and read their outcomes have methods. All other parts of
+//! the API are called by path, with [`Client::get`] or [`Client::call`].
 
 mod backoff;
 mod bad_option;

@@ -1,4 +1,4 @@
-//! A job to push: its payload and its options.
+//! A job to submit: its payload and its options.
 
 use std::time::Duration;
 
@@ -21,27 +21,28 @@ pub struct NewJob {
 }
 
 impl NewJob {
-    /// Any payload.
+    /// A job with any payload.
     #[must_use]
     pub fn new(body: impl Into<Bytes>) -> Self {
         Self { body: body.into(), ..Self::default() }
     }
 
-    /// JSON.
+    /// A job with a JSON payload.
     ///
     /// # Errors
-    /// When it can't be written as JSON.
+    /// When `body` can't be serialized.
     pub fn json(body: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
         Ok(Self::new(serde_json::to_vec(body)?).content_type("application/json"))
     }
 
-    /// For the upstream.
+    /// The `Content-Type` of the request to the upstream.
     #[must_use]
     pub fn content_type(self, content_type: impl Into<String>) -> Self {
         Self { content_type: Some(content_type.into()), ..self }
     }
 
-    /// Idempotency key: at most one job per key. By default each push generates one.
+    /// At most one job is stored per idempotency key. By default each push generates one, unless the client has no
+    /// retries.
     #[must_use]
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         self.option(OptionName::IdempotencyKey, key)
@@ -59,7 +60,7 @@ impl NewJob {
         self.option(OptionName::NotBefore, time)
     }
 
-    /// The job expires if no attempt has started by then.
+    /// The job expires if no attempt has started within `time`.
     #[must_use]
     pub fn expires_in(self, time: Duration) -> Self {
         self.option(OptionName::ExpiresIn, duration::show(time))
@@ -77,7 +78,7 @@ impl NewJob {
         self.option(OptionName::Path, path)
     }
 
-    /// Waiting jobs of a higher priority are called first.
+    /// Waiting jobs of a higher priority are delivered first.
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
         self.option(OptionName::Priority, priority.as_str())
@@ -116,13 +117,13 @@ impl NewJob {
         self
     }
 
-    /// With a random idempotency key, unless it has one.
+    /// Adds a random idempotency key, unless the job has one.
     pub(crate) fn keyed(self) -> Self {
         let has_key = self.options.iter().any(|(option, _)| *option == OptionName::IdempotencyKey);
         if has_key { self } else { self.idempotency_key(random_key()) }
     }
 
-    /// As headers of a single submission.
+    /// The headers of a single submission.
     pub(crate) fn headers(&self) -> Result<HeaderMap, BadOption> {
         let mut headers = HeaderMap::new();
         if let Some(content_type) = &self.content_type {
@@ -140,10 +141,10 @@ impl NewJob {
     }
 }
 
-/// Of 128 random bits.
+/// 128 random bits as hexadecimal digits.
 fn random_key() -> String {
     let mut bytes = [0; 16];
-    // A system without randomness is no reason to push nothing.
+    // The key only has to be unique, so a weaker generator is better than no job.
     getrandom::fill(&mut bytes).unwrap_or_else(|_| fastrand::fill(&mut bytes));
     format!("{:032x}", u128::from_ne_bytes(bytes))
 }

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub status: StatusCode,
-    /// Such as `bucket_full`; empty if the response isn't from dripfeed, for example from a proxy.
+    /// Such as `bucket_full`; empty if the response isn't from dripfeed but, for example, from a proxy.
     pub code: String,
     /// When to retry: from the problem, otherwise from `Retry-After`.
     pub retry_after: Option<Duration>,
@@ -20,7 +20,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Reads a refusal; also one of a proxy before the server.
+    /// Reads the body of a refusal, which may also come from a proxy in front of the intake.
     pub(crate) fn of(status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Self {
         let document: Json = serde_json::from_slice(body).unwrap_or_default();
         let problem = Self::of_document(status, document);
@@ -39,11 +39,11 @@ impl Problem {
         matches!(self.status.as_u16(), 408 | 429 | 502..=504 | 507) && self.document["retryable"] != Json::Bool(false)
     }
 
-    /// Whether the call was certainly not carried out: a proxy that lost the answer (502, 504) can't know, and an
-    /// intake that lost Redis says that it doesn't.
+    /// Whether the call was certainly not executed. Unknown if a proxy lost the answer (502, 504), or if the intake
+    /// lost its connection to Redis, which it reports as `"outcome": "unknown"`.
     pub(crate) fn is_undone(&self) -> bool {
-        let is_of_proxy = self.code.is_empty() && matches!(self.status.as_u16(), 502 | 504);
-        !is_of_proxy && self.document["outcome"] != "unknown"
+        let is_from_proxy = self.code.is_empty() && matches!(self.status.as_u16(), 502 | 504);
+        !is_from_proxy && self.document["outcome"] != "unknown"
     }
 }
 
@@ -54,11 +54,11 @@ impl fmt::Display for Problem {
             ("", _) => write!(f, "the server answered {}", self.status)?,
             (title, "") => write!(f, "{title} ({})", self.code)?,
             (title, detail) => {
-                // Some details begin with it.
+                // Some details contain the member's name.
                 let member = text("member");
-                let place = if member.is_empty() || detail.contains(member) { "" } else { member };
-                let colon = if place.is_empty() { "" } else { ": " };
-                write!(f, "{title}: {place}{colon}{detail} ({})", self.code)?;
+                let member = if detail.contains(member) { "" } else { member };
+                let colon = if member.is_empty() { "" } else { ": " };
+                write!(f, "{title}: {member}{colon}{detail} ({})", self.code)?;
             }
         }
         match self.retry_after {

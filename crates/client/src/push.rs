@@ -13,13 +13,13 @@ use crate::new_job::NewJob;
 use crate::prefer::{LONGEST_WAIT, prefer_wait};
 use crate::receipt::Receipt;
 
-/// Of an answer that is the upstream's.
+/// The header that only responses with an upstream's answer have.
 const JOB_ID: &str = "dripfeed-job-id";
 
 /// The result of [`Client::push_and_wait`].
 #[derive(Clone, Debug)]
 pub enum PushAnswer {
-    /// It was delivered.
+    /// The job was delivered.
     Delivered(UpstreamResponse),
     /// The job is stored and not delivered yet; or it ended with another outcome, see [`Client::job`].
     Accepted(Receipt),
@@ -32,7 +32,7 @@ pub struct UpstreamResponse {
     pub id: Option<JobId>,
     pub status: Option<u16>,
     pub content_type: Option<String>,
-    /// In which the body is compressed, as it came.
+    /// The compression of `body`, which isn't decompressed.
     pub content_encoding: Option<String>,
     pub body: Bytes,
     /// Whether the stored response is cut.
@@ -62,20 +62,20 @@ impl Client {
     ) -> Result<PushAnswer, ClientError> {
         let job = self.to_send(job);
         let answer = self.submit(bucket, job.headers()?, &job.body, wait.min(LONGEST_WAIT)).await?;
-        // A page of another server isn't the upstream's answer.
+        // Without the header, the response isn't from dripfeed.
         if answer.status == StatusCode::OK && answer.headers.contains_key(JOB_ID) {
             return Ok(PushAnswer::Delivered(UpstreamResponse::of(answer)));
         }
         answer.json().map(PushAnswer::Accepted)
     }
 
-    /// A job that is sent once needs no key, which the bucket would have to remember.
+    /// Adds an idempotency key if the job may be sent several times. Otherwise the bucket needn't store one.
     pub(crate) fn to_send(&self, job: &NewJob) -> NewJob {
         let job = job.clone();
         if self.retries.are_on() { job.keyed() } else { job }
     }
 
-    /// `wait`: for the upstream's answer.
+    /// `wait`: how long the intake waits for the upstream's answer.
     async fn submit(
         &self,
         bucket: &BucketName,

@@ -1,4 +1,4 @@
-//! Submits many jobs.
+//! Submits many jobs, in batches.
 
 use dripfeed_job::BucketName;
 
@@ -9,13 +9,13 @@ use crate::client::Client;
 use crate::client_error::ClientError;
 use crate::new_job::NewJob;
 
-/// Of one batch: far below what an intake takes in one call.
+/// Maximum size of one batch, far below what an intake accepts in one call.
 pub const BATCH_ITEMS: usize = 64;
 pub const BATCH_BYTES: usize = 256 << 10;
 
 impl Client {
-    /// Submits jobs in batches, one batch after the other: each job is accepted or refused alone, and the result is in
-    /// the order of `jobs`. The retries are those of each batch. Ends at the first batch of which jobs are left.
+    /// Submits jobs in batches, one batch after the other. Each job is accepted or refused separately; the results are
+    /// in the order of `jobs`. The client's retries apply to each batch. Stops after the first batch with an error.
     ///
     /// # Errors
     /// When an option can't be sent; nothing is submitted then.
@@ -41,7 +41,7 @@ impl Client {
     }
 }
 
-/// At least one item.
+/// How many of the items form the next batch; at least one.
 fn batch_length(items: &[BatchItem]) -> usize {
     let mut bytes = 0;
     let fits = |item: &&BatchItem| {

@@ -1,4 +1,4 @@
-//! The answer to an accepted job.
+//! The receipt of an accepted job.
 
 use std::time::Duration;
 

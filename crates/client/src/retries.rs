@@ -1,4 +1,4 @@
-//! How often and for how long a call is retried.
+//! Retries of calls, bounded by number and time.
 
 use std::time::Duration;
 
@@ -7,19 +7,20 @@ use tokio::time::{Instant, sleep};
 use crate::backoff::backoff;
 use crate::client_error::ClientError;
 
-/// Timeout of a whole response; above the longest `Prefer: wait`.
-pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(90);
+/// Timeout of a complete response, longer than the maximum `Prefer: wait`.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// How many tries a server that never answers gets.
+/// The number of tries at a server that never answers.
 const SILENT_TRIES: u32 = 3;
 
-/// What is left for a try, unless that is more than a twentieth of the time.
-const LEAST_TRY: Duration = Duration::from_millis(500);
+/// Minimum time of a try, but at most a twentieth of the time of all tries.
+const MIN_TRY_TIME: Duration = Duration::from_millis(500);
 
-/// Limits the retries of one call: no try is awaited after `within`, or begins in its last half second (or twentieth).
-/// If the next try would be later, or the server asks for a longer wait than [`longest_wait`](Self::longest_wait), the
-/// last error is returned at once. One try of several waits for its answer at most a third of the time and 90 seconds.
-/// The time that the server is asked to wait for an outcome comes on top of all this.
+/// Limits the retries of one call. All tries end [`within`](Self::within) a time, and none starts in its last half
+/// second (or twentieth, if that is shorter). If the next try would start later, or the server asks for a longer wait
+/// than [`longest_wait`](Self::longest_wait), the last error is returned at once. If a call may be retried, one try
+/// waits for its answer at most a third of the time and 90 seconds. The time that the server is asked to wait for an
+/// outcome is added to all these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     within: Duration,
@@ -28,11 +29,11 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// The longest wait that a server may ask for, unless another one is set: that of an hourly limit.
+    /// The default of [`longest_wait`](Self::longest_wait): an hour, so that hourly limits are waited for.
     pub const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
     /// No retries.
-    pub const NONE: Self = Self { within: ANSWER_TIME, tries: 1, longest_wait: Self::LONGEST_WAIT };
+    pub const NONE: Self = Self { within: ANSWER_TIMEOUT, tries: 1, longest_wait: Self::LONGEST_WAIT };
 
     /// Any number of tries within `time`, at least one.
     #[must_use]
@@ -40,13 +41,13 @@ impl Retries {
         if time.is_zero() { Self::NONE } else { Self { within: time, tries: u32::MAX, ..Self::NONE } }
     }
 
-    /// At most this many tries, including the first.
+    /// At most `tries` tries, including the first.
     #[must_use]
     pub const fn at_most(self, tries: u32) -> Self {
         Self { tries: if tries == 0 { 1 } else { tries }, ..self }
     }
 
-    /// Gives up if the server asks, in `Retry-After`, to wait longer than that, by default than
+    /// Gives up if the server's `Retry-After` is longer than this, by default than
     /// [`LONGEST_WAIT`](Self::LONGEST_WAIT).
     #[must_use]
     pub const fn longest_wait(self, longest_wait: Duration) -> Self {
@@ -63,24 +64,27 @@ impl Retries {
         self.tries > 1
     }
 
-    /// Whether there may be another try, after `failures` and that wait, of which the server asked for `asked`.
-    pub(crate) fn allow(self, failures: u32, begun: Instant, wait: Duration, asked: Option<Duration>) -> bool {
-        let is_bearable = asked.is_none_or(|asked| asked <= self.longest_wait);
-        // One that ends before it can be answered makes a refusal, after which nothing is stored, a fate unknown.
-        let least = (self.within / 20).min(LEAST_TRY);
-        let until_answered = begun.elapsed().saturating_add(wait).saturating_add(least);
-        is_bearable && failures < self.tries && until_answered < self.within
+    /// Whether another try may start after `wait`. `asked` is the server's `Retry-After`.
+    pub(crate) fn allow(self, failures: u32, started: Instant, wait: Duration, asked: Option<Duration>) -> bool {
+        let is_acceptable = asked.is_none_or(|asked| asked <= self.longest_wait);
+        // A try that ends before its answer comes would replace the last refusal, which says that nothing was stored,
+        // by an unknown result.
+        let least = (self.within / 20).min(MIN_TRY_TIME);
+        let until_answered = started.elapsed().saturating_add(wait).saturating_add(least);
+        is_acceptable && failures < self.tries && until_answered < self.within
     }
 
-    /// How long a try that begins now waits for its answer. `repeats`: another one may follow if no answer comes.
-    pub(crate) fn time_of_try(self, begun: Instant, repeats: bool) -> Duration {
+    /// The timeout of a try that starts now. `repeats`: whether another try may follow if no answer comes.
+    pub(crate) fn time_of_try(self, started: Instant, repeats: bool) -> Duration {
         let one = if repeats && self.are_on() { self.within / SILENT_TRIES } else { self.within };
-        self.within.saturating_sub(begun.elapsed()).min(one).min(ANSWER_TIME)
+        self.within.saturating_sub(started.elapsed()).min(one).min(ANSWER_TIMEOUT)
     }
 
-    /// Calls until it succeeds, or no further try makes sense. `wait`: how long the server is asked to wait before it
-    /// answers, which isn't time of the retries. `call` is given the time that it may take, and what is left of the
-    /// wait, which is part of it; `may_repeat` says of which errors another try does no harm.
+    /// Makes a call until it succeeds, or until it must not be retried.
+    ///
+    /// `wait`: how long the server is asked to wait before it answers; it doesn't count as time of the retries.
+    /// `may_repeat`: after which errors another try does no harm. `call` gets its timeout, and the rest of `wait`,
+    /// which the timeout includes.
     pub(crate) async fn run<T, F: Future<Output = Result<T, ClientError>>>(
         self,
         wait: Duration,
@@ -88,20 +92,21 @@ impl Retries {
         call: impl Fn(Duration, Duration) -> F,
     ) -> Result<T, ClientError> {
         let wait_ends = Instant::now().checked_add(wait);
-        let mut begun = Instant::now();
+        let mut started = Instant::now();
         let repeats = may_repeat(&ClientError::Silent(Duration::ZERO));
         let mut failures = 0;
         loop {
-            let called = Instant::now();
-            let left = wait_ends.map_or(wait, |end| end.saturating_duration_since(called));
-            let error = match call(self.time_of_try(begun, repeats).saturating_add(left), left).await {
+            let try_started = Instant::now();
+            let left = wait_ends.map_or(wait, |end| end.saturating_duration_since(try_started));
+            let error = match call(self.time_of_try(started, repeats).saturating_add(left), left).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            begun += called.elapsed().min(left);
+            started += try_started.elapsed().min(left);
             let wait = backoff(error.retry_after(), failures, fastrand::f64());
             failures += 1;
-            if !self.allow(failures, begun, wait, error.retry_after()) || !error.is_retryable() || !may_repeat(&error) {
+            if !self.allow(failures, started, wait, error.retry_after()) || !error.is_retryable() || !may_repeat(&error)
+            {
                 return Err(error);
             }
             sleep(wait).await;
@@ -165,8 +170,8 @@ mod tests {
 
     #[test]
     fn no_try_begins_that_is_over_before_it_can_be_answered() {
-        let (ten, begun) = (Retries::within(Duration::from_secs(10)), Instant::now());
-        let allows = |retries: Retries, ms| retries.allow(1, begun, Duration::from_millis(ms), None);
+        let (ten, started) = (Retries::within(Duration::from_secs(10)), Instant::now());
+        let allows = |retries: Retries, ms| retries.allow(1, started, Duration::from_millis(ms), None);
         assert!(allows(ten, 1000) && !allows(ten, 9501));
         assert!(!allows(Retries::within(Duration::from_millis(100)), 95));
         assert!(allows(Retries::within(Duration::MAX), u64::MAX));

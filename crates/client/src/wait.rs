@@ -13,9 +13,9 @@ use crate::client_error::ClientError;
 use crate::job_status::JobStatus;
 use crate::prefer::{LONGEST_WAIT, prefer_wait};
 
-/// Between two looks at a job: longer each time.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LAST_LOOK: Duration = Duration::from_secs(2);
+/// The interval of polling a job grows from the first to the second.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Client {
     /// Returns the state of a job, or its outcome.
@@ -23,27 +23,27 @@ impl Client {
     /// # Errors
     /// When the call is refused, for example because the outcome has expired, or gets no answer.
     pub async fn job(&self, bucket: &BucketName, id: JobId) -> Result<JobStatus, ClientError> {
-        self.of_job(Method::GET, bucket, id, Duration::ZERO).await?.json()
+        self.job_call(Method::GET, bucket, id, Duration::ZERO).await?.json()
     }
 
-    /// Waits until the job has ended, at most `within`, and returns its state. An intake that doesn't answer is awaited
-    /// longer, within the retries. [`Client::push_and_wait`] returns the upstream's answer.
+    /// Waits until the job has ended, at most `within`, and returns its state. If the intake doesn't answer, the
+    /// retries may take longer. [`Client::push_and_wait`] returns the upstream's answer.
     ///
     /// # Errors
     /// As [`Client::job`].
     pub async fn wait(&self, bucket: &BucketName, id: JobId, within: Duration) -> Result<JobStatus, ClientError> {
         let begun = Instant::now();
-        let mut pause = FIRST_LOOK;
+        let mut pause = MIN_POLL_INTERVAL;
         loop {
-            let answer = self.of_job(Method::GET, bucket, id, within.saturating_sub(begun.elapsed())).await?;
+            let answer = self.job_call(Method::GET, bucket, id, within.saturating_sub(begun.elapsed())).await?;
             let (job, left) = (answer.json::<JobStatus>()?, within.saturating_sub(begun.elapsed()));
             if job.has_ended() || left.is_zero() {
                 return Ok(job);
             }
-            // An intake where too many wait, or of an earlier version, answers at once.
+            // An intake with too many waiting calls, or of an earlier version, answers at once.
             if answer.text("preference-applied").is_none() {
                 sleep(pause.min(left)).await;
-                pause = pause.mul_f64(1.5).min(LAST_LOOK);
+                pause = pause.mul_f64(1.5).min(MAX_POLL_INTERVAL);
             }
         }
     }
@@ -53,11 +53,11 @@ impl Client {
     /// # Errors
     /// When the call is refused, for example because the job is in flight, or gets no answer.
     pub async fn cancel(&self, bucket: &BucketName, id: JobId) -> Result<(), ClientError> {
-        self.of_job(Method::DELETE, bucket, id, Duration::ZERO).await.map(|_| ())
+        self.job_call(Method::DELETE, bucket, id, Duration::ZERO).await.map(|_| ())
     }
 
-    /// Calls that may be repeated.
-    async fn of_job(
+    /// Reads or cancels a job; both may be repeated.
+    async fn job_call(
         &self,
         method: Method,
         bucket: &BucketName,
@@ -66,7 +66,7 @@ impl Client {
     ) -> Result<ApiResponse, ClientError> {
         let path = format!("/v1/buckets/{bucket}/jobs/{id}");
         let call = |time, wait: Duration| {
-            // An intake waits whole seconds: no longer than is left.
+            // Rounded down, so that the intake doesn't wait longer than `wait`.
             let headers = prefer_wait(Duration::from_secs(wait.as_secs())).into_iter().collect();
             self.call_within(time, method.clone(), &path, headers, Bytes::new())
         };

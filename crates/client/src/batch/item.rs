@@ -42,7 +42,7 @@ impl BatchItem {
         Self(text.replace('\n', " "))
     }
 
-    /// Its text.
+    /// The JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,16 +50,16 @@ impl BatchItem {
 }
 
 impl From<&NewJob> for BatchItem {
-    /// The payload arrives byte for byte: JSON of one line as JSON text, all else in base64.
+    /// The upstream gets the payload byte for byte: JSON of one line is sent as JSON, any other payload in base64.
     fn from(job: &NewJob) -> Self {
         let is_json = job.content_type.as_deref() == Some("application/json") && !job.body.contains(&b'\n');
         let body = is_json.then(|| serde_json::from_slice::<&RawValue>(&job.body).ok()).flatten();
-        // What is around the text isn't part of it.
+        // A `RawValue` lacks the whitespace around it.
         let body = body.filter(|text| text.get().len() == job.body.len());
         let body_base64 = body.is_none().then(|| STANDARD.encode(&job.body));
         let content_type = job.content_type.as_deref();
         let members = Members { body, body_base64, content_type, options: Options(job) };
-        // Nothing in it can fail to be written: its keys are texts.
+        // Can't fail, because all keys are strings.
         Self(serde_json::to_string(&members).unwrap_or_default())
     }
 }
@@ -67,14 +67,14 @@ impl From<&NewJob> for BatchItem {
 impl Serialize for Options<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let NewJob { options, forward, .. } = self.0;
-        let given = options.iter().map(|(option, text)| (option.member(), OptionValue::of(*option, text)));
+        let options = options.iter().map(|(option, text)| (option.member(), OptionValue::of(*option, text)));
         let forward = (!forward.is_empty()).then_some(("forward", OptionValue::Forward(Forward(self.0))));
-        serializer.collect_map(given.chain(forward))
+        serializer.collect_map(options.chain(forward))
     }
 }
 
 impl<'a> OptionValue<'a> {
-    /// Counts are numbers there.
+    /// The API has counts as JSON numbers, all other options as strings.
     fn of(option: OptionName, text: &'a str) -> Self {
         match (option, text.parse()) {
             (OptionName::Retries, Ok(retries)) => Self::Count(retries),
@@ -84,7 +84,7 @@ impl<'a> OptionValue<'a> {
 }
 
 impl Serialize for Forward<'_> {
-    /// One that is given twice is sent twice, for the intake to refuse, as it does where a job is pushed alone.
+    /// Keeps duplicate headers, so that the intake refuses them, as in a single submission.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.forward.iter().map(|(name, text)| (name, text)))
     }

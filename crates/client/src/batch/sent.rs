@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use crate::client_error::ClientError;
 use crate::problem::Problem;
 
-/// Between tries, when nobody says how long to wait.
-pub(crate) const USUAL_WAIT: Duration = Duration::from_secs(1);
+/// Wait between tries if the answer has no `Retry-After`.
+pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 /// The result of each job of a batch, in order.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub struct SentBatch {
 #[derive(Clone, Debug)]
 pub enum ItemResult {
     Accepted(JobId),
-    /// For good.
+    /// Permanently.
     Refused(Problem),
-    /// Not accepted in time, or with unknown outcome; see [`SentBatch::error`]. Pushing it again with the same
-    /// idempotency key is safe.
+    /// Not accepted in time, or the result is unknown: see [`SentBatch::error`]. It is safe to push the job again with
+    /// the same idempotency key.
     Left,
 }
 
@@ -51,25 +51,25 @@ impl SentBatch {
     }
 }
 
-/// Enters what is settled; returns what is to be sent again, and why: by the one that may be sent first.
-pub(crate) fn judged(
-    asked: &[usize],
-    judgements: Vec<Json>,
+/// Writes the final results of the tried items to `items`. Returns the indices of those to send again, and the problem
+/// with the shortest wait among them.
+pub(crate) fn record_results(
+    tried: &[usize],
+    results: Vec<Json>,
     items: &mut [ItemResult],
 ) -> (Vec<usize>, Option<Problem>) {
-    let (mut left, mut later) = (Vec::new(), None::<Problem>);
-    let mut judgements = judgements.into_iter();
-    for index in asked {
-        // An item without a judgement has an unknown fate: its key makes it safe to send again.
-        let mut judgement = judgements.next().unwrap_or_default();
-        let settled = match judgement["id"].as_str().and_then(|id| id.parse().ok()) {
+    let (mut left, mut retry) = (Vec::new(), None::<Problem>);
+    let mut results = results.into_iter();
+    for index in tried {
+        // Without a result it is unknown whether the item was stored: its idempotency key makes it safe to send again.
+        let mut result = results.next().unwrap_or_default();
+        let settled = match result["id"].as_str().and_then(|id| id.parse().ok()) {
             Some(id) => ItemResult::Accepted(id),
             None => {
-                let problem = Problem::of_document(status(&judgement), judgement["problem"].take());
+                let problem = Problem::of_document(status(&result), result["problem"].take());
                 if problem.is_retryable() {
                     left.push(*index);
-                    // The first of them to have room again is worth a try.
-                    later = Some(later.map_or(problem.clone(), |earlier| sooner(earlier, problem)));
+                    retry = Some(retry.map_or(problem.clone(), |earlier| sooner(earlier, problem)));
                     continue;
                 }
                 ItemResult::Refused(problem)
@@ -79,11 +79,11 @@ pub(crate) fn judged(
             *item = settled;
         }
     }
-    (left, later)
+    (left, retry)
 }
 
-fn status(judgement: &Json) -> StatusCode {
-    let status = judgement["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+fn status(result: &Json) -> StatusCode {
+    let status = result["status"].as_u64().and_then(|status| u16::try_from(status).ok());
     status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
 }
 
@@ -92,7 +92,7 @@ fn sooner(one: Problem, other: Problem) -> Problem {
 }
 
 pub(crate) fn wait_of(problem: &Problem) -> Duration {
-    problem.retry_after.unwrap_or(USUAL_WAIT)
+    problem.retry_after.unwrap_or(DEFAULT_WAIT)
 }
 
 #[cfg(test)]
@@ -104,15 +104,15 @@ mod tests {
     #[test]
     fn items_are_settled_one_by_one_and_the_rest_is_sent_again() {
         let problem = |code: &str, wait: u64| json!({"code": code, "retry_after_ms": wait});
-        let judgements = vec![
+        let results = vec![
             json!({"status": 202, "id": "1-0"}),
             json!({"status": 429, "problem": problem("bucket_full", 500)}),
             json!({"status": 422, "problem": problem("bad_option", 0)}),
             json!({"status": 429, "problem": problem("caller_limit", 300)}),
         ];
         let mut sent = SentBatch::of(6);
-        let (left, later) = judged(&[0, 2, 3, 4, 5], judgements, &mut sent.items);
-        assert_eq!((left, later.map(|problem| problem.code).as_deref()), (vec![2, 4, 5], Some("caller_limit")));
+        let (left, retry) = record_results(&[0, 2, 3, 4, 5], results, &mut sent.items);
+        assert_eq!((left, retry.map(|problem| problem.code).as_deref()), (vec![2, 4, 5], Some("caller_limit")));
         assert_eq!(sent.accepted().collect::<Vec<_>>(), [JobId::new(1, 0)]);
         assert!(matches!(sent.items.as_slice(), [_, ItemResult::Left, ItemResult::Left, ItemResult::Refused(_), ..]));
     }

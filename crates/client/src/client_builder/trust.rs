@@ -1,4 +1,4 @@
-//! Whom a client trusts.
+//! The TLS configuration: which certificate authorities a client trusts.
 
 use std::sync::Arc;
 
@@ -8,10 +8,9 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
 
-/// `certificates`: the authorities instead of the public ones, as PEM.
+/// `certificates`: authorities to trust instead of the public ones, as PEM.
 pub(crate) fn tls_config(certificates: Option<&[u8]>) -> Result<ClientConfig, String> {
-    // Named, because the one of the process is another crate's affair: where two are compiled in and none is installed,
-    // rustls panics.
+    // Not the process's default provider: rustls panics if two are compiled in and none is installed.
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let tls = tls.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let tls = match certificates {
@@ -24,14 +23,14 @@ pub(crate) fn tls_config(certificates: Option<&[u8]>) -> Result<ClientConfig, St
 fn root_certificates(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| fault(&error))?;
+        let certificate = certificate.map_err(|error| describe(&error))?;
         roots.add(certificate).map_err(|error| error.to_string())?;
     }
     if roots.is_empty() { Err("no PEM block found".to_owned()) } else { Ok(roots) }
 }
 
-/// In words: the parser shows a part of the text as a list of numbers.
-fn fault(error: &pem::Error) -> String {
+/// The parser's own messages show parts of the text as lists of bytes.
+fn describe(error: &pem::Error) -> String {
     match error {
         pem::Error::MissingSectionEnd { .. } => "a block has no end; is the file complete?".to_owned(),
         pem::Error::IllegalSectionStart { .. } => "the first line of a block is malformed".to_owned(),

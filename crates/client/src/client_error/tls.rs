@@ -1,22 +1,22 @@
-//! Why there is no TLS with a server.
+//! Finds the TLS error behind a failed connection, and explains it.
 
 use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
 
-/// Below the errors that carry it: what an `io::Error` carries is no source of it.
+/// Searches the chain of causes. The error inside an `io::Error` isn't its `source`, so it is looked at separately.
 pub(crate) fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    if let Some(found) = error.downcast_ref() {
-        return Some(found);
+    if let Some(tls_error) = error.downcast_ref() {
+        return Some(tls_error);
     }
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(carried) => tls_error(carried),
+        Some(inner) => tls_error(inner),
         None => tls_error(error.source()?),
     }
 }
 
-/// What to do about it.
+/// The cause in words, or what to do about it.
 pub(crate) const fn remedy(error: &rustls::Error) -> &'static str {
     use CertificateError as Certificate;
     match error {
