@@ -1,11 +1,11 @@
 //! A circle of buckets ends.
 
-use dripfeed_bucket::{Buckets, HandedOver, OutcomeCourier, Take};
+use dripfeed_bucket::{Bucket, BucketSettings, Buckets, HandedOver, OutcomeCourier, Take};
 use dripfeed_job::Chain;
-use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit};
+use dripfeed_tests::buckets::{self, DELIVERED, job, join, settle, submit, take_one, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;
 
-use super::{hand_over, reporting, to};
+use super::{hand_over, outbox, reporting, to};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_circle_of_two_buckets_ends() {
@@ -36,4 +36,40 @@ async fn a_circle_of_two_buckets_ends() {
     assert_eq!(ends, 1 + Chain::MOST_DEPTH, "the job, and the outcome jobs behind it");
     let chains = [a.census().await, b.census().await].map(|census| census.expect("Redis answers").outbox_chains);
     assert_eq!(chains.iter().sum::<u64>(), 1);
+}
+
+const ROOM: u64 = 2;
+
+/// Of a bucket whose outcome jobs go to itself: full, as is its outbox.
+async fn standing_still(redis: &TestRedis) -> Bucket {
+    let bucket = buckets::open(redis, BucketSettings { capacity: ROOM, ..reporting("a", vec![to("a")], ROOM) }).await;
+    let replica = join(&bucket, "r").await;
+    for _ in 0..ROOM {
+        submit(&bucket, job("x")).await;
+        settle(&replica, take_one(&replica).await, DELIVERED).await;
+    }
+    for _ in 0..ROOM {
+        submit(&bucket, job("x")).await;
+    }
+    replica.leave().await.expect("Redis answers");
+    bucket
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cycle_that_is_full_goes_on_when_a_capacity_is_raised() {
+    let redis = TestRedis::start().await;
+    let bucket = standing_still(&redis).await;
+    let (mut courier, targets) = (OutcomeCourier::new(bucket.clone()), Buckets::new([bucket.clone()]));
+    let replica = join(&bucket, "again").await;
+    for _ in 0..3 {
+        assert!(takes_nothing(&replica).await);
+        let end = hand_over(&mut courier, &targets).await;
+        assert!(matches!(end, HandedOver::Waiting(_)), "{end:?}");
+    }
+    assert_eq!(bucket.census().await.expect("Redis answers").pace.reason, "outbox_full");
+
+    bucket.apply_overrides(&buckets::changed("capacity", 2 * ROOM)).await.expect("Redis answers");
+    assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
+    assert_eq!(outbox(&redis, "a").await, 0);
+    settle(&replica, take_one(&replica).await, DELIVERED).await;
 }
