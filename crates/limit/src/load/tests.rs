@@ -319,7 +319,7 @@ fn a_document_is_one_list_with_each_id_once() {
         assert_eq!(faults(yaml(text)).len(), 1, "{text}");
     }
     assert_eq!(faults(yaml("policies: [")), ["line 1 column 11: unclosed bracket '['"]);
-    let twice = "line 2 column 1: duplicate mapping key: policies not allowed here";
+    let twice = "line 2 column 1: duplicate mapping key `policies` is not allowed here";
     assert_eq!(faults(yaml("policies: []\npolicies: []\n")), [twice]);
     let two = "line 3 column 1: only single YAML document expected but multiple found";
     assert_eq!(faults(yaml("policies: []\n---\npolicies: []\n")), [two]);
