@@ -97,11 +97,14 @@ operations! {
         BadOption, BadIdempotencyKey, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed, ManySchedules;
     OfScheduleRun: UnknownBucket, SealedBucket, UnknownSchedule, Unsupported, BadBody, BodyTimeout, BodyTooLarge,
         Overloaded, BucketFull, CallerLimit, DeadlineUnreachable;
-    OfSubmission: UnknownBucket, SealedBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout,
+    OfSubmission: UnknownBucket, SealedBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BadQuery,
+        BodyTimeout, BodyTooLarge, Overloaded, IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit,
+        DeadlineUnreachable;
+    OfProxied: UnknownBucket, SealedBucket, Unsupported, BadBody, BadIdempotencyKey, BadOption, BodyTimeout,
         BodyTooLarge, Overloaded, IdempotencyConflict, IdempotencyKeysFull, BucketFull, CallerLimit,
         DeadlineUnreachable;
-    OfBatch: UnknownBucket, SealedBucket, BadBatch, BadBody, BadMediaType, BadOption, BodyTimeout, BodyTooLarge,
-        Overloaded, BucketFull, CallerLimit, IdempotencyKeysFull;
+    OfBatch: UnknownBucket, SealedBucket, BadBatch, BadBody, BadMediaType, BadOption, BadQuery, BodyTimeout,
+        BodyTooLarge, Overloaded, BucketFull, CallerLimit, IdempotencyKeysFull;
     OfService: UnknownService, Overloaded;
     OfRulesDeletion: UnknownService, BadBody, BodyTimeout, BodyTooLarge, Overloaded, PreconditionFailed;
     OfRules: UnknownService, BadBody, BadJson, BadYaml, BadMember, BodyTimeout, BodyTooLarge, Overloaded, ManyServices,

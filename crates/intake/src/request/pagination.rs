@@ -42,7 +42,7 @@ impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
 pub(crate) struct NoParams {}
 
 /// Without the words of the framework and of serde, which are about their own work.
-fn what_is_wrong(rejection: &QueryRejection) -> String {
+pub(crate) fn what_is_wrong(rejection: &QueryRejection) -> String {
     let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
     let why = ["unknown", "duplicate", "missing"]
         .iter()

@@ -102,7 +102,7 @@ async fn check_and_submit(intake: &Intake, request: Request<Body>) -> Result<Res
     let (parts, body) = request.into_parts();
     let access = BucketAccess::of(bucket_of(parts.uri.path()).unwrap_or_default(), &parts.headers, intake).await?;
     let ClientIp(address) = ClientIp::of(&parts, intake);
-    single::put(intake, access, address, parts.headers, body).await
+    single::put(intake, access, &parts.uri, address, parts.headers, body).await
 }
 
 #[cfg(test)]

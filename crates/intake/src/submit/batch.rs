@@ -28,6 +28,7 @@ use crate::problem::Problem;
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{NoParams, Params};
 use crate::request::unread;
 use crate::submit::admit::{count_problem, count_refused_caller, into_item_result};
 use crate::submit::options;
@@ -54,6 +55,7 @@ use crate::submit::span::SubmissionSpan;
 pub(crate) async fn batch(
     State(intake): State<Intake>,
     BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    _: Params<NoParams>,
     ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,

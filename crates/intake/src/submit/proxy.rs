@@ -44,7 +44,7 @@ use crate::submit::sync_wait::SyncWait;
                 added"),
             ("Preference-Applied" = String, description = "`wait=…`"),
         )),
-        responses::OfSubmission,
+        responses::OfProxied,
     )
 )]
 pub(crate) async fn proxy(

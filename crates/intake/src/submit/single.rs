@@ -4,19 +4,20 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{OriginalUri, Query, State};
 use axum::response::Response;
 use dripfeed_auth::Submit;
 use dripfeed_bucket::Origin;
 use dripfeed_job::Submission;
-use http::{HeaderMap, header};
+use http::{HeaderMap, Uri, header};
 
 use crate::intake::Intake;
 use crate::openapi::{parameters, responses};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::request::access::BucketAccess;
 use crate::request::body::{self, Sender};
 use crate::request::client_ip::ClientIp;
+use crate::request::pagination::{NoParams, what_is_wrong};
 use crate::submit::admit::{admit, count_problem};
 use crate::submit::options::{self, OptionSource};
 use crate::submit::priority::check_and_cap;
@@ -52,25 +53,38 @@ use crate::submit::sync_wait::SyncWait;
 pub(crate) async fn submit(
     State(intake): State<Intake>,
     access: BucketAccess<Submit>,
+    OriginalUri(uri): OriginalUri,
     ClientIp(address): ClientIp,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    put(&intake, access, address, headers, body).await
+    put(&intake, access, &uri, address, headers, body).await
 }
 
 /// Submits one job for an authorized caller.
 pub(crate) async fn put(
     intake: &Intake,
     BucketAccess { caller, bucket, .. }: BucketAccess<Submit>,
+    uri: &Uri,
     address: Option<IpAddr>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
+    refuse_parameters(uri)?;
     let read = read(intake, Sender { caller: &caller, address }, &headers, body).await;
     let submission = count_problem(intake, bucket.name(), read.and_then(|read| check_and_cap(&caller, &bucket, read)))?;
     let wait = SyncWait::of(&headers).map(|wait| (wait, &caller));
     admit(intake, &bucket, caller.id(), Box::new(submission), Arc::new(Origin { headers, address }), wait).await
+}
+
+/// Refuses query parameters, so that an option that is written as one isn't ignored.
+fn refuse_parameters(uri: &Uri) -> Result<(), Problem> {
+    if uri.query().is_none() {
+        return Ok(());
+    }
+    let Err(rejection) = Query::<NoParams>::try_from_uri(uri) else { return Ok(()) };
+    let detail = format!("{}: set options as headers, such as Dripfeed-Delay", what_is_wrong(&rejection));
+    Err(Problem::new(Code::BadQuery, detail))
 }
 
 async fn read(intake: &Intake, sender: Sender<'_>, headers: &HeaderMap, body: Body) -> Result<Submission, Problem> {

@@ -6,6 +6,8 @@ mod groups;
 mod options;
 /// Targets of outcomes that a job chooses.
 mod outcome_targets;
+/// Options as query parameters.
+mod parameters;
 /// Large requests, and those of many parts.
 mod parsing;
 /// Priorities, and how high a key's jobs may be.
