@@ -17,6 +17,7 @@ use std::sync::Arc;
 use axum::body::{Body, BodyDataStream};
 use axum::response::Response;
 use bytes::Bytes;
+use dripfeed_http::event_stream;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use http::{Method, StatusCode};
@@ -26,7 +27,7 @@ use serde_json::json;
 
 use self::event_buffer::EventBuffer;
 use self::pulse::Pulse;
-use self::watcher::{SIGNED_OUT, answer, refused};
+use self::watcher::{SIGNED_OUT, refused};
 use crate::dashboard::Dashboard;
 use crate::model::bucket::Frame;
 use crate::web::api::escaped;
@@ -79,7 +80,7 @@ async fn frames(page: &Dashboard, visitor: &Visitor, states: &[String]) -> Resul
 }
 
 fn stream(live: Live) -> Response {
-    answer(Body::from_stream(live.events()))
+    event_stream(Body::from_stream(live.events()))
 }
 
 /// Whether a key isn't valid any more, as after a revocation.

@@ -7,6 +7,7 @@
 //! value; the crate that serves decides how to answer.
 
 mod address_limit;
+mod event_stream;
 mod framing;
 mod handler;
 mod health;
@@ -17,6 +18,7 @@ mod server;
 mod strict;
 mod tls;
 
+pub use event_stream::event_stream;
 pub use handler::AnyHandler;
 pub use health::{Health, NotReady, RedisAccess};
 pub use limits::ConnectionLimits;

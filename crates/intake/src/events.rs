@@ -7,9 +7,10 @@ mod stream;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use dripfeed_auth::{Read, Waiter};
-use http::{HeaderMap, header};
+use dripfeed_http::event_stream;
+use http::HeaderMap;
 use serde::Deserialize;
 
 use self::frame::Frame;
@@ -60,8 +61,7 @@ pub(crate) async fn events(
         )
     })?;
     let stream = EventStream::new(intake, headers, states, permit).frames();
-    let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((fields, Body::from_stream(stream)).into_response())
+    Ok(event_stream(Body::from_stream(stream)))
 }
 
 fn states(text: Option<&str>) -> Result<Vec<String>, Problem> {

@@ -2,9 +2,10 @@
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use dripfeed_http::event_stream;
+use http::StatusCode;
 use http::request::Parts;
-use http::{StatusCode, header};
 use serde_json::json;
 
 use crate::dashboard::Dashboard;
@@ -18,15 +19,10 @@ pub(super) const SIGNED_OUT: &str = "event: signed-out\ndata:\n\n";
 /// An event, as scripts don't see how a stream was refused. One that can't be served now is tried again anyway.
 pub(super) fn refused(failure: &Failure) -> Response {
     match failure.status {
-        StatusCode::UNAUTHORIZED => answer(Body::from(SIGNED_OUT)),
+        StatusCode::UNAUTHORIZED => event_stream(Body::from(SIGNED_OUT)),
         status if status.is_server_error() => layout::failed(None, failure),
-        _ => answer(Body::from(format!("event: refused\ndata: {}\n\n", json!(failure.title)))),
+        _ => event_stream(Body::from(format!("event: refused\ndata: {}\n\n", json!(failure.title)))),
     }
-}
-
-pub(super) fn answer(events: Body) -> Response {
-    let fields = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    (fields, events).into_response()
 }
 
 /// A visitor who follows a page.

@@ -19,6 +19,7 @@ impl Frames {
         let answer = harness.intake.router().oneshot(request).await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        assert_eq!(answer.headers().get("x-accel-buffering").expect("no buffering in nginx"), "no");
         Self(answer.into_body().into_data_stream())
     }
 
