@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
+use serde_path_to_error::{Path, Segment};
 
 use crate::problem::{Code, FaultPlace, Problem};
 
@@ -26,12 +27,21 @@ pub(crate) fn read_with_payload<T: DeserializeOwned>(body: &[u8]) -> Result<T, P
 fn parse<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(body);
     let mut track = serde_path_to_error::Track::new();
-    let read = T::deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track)).map_err(|error| {
-        let member = track.path().to_string();
-        problem(&error, (member != ".").then_some(member))
-    })?;
+    let read = T::deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track))
+        .map_err(|error| problem(&error, member(&track.path())))?;
     json.end().map_err(|error| problem(&error, None))?;
     Ok(read)
+}
+
+/// The path to a member, as far as its names were read.
+fn member(path: &Path) -> Option<String> {
+    let known = path.iter().take_while(|segment| !matches!(segment, Segment::Unknown));
+    let member = known.fold(String::new(), |above, segment| match segment {
+        Segment::Seq { .. } => format!("{above}{segment}"),
+        _ if above.is_empty() => segment.to_string(),
+        _ => format!("{above}.{segment}"),
+    });
+    (!member.is_empty()).then_some(member)
 }
 
 struct Object<T>(T);
@@ -75,4 +85,22 @@ pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     expected::plain(text.strip_suffix(&place).unwrap_or(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_ends_early_names_no_member_that_it_does_not_have() {
+        for (body, member) in [("{", Value::Null), ("{\"leak\": {", json!("leak")), ("{\"?\": ", json!("?"))] {
+            let refused = read::<BTreeMap<String, Value>>(body.as_bytes()).err();
+            let problem = serde_json::to_value(refused).unwrap_or_default();
+            assert_eq!((&problem["code"], &problem["member"]), (&json!("bad_json"), &member), "{body}");
+        }
+    }
 }
