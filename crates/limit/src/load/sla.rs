@@ -49,7 +49,7 @@ struct RawMatch {
 
 /// One tier may stand without a list.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a tier with a period in seconds and a threshold, or a list of them")]
+#[serde(untagged, expecting = "use a tier with a `period` in seconds and a `threshold`, or a list of them")]
 enum RawTiers {
     Many(Vec<RawTier>),
     One(RawTier),

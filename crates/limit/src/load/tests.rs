@@ -123,6 +123,13 @@ slas:
 }
 
 #[test]
+fn a_tier_of_a_service_level_that_is_no_tier_says_what_to_use() {
+    let refused = yaml("slas: [{ id: a, match: { pathPattern: /a }, tiers: [{ period: 1s, threshold: 1 }] }]");
+    let why = refused.map(|_| ()).unwrap_err().to_string();
+    assert!(why.contains("slas[0].tiers: use a tier with a `period` in seconds"), "{why}");
+}
+
+#[test]
 fn off_and_no_are_texts_in_yaml() {
     let policies = yaml(
         "
