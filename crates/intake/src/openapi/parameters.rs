@@ -93,7 +93,8 @@ pub(crate) struct Options {
     /// Earliest time of the first attempt (RFC 3339), at most 30 days ahead.
     #[param(rename = "Dripfeed-Not-Before", value_type = formats::Time, inline, required = false)]
     not_before: Option<String>,
-    /// The job expires if no attempt has started within this time, such as `60s`, at most 30 days.
+    /// The job expires if within this time, such as `60s`, at most 30 days, no attempt has started that the upstream
+    /// didn't throttle.
     #[param(rename = "Dripfeed-Expires-In", value_type = formats::Duration, inline, required = false)]
     expires_in: Option<String>,
     /// `high`, `normal` or `low`: all waiting jobs of a higher priority are called first. A key has a highest priority.
