@@ -13,6 +13,8 @@ mod crates;
 mod direct_calls;
 /// What KEDA asks, as its manifests say.
 mod keda;
+/// A Redis that somebody else operates.
+mod managed_redis;
 /// The completion webhook of the README.
 mod on_outcome;
 /// The commands of the operations guide.
