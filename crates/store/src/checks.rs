@@ -1,4 +1,4 @@
-//! Checks of the server: its version and settings, the permissions of the Redis user, and problems.
+//! Checks of a server: its version, its settings, and the permissions of the Redis user.
 
 pub(crate) mod acl;
 pub(crate) mod durability_check;

@@ -1,8 +1,8 @@
 //! A Redis Cluster: requests go to the node that serves their slot.
 //!
-//! A request is repeated only after a refusal that proves that nothing was executed, and only for a short time;
-//! otherwise the caller decides. While a slot is moved, a request goes where all of its keys are (ASK). A script with
-//! several keys, some of which don't exist, is served by neither node (TRYAGAIN); so a bucket waits until its slot has
+//! A request is retried only after a refusal that proves that nothing was executed, and only for a short time.
+//! Otherwise the caller decides. While a slot is being moved, a request goes to the node that has all of its keys
+//! (ASK). Neither node serves a script if some of its keys don't exist (TRYAGAIN), so a bucket waits until its slot has
 //! moved.
 
 mod topology;
@@ -29,26 +29,27 @@ use crate::node::{Node, Request};
 use crate::settings::RedisSettings;
 use crate::url::{HostPort, Route};
 
-/// How long a request is tried while the nodes refuse it.
+/// How long a request is retried while the nodes refuse it.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Redirections that are followed at once: of a request whose slot isn't known, to the node of its slot, from there to
-/// the one that the slot is moving to; and one more. After these, the nodes don't agree.
-const MOST_FOLLOWED: u32 = 3;
-/// The first pause between two tries; each is twice as long as the one before.
+/// The maximum of redirections to follow without a pause: to the node of the slot if it wasn't known, to the node to
+/// which the slot is being moved, and one more. After these, the nodes disagree.
+const MAX_REDIRECTIONS: u32 = 3;
+/// The first pause between two tries. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// The nodes are asked no more often than this who serves what.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(200);
+/// The minimum time between two reads of the slot map.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Names of keys that are tried to find one of each node: four for each slot.
-const NAMES_TRIED: u32 = 4 * 16384;
+/// How many names of keys to try to find one for each node: four per slot.
+const MAX_NAMES: u32 = 4 * 16384;
 
 pub(crate) struct Cluster {
     settings: RedisSettings,
     seeds: Vec<HostPort>,
     topology: watch::Sender<Arc<Topology>>,
-    /// Those that serve slots, and those that a redirection named since.
+    /// The nodes that serve slots, and those to which requests were redirected since the last refresh.
     nodes: RwLock<HashMap<HostPort, Arc<Node>>>,
-    asking: AtomicBool,
+    /// Whether a background task is refreshing the slot map.
+    is_refreshing: AtomicBool,
     made: ConnectionsMade,
 }
 
@@ -58,7 +59,7 @@ pub fn same_slot(one: &str, other: &str) -> bool {
 }
 
 impl Cluster {
-    /// Asks who serves what.
+    /// Connects and reads the slot map.
     pub(crate) async fn open(
         settings: &RedisSettings,
         seeds: &[HostPort],
@@ -69,26 +70,26 @@ impl Cluster {
             seeds: seeds.to_vec(),
             topology: watch::Sender::default(),
             nodes: RwLock::default(),
-            asking: AtomicBool::new(false),
+            is_refreshing: AtomicBool::new(false),
             made,
         });
-        cluster.look().await?;
+        cluster.refresh().await?;
         Ok(cluster)
     }
 
-    /// All that serve slots.
+    /// All nodes that serve slots.
     pub(crate) fn masters(&self) -> Vec<Arc<Node>> {
         let topology = Arc::clone(&self.topology.borrow());
         topology.masters().map(|at| self.node(at)).collect()
     }
 
-    /// All that serve slots, each with a key of one of its slots, by one of the names of numbers. One that none of many
-    /// names leads to is left out: it serves a few slots at most.
+    /// All nodes that serve slots, each with a key in one of its slots. `name` returns a key for each number. Omits
+    /// nodes for which none of many keys fits, which serve only a few slots.
     pub(crate) fn masters_with_a_key(&self, name: impl Fn(u32) -> String) -> Vec<(Arc<Node>, String)> {
         let topology = Arc::clone(&self.topology.borrow());
         let mut wanted: HashSet<&HostPort> = topology.masters().collect();
         let mut found = Vec::new();
-        for key in (0..NAMES_TRIED).map(name) {
+        for key in (0..MAX_NAMES).map(name) {
             if wanted.is_empty() {
                 break;
             }
@@ -99,7 +100,7 @@ impl Cluster {
         found
     }
 
-    /// Who serves the slot; any, where the slot of a request isn't known: it will be redirected.
+    /// The node that serves the slot, or any node if the slot isn't known: it will redirect the request.
     pub(crate) fn node_of(&self, slot: Option<Slot>) -> Option<Arc<Node>> {
         let topology = Arc::clone(&self.topology.borrow());
         let at = match slot {
@@ -124,73 +125,73 @@ impl Cluster {
             tokio::select! {
                 () = up => return,
                 _ = changes.changed() => {}
-                () = tokio::time::sleep(BETWEEN_QUESTIONS) => self.look_soon(),
+                () = tokio::time::sleep(REFRESH_INTERVAL) => self.refresh_soon(),
             }
         }
     }
 
     pub(crate) async fn ask(self: &Arc<Self>, slot: Option<Slot>, request: Request<'_>) -> Result<Value, StoreError> {
         let slot = slot.or_else(|| request.key().map(Slot::for_key));
-        let until = Instant::now() + PATIENCE;
-        let (mut pause, mut followed) = (FIRST_PAUSE, 0);
-        // With the refusal that led there, where the slot is moving to that node.
-        let (mut node, mut moving) = (self.node_of(slot), None);
+        let deadline = Instant::now() + PATIENCE;
+        let (mut pause, mut redirections) = (FIRST_PAUSE, 0);
+        // `ask_refusal`: the ASK reply that redirected the request to `node`, if it did.
+        let (mut node, mut ask_refusal) = (self.node_of(slot), None);
         loop {
-            let answer = match (&node, &moving) {
+            let reply = match (&node, &ask_refusal) {
                 (Some(node), None) => node.ask(request).await,
                 (Some(node), Some(_)) => node.ask_for_moved(request).await,
                 (None, _) => Err(StoreError::nobody_serves(request.during())),
             };
-            let refusal = match (answer, moving.take()) {
+            let refusal = match (reply, ask_refusal.take()) {
                 (Ok(reply), _) => return Ok(reply),
-                // The ACL denies ASKING.
+                // The ACL denies ASKING: retries after a pause, as the slot may have moved by then.
                 (Err(error), Some(refusal)) if error.is_first_denied() => {
-                    followed = MOST_FOLLOWED;
+                    redirections = MAX_REDIRECTIONS;
                     refusal
                 }
                 (Err(error), _) => error,
             };
             if refusal.may_be_elsewhere() {
-                self.look_soon();
+                self.refresh_soon();
             }
             match refusal.redirection(node.as_ref().and_then(|node| node.at())) {
-                Some(_) if Instant::now() >= until => return Err(refusal),
-                Some(Redirection::To(at)) if followed < MOST_FOLLOWED => {
-                    followed += 1;
+                Some(_) if Instant::now() >= deadline => return Err(refusal),
+                Some(Redirection::To(at)) if redirections < MAX_REDIRECTIONS => {
+                    redirections += 1;
                     node = Some(self.node(&at));
                 }
-                Some(Redirection::Ask(at)) if followed < MOST_FOLLOWED => {
-                    followed += 1;
-                    (node, moving) = (Some(self.node(&at)), Some(refusal));
+                Some(Redirection::Ask(at)) if redirections < MAX_REDIRECTIONS => {
+                    redirections += 1;
+                    (node, ask_refusal) = (Some(self.node(&at)), Some(refusal));
                 }
                 Some(_) => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
-                    (node, followed) = (self.node_of(slot), 0);
+                    (node, redirections) = (self.node_of(slot), 0);
                 }
                 None => return Err(refusal),
             }
         }
     }
 
-    /// Asks in the background who serves what.
-    pub(crate) fn look_soon(self: &Arc<Self>) {
-        if !self.asking.swap(true, Ordering::Relaxed) {
-            tokio::spawn(look_again(Asking(Arc::downgrade(self))));
+    /// Refreshes the slot map in the background.
+    pub(crate) fn refresh_soon(self: &Arc<Self>) {
+        if !self.is_refreshing.swap(true, Ordering::Relaxed) {
+            tokio::spawn(refresh_once(RefreshGuard(Arc::downgrade(self))));
         }
     }
 
-    async fn look(&self) -> Result<(), StoreError> {
+    async fn refresh(&self) -> Result<(), StoreError> {
         let known = Arc::clone(&self.topology.borrow());
-        let places: HashSet<&HostPort> = known.nodes().chain(&self.seeds).collect();
-        let answer =
-            highest_epoch(places.into_iter().map(|at| topology::by(&self.settings, at).boxed()).collect()).await;
-        let found = answer.unwrap_or_else(|| Err(StoreError::unreachable(&self.settings.url)))?;
-        self.nodes.write().retain(|at, _| found.is_master(at));
-        if !known.has_masters_of(&found) {
-            tracing::info!(redis = %self.settings.url, masters = %found, "all slots of the Redis Cluster are served");
+        let addresses: HashSet<&HostPort> = known.nodes().chain(&self.seeds).collect();
+        let reads = addresses.into_iter().map(|at| topology::read_from(&self.settings, at).boxed()).collect();
+        let latest = highest_epoch(reads).await;
+        let latest = latest.unwrap_or_else(|| Err(StoreError::unreachable(&self.settings.url)))?;
+        self.nodes.write().retain(|at, _| latest.is_master(at));
+        if !known.has_masters_of(&latest) {
+            tracing::info!(redis = %self.settings.url, masters = %latest, "all slots of the Redis Cluster are served");
         }
-        self.topology.send_replace(Arc::new(found));
+        self.topology.send_replace(Arc::new(latest));
         Ok(())
     }
 
@@ -204,20 +205,20 @@ impl Cluster {
     }
 }
 
-/// That it is asked who serves what. However that ends, it is asked again later.
-struct Asking(Weak<Cluster>);
+/// Resets `is_refreshing` when dropped.
+struct RefreshGuard(Weak<Cluster>);
 
-impl Drop for Asking {
+impl Drop for RefreshGuard {
     fn drop(&mut self) {
-        self.0.upgrade().into_iter().for_each(|cluster| cluster.asking.store(false, Ordering::Relaxed));
+        self.0.upgrade().into_iter().for_each(|cluster| cluster.is_refreshing.store(false, Ordering::Relaxed));
     }
 }
 
-async fn look_again(asking: Asking) {
-    if let Some(cluster) = asking.0.upgrade()
-        && let Err(error) = cluster.look().await
+async fn refresh_once(guard: RefreshGuard) {
+    if let Some(cluster) = guard.0.upgrade()
+        && let Err(error) = cluster.refresh().await
     {
         tracing::debug!(error = %error, "no node of the Redis Cluster returned the slot map");
     }
-    tokio::time::sleep(BETWEEN_QUESTIONS).await;
+    tokio::time::sleep(REFRESH_INTERVAL).await;
 }

@@ -1,4 +1,4 @@
-//! Opens connections: addresses, Sentinel, TLS, credentials.
+//! Opens connections, with Sentinel, TLS and credentials.
 
 mod connect_options;
 pub(crate) mod connector;

@@ -1,11 +1,11 @@
 //! A shared connection that reconnects automatically.
 //!
-//! It is up, reconnecting, or down. It is replaced when it is lost, after three calls in a row without a reply, after
-//! READONLY (a failover made its server a replica), and with Sentinel after NOREPLICAS (its replicas may have moved to
-//! another master), or as soon as another connection was led to a later master. One task reconnects with backoff. Calls
-//! meanwhile wait for the first attempt; once that has failed, they get the error at once. If new connections are
-//! lost again at once, the backoff applies to them too, so that a server that accepts and closes connections causes no
-//! connection storm. Nor does it cause a flood of logs (`connection_log`).
+//! It is up, reconnecting, or down. It is replaced when it is lost, after three calls in a row without a reply, and
+//! after READONLY (a failover made its server a replica); with Sentinel also after NOREPLICAS (its replicas may have
+//! moved to another master), and as soon as another connection finds a later master. One task reconnects with backoff.
+//! Calls wait for its first attempt; once that has failed, they fail at once. If new connections are lost again at
+//! once, the backoff applies to them, too, so that a server that accepts and closes connections causes neither a storm
+//! of connections nor a flood of logs (`connection_log`).
 
 pub(crate) mod asking;
 pub(crate) mod bell;
@@ -48,26 +48,26 @@ use crate::connection::redis_replicas::{RedisReplicas, ReplicasByServer};
 use crate::error::{Operation, StoreError};
 use crate::url::HostPort;
 
-/// How long a call waits for a renewal that is under way.
+/// How long a call waits for a connection that is being opened.
 const PATIENCE: Duration = Duration::from_millis(500);
 const CLOSED: Renewal<'_> = Renewal::Lost(&"the connection was closed");
 
-/// Who asks for a connection is shown why it can't be made. A command then ends, and a server that was restarted is
-/// back: only failures after this time are logged.
+/// Failures to connect are logged only after this time. Callers get the error anyway, and a restarted server is back by
+/// then.
 const LOGGED_AFTER: Duration = Duration::from_secs(1);
-/// The name of the task that does it.
+/// The name of the task that connects.
 const CONNECTING: &str = "connecting to Redis";
 
 pub(crate) struct Connection {
     connector: Connector,
     response_timeout: Duration,
     state: watch::Sender<ConnectionState>,
-    /// Connections in a row that didn't hold.
+    /// The number of connections in a row that were soon lost.
     unsettled: AtomicU32,
     replicas: Arc<ReplicasByServer>,
-    /// Those of the server of the last connection, remembered until the next one.
-    last: Mutex<Option<Arc<RedisReplicas>>>,
-    /// That of all connections to the server.
+    /// The replicas of the last connection's server. Keeps their entry in `replicas` until the next connection.
+    last_replicas: Mutex<Option<Arc<RedisReplicas>>>,
+    /// Shared by all connections to the server.
     log: Arc<ConnectionLog>,
     made: ConnectionsMade,
 }
@@ -77,18 +77,18 @@ enum ConnectionState {
     Up(ConnectionHandle),
     Renewing,
     Down(StoreError),
-    /// For good.
+    /// Not opened again.
     Closed,
 }
 
-/// A connection and what is known of it.
+/// An open connection, and its state.
 #[derive(Clone)]
 pub(crate) struct ConnectionHandle {
     connection: MultiplexedConnection,
     health: Arc<Health>,
-    /// Of that server, over all connections to it in a row.
+    /// The replicas of its server, shared by all connections to it.
     replicas: Arc<RedisReplicas>,
-    /// With Sentinel, where it leads.
+    /// The master that Sentinel named, if there is a Sentinel.
     master: Option<NamedMaster>,
 }
 
@@ -99,8 +99,7 @@ impl ConnectionHandle {
 }
 
 impl Connection {
-    /// Begins to connect; calls wait for the first attempt. Connections that share `replicas` know what one of them has
-    /// seen.
+    /// Begins to connect. Calls wait for the first attempt. Connections that share `replicas` share what they observe.
     pub(crate) fn open(
         connector: Connector,
         response_timeout: Duration,
@@ -114,7 +113,7 @@ impl Connection {
             state: watch::Sender::new(ConnectionState::Renewing),
             unsettled: AtomicU32::new(0),
             replicas,
-            last: Mutex::default(),
+            last_replicas: Mutex::default(),
             log,
             made,
         });
@@ -129,7 +128,7 @@ impl Connection {
         connection
     }
 
-    /// How the latest attempt to connect ended; returns when it has.
+    /// Waits for the end of the current attempt to connect, and returns its result.
     pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
         let mut changes = self.state.subscribe();
         match changes.wait_for(|state| !matches!(state, ConnectionState::Renewing)).await.as_deref() {
@@ -140,7 +139,7 @@ impl Connection {
         }
     }
 
-    /// Disconnects, and makes no new connection: a server that stops after that isn't reported as lost.
+    /// Disconnects for good. If the server stops afterwards, that isn't logged.
     pub(crate) fn close(&self) {
         self.state.send_replace(ConnectionState::Closed);
     }
@@ -149,12 +148,12 @@ impl Connection {
         matches!(*self.state.borrow(), ConnectionState::Closed)
     }
 
-    /// As an attempt to connect ended, unless the connection was closed meanwhile.
-    fn settle(&self, settled: ConnectionState) {
+    /// Sets the state after an attempt to connect, unless the connection was closed meanwhile.
+    fn set_state(&self, new: ConnectionState) {
         self.state.send_if_modified(|state| {
             let is_open = !matches!(state, ConnectionState::Closed);
             if is_open {
-                *state = settled;
+                *state = new;
             }
             is_open
         });
@@ -172,14 +171,14 @@ impl Connection {
         matches!(*self.state.borrow(), ConnectionState::Up(_))
     }
 
-    /// Returns when the connection is up: at once, or as soon as it is renewed.
+    /// Waits until the connection is up.
     pub(crate) async fn up(&self) {
         let mut state = self.state.subscribe();
         // The sender is `self`, so waiting can't fail.
         let _ = state.wait_for(|state| matches!(state, ConnectionState::Up(_))).await;
     }
 
-    /// When a call that begins now must be over.
+    /// The deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + PATIENCE + self.response_timeout
     }
@@ -203,7 +202,7 @@ impl Connection {
         self.pipeline_on(&self.handle().await?, during, pipeline, deadline).await
     }
 
-    /// On one connection, and not on what may have taken its place.
+    /// Runs a pipeline on this connection, even if it was replaced.
     pub(crate) async fn pipeline_on<T: FromRedisValue>(
         self: &Arc<Self>,
         handle: &ConnectionHandle,
@@ -232,8 +231,8 @@ impl Connection {
         }
     }
 
-    /// Awaits a reply within the time limits and draws the conclusions for the connection. Nothing is sent when the
-    /// time is over: a process that stood still goes on here.
+    /// Waits for a reply within the time limits, and replaces the connection if its error requires that. Sends nothing
+    /// after the deadline, which may have passed while the process was suspended.
     async fn watched<T>(
         self: &Arc<Self>,
         health: &Arc<Health>,
@@ -258,24 +257,23 @@ impl Connection {
                 StoreError::timed_out(during)
             }
         };
-        self.conclude(health, &error);
+        self.replace_if_ruined(health, &error);
         Err(error)
     }
 
-    /// A call on `handle` was of no use.
+    /// Replaces the connection of `handle` if `error` requires that.
     pub(crate) fn blame(self: &Arc<Self>, handle: &ConnectionHandle, error: &StoreError) {
-        self.conclude(&handle.health, error);
+        self.replace_if_ruined(&handle.health, error);
     }
 
-    fn conclude(self: &Arc<Self>, health: &Arc<Health>, error: &StoreError) {
+    fn replace_if_ruined(self: &Arc<Self>, health: &Arc<Health>, error: &StoreError) {
         if health.is_ruined_by(error) {
             let renewal = if error.is_refusal() { Renewal::Refused(error) } else { Renewal::Lost(error) };
             self.renew(health, renewal);
         }
     }
 
-    /// Throws the connection of `health` away, unless somebody did so already, and begins to make
-    /// a new one.
+    /// Drops the connection of `health` and begins to open a new one, unless that was done before.
     fn renew(self: &Arc<Self>, health: &Arc<Health>, renewal: Renewal<'_>) {
         let begun = self.state.send_if_modified(|state| match state {
             ConnectionState::Up(handle) if Arc::ptr_eq(&handle.health, health) => {
@@ -298,7 +296,7 @@ impl Connection {
         }
     }
 
-    /// How many connections in a row, the one of `health` the last of them, didn't hold.
+    /// Counts the connection of `health`, which was lost. Returns how many in a row were soon lost.
     fn count_unsettled(&self, health: &Health) -> u32 {
         if health.since.elapsed() >= SETTLED {
             self.unsettled.store(0, Ordering::Relaxed);
@@ -321,8 +319,7 @@ impl Connection {
 
     fn replicas_of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
         let replicas = self.replicas.of(server);
-        let mut last = self.last.lock();
-        *last = Some(Arc::clone(&replicas));
+        *self.last_replicas.lock() = Some(Arc::clone(&replicas));
         replicas
     }
 
@@ -337,19 +334,20 @@ impl Connection {
         }
     }
 
-    /// Makes `handle` the current one. It may have been lost before anybody could see
-    /// it: `lost` is set before the state is looked at, and read after the state is set.
+    /// Makes `handle` the current connection. Replaces it if it was lost before: `on_disconnect` sets `lost` before it
+    /// checks the state, and this sets the state before it checks `lost`, so one of them sees the loss.
     fn publish(self: &Arc<Self>, handle: ConnectionHandle) {
         let health = Arc::clone(&handle.health);
         self.made.one_more();
-        self.settle(ConnectionState::Up(handle));
+        self.set_state(ConnectionState::Up(handle));
         if health.lost.load(Ordering::SeqCst) {
             self.renew(&health, CLOSED);
         }
     }
 }
 
-/// Goes to another master as soon as any connection was led there. One that is being made is looked at when it is up.
+/// Reconnects as soon as another connection finds a later master. A connection that is being opened is checked once it
+/// is up.
 async fn leave_replaced_masters(connection: Weak<Connection>, mut changes: watch::Receiver<Option<NamedMaster>>) {
     while changes.changed().await.is_ok() {
         let Some(latest) = changes.borrow_and_update().clone() else { continue };
@@ -363,21 +361,21 @@ async fn leave_replaced_masters(connection: Weak<Connection>, mut changes: watch
     }
 }
 
-/// The first attempt, which nobody needs to hear of when it succeeds.
+/// Makes the first attempt, of which a success isn't logged.
 async fn begin(weak: Weak<Connection>) {
     let Some(connection) = weak.upgrade() else { return };
     match connection.connect().await {
         Ok(handle) => connection.publish(handle),
         Err(error) => {
-            connection.settle(ConnectionState::Down(error));
+            connection.set_state(ConnectionState::Down(error));
             drop(connection);
             keep_connecting(weak, 0, true).await;
         }
     }
 }
 
-/// Connects until it succeeds, the connection is closed, or nobody holds it any more, after a rest when connections
-/// don't hold. `is_lost`: the end of the loss is logged.
+/// Retries until it connects, or the connection is closed or dropped. First pauses if the last connections were soon
+/// lost. `is_lost`: whether to log the reconnection.
 async fn keep_connecting(connection: Weak<Connection>, unsettled: u32, mut is_lost: bool) {
     tokio::time::sleep(rest(unsettled)).await;
     let begun = Instant::now();
@@ -398,7 +396,7 @@ async fn keep_connecting(connection: Weak<Connection>, unsettled: u32, mut is_lo
                 if lasted >= LOGGED_AFTER {
                     connection.log.cannot_connect(redis, &error, lasted);
                 }
-                connection.settle(ConnectionState::Down(error));
+                connection.set_state(ConnectionState::Down(error));
             }
         }
         drop(connection);

@@ -4,22 +4,22 @@ pub(crate) mod append_fsync;
 
 use std::fmt;
 
-/// What an accepted job survives, from the least on.
+/// What an accepted job survives, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// The death of our own processes.
+    /// A crash of dripfeed's processes.
     Process,
-    /// The death of Redis too; a power loss costs about the last second.
+    /// Also a crash of Redis. A power loss loses about the last second.
     Everysec,
-    /// A power loss too.
+    /// Also a power loss.
     Fsync,
     /// The loss of the master's machine.
     Replicated,
 }
 
 impl Durability {
-    /// As settings and responses name it.
+    /// The name in settings and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

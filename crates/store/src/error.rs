@@ -15,21 +15,20 @@ pub(crate) use self::code::code_of;
 use self::code::{first_refused, refused};
 pub use self::kind::ErrorKind;
 use self::kind::{
-    has_most_clients, has_no_ids, is_certificate_refused, is_cut, is_denied_within, is_hung_up, is_untrusted,
+    has_no_ids, is_at_max_clients, is_certificate_refused, is_cut, is_denied_within, is_hung_up, is_untrusted,
     kind_of_code, kind_without_code,
 };
 pub(crate) use self::operation::Operation;
 pub(crate) use self::redirection::Redirection;
 use crate::url::HostPort;
 
-/// A call to Redis that failed. `Display` says what failed and what to do; the words of Redis are
-/// its source.
+/// A failed call to Redis. `Display` says what failed and what to do. Its source is the error of Redis.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{during}: {kind}")]
 pub struct StoreError {
     kind: ErrorKind,
     certainty: Certainty,
-    /// No connection could be made.
+    /// Whether no connection could be made.
     is_connecting: bool,
     during: String,
     code: Option<String>,
@@ -40,9 +39,9 @@ pub struct StoreError {
 /// Whether the write of a failed call may be in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certainty {
-    /// Redis surely holds nothing of it.
+    /// The write isn't in Redis.
     NotStored,
-    /// It may have happened: repeat with the same idempotency token, or say "unknown".
+    /// The write may be in Redis: retry with the same idempotency token, or report the outcome as unknown.
     Unknown,
 }
 
@@ -57,12 +56,12 @@ impl StoreError {
         self.certainty
     }
 
-    /// The code Redis answered with (`NOGROUP`, `OOM` …), when it answered.
+    /// The error code of Redis (`NOGROUP`, `OOM` …), if it replied.
     pub fn code(&self) -> Option<&str> {
         self.code.as_deref()
     }
 
-    /// Whether the same call may succeed a little later with nobody changing anything.
+    /// Whether the same call may succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self.kind {
             ErrorKind::Unreachable
@@ -82,8 +81,8 @@ impl StoreError {
         }
     }
 
-    /// Whether no answer to the call came: it may have been carried out whole, and can be asked about again. Nor is it
-    /// an answer that a connection is refused, such as one with a wrong password.
+    /// Whether the call got no reply, so that it may have been executed. A refused connection, such as for a wrong
+    /// password, isn't a reply to a call either.
     pub fn is_unanswered(&self) -> bool {
         self.is_connecting
             || match self.kind {
@@ -101,14 +100,14 @@ impl StoreError {
             }
     }
 
-    /// What to do about a request that the node of a Cluster at `asked` refused. None: it isn't to be repeated, because
-    /// something of it may have been carried out.
+    /// Returns how to retry a request that the Cluster node at `asked` refused. Returns `None` if it must not be
+    /// retried, because a part of it may have been executed.
     pub(crate) fn redirection(&self, asked: Option<&HostPort>) -> Option<Redirection> {
         let refused = self.code().filter(|_| self.certainty == Certainty::NotStored)?;
         Redirection::of(refused, self.source.as_ref(), asked)
     }
 
-    /// Whether the server, which answers, refuses writes for now.
+    /// Whether the server refuses writes for now.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self.kind, ErrorKind::Refused | ErrorKind::NotReplicated)
     }
@@ -118,15 +117,15 @@ impl StoreError {
         self.kind == ErrorKind::Denied && self.source.as_ref().and_then(first_refused) == Some(0)
     }
 
-    /// Whether another server may answer what this one didn't, once the slots are looked at. While one is moved, that
-    /// finds nothing new.
+    /// Whether another node may serve the request after a refresh of the slot map. Not while the slot is being moved,
+    /// as the slot map doesn't change until then.
     pub(crate) fn may_be_elsewhere(&self) -> bool {
         use ErrorKind::*;
         matches!(self.kind, Unreachable | Timeout | Refused | NotReplicated)
             && !matches!(self.code(), Some("ASK" | "TRYAGAIN"))
     }
 
-    /// The same, reported plainly where a server isn't a node of a Cluster.
+    /// Converts the error of a server that isn't a node of a Cluster into `NoCluster`.
     pub(crate) fn or_no_cluster(self, place: impl fmt::Display) -> Self {
         match self.code() {
             // The code of "This instance has cluster support disabled".
@@ -135,18 +134,18 @@ impl StoreError {
         }
     }
 
-    /// No node serves the slot of a request, by the word of the Cluster, so nothing was sent.
+    /// According to the slot map no node serves the slot, so nothing was sent.
     pub(crate) fn nobody_serves(during: Operation<'_>) -> Self {
-        Self::held_back(during, "CLUSTERDOWN")
+        Self::not_sent(during, "CLUSTERDOWN")
     }
 
-    /// A replica that followed has left, and may be the master by now, so nothing was sent.
+    /// A replica is missing that may have been promoted, so nothing was sent.
     pub(crate) fn replica_missing(during: Operation<'_>) -> Self {
-        Self::held_back(during, "NOREPLICAS")
+        Self::not_sent(during, "NOREPLICAS")
     }
 
-    /// What Redis would refuse with `code`.
-    fn held_back(during: Operation<'_>, code: &str) -> Self {
+    /// A request that wasn't sent, because Redis would refuse it with `code`.
+    fn not_sent(during: Operation<'_>, code: &str) -> Self {
         Self {
             kind: ErrorKind::Refused,
             certainty: Certainty::NotStored,
@@ -161,7 +160,7 @@ impl StoreError {
     pub(crate) fn connecting(place: impl fmt::Display, source: RedisError) -> Self {
         let code = code_of(&source);
         let kind = match (&code, source.kind()) {
-            (Some(_), _) if has_most_clients(&source) => ErrorKind::Refused,
+            (Some(_), _) if is_at_max_clients(&source) => ErrorKind::Refused,
             (Some(code), _) => kind_of_code(code).unwrap_or(ErrorKind::Rejected),
             (None, RedisErrorKind::AuthenticationFailed) => ErrorKind::Denied,
             (None, _) if is_untrusted(&source) => ErrorKind::Untrusted,
@@ -171,7 +170,7 @@ impl StoreError {
             }
             _ => ErrorKind::Unreachable,
         };
-        // What Redis says before it closes is lost when a command is on its way.
+        // The error that Redis sends before it closes the connection gets lost if a command is being sent.
         let why = if is_hung_up(&source) { ", which closes new connections; is its maxclients reached?" } else { "" };
         Self {
             kind,
@@ -183,7 +182,7 @@ impl StoreError {
         }
     }
 
-    /// No connection came about within the time a call may take, so nothing was sent.
+    /// There was no connection until the deadline of the call, so nothing was sent.
     pub(crate) fn unreachable(place: impl fmt::Display) -> Self {
         Self {
             kind: ErrorKind::Unreachable,
@@ -230,12 +229,12 @@ impl StoreError {
         Self { kind, certainty, is_connecting: false, during: during.to_string(), code, source: Some(source) }
     }
 
-    /// The reply to a call stayed out.
+    /// A call got no reply in time.
     pub(crate) fn timed_out(during: Operation<'_>) -> Self {
         Self::without_source(ErrorKind::Timeout, during)
     }
 
-    /// The write is on the master, and on too few replicas.
+    /// The write is on the master, but on too few replicas.
     pub(crate) fn not_replicated(during: Operation<'_>) -> Self {
         Self::without_source(ErrorKind::NotReplicated, during)
     }
@@ -246,9 +245,9 @@ impl StoreError {
     }
 }
 
-/// A reply reports that nothing was written; silence and a reply that can't be read don't. A script
-/// isn't rolled back when it fails half-way, as it does at a key of another type. What else a script is refused, it is
-/// refused before its first write.
+/// An error reply proves that nothing was written; no reply, or one that can't be parsed, doesn't. A script isn't
+/// rolled back if it fails in the middle, as it does at a key of another type. All other refusals of a script come
+/// before its first write.
 fn certainty(kind: ErrorKind, during: Operation<'_>) -> Certainty {
     match kind {
         ErrorKind::WrongType if during.is_script() => Certainty::Unknown,

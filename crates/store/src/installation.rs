@@ -1,5 +1,5 @@
-//! What all processes of one installation share, over one Redis with one prefix: the layout version of keys, and a salt
-//! for hashed keys.
+//! Data that all processes of an installation share, which is one Redis with one prefix: the layout version of keys,
+//! and a salt for hashed keys.
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,47 +12,48 @@ use crate::salt::Salt;
 use crate::script::Script;
 use crate::store::Store;
 
-/// The version of all keys and values as this program writes them. It grows with each change that an older program
-/// would misread; a program reads the forms of all versions up to its own.
+/// The version of the keys and values that this program writes. It grows with each change that an older program would
+/// misread. A program reads all versions up to its own.
 pub const LAYOUT: u64 = 1;
 
 static SCRIPT: Script = Script::new("installation", &[], include_str!("installation.lua"));
 
-/// The keys of an installation. No bucket and no service has their hash tag: `@` is in no name.
+/// The keys of an installation. Their hash tag is that of no bucket and no service, as names can't contain `@`.
 #[derive(Clone, Debug)]
 pub struct InstallationKeys {
     /// Hash: `layout`; `salt`, in hexadecimal digits.
     pub state: String,
     /// Hash: a bucket's place (`name kind key`) → when a process last had it among its settings, ms.
     pub buckets: String,
-    /// Hash: a bucket's name → the number of the last change of its schedules, of those that have or had some; `@` → of
-    /// all.
+    /// Hash: a bucket's name → the number of the last change of its schedules, if it has or had some; `@` → of all
+    /// buckets.
     pub schedules: String,
-    /// Beginning of the keys of sets of buckets.
+    /// The prefix of the keys of sets of buckets.
     sets: String,
 }
 
 impl InstallationKeys {
-    /// Those below `prefix`.
+    /// The keys with this prefix.
     pub fn new(prefix: &str) -> Self {
         let key = |what: &str| format!("{prefix}:{{@installation}}:{what}");
         Self { state: key("state"), buckets: key("buckets"), schedules: key("schedules"), sets: key("") }
     }
 
-    /// String, for seconds: the process that sweeps the buckets of a set, for all that serve the same set.
+    /// String with a TTL of seconds: the process that sweeps the buckets of a set, for all that serve the same set.
     #[must_use]
     pub fn sweeper(&self, buckets: impl IntoIterator<Item: Hash>) -> String {
-        self.of_set("sweeper", buckets)
+        self.set_key("sweeper", buckets)
     }
 
-    /// String, for seconds: a process with this set of buckets has just noted that in `buckets`.
+    /// String with a TTL of seconds: a process with this set of buckets has just noted that in `buckets`.
     #[must_use]
     pub fn noting(&self, buckets: impl IntoIterator<Item: Hash>) -> String {
-        self.of_set("noting", buckets)
+        self.set_key("noting", buckets)
     }
 
-    /// Differs where the buckets do. Two programs that hash otherwise share nothing, and each works for itself.
-    fn of_set(&self, what: &str, buckets: impl IntoIterator<Item: Hash>) -> String {
+    /// The key of a set of buckets. Builds with different hash functions don't share these keys, and work
+    /// independently.
+    fn set_key(&self, what: &str, buckets: impl IntoIterator<Item: Hash>) -> String {
         let mut set = DefaultHasher::new();
         buckets.into_iter().for_each(|bucket| bucket.hash(&mut set));
         format!("{}{what}:{:016x}", self.sets, set.finish())
@@ -73,10 +74,10 @@ pub struct UnknownLayout {
 /// Why an installation can't be opened.
 #[derive(Debug, Error)]
 pub enum InstallationError {
-    /// It was written by a newer program.
+    /// A newer program has written it.
     #[error(transparent)]
     Layout(#[from] UnknownLayout),
-    /// Redis can't be asked.
+    /// A call to Redis failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The salt in Redis is invalid.
@@ -90,7 +91,7 @@ pub enum InstallationError {
     Random(getrandom::Error),
 }
 
-/// The salt in use, or a random one where none exists yet, as Redis holds it.
+/// The salt in use, or a random one if none exists yet, in hexadecimal digits.
 fn or_random(salt: &Salt) -> Result<String, InstallationError> {
     let mut bytes = salt.bytes();
     if bytes == [0; 16] {
@@ -107,21 +108,20 @@ fn parse(salt: &str) -> Option<[u8; 16]> {
     u128::from_str_radix(salt, 16).ok().filter(|_| salt.len() == 32).map(u128::to_be_bytes)
 }
 
-/// An installation as it was found.
+/// The state of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenedInstallation {
-    /// Whether Redis is another one than before, or emptied: it had nothing of the installation that this process knew,
-    /// or something of another one.
+    /// Whether Redis was emptied or replaced: it doesn't have the data of the installation that this process knew.
     pub is_emptied: bool,
-    /// When it was last opened by any process, in ms of the Redis clock.
+    /// When a process last opened it, in ms of the Redis clock.
     pub seen_ms: u64,
-    /// Redis has lost its writes since about then, in ms of its clock.
+    /// If Redis has lost its latest writes: from about when on, in ms of its clock.
     pub rolled_back_to_ms: Option<u64>,
 }
 
 /// Opens the installation with the prefix of `store`, or creates it, and sets [`Store::salt`]. Must be called
-/// periodically, so that an emptied Redis gets it again. `seen_ms`: what this process was shown before, or 0. Of the
-/// processes that a rolled back Redis is used by, one is shown that.
+/// periodically, to create it again in an emptied Redis. `seen_ms`: that of the previous call, or 0. Only the first
+/// process that notices a loss of writes gets [`OpenedInstallation::rolled_back_to_ms`].
 ///
 /// # Errors
 /// When its layout is newer than [`LAYOUT`], and as for any script.
@@ -139,7 +139,7 @@ pub async fn open_installation(store: &Store, seen_ms: u64) -> Result<OpenedInst
     Ok(OpenedInstallation { is_emptied, seen_ms, rolled_back_to_ms })
 }
 
-/// The layout of the installation with the prefix of `store`; None: it doesn't exist. Writes nothing.
+/// Returns the layout of the installation with the prefix of `store`, or `None` if it doesn't exist. Writes nothing.
 ///
 /// # Errors
 /// As [`open_installation`].

@@ -1,5 +1,5 @@
-//! Large requests leave Redis to small ones for most of the time. Redis works on one request at a time, and on one of
-//! 1 MiB for milliseconds.
+//! Delays large requests, so that small ones get most of Redis' time. Redis processes one request at a time, and one of
+//! 1 MiB takes milliseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,20 +8,21 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-/// More small requests are expected for this long after the last one.
+/// How long after a small request further ones are expected.
 const RECENT: Duration = Duration::from_millis(100);
-/// A rest is as long as its request took. While small requests arrive, it is that times bytes / UNIT. The delay of
-/// others grows with the square of a request's time, so few large requests delay them no more than many small ones.
+/// The rest after a large request is as long as the request took; while small requests arrive, bytes / UNIT times that.
+/// The delay of other requests grows with the square of a request's time, so with these rests few large requests delay
+/// others no more than many small ones do.
 const UNIT: usize = 64 * 1024;
 const LONGEST_REST: Duration = Duration::from_millis(250);
 
-/// Those to one server.
+/// Schedules the large requests to one server.
 #[derive(Debug)]
 pub(crate) struct LargeRequests {
     since: Instant,
-    /// ms from then to the latest small request.
+    /// The time from `since` to the latest small request, in ms.
     small_ms: AtomicU64,
-    /// When the next large one may be made.
+    /// When the next large request may be made.
     next: Mutex<Instant>,
 }
 
@@ -41,7 +42,7 @@ impl LargeRequests {
         self.small_ms.store(self.ms_until(now), Ordering::Relaxed);
     }
 
-    /// Waits until a large request may be made. It lasts until the turn is dropped.
+    /// Waits until a large request may be made. The returned turn must be dropped at its end.
     pub(crate) async fn turn(self: Arc<Self>, bytes: usize) -> LargeTurn {
         loop {
             let (next, begun) = (*self.next.lock(), Instant::now());
@@ -52,7 +53,7 @@ impl LargeRequests {
         }
     }
 
-    /// After a request whose size wasn't known before: as long as others should have Redis to themselves.
+    /// Waits after a request whose size wasn't known before.
     pub(crate) async fn rest(&self, bytes: usize, took: Duration) {
         let now = Instant::now();
         self.rest_from(now, bytes, took);
@@ -60,7 +61,7 @@ impl LargeRequests {
         sleep_until(end.min(now + LONGEST_REST)).await;
     }
 
-    /// Where several were made at once, their rests follow each other.
+    /// Adds a rest after the one that is planned, if any: the rests of concurrent requests follow each other.
     fn rest_from(&self, now: Instant, bytes: usize, took: Duration) {
         let quiet_ms = self.ms_until(now).saturating_sub(self.small_ms.load(Ordering::Relaxed));
         let is_alone = u128::from(quiet_ms) > RECENT.as_millis();
@@ -74,7 +75,7 @@ impl LargeRequests {
     }
 }
 
-/// Lasts as long as the request; then Redis rests from large ones.
+/// The turn of a large request. When dropped, the rest begins.
 #[derive(Debug)]
 pub struct LargeTurn {
     requests: Arc<LargeRequests>,

@@ -1,11 +1,10 @@
-//! Access to Redis, one server, Sentinel or Cluster: shared connections that renew themselves, scripts, checks of the
-//! server, and the private server of `dripfeed dev`.
+//! Access to Redis (one server, Sentinel or Cluster): shared connections that reconnect automatically, scripts, checks
+//! of the server, and the private server of `dripfeed dev`.
 //!
-//! Nothing here knows what a job is.
+//! This crate doesn't know jobs and buckets.
 //!
-//! Connections speak RESP3, so replies that are maps arrive as maps (HGETALL, XREADGROUP, CONFIG
-//! GET …); `redis::FromRedisValue` reads them into maps and into lists of pairs alike. What a script
-//! returns is as in RESP2.
+//! Connections use RESP3, so replies that are maps arrive as maps (HGETALL, XREADGROUP, CONFIG GET …);
+//! `redis::FromRedisValue` converts them into maps and into lists of pairs. Scripts return the types of RESP2.
 
 mod checks;
 mod cluster;

@@ -1,4 +1,4 @@
-//! One Redis server: the connections to it, and how requests are made there.
+//! One Redis server: the connections to it, and requests on them.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -18,11 +18,11 @@ use crate::script::Call;
 use crate::settings::RedisSettings;
 use crate::url::{Address, HostPort, Route};
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Clone, Copy)]
 pub(crate) enum Request<'a> {
     Script(&'a Call<'a>),
-    /// A script whose writes must be as durable as the settings say.
+    /// A script whose writes must have the configured durability.
     Durable(&'a Call<'a>),
     Command(&'a Cmd),
     Pipeline(&'a Pipeline),
@@ -37,7 +37,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether small requests would wait long behind it, or behind its reply.
+    /// Whether the request or its reply would delay small requests on the same connection.
     fn is_large(self) -> bool {
         match self {
             Self::Script(call) | Self::Durable(call) => call.has_large_reply() || bytes_of(call.by_hash()) > LARGE,
@@ -46,7 +46,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A key that it works on, where it is known by its place: of a script, whose keys all share a slot.
+    /// A key of the request, if known: that of a script, whose keys all share a slot.
     pub(crate) fn key(self) -> Option<&'a [u8]> {
         match self {
             Self::Script(call) | Self::Durable(call) => call.first_key(),
@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Bytes of a request that is large.
+/// Requests of more bytes are large.
 const LARGE: usize = 128 * 1024;
 
 fn bytes_of(cmd: &Cmd) -> usize {
@@ -68,18 +68,18 @@ fn bytes_of(cmd: &Cmd) -> usize {
 
 pub(crate) struct Node {
     connection: Arc<Connection>,
-    /// For what is large: a connection answers in order.
+    /// For large requests, because a connection replies in order.
     large: Arc<Connection>,
     large_requests: Arc<LargeRequests>,
     /// For the durability class `replicated`.
     replicated: Option<Replicated>,
-    /// Whether its ACL was found to deny us something.
+    /// Whether its ACL denies us something.
     pub(crate) is_denied: AtomicBool,
     log: Arc<ConnectionLog>,
 }
 
 impl Node {
-    /// Begins to connect; requests wait for the first attempt.
+    /// Begins to connect. Requests wait for the first attempt.
     pub(crate) fn open(settings: &RedisSettings, route: Route, made: &ConnectionsMade) -> Arc<Self> {
         let connector = Connector::new(settings, route);
         let log: Arc<ConnectionLog> = Arc::default();
@@ -94,7 +94,7 @@ impl Node {
         Arc::new(Self { connection, large, large_requests, replicated, is_denied, log })
     }
 
-    /// How the latest attempts to connect ended; returns when they have.
+    /// Waits for the end of the current attempts to connect, and returns their result.
     pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
         self.connection.attempted().await?;
         self.large.attempted().await?;
@@ -124,12 +124,12 @@ impl Node {
         self.connection.connector().address()
     }
 
-    /// It took a write.
+    /// Notes that the server accepted a write.
     pub(crate) fn took_write(&self) {
         self.log.takes_writes(self.address());
     }
 
-    /// Where it is. None: on a Unix socket, or where Sentinel leads.
+    /// Its host and port, or `None` for a Unix socket or with Sentinel.
     pub(crate) fn at(&self) -> Option<&HostPort> {
         self.connection.connector().at()
     }
@@ -144,7 +144,7 @@ impl Node {
         }
     }
 
-    /// The same for keys that have moved to this server before their slot has.
+    /// Makes a request with ASKING, for keys whose slot is being moved to this server.
     pub(crate) async fn ask_for_moved(&self, request: Request<'_>) -> Result<Value, StoreError> {
         let (connection, during) = (self.connection_for(request), request.during());
         match (request, &self.replicated) {
@@ -167,7 +167,7 @@ impl Node {
     }
 }
 
-/// By its hash, and when the server doesn't know it, once more with its source.
+/// Runs a script by its hash. If the server doesn't know it, sends its source.
 async fn run(connection: &Arc<Connection>, during: Operation<'_>, call: &Call<'_>) -> Result<Value, StoreError> {
     let deadline = connection.deadline();
     match connection.command(during, call.by_hash(), deadline).await {

@@ -1,4 +1,5 @@
-//! Scripts whose writes are confirmed by all connected replicas before they return: the durability class `replicated`.
+//! Runs scripts that return after all connected replicas have confirmed their writes: the durability class
+//! `replicated`.
 
 mod wait_marker;
 
@@ -20,18 +21,18 @@ use crate::error::{Operation, StoreError};
 use crate::script::Call;
 use crate::settings::RedisSettings;
 
-/// How often it is looked who follows, when no script does: one that came and left meanwhile would not be missed.
-/// Shorter than a Sentinel takes to promote one that it has just heard of.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often the replicas are read while no script does. Shorter than a Sentinel takes to promote a replica that it has
+/// just discovered, so that none is promoted that we have never seen.
+const READ_INTERVAL: Duration = Duration::from_millis(250);
 
-/// WAIT blocks what is pipelined behind it, so one bucket's scripts would wait for another's replicas. Each WAIT stands
-/// right behind the writes that it waits for, on the same connection: it knows of no other connection's.
+/// Several, because WAIT blocks all later commands on its connection, so that scripts of one bucket would wait for
+/// those of others. WAIT must be on the connection of the writes that it waits for, as it ignores others.
 const CONNECTIONS: u32 = 8;
 
 pub(crate) struct Replicated {
-    /// Used for nothing else: replies would queue behind `WAIT`.
+    /// Used for nothing else, because replies would queue behind WAIT.
     connections: Vec<Arc<Connection>>,
-    /// How long WAIT waits: less than a reply may take, so that its own answer arrives.
+    /// The timeout of WAIT: shorter than that of a reply, so that its reply arrives in time.
     wait: Duration,
     /// The prefix of all keys.
     prefix: String,
@@ -48,15 +49,16 @@ impl Replicated {
         let (replicas, limit) = (Arc::default(), settings.response_timeout);
         let open = |_| Connection::open(connector.clone(), limit, Arc::clone(&replicas), Arc::clone(log), made.clone());
         let connections: Vec<_> = (0..CONNECTIONS).map(open).collect();
-        // One after the other, so that the look of one spares the others theirs.
-        for (connection, part) in connections.iter().zip(0..) {
-            let (weak, after) = (Arc::downgrade(connection), LOOK * part / CONNECTIONS);
-            tokio::spawn(keep_running("looking for replicas of Redis", move || keep_looking(weak.clone(), after)));
+        // At different times, so that one connection reads for all.
+        for (connection, number) in connections.iter().zip(0..) {
+            let (weak, delay) = (Arc::downgrade(connection), READ_INTERVAL * number / CONNECTIONS);
+            let watch = move || watch_replicas(weak.clone(), delay);
+            tokio::spawn(keep_running("looking for replicas of Redis", watch));
         }
         Self { connections, wait: settings.response_timeout / 2, prefix: settings.prefix.clone() }
     }
 
-    /// How the latest attempt to connect ended; returns when it has.
+    /// Waits for the end of the current attempts to connect, and returns their result.
     pub(crate) async fn attempted(&self) -> Result<(), StoreError> {
         for connection in &self.connections {
             connection.attempted().await?;
@@ -69,11 +71,11 @@ impl Replicated {
     }
 
     fn connection_of(&self, call: &Call<'_>) -> &Arc<Connection> {
-        &self.connections[place_of(call)]
+        &self.connections[index_of(call)]
     }
 
-    /// By its hash, and when the server doesn't know it, once more with its source; then waits for those who follow.
-    /// `asking`: its keys have moved here before their slot has.
+    /// Runs a script by its hash, and by its source if the server doesn't know it, then waits for the replicas.
+    /// `asking`: with ASKING, because the slot is being moved to this server.
     pub(crate) async fn run(&self, call: &Call<'_>, asking: bool) -> Result<Value, StoreError> {
         let connection = self.connection_of(call);
         let operation = if asking { Operation::AskingScriptAndWait } else { Operation::ScriptAndWait };
@@ -88,32 +90,33 @@ impl Replicated {
                 return Err(error);
             }
         }
-        let (asked, mark) = (replicas.needed(), wait_marker::of(&self.prefix, call));
-        let first = self.followed_by_wait(call.by_hash().clone(), &mark, asked, asking);
+        let (expected, marker) = (replicas.needed(), wait_marker::key(&self.prefix, call));
+        let first = self.with_wait(call.by_hash().clone(), &marker, expected, asking);
         let replies = match connection.pipeline_on(&handle, during, &first, deadline).await {
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                let again = self.followed_by_wait(call.by_source(), &mark, asked, asking);
-                connection.pipeline_on(&handle, during, &again, deadline).await
+                let retry = self.with_wait(call.by_source(), &marker, expected, asking);
+                connection.pipeline_on(&handle, during, &retry, deadline).await
             }
             replies => replies,
         };
-        let (reply, marked, role, mut confirmed): (Value, bool, Value, u32) = replies?;
-        if !marked {
-            let mut make = Pipeline::new();
-            asking::add(&mut make, wait_marker::make(&mark), asking);
-            make.ignore().add_command(self.wait_for(asked));
-            match connection.pipeline_on::<(u32,)>(&handle, during, &make, deadline).await {
-                Ok((waited,)) => confirmed = waited,
-                // What is admitted needs memory, and was refused; what is settled wrote something, and was waited for.
+        let (reply, is_touched, role, mut confirmed): (Value, bool, Value, u32) = replies?;
+        if !is_touched {
+            let mut create = Pipeline::new();
+            asking::add(&mut create, wait_marker::create(&marker), asking);
+            create.ignore().add_command(self.wait_for(expected));
+            match connection.pipeline_on::<(u32,)>(&handle, during, &create, deadline).await {
+                Ok((replicas,)) => confirmed = replicas,
+                // At maxmemory the script has either been refused, or has written, so that the first WAIT was for its
+                // writes.
                 Err(error) if error.code() == Some("OOM") => {}
                 Err(error) => return Err(error),
             }
         }
         let needed = replicas.see(&role);
-        if let Some(needed) = needed.filter(|needed| *needed > asked && confirmed < *needed) {
-            // One more follows than was known when it was asked.
-            let again = Pipeline::new().add_command(self.wait_for(needed)).to_owned();
-            (confirmed,) = connection.pipeline_on(&handle, during, &again, deadline).await?;
+        if let Some(needed) = needed.filter(|needed| *needed > expected && confirmed < *needed) {
+            // ROLE showed more replicas than were known before.
+            let wait = Pipeline::new().add_command(self.wait_for(needed)).to_owned();
+            (confirmed,) = connection.pipeline_on(&handle, during, &wait, deadline).await?;
         }
         if needed.is_none_or(|needed| confirmed < needed) {
             let error = StoreError::not_replicated(during);
@@ -123,10 +126,10 @@ impl Replicated {
         Ok(reply)
     }
 
-    fn followed_by_wait(&self, script: Cmd, mark: &str, replicas: u32, asking: bool) -> Pipeline {
+    fn with_wait(&self, script: Cmd, marker: &str, replicas: u32, asking: bool) -> Pipeline {
         let mut pipeline = Pipeline::new();
         asking::add(&mut pipeline, script, asking);
-        asking::add(&mut pipeline, wait_marker::touch(mark), asking);
+        asking::add(&mut pipeline, wait_marker::touch(marker), asking);
         pipeline.cmd("ROLE").add_command(self.wait_for(replicas));
         pipeline
     }
@@ -139,30 +142,30 @@ impl Replicated {
     }
 }
 
-/// The same for all calls of a script for a bucket.
-fn place_of(call: &Call<'_>) -> usize {
+/// The index of the call's connection: the same for all calls of a script for a bucket.
+fn index_of(call: &Call<'_>) -> usize {
     let mut hasher = DefaultHasher::new();
     (call.first_key(), call.name()).hash(&mut hasher);
     usize::try_from(hasher.finish() % u64::from(CONNECTIONS)).unwrap_or_default()
 }
 
-/// Looks who follows whenever nobody else did for a while, from `after` on, as long as the connection lasts.
-async fn keep_looking(connection: Weak<Connection>, after: Duration) {
-    tokio::time::sleep(after).await;
+/// Reads the replicas whenever nobody else has for a while, until the connection is dropped. Begins after `delay`.
+async fn watch_replicas(connection: Weak<Connection>, delay: Duration) {
+    tokio::time::sleep(delay).await;
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(READ_INTERVAL).await;
         let Some(connection) = connection.upgrade() else { return };
         if !connection.is_up() {
             continue;
         }
         let Ok(handle) = connection.handle().await else { continue };
-        if handle.replicas().were_seen_within(LOOK) {
+        if handle.replicas().were_seen_within(READ_INTERVAL) {
             continue;
         }
-        let question = pipe().cmd("ROLE").to_owned();
-        let looked =
-            connection.pipeline_on(&handle, Operation::Pipeline(&question), &question, connection.deadline()).await;
-        if let Ok((role,)) = looked {
+        let command = pipe().cmd("ROLE").to_owned();
+        let reply =
+            connection.pipeline_on(&handle, Operation::Pipeline(&command), &command, connection.deadline()).await;
+        if let Ok((role,)) = reply {
             handle.replicas().see(&role);
         }
     }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-/// The salt of an installation, as all clones of a [`crate::Store`] know it. Until the installation is opened it is all
-/// zero.
+/// The salt of an installation, shared by all clones of a [`crate::Store`]. All zero until the installation is opened.
 #[derive(Clone, Debug, Default)]
 pub struct Salt(Arc<RwLock<[u8; 16]>>);
 
 impl Salt {
-    /// As it is now: it changes only where Redis has lost it and another process was the first to write one.
+    /// The current salt. It changes only if Redis has lost it, and another process has written a new one.
     pub fn bytes(&self) -> [u8; 16] {
         *self.0.read()
     }

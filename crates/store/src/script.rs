@@ -13,7 +13,7 @@ pub use fragment::{Fragment, Fragments};
 pub(crate) use names::named;
 use parts::{BrokenNeeds, ScriptParts};
 
-/// A Lua script with a name for errors. Best a `static`: it is joined at its first use, and then kept.
+/// A Lua script with a name for errors. Should be a `static`, because its source is joined at the first use.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
@@ -28,36 +28,36 @@ struct JoinedScript {
 }
 
 impl Script {
-    /// The script of a verb: before it, all the fragments that it needs, each of which may need others. What a text
-    /// needs is said in the comment at its head: `-- needs: now, counts`. Where two tables have a fragment of one name,
-    /// the first counts.
+    /// Creates the script of a verb, with all fragments that it needs, directly or through others, before it. The
+    /// header comment of a text names its needs: `-- needs: now, counts`. If two tables have a fragment of the same
+    /// name, the first one is used.
     ///
     /// # Panics
     ///
-    /// Where a fragment is needed that no table has, that needs itself, or that is opened twice. In a `static` that is
-    /// an error of the compiler.
+    /// If no table has a needed fragment, or a fragment needs itself or is opened twice. In a `static` this is a
+    /// compile error.
     #[must_use]
     #[expect(clippy::panic, reason = "it can only be a mistake in the source, which the compiler finds")]
     pub const fn new(name: &'static str, fragments: &[&Fragments], verb: &'static str) -> Self {
         match ScriptParts::of(fragments, verb) {
             Ok(parts) => Self { name, parts, text: OnceLock::new() },
-            // No table has this one.
+            // No table has this fragment.
             Err(BrokenNeeds::Unknown(need)) => panic!("{}", need),
-            // This one needs itself, through others.
+            // This fragment needs itself, directly or through others.
             Err(BrokenNeeds::Circular(need)) => panic!("{}", need),
-            // Two functions would each make their own of this one.
+            // Two functions would each contain this fragment.
             Err(BrokenNeeds::OpenedTwice(need)) => panic!("{}", need),
-            // This one is more than a script may have.
+            // This fragment exceeds the maximum of a script.
             Err(BrokenNeeds::TooMany(need)) => panic!("{}", need),
         }
     }
 
-    /// The joined source. Redis answers with its line numbers.
+    /// The joined source, to which the line numbers in errors of Redis refer.
     pub fn source(&self) -> &str {
         &self.text().source
     }
 
-    /// The hash that Redis knows it by, and from then on this process too.
+    /// The hash by which Redis identifies the script. Registers the name for the slow log.
     pub fn sha1(&self) -> &str {
         &self.text().sha1
     }
@@ -99,13 +99,13 @@ impl Call<'_> {
         self
     }
 
-    /// Adds the next `ARGV` as it is shown, without a text in between.
+    /// Adds the `Display` form of `arg` as the next `ARGV`, without allocating a string.
     pub fn shown(&mut self, arg: impl fmt::Display) -> &mut Self {
         self.cmd.write_arg_fmt(arg);
         self
     }
 
-    /// Adds several.
+    /// Adds several arguments.
     pub fn args(&mut self, args: impl IntoIterator<Item: ToRedisArgs>) -> &mut Self {
         for arg in args {
             self.cmd.arg(arg);
@@ -113,7 +113,7 @@ impl Call<'_> {
         self
     }
 
-    /// Its reply may be large: no small request is made to wait behind it.
+    /// Marks the reply as possibly large, so that small requests don't wait for it.
     #[must_use]
     pub fn with_large_reply(self) -> Self {
         Self { large_reply: true, ..self }
@@ -128,19 +128,19 @@ impl Call<'_> {
     }
 
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
-        // After EVALSHA, the hash, and how many keys there are.
+        // After EVALSHA, the hash, and the number of keys.
         match self.cmd.args_iter().nth(3) {
             Some(redis::Arg::Simple(key)) => Some(key),
             _ => None,
         }
     }
 
-    /// The call by hash: small, and fails with NOSCRIPT where Redis doesn't know the script.
+    /// The call by hash. Fails with NOSCRIPT if Redis doesn't know the script.
     pub(crate) fn by_hash(&self) -> &Cmd {
         &self.cmd
     }
 
-    /// The same call with the source: Redis knows the script from then on.
+    /// The call with the source, after which Redis knows the script.
     pub(crate) fn by_source(&self) -> Cmd {
         let mut cmd = Cmd::new();
         cmd.arg("EVAL").arg(self.script.source());

@@ -28,12 +28,12 @@ use crate::settings::RedisSettings;
 use crate::store::Store;
 use crate::url::Address;
 
-/// In this order: the first that is in PATH is used.
+/// The first program in PATH is used.
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
-/// The longest to wait until the server has loaded its data and answers.
-const READY_LIMIT: Duration = Duration::from_secs(60);
-/// The longest to wait until it has written its data and ended.
-const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// How long to wait until the server has loaded its data and responds.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long to wait until the server has saved its data and exited.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A running private Redis. Dropping it kills the process; writes acknowledged to the append-only file aren't lost.
 /// [`PrivateServer::stop`] shuts it down.
@@ -46,12 +46,12 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// Starts a server with its data, log and socket in `dir`, which is created if needed, and returns when it answers.
-    /// One that is left there by a process that was killed is shut down first, and its data are kept.
+    /// Starts a server with its data, log and socket in `dir`, which is created if needed, and returns when it
+    /// responds. First shuts down a server that a killed process left running there; its data are kept.
     ///
     /// # Errors
-    /// When no server is installed, when another process runs one on `dir`, or when it ends at once
-    /// (with the last lines of its log).
+    /// When no server is installed, another process runs one in `dir`, or it exits at once (with the last lines of its
+    /// log).
     pub async fn start(dir: &Path, options: ServerOptions) -> Result<Self, ServerError> {
         let mut folder = Folder::make(dir)?;
         let lock = folder.lock()?;
@@ -78,7 +78,7 @@ impl PrivateServer {
         self.child.id()
     }
 
-    /// Waits until the server exits unexpectedly, and returns how. Cancel-safe.
+    /// Waits until the server exits unexpectedly. Cancel safe.
     pub async fn died(&mut self) -> ServerError {
         match self.child.wait().await {
             Ok(status) => self.folder.died(status),
@@ -89,16 +89,16 @@ impl PrivateServer {
     /// Shuts the server down, like SHUTDOWN: it saves its data and exits.
     ///
     /// # Errors
-    /// When it ended badly, or had to be killed.
+    /// When it failed, or had to be killed.
     pub async fn stop(mut self) -> Result<(), ServerError> {
         self.signal(Signal::SIGTERM)?;
-        // A paused process gets its other signals only when it goes on.
+        // A suspended process gets other signals only when it continues.
         self.signal(Signal::SIGCONT)?;
-        let Ok(ended) = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await else {
+        let Ok(exited) = tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await else {
             self.kill().await?;
-            return Err(ServerError::Stuck { limit: STOP_LIMIT });
+            return Err(ServerError::Stuck { limit: STOP_TIMEOUT });
         };
-        let status: ExitStatus = ended.map_err(|source| self.folder.unusable(source))?;
+        let status: ExitStatus = exited.map_err(|source| self.folder.unusable(source))?;
         if status.success() { Ok(()) } else { Err(self.folder.died(status)) }
     }
 
@@ -110,10 +110,10 @@ impl PrivateServer {
         self.child.kill().await.map_err(|source| self.folder.unusable(source))
     }
 
-    /// Starts the server again on the same folder and address, and returns when it answers.
+    /// Starts the server again in the same folder with the same address, and returns when it responds.
     ///
     /// # Errors
-    /// As [`PrivateServer::start`]: when it is still running, among others.
+    /// As [`PrivateServer::start`], and when it is still running.
     pub async fn start_again(&mut self) -> Result<(), ServerError> {
         if self.child.id().is_some() {
             return Err(self.folder.already_running());
@@ -138,8 +138,7 @@ impl PrivateServer {
         self.signal(Signal::SIGCONT)
     }
 
-    /// Sends `signal` to the child, which isn't reaped while it has an id: so no other process can
-    /// have got that id.
+    /// Sends `signal` to the child. While the child has an id, it isn't reaped, so no other process can have this id.
     fn signal(&self, signal: Signal) -> Result<(), ServerError> {
         let id = self.child.id().and_then(|id| i32::try_from(id).ok());
         let pid = Pid::from_raw(id.ok_or(ServerError::NotRunning)?);
@@ -155,11 +154,11 @@ impl PrivateServer {
         let answers = (|| Store::connect(&settings)).retry(pauses).when(StoreError::is_transient);
         let answered = tokio::select! {
             error = self.died() => return Err(error),
-            answered = tokio::time::timeout(READY_LIMIT, answers) => answered,
+            answered = tokio::time::timeout(READY_TIMEOUT, answers) => answered,
         };
         match answered {
             Ok(connected) => connected.map(drop).map_err(ServerError::Unusable),
-            Err(_) => Err(self.folder.not_ready(READY_LIMIT)),
+            Err(_) => Err(self.folder.not_ready(READY_TIMEOUT)),
         }
     }
 }
@@ -175,7 +174,7 @@ fn spawn(folder: &Folder, options: &ServerOptions) -> Result<Child, ServerError>
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)
-            // Ctrl-C at the terminal is for us: we drain first and stop the server last.
+            // So Ctrl-C at the terminal doesn't signal the server: this process stops it after draining.
             .process_group(0)
             .kill_on_drop(true)
             .spawn();

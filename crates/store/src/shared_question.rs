@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-/// It is asked no more often, however many ask.
-const BETWEEN: Duration = Duration::from_millis(50);
+/// The minimum time between two queries.
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Shares a query between concurrent callers, and makes it at most 20 times a second.
 #[derive(Debug)]
@@ -14,17 +14,17 @@ pub struct SharedQuestion<E>(Mutex<LastAnswer<E>>);
 
 #[derive(Debug)]
 struct LastAnswer<E> {
-    /// When the last query began; it may have been cancelled.
+    /// When the last query began, which may have been cancelled.
     begun: Instant,
-    /// When the query began that this is the answer of.
-    asked: Instant,
+    /// When the query of `answer` began.
+    answered: Instant,
     answer: Result<(), E>,
 }
 
 impl<E> Default for SharedQuestion<E> {
     fn default() -> Self {
         let now = Instant::now();
-        Self(Mutex::new(LastAnswer { begun: now, asked: now, answer: Ok(()) }))
+        Self(Mutex::new(LastAnswer { begun: now, answered: now, answer: Ok(()) }))
     }
 }
 
@@ -32,15 +32,15 @@ impl<E: Clone> SharedQuestion<E> {
     /// A caller that arrives while a query is running gets the result of the next one, which sees all earlier writes.
     ///
     /// # Errors
-    /// Those of the question.
+    /// The error of the query.
     pub async fn ask(&self, question: impl Future<Output = Result<(), E>>) -> Result<(), E> {
-        let came = Instant::now();
+        let arrived = Instant::now();
         let mut last = self.0.lock().await;
-        if last.asked < came {
-            sleep_until(last.begun + BETWEEN).await;
+        if last.answered < arrived {
+            sleep_until(last.begun + MIN_INTERVAL).await;
             last.begun = Instant::now();
             let answer = question.await;
-            (last.asked, last.answer) = (last.begun, answer);
+            (last.answered, last.answer) = (last.begun, answer);
         }
         last.answer.clone()
     }
@@ -75,6 +75,6 @@ mod tests {
 
     #[test]
     fn it_is_asked_at_most_20_times_a_second() {
-        assert_eq!(BETWEEN * 20, Duration::from_secs(1));
+        assert_eq!(MIN_INTERVAL * 20, Duration::from_secs(1));
     }
 }

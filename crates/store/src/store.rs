@@ -31,7 +31,7 @@ use crate::url::{Address, Deployment};
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
-    /// Where requests go that name no slot, in a Cluster.
+    /// The destination of requests in a Cluster.
     destination: Destination,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for Store {
 struct Inner {
     prefix: String,
     address: Address,
-    /// What Redis was last found to give.
+    /// The effective durability class, as last determined.
     durability: RwLock<Durability>,
     /// Whether Redis denied us CONFIG.
     config_denied: AtomicBool,
@@ -74,7 +74,7 @@ enum Destination {
 }
 
 impl Store {
-    /// Connects and checks that Redis answers; in a Cluster each master.
+    /// Connects, and checks that Redis responds; in a Cluster, that each master does.
     ///
     /// # Errors
     /// When Redis can't be reached, denies access, or is still loading its data.
@@ -84,7 +84,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Connects, for callers whose first request shows whether Redis answers. It may still be loading its data.
+    /// Connects without the check of [`Store::connect`], so Redis may still be loading its data.
     ///
     /// # Errors
     /// When Redis can't be reached, or denies access.
@@ -96,10 +96,10 @@ impl Store {
         Ok(store)
     }
 
-    /// As [`Store::connect`], also while some masters of a Cluster can't be reached: with why not, for each of them.
+    /// Like [`Store::connect`], but succeeds if some masters of a Cluster are unreachable, and returns their errors.
     ///
     /// # Errors
-    /// When none can be reached, or one denies access.
+    /// When all masters are unreachable, or one denies access.
     pub async fn connect_to_reachable(settings: &RedisSettings) -> Result<(Self, Vec<StoreError>), StoreError> {
         let store = Self::begin(settings).await?;
         let (nodes, ping) = (store.nodes(), redis::cmd("PING"));
@@ -139,8 +139,8 @@ impl Store {
         Ok(Self { inner: Arc::new(inner), destination: Destination::Anywhere })
     }
 
-    /// The same client, which in a Cluster sends commands without a key (TIME, PING) to the node that has `key`,
-    /// wherever its slot is moved.
+    /// The same client, which in a Cluster sends commands without a key (TIME, PING) to the node that serves the slot
+    /// of `key`, even after the slot has moved.
     #[must_use]
     pub fn for_key(self, key: &str) -> Self {
         Self { destination: Destination::Slot(Slot::for_key(key)), ..self }
@@ -193,7 +193,7 @@ impl Store {
         self.inner.slow_log_denied.store(true, Ordering::Relaxed);
     }
 
-    /// Where Redis is.
+    /// The address of Redis.
     pub fn address(&self) -> &Address {
         match &self.destination {
             Destination::Node(node) => node.address(),
@@ -201,7 +201,7 @@ impl Store {
         }
     }
 
-    /// Whether there is a connection now; makes no request.
+    /// Whether all connections are up. Makes no request.
     pub fn is_connected(&self) -> bool {
         self.nodes().iter().all(|node| node.connection().is_up())
     }
@@ -221,8 +221,8 @@ impl Store {
         }
     }
 
-    /// Closes the connections of this store and its clones; later calls fail. A Redis that stops after that isn't
-    /// reported as lost.
+    /// Closes the connections of this store and its clones. Later calls fail. If Redis stops afterwards, that isn't
+    /// logged.
     pub fn close(&self) {
         self.inner.subscriptions.close();
         self.nodes().iter().for_each(|node| node.close());
@@ -231,7 +231,7 @@ impl Store {
     /// Sends PING; in a Cluster to each master.
     ///
     /// # Errors
-    /// When it doesn't, as for any command.
+    /// As for any command.
     pub async fn ping(&self) -> Result<(), StoreError> {
         let ping = redis::cmd("PING");
         let nodes = self.nodes();
@@ -254,20 +254,19 @@ impl Store {
     /// confirmed its writes.
     ///
     /// # Errors
-    /// As [`Store::run`]; and `NotReplicated`, of unknown outcome, when no replica confirmed in
-    /// time.
+    /// As [`Store::run`], and `NotReplicated`, with an unknown outcome, when a replica didn't confirm in time.
     pub async fn run_durably<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, StoreError> {
         self.ask(Request::Durable(call)).await
     }
 
-    /// Waits until a large request may be made to the server of this store: while small ones are made there, large ones
-    /// leave it to them for most of the time. None: nobody serves the slot.
+    /// Waits until a large request may be made to the server of this store. While there are small requests, large ones
+    /// are delayed. Returns `None` if no node serves the slot.
     pub async fn large_turn(&self, bytes: usize) -> Option<LargeTurn> {
         let requests = self.nodes().first()?.large_requests();
         Some(requests.turn(bytes).await)
     }
 
-    /// After a request that turned out to be large: waits as long as it should be left to small ones.
+    /// After a request that turned out to be large, waits as long as the server should be left to small ones.
     pub async fn rest_after_large(&self, bytes: usize, took: Duration) {
         if let Some(node) = self.nodes().first() {
             node.large_requests().rest(bytes, took).await;
@@ -285,7 +284,7 @@ impl Store {
     /// Runs several commands in one round trip; in a Cluster on keys of one slot.
     ///
     /// # Errors
-    /// The first failure. The other commands may have been carried out, so the outcome is unknown.
+    /// The first failure. The other commands may have been executed, so the outcome is unknown.
     pub async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, StoreError> {
         self.ask(Request::Pipeline(pipeline)).await
     }
@@ -293,40 +292,40 @@ impl Store {
     /// Subscribes to `channel`, over one connection for all channels. If messages may have been lost, the subscriber is
     /// notified.
     pub fn subscribe(&self, channel: &str) -> Subscription {
-        self.inner.subscriptions.subscribe(channel, self.listened_to())
+        self.inner.subscriptions.subscribe(channel, self.pub_sub_connectors())
     }
 
-    /// Notifies of each word that is published on `channel`, and when one may have been lost; over the same connection.
-    /// All bells of a channel have the same words.
+    /// Returns a bell that rings when the word is published on `channel`, and when that may have been missed. Uses the
+    /// connection of the subscriptions. All bells of a channel must have the same words.
     pub fn bell(&self, channel: &str, words: impl Into<BellWords>) -> Bell {
-        self.inner.subscriptions.bell(channel, words.into(), self.listened_to())
+        self.inner.subscriptions.bell(channel, words.into(), self.pub_sub_connectors())
     }
 
-    /// A server that messages come from, each time that one is needed.
-    fn listened_to(&self) -> impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static {
+    /// Returns a function that returns a connector for each new pub/sub connection.
+    fn pub_sub_connectors(&self) -> impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static {
         let inner = Arc::downgrade(&self.inner);
-        // In a Cluster each node passes on what any node publishes; so another is tried after each that was lost.
+        // In a Cluster each node forwards the messages of all nodes, so another node is used after each loss.
         let next = Arc::new(AtomicUsize::new(0));
         move || match &inner.upgrade()?.backend {
             Backend::Server(node) => Some(node.connection().connector().clone()),
             Backend::Cluster(cluster) => {
                 let masters = cluster.masters();
-                let at = next.fetch_add(1, Ordering::Relaxed).checked_rem(masters.len())?;
-                masters.get(at).map(|node| node.connection().connector().clone())
+                let index = next.fetch_add(1, Ordering::Relaxed).checked_rem(masters.len())?;
+                masters.get(index).map(|node| node.connection().connector().clone())
             }
         }
     }
 
-    /// Finds out which nodes serve what, where `error` may come from a node that doesn't any more.
-    pub(crate) fn look_for_others(&self, error: &StoreError) {
+    /// Refreshes the slot map if `error` may come from a node that no longer serves its slots.
+    pub(crate) fn refresh_if_outdated(&self, error: &StoreError) {
         if let Backend::Cluster(cluster) = &self.inner.backend
             && error.may_be_elsewhere()
         {
-            cluster.look_soon();
+            cluster.refresh_soon();
         }
     }
 
-    /// Each server that should take writes, with a key that belongs there, by one of the names of numbers.
+    /// Each server that should accept writes, with a key that it serves. `name` returns a key for each number.
     pub(crate) fn servers_with_a_key(&self, name: impl Fn(u32) -> String) -> Vec<(Arc<Node>, String)> {
         match (&self.destination, &self.inner.backend) {
             (_, Backend::Server(node)) => vec![(Arc::clone(node), name(0))],
@@ -344,7 +343,7 @@ impl Store {
         from_redis_value(reply).map_err(|error| StoreError::calling(request.during(), error.into()))
     }
 
-    /// Apart from what is made of it, so that the way to Redis is compiled once, and not for each type.
+    /// Separate from the conversion of the reply, so that this code is compiled once, and not for each type.
     async fn reply_to(&self, request: Request<'_>) -> Result<Value, StoreError> {
         match (&self.destination, &self.inner.backend) {
             (Destination::Node(node), _) | (_, Backend::Server(node)) => node.ask(request).await,
@@ -353,7 +352,7 @@ impl Store {
         }
     }
 
-    /// Those that requests without a key go to: one, or all masters of a Cluster.
+    /// The destinations of requests without a key: one server, or all masters of a Cluster.
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         match (&self.destination, &self.inner.backend) {
             (Destination::Node(node), _) | (_, Backend::Server(node)) => vec![Arc::clone(node)],

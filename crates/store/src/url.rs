@@ -1,4 +1,4 @@
-//! The forms of `redis.url`, parsed once into an [`Address`].
+//! Parses `redis.url` into an [`Address`].
 
 mod address;
 mod error;
@@ -31,7 +31,7 @@ impl FromStr for Address {
         if scheme.starts_with("rediss") {
             address.tls = Some(parts.tls()?);
         }
-        parts.used_up()?;
+        parts.refuse_unused()?;
         Ok(address)
     }
 }

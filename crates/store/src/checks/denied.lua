@@ -1,8 +1,8 @@
--- Tries calls, and reports why each failed. It is run with `flags=no-writes` (Redis 7.0): then Redis checks the
--- permission for a call that writes, and doesn't carry it out.
+-- Tries calls, and returns the error of each. Runs with `flags=no-writes` (Redis 7.0): Redis checks the permission of a
+-- call that writes, but doesn't execute it.
 --
--- KEYS  one that doesn't exist: where the script runs
--- ARGV  per call: number of its words, then these
+-- KEYS  1 a key that doesn't exist, which selects the node
+-- ARGV  per call: the number of its words, then the words
 -- Result  { error or '', … } one per call
 local errors, at = {}, 1
 while at <= #ARGV do

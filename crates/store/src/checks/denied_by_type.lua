@@ -1,8 +1,8 @@
--- The same before Redis 7.0, where a script has no flags: the key is a string, and for any other type of key a call
--- fails after Redis has checked its permission. So calls for strings that change it come last, and DEL after them.
+-- As denied.lua, before Redis 7.0, where scripts have no flags. Creates the key as a string, so that calls for other
+-- types fail after Redis has checked their permission. So calls that change strings must come last, and DEL at the end.
 --
--- KEYS  1 one that doesn't exist
--- ARGV  per call: number of its words, then these
+-- KEYS  1 a key that doesn't exist
+-- ARGV  per call: the number of its words, then the words
 -- Result  { error or '', … } one for the SET of the key; then, if that didn't fail, one per call
 local made = redis.pcall('SET', KEYS[1], '', 'PX', 1)
 if made.err then return { made.err } end

@@ -1,4 +1,4 @@
-//! The durability class that the server provides.
+//! Determines the durability class that a server provides.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use crate::checks::server_info::ServerInfo;
 use crate::durability::Durability;
 use crate::durability::append_fsync::AppendFsync;
 
-/// The class that answers may name.
+/// The durability class that responses may promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveDurability {
-    /// The configured class, or a lower one where Redis gives less.
+    /// The configured class, or a lower one if Redis provides less.
     pub class: Durability,
     /// Why it is lower, or can't be verified.
     pub shortfall: Option<Shortfall>,
@@ -19,25 +19,24 @@ pub struct EffectiveDurability {
 /// [`Shortfall::what_to_do`] in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shortfall {
-    /// Without an append-only file Redis forgets its jobs when it ends.
+    /// Without an append-only file Redis loses its jobs when it stops.
     NoAppendOnly(Durability),
-    /// The append-only file is flushed less often than the class needs.
+    /// The append-only file is flushed less often than the class requires.
     FlushedLess(Durability, AppendFsync),
-    /// We may not ask how often the append-only file is flushed.
+    /// We lack the permission to read how often the append-only file is flushed.
     NotVisible(Durability),
-    /// No replica follows.
+    /// There is no connected replica.
     NoReplica,
-    /// The master takes writes that no replica gets.
+    /// The master accepts writes without a connected replica.
     ReplicasNotRequired,
 }
 
-/// What answers may promise when `configured` is set and the server is as `facts` say. A server that
-/// gives more than was configured changes nothing: the configured class is what we hold it to.
+/// Returns the class that responses may promise with this server, at most `configured`.
 ///
 /// # Errors
-/// For `fsync` and `replicated` where the server doesn't give it: the start is to be refused.
-pub fn effective(configured: Durability, facts: &ServerInfo) -> Result<EffectiveDurability, Shortfall> {
-    let (class, shortfall) = match (configured, shortfall(configured, facts)) {
+/// For `fsync` and `replicated`, if the server doesn't provide the class. Then a role must not start.
+pub fn effective(configured: Durability, info: &ServerInfo) -> Result<EffectiveDurability, Shortfall> {
+    let (class, shortfall) = match (configured, shortfall(configured, info)) {
         (Durability::Fsync | Durability::Replicated, Some(shortfall)) => return Err(shortfall),
         (Durability::Everysec, Some(shortfall @ Shortfall::NotVisible(_))) => (Durability::Everysec, Some(shortfall)),
         (_, Some(shortfall)) => (Durability::Process, Some(shortfall)),
@@ -46,26 +45,27 @@ pub fn effective(configured: Durability, facts: &ServerInfo) -> Result<Effective
     Ok(EffectiveDurability { class, shortfall })
 }
 
-/// The class that answers may name now: `configured` where the server gives it, else what its append-only file gives.
-pub fn given(configured: Durability, facts: &ServerInfo) -> Durability {
-    match (shortfall(configured, facts), facts.append_fsync) {
+/// Returns the class that responses may promise now: `configured` if the server provides it, otherwise that of its
+/// append-only file.
+pub fn given(configured: Durability, info: &ServerInfo) -> Durability {
+    match (shortfall(configured, info), info.append_fsync) {
         (None, _) => configured,
-        (Some(_), _) if !facts.append_only => Durability::Process,
+        (Some(_), _) if !info.append_only => Durability::Process,
         (Some(_), Some(AppendFsync::Always)) => Durability::Fsync,
         (Some(_), Some(AppendFsync::Everysec) | None) => Durability::Everysec,
         (Some(_), Some(AppendFsync::No)) => Durability::Process,
     }
 }
 
-fn shortfall(configured: Durability, facts: &ServerInfo) -> Option<Shortfall> {
+fn shortfall(configured: Durability, info: &ServerInfo) -> Option<Shortfall> {
     match configured {
         Durability::Process => None,
-        Durability::Replicated if facts.replicas == 0 => Some(Shortfall::NoReplica),
-        Durability::Replicated if !facts.replicas_required => Some(Shortfall::ReplicasNotRequired),
+        Durability::Replicated if info.replicas == 0 => Some(Shortfall::NoReplica),
+        Durability::Replicated if !info.replicas_required => Some(Shortfall::ReplicasNotRequired),
         Durability::Replicated => None,
-        Durability::Everysec | Durability::Fsync if !facts.append_only => Some(Shortfall::NoAppendOnly(configured)),
-        Durability::Everysec | Durability::Fsync => match facts.append_fsync {
-            // What Redis comes with. To see that it is set lower takes a right that a class below `fsync` isn't worth.
+        Durability::Everysec | Durability::Fsync if !info.append_only => Some(Shortfall::NoAppendOnly(configured)),
+        Durability::Everysec | Durability::Fsync => match info.append_fsync {
+            // The default of Redis. A class below `fsync` isn't worth requiring the permission for CONFIG GET.
             None if configured == Durability::Everysec => None,
             None => Some(Shortfall::NotVisible(configured)),
             Some(AppendFsync::Always) => None,
@@ -76,7 +76,7 @@ fn shortfall(configured: Durability, facts: &ServerInfo) -> Option<Shortfall> {
 }
 
 impl Shortfall {
-    /// What was configured and what is there.
+    /// What is configured, and what the server provides.
     pub fn what(&self) -> String {
         match self {
             Self::NoAppendOnly(class) => {

@@ -1,16 +1,16 @@
-//! Problems of a server, and their remedies.
+//! Finds problems of a server, with their remedies.
 
 use crate::checks::durability_check::effective;
 use crate::checks::server_info::{ServerInfo, Version};
 use crate::durability::Durability;
 
-/// The oldest server whose commands and replies the scripts are written for.
+/// The oldest server that has all commands that the scripts use.
 const OLDEST: Version = Version { major: 6, minor: 2, patch: 0 };
 
-/// Something about the server that an operator should know.
+/// A problem of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFinding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// What was found.
     pub what: String,
@@ -18,40 +18,40 @@ pub struct ServerFinding {
     pub what_to_do: String,
 }
 
-/// How bad a [`ServerFinding`] is.
+/// The severity of a [`ServerFinding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Jobs can't be kept or called like this: the start is refused.
+    /// The server can't be used: roles don't start.
     Error,
-    /// It works, and promises less than was configured; or it doesn't work now, and may again without another setting.
+    /// The server provides a lower durability than configured, or doesn't work now, but may work again without a change
+    /// of settings.
     Warning,
 }
 
-/// What is wrong with the server that `facts` describe, when `durability` is configured; empty when
-/// nothing is.
-pub fn findings(facts: &ServerInfo, durability: Durability) -> Vec<ServerFinding> {
+/// Returns the problems of a server. `durability`: the configured class.
+pub fn findings(info: &ServerInfo, durability: Durability) -> Vec<ServerFinding> {
     [
-        too_old(facts),
-        cluster(facts),
-        replica(facts),
-        evicting(facts),
-        not_writing(facts),
-        refusing(facts),
-        less_durable(facts, durability),
+        too_old(info),
+        cluster(info),
+        replica(info),
+        evicting(info),
+        not_writing(info),
+        refusing(info),
+        less_durable(info, durability),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn too_old(facts: &ServerInfo) -> Option<ServerFinding> {
-    (facts.version < OLDEST).then(|| {
-        error(format!("this is {}, older than Redis {OLDEST}", facts.product), "use Redis 6.2 or newer, or Valkey")
+fn too_old(info: &ServerInfo) -> Option<ServerFinding> {
+    (info.version < OLDEST).then(|| {
+        error(format!("this is {}, older than Redis {OLDEST}", info.product), "use Redis 6.2 or newer, or Valkey")
     })
 }
 
-fn cluster(facts: &ServerInfo) -> Option<ServerFinding> {
-    (facts.is_cluster && !facts.is_reached_as_cluster).then(|| {
+fn cluster(info: &ServerInfo) -> Option<ServerFinding> {
+    (info.is_cluster && !info.is_reached_as_cluster).then(|| {
         error(
             "this is a node of a Redis Cluster, which has only some of the keys".to_owned(),
             "use redis.url = redis+cluster://host1,host2",
@@ -59,8 +59,8 @@ fn cluster(facts: &ServerInfo) -> Option<ServerFinding> {
     })
 }
 
-fn replica(facts: &ServerInfo) -> Option<ServerFinding> {
-    (!facts.is_master).then(|| {
+fn replica(info: &ServerInfo) -> Option<ServerFinding> {
+    (!info.is_master).then(|| {
         error(
             "this is a replica, which accepts no writes".to_owned(),
             "point redis.url at the master, or at the Sentinels: redis+sentinel://host1,host2/name",
@@ -68,17 +68,17 @@ fn replica(facts: &ServerInfo) -> Option<ServerFinding> {
     })
 }
 
-fn evicting(facts: &ServerInfo) -> Option<ServerFinding> {
-    (facts.eviction != "noeviction").then(|| {
+fn evicting(info: &ServerInfo) -> Option<ServerFinding> {
+    (info.eviction != "noeviction").then(|| {
         error(
-            format!("maxmemory-policy is `{}`: Redis may evict accepted jobs when its memory is full", facts.eviction),
+            format!("maxmemory-policy is `{}`: Redis may evict accepted jobs when its memory is full", info.eviction),
             "set `maxmemory-policy noeviction` in Redis",
         )
     })
 }
 
-fn not_writing(facts: &ServerInfo) -> Option<ServerFinding> {
-    (!facts.append_only_works).then(|| {
+fn not_writing(info: &ServerInfo) -> Option<ServerFinding> {
+    (!info.append_only_works).then(|| {
         error(
             "the last write to the append-only file failed, so Redis refuses writes".to_owned(),
             "check the log of Redis; the disk may be full",
@@ -86,26 +86,26 @@ fn not_writing(facts: &ServerInfo) -> Option<ServerFinding> {
     })
 }
 
-/// A role starts all the same, and isn't ready: it may be over soon.
-fn refusing(facts: &ServerInfo) -> Option<ServerFinding> {
-    let (why, what_to_do) = match facts.refuses_writes.as_deref()? {
+/// Only a warning, as it may be over soon: roles start, and aren't ready.
+fn refusing(info: &ServerInfo) -> Option<ServerFinding> {
+    let (why, what_to_do) = match info.refuses_writes.as_deref()? {
         "NOREPLICAS" => (
             "fewer replicas follow than `min-replicas-to-write`",
             "check `INFO replication`; connect replicas, or lower that setting of Redis",
         ),
-        "MISCONF" if facts.append_only_works => {
+        "MISCONF" if info.append_only_works => {
             ("its last snapshot couldn't be written", "check the log of Redis; the disk may be full")
         }
         "CLUSTERDOWN" => ("the Redis Cluster is down", "check `CLUSTER INFO`: each slot needs a node that serves it"),
-        // The append-only file and a replica are reported in other words.
+        // Other findings report the append-only file and a replica.
         _ => return None,
     };
     let (severity, what) = (Severity::Warning, format!("Redis refuses writes now: {why}"));
     Some(ServerFinding { severity, what, what_to_do: what_to_do.to_owned() })
 }
 
-fn less_durable(facts: &ServerInfo, durability: Durability) -> Option<ServerFinding> {
-    let (severity, shortfall) = match effective(durability, facts) {
+fn less_durable(info: &ServerInfo, durability: Durability) -> Option<ServerFinding> {
+    let (severity, shortfall) = match effective(durability, info) {
         Ok(effective) => (Severity::Warning, effective.shortfall?),
         Err(shortfall) => (Severity::Error, shortfall),
     };

@@ -1,4 +1,4 @@
-//! The version, role and settings that a server reports.
+//! Reads the version, role and settings of a server.
 
 use std::{fmt, str::FromStr};
 
@@ -10,49 +10,50 @@ use crate::durability::append_fsync::AppendFsync;
 use crate::error::{ErrorKind, StoreError};
 use crate::store::Store;
 
-/// What INFO reports of the server, and CONFIG where we may ask it.
+/// Data from INFO, and from CONFIG if the ACL permits it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// Name and version, as its makers count them: `Redis 7.0.15`, `Valkey 8.1.1`.
+    /// The name and version of the product: `Redis 7.0.15`, `Valkey 8.1.1`.
     pub product: String,
-    /// The version of Redis whose commands it has.
+    /// The version of Redis with which it is compatible.
     pub version: Version,
-    /// Whether it takes writes, as opposed to a replica.
+    /// Whether it is a master, and not a replica.
     pub is_master: bool,
     /// Whether it is a node of a Redis Cluster.
     pub is_cluster: bool,
-    /// Whether it is reached as one (`redis+cluster://`).
+    /// Whether `redis.url` names a Cluster (`redis+cluster://`).
     pub is_reached_as_cluster: bool,
     /// `maxmemory-policy`.
     pub eviction: String,
     /// Bytes of memory in use now.
     pub used_memory: u64,
-    /// The most since the server started.
+    /// The peak since the server started, in bytes.
     pub peak_memory: u64,
-    /// `maxmemory` in bytes; 0: none is set.
+    /// `maxmemory` in bytes; 0 if not set.
     pub max_memory: u64,
-    /// Whether each write goes to the append-only file.
+    /// `appendonly`.
     pub append_only: bool,
     /// Whether the last write to that file succeeded; if not, Redis refuses writes.
     pub append_only_works: bool,
-    /// `appendfsync`; `None` where it doesn't matter, and where we may not ask.
+    /// `appendfsync`; `None` if it doesn't matter, or the ACL denies CONFIG.
     pub append_fsync: Option<AppendFsync>,
-    /// The code with which Redis refuses writes now, other than at `maxmemory`.
+    /// The error code with which Redis refuses writes now, except for `maxmemory`.
     pub refuses_writes: Option<String>,
-    /// Replicas that follow now.
+    /// The number of connected replicas.
     pub replicas: usize,
-    /// Whether Redis refuses writes that no replica would get (`min-replicas-to-write`).
+    /// Whether Redis refuses writes without a connected replica (`min-replicas-to-write`).
     pub replicas_required: bool,
 }
 
 impl ServerInfo {
-    /// Asks the server, in a Cluster one of [`Store::masters`], for what the class needs to be known.
+    /// Reads the data from a server; in a Cluster, `store` must be one of [`Store::masters`]. `durability` determines
+    /// which data are needed.
     ///
     /// # Errors
-    /// When it doesn't answer, or INFO is denied to us.
+    /// When the server doesn't respond, or denies INFO.
     pub async fn gather(store: &Store, durability: Durability) -> Result<Self, StoreError> {
         let info = cmd("INFO");
-        // At once, in one round trip.
+        // Concurrently, in one round trip.
         let (info, append_fsync, refuses_writes): (String, _, _) =
             try_join!(store.command(&info), append_fsync(store, durability), store.refusal_of_writes())?;
         let is_reached_as_cluster = store.is_cluster();
@@ -60,7 +61,7 @@ impl ServerInfo {
     }
 
     fn from_info(info: &str) -> Self {
-        // Of the many fields a few are looked for, which a table of all would cost more than.
+        // A linear search, because only a few of the many fields are needed.
         let fields: Vec<(&str, &str)> = info.lines().filter_map(|line| line.split_once(':')).collect();
         let find = |key: &str| fields.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
         let text = |key: &str| find(key).unwrap_or_default();
@@ -76,7 +77,7 @@ impl ServerInfo {
             product,
             version: redis.parse().unwrap_or_default(),
             is_master: text("role") == "master",
-            // Valkey has another name for `redis_mode`.
+            // Not `redis_mode`, which has another name in Valkey.
             is_cluster: text("cluster_enabled") == "1",
             is_reached_as_cluster: false,
             eviction: text("maxmemory_policy").to_owned(),
@@ -88,14 +89,15 @@ impl ServerInfo {
             append_fsync: None,
             refuses_writes: None,
             replicas: (0..replicas).filter(online).count(),
-            // The line is there only when the setting and its max-lag are above zero.
+            // INFO has this line only if the setting and its max-lag are above zero.
             replicas_required: find("min_slaves_good_slaves").is_some(),
         }
     }
 }
 
-/// INFO doesn't have it, and who may ask CONFIG may read the passwords of Redis too. Each denial is a line in the ACL
-/// LOG of Redis, so all classes but `fsync`, which can't do without, ask until the first.
+/// Reads `appendfsync`, which isn't in INFO. The ACL may deny CONFIG, because it shows passwords. Each denial adds a
+/// line to the ACL LOG of Redis, so only the class `fsync`, which requires the setting, tries again after the first
+/// one.
 async fn append_fsync(store: &Store, durability: Durability) -> Result<Option<AppendFsync>, StoreError> {
     if durability != Durability::Fsync && (durability == Durability::Process || store.is_config_denied()) {
         return Ok(None);
@@ -104,7 +106,7 @@ async fn append_fsync(store: &Store, durability: Durability) -> Result<Option<Ap
     ask.arg("GET").arg("appendfsync");
     match store.command::<Vec<(String, String)>>(&ask).await {
         Ok(settings) => Ok(settings.first().and_then(|(_, value)| AppendFsync::parse(value))),
-        // Managed servers take CONFIG away, by the ACL or altogether.
+        // Managed servers often deny or remove CONFIG.
         Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Rejected) => {
             store.config_was_denied();
             Ok(None)
@@ -113,14 +115,14 @@ async fn append_fsync(store: &Store, durability: Durability) -> Result<Option<Ap
     }
 }
 
-/// Three numbers, compared from the left.
+/// A version number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// The first.
+    /// The first number.
     pub major: u32,
-    /// The second.
+    /// The second number.
     pub minor: u32,
-    /// The third.
+    /// The third number.
     pub patch: u32,
 }
 

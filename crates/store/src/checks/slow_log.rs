@@ -1,4 +1,4 @@
-//! The latest slow commands of a server.
+//! Reads the latest slow commands of a server.
 
 use redis::{Value, cmd};
 
@@ -6,35 +6,35 @@ use crate::error::{ErrorKind, StoreError};
 use crate::script;
 use crate::store::Store;
 
-/// Redis sends up to 4 KiB of arguments with each.
-const MOST: usize = 16;
-const LONGEST_NAME: usize = 32;
+/// Few, as Redis sends up to 4 KiB of arguments with each entry.
+const MAX_ENTRIES: usize = 16;
+const MAX_NAME: usize = 32;
 
-/// A command that took longer than `slowlog-log-slower-than`. Its arguments may be anybody's, and stay where they are.
+/// A command that took longer than `slowlog-log-slower-than`, without its arguments, which may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowCommand {
-    /// Seconds since the epoch.
+    /// In seconds since the Unix epoch.
     pub at_s: u64,
     /// In microseconds.
     pub took_us: u64,
-    /// Such as `evalsha`.
+    /// The name of the command, such as `evalsha`.
     pub command: String,
-    /// Its name, where it ran a script that this process knows.
+    /// The name of the script, if this process knows it.
     pub script: Option<&'static str>,
 }
 
 impl SlowCommand {
-    /// The newest first. None: Redis denies the question.
+    /// Returns the latest entries, the newest first, or `None` if Redis denies SLOWLOG.
     ///
     /// # Errors
-    /// When it doesn't answer.
+    /// When Redis doesn't respond.
     pub async fn latest(store: &Store) -> Result<Option<Vec<Self>>, StoreError> {
-        // Each denial is a line in the ACL LOG of Redis.
+        // Not tried again after a denial, as each adds a line to the ACL LOG of Redis.
         if store.is_slow_log_denied() {
             return Ok(None);
         }
         let mut ask = cmd("SLOWLOG");
-        ask.arg("GET").arg(MOST);
+        ask.arg("GET").arg(MAX_ENTRIES);
         match store.command::<Vec<Value>>(&ask).await {
             Ok(entries) => Ok(Some(entries.iter().filter_map(Self::of).collect())),
             Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::Rejected) => {
@@ -45,7 +45,7 @@ impl SlowCommand {
         }
     }
 
-    /// Its number, time and duration, the arguments, and what doesn't matter here.
+    /// Parses an entry: number, time, duration, command with arguments, and values that aren't used.
     fn of(entry: &Value) -> Option<Self> {
         let Value::Array(parts) = entry else { return None };
         let [_, Value::Int(at), Value::Int(took), Value::Array(words), ..] = &parts[..] else { return None };
@@ -53,8 +53,8 @@ impl SlowCommand {
             Some(Value::BulkString(word)) => String::from_utf8_lossy(word).into_owned(),
             _ => String::new(),
         };
-        let is_of_a_name = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
-        let command: String = word(0).to_lowercase().chars().filter(is_of_a_name).take(LONGEST_NAME).collect();
+        let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
+        let command: String = word(0).to_lowercase().chars().filter(is_plain).take(MAX_NAME).collect();
         let script = command.starts_with("eval").then(|| script::named(&word(1))).flatten();
         Some(Self { at_s: u64::try_from(*at).ok()?, took_us: u64::try_from(*took).ok()?, command, script })
     }

@@ -1,5 +1,5 @@
--- Fails where scripts or writes do.
+-- Fails if scripts or writes fail.
 --
--- KEYS  1 one that doesn't exist
+-- KEYS  1 a key that doesn't exist
 -- Result  0
 return redis.call('DEL', KEYS[1])

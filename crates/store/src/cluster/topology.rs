@@ -1,4 +1,4 @@
-//! The slot map, as one node reports it.
+//! The slot map, as reported by one node.
 
 use std::{collections::HashMap, fmt};
 
@@ -16,7 +16,7 @@ pub(crate) struct Topology {
     epoch: u64,
     masters: Vec<HostPort>,
     replicas: Vec<HostPort>,
-    /// By the place of the master in `masters`.
+    /// The indices of the slots' masters in `masters`.
     owners: HashMap<Slot, usize>,
 }
 
@@ -26,14 +26,14 @@ impl HasEpoch for Topology {
     }
 }
 
-/// As the node at `at` sees it.
-pub(crate) async fn by(settings: &RedisSettings, at: &HostPort) -> Result<Topology, StoreError> {
+/// Reads the slot map from the node at `at`.
+pub(crate) async fn read_from(settings: &RedisSettings, at: &HostPort) -> Result<Topology, StoreError> {
     let (mut connection, _) = Connector::new(settings, Route::Tcp(at.clone())).connect(|| ()).await?;
-    let mut questions = pipe();
-    questions.cmd("CLUSTER").arg("INFO").cmd("CLUSTER").arg("SLOTS");
-    let during = Operation::Pipeline(&questions);
+    let mut commands = pipe();
+    commands.cmd("CLUSTER").arg("INFO").cmd("CLUSTER").arg("SLOTS");
+    let during = Operation::Pipeline(&commands);
     let (info, slots): (InfoDict, Vec<Value>) =
-        timeout(settings.response_timeout, questions.query_async(&mut connection))
+        timeout(settings.response_timeout, commands.query_async(&mut connection))
             .await
             .map_err(|_| StoreError::timed_out(during))?
             .map_err(|error| StoreError::calling(during, error).or_no_cluster(&settings.url))?;
@@ -46,10 +46,10 @@ pub(crate) async fn by(settings: &RedisSettings, at: &HostPort) -> Result<Topolo
 
 impl Topology {
     pub(super) fn owner(&self, slot: Slot) -> Option<&HostPort> {
-        self.owners.get(&slot).and_then(|place| self.masters.get(*place))
+        self.owners.get(&slot).and_then(|index| self.masters.get(*index))
     }
 
-    /// Those that serve slots.
+    /// The nodes that serve slots.
     pub(super) fn masters(&self) -> impl Iterator<Item = &HostPort> {
         self.masters.iter()
     }
@@ -62,13 +62,13 @@ impl Topology {
         self.masters.len() == other.masters.len() && other.masters().all(|at| self.is_master(at))
     }
 
-    /// All that can be asked.
+    /// Masters and replicas.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &HostPort> {
         self.masters.iter().chain(&self.replicas)
     }
 
-    /// A row of CLUSTER SLOTS: first and last slot, their master, its replicas. What can't be read is left out: its
-    /// slots are nobody's.
+    /// Adds a row of CLUSTER SLOTS: first slot, last slot, their master, its replicas. Ignores a row that can't be
+    /// parsed, so its slots have no owner.
     fn add(&mut self, row: Value, asked: &HostPort) {
         let Ok(row) = from_redis_value::<Vec<Value>>(row) else { return };
         let mut row = row.into_iter();
@@ -77,15 +77,15 @@ impl Topology {
         let mut nodes = row.map(|node| read_node(node, asked));
         let Some(Some(master)) = nodes.next() else { return };
         self.replicas.extend(nodes.flatten());
-        let place = self.masters.iter().position(|known| *known == master).unwrap_or_else(|| {
+        let index = self.masters.iter().position(|known| *known == master).unwrap_or_else(|| {
             self.masters.push(master);
             self.masters.len() - 1
         });
-        self.owners.extend((first..=last).filter_map(Slot::new).map(|slot| (slot, place)));
+        self.owners.extend((first..=last).filter_map(Slot::new).map(|slot| (slot, index)));
     }
 }
 
-/// Host, port, and more. A node that doesn't know its own host is the one that was asked.
+/// Parses host and port. An empty host means that of the asked node, which doesn't know it.
 fn read_node(node: Value, asked: &HostPort) -> Option<HostPort> {
     let mut node = from_redis_value::<Vec<Value>>(node).ok()?.into_iter();
     let host = from_redis_value::<Option<String>>(node.next()?).ok()?.unwrap_or_default();
@@ -97,7 +97,7 @@ fn read_node(node: Value, asked: &HostPort) -> Option<HostPort> {
     }
 }
 
-/// Its masters.
+/// Shows the masters.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let masters: Vec<_> = self.masters.iter().map(HostPort::to_string).collect();

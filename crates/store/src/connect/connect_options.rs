@@ -1,4 +1,4 @@
-//! Options of every connection: sockets, TLS, credentials. Timeouts are enforced elsewhere.
+//! The options of all connections: sockets, TLS, credentials. Timeouts are enforced elsewhere.
 
 use std::{io, path::Path, time::Duration};
 
@@ -11,16 +11,16 @@ use secrecy::ExposeSecret;
 
 use crate::url::{HostPort, Login, Tls};
 
-/// After this long without an answer to a probe or to sent bytes, the kernel gives a TCP
-/// connection up. It bounds how long who listens can wait on a peer that is gone.
+/// The kernel closes a TCP connection after this time without a reply to a keepalive probe or to sent bytes. This
+/// bounds how long a subscriber waits for a dead peer.
 const DEAD_PEER: Duration = Duration::from_secs(10);
 
-/// Connecting as a whole and each call as a whole have their limits where they begin.
+/// Without timeouts, because the callers limit connecting and each call as a whole.
 pub(crate) fn config() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None)
 }
 
-/// For connections to `at`, which begin with `greeting`.
+/// A client for connections to `at`. `greeting`: user, password and other options that are sent first.
 pub(crate) async fn client(at: &HostPort, tls: Option<&Tls>, greeting: RedisConnectionInfo) -> RedisResult<Client> {
     let HostPort { host, port } = at.clone();
     let Some(tls) = tls else {
@@ -30,7 +30,7 @@ pub(crate) async fn client(at: &HostPort, tls: Option<&Tls>, greeting: RedisConn
     Client::build_with_tls(info(at)?.set_redis_settings(greeting), certificates(tls).await?)
 }
 
-/// What is said first on a connection.
+/// The options that are sent first on a connection.
 pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
     let mut greeting = RedisConnectionInfo::default();
     if let Some(user) = &login.user {
@@ -42,7 +42,7 @@ pub(crate) fn greeting(login: &Login) -> RedisConnectionInfo {
     greeting
 }
 
-/// A connection to `at`, without a login.
+/// The options of a connection to `at`, without a login.
 pub(crate) fn info(at: ConnectionAddr) -> RedisResult<ConnectionInfo> {
     let probes = TcpKeepalive::new().with_time(DEAD_PEER / 2).with_interval(DEAD_PEER / 10);
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(probes);
@@ -51,7 +51,7 @@ pub(crate) fn info(at: ConnectionAddr) -> RedisResult<ConnectionInfo> {
     Ok(at.into_connection_info()?.set_tcp_settings(settings))
 }
 
-/// Read again for each connection, so that renewed ones hold from the next on.
+/// Reads the certificates for each connection, so that the next one uses renewed ones.
 async fn certificates(tls: &Tls) -> io::Result<TlsCertificates> {
     let root_cert = match &tls.ca {
         Some(ca) => Some(read(ca).await?),

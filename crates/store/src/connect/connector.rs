@@ -1,4 +1,4 @@
-//! Opens one connection to the server of a route.
+//! Opens a connection to the server of a route.
 
 use std::{any::Any, convert::Infallible, io, panic::AssertUnwindSafe, time::Duration};
 
@@ -15,26 +15,26 @@ use crate::error::StoreError;
 use crate::settings::RedisSettings;
 use crate::url::{Address, HostPort, Route};
 
-/// Knows how to connect; each call makes a new connection and asks Sentinel again.
+/// Opens connections. Asks Sentinel for each one.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     address: Address,
     route: Route,
-    limit: Duration,
+    timeout: Duration,
     latest: LatestMaster,
 }
 
 impl Connector {
-    /// To the server at the end of `route`, or to one of the nodes of the address of `settings`.
+    /// A connector to the server of `route`, with the other options of `settings`.
     pub(crate) fn new(settings: &RedisSettings, route: Route) -> Self {
         if settings.url.tls.is_some() {
-            // Fails when the program has installed one already: then that one is used.
+            // Fails if the program has installed another provider, which is then used.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         Self {
-            address: settings.url.by(route.clone()),
+            address: settings.url.with_route(route.clone()),
             route,
-            limit: settings.connect_timeout,
+            timeout: settings.connect_timeout,
             latest: LatestMaster::default(),
         }
     }
@@ -43,7 +43,7 @@ impl Connector {
         &self.address
     }
 
-    /// Where the server is. None: on a Unix socket, or where Sentinel leads.
+    /// The host and port of the server, or `None` for a Unix socket or with Sentinel.
     pub(crate) fn at(&self) -> Option<&HostPort> {
         match &self.route {
             Route::Tcp(at) => Some(at),
@@ -51,7 +51,7 @@ impl Connector {
         }
     }
 
-    /// The master that Sentinel named last, to any clone of this.
+    /// The latest master that Sentinel named to any clone of this connector.
     pub(crate) fn latest_master(&self) -> &LatestMaster {
         &self.latest
     }
@@ -60,8 +60,8 @@ impl Connector {
         matches!(self.route, Route::Sentinel(_))
     }
 
-    /// A connection without a response timeout, and the master that Sentinel named. `on_disconnect` is called once,
-    /// when it is lost.
+    /// Returns a connection without a response timeout, and the master that Sentinel named, if there is a Sentinel.
+    /// Calls `on_disconnect` once, when the connection is lost.
     pub(crate) async fn connect(
         &self,
         on_disconnect: impl Fn() + Send + Sync + 'static,
@@ -74,12 +74,12 @@ impl Connector {
         self.connect_and_listen(on_push).await
     }
 
-    /// The same, where all that Redis says unasked is of interest. `on_push` must not wait.
+    /// Like `connect`, but passes all push messages of Redis to `on_push`, which must not block.
     pub(crate) async fn connect_and_listen(
         &self,
         on_push: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> Result<(MultiplexedConnection, Option<NamedMaster>), StoreError> {
-        tokio::time::timeout(self.limit, caught(self.connect_unbounded(on_push)))
+        tokio::time::timeout(self.timeout, catch_panic(self.connect_unbounded(on_push)))
             .await
             .map_err(|_| StoreError::connecting(&self.address, self.timed_out()))?
             .map_err(|error| StoreError::connecting(&self.address, error))
@@ -87,7 +87,7 @@ impl Connector {
 
     fn timed_out(&self) -> RedisError {
         let tls = if self.address.tls.is_some() { "; does this port of Redis speak TLS?" } else { "" };
-        io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {:?}{tls}", self.limit)).into()
+        io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {:?}{tls}", self.timeout)).into()
     }
 
     async fn connect_unbounded(
@@ -126,16 +126,16 @@ impl Connector {
         connect_options::greeting(&self.address.login)
             .set_db(self.address.db)
             .set_lib_name("dripfeed", env!("CARGO_PKG_VERSION"))
-            // Only there the loss of a connection is reported at once, before the next call needs it.
+            // Only RESP3 reports the loss of a connection at once, and not at the next call.
             .set_protocol(ProtocolVersion::RESP3)
     }
 }
 
-/// A panic is a failed attempt like others, so that who connects goes on: a name is looked up and a certificate is read
-/// on another thread, and where the system gives none, tokio panics.
-async fn caught<T>(connecting: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
-    let ended = AssertUnwindSafe(connecting).catch_unwind().await;
-    ended.unwrap_or_else(|panic| Err(io::Error::other(message_of(&*panic)).into()))
+/// Converts a panic into an error, so that reconnecting goes on. tokio panics if it can't start a thread for looking up
+/// a host name or reading a certificate.
+async fn catch_panic<T>(connecting: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    let result = AssertUnwindSafe(connecting).catch_unwind().await;
+    result.unwrap_or_else(|panic| Err(io::Error::other(message_of(&*panic)).into()))
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {

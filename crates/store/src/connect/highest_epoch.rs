@@ -1,39 +1,40 @@
-//! Asks several servers the same question, and uses the answer with the highest epoch.
+//! Sends the same query to several servers, and uses the reply with the highest epoch.
 //!
-//! All are asked at once, so that an unreachable one costs no time. One that was partitioned from the others may answer
-//! first, with outdated information; so the others get a moment to answer.
+//! The queries are concurrent, so that an unreachable server costs no time. A server that was partitioned from the
+//! others may reply first, with outdated data, so the others get a short time to reply, too.
 
 use std::time::Duration;
 
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::{Instant, timeout_at};
 
-/// How long the others have after the first answer.
+/// How long to wait for further replies after the first one.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Something that was agreed upon in some epoch; a later one replaces it.
+/// Data of an epoch. Those of a later epoch replace them.
 pub(crate) trait HasEpoch {
     fn epoch(&self) -> u64;
 }
 
-/// The answer of the latest epoch; when none comes, why the last of them failed. `None`: there was nobody to ask.
-pub(crate) async fn highest_epoch<T: HasEpoch, E>(questions: Vec<BoxFuture<'_, Result<T, E>>>) -> Option<Result<T, E>> {
-    let mut answers: FuturesUnordered<_> = questions.into_iter().collect();
-    let mut newest = answers.next().await?;
-    while newest.is_err() {
-        match answers.next().await {
-            Some(answer) => newest = answer,
-            None => return Some(newest),
+/// Returns the reply with the highest epoch. If all queries fail, returns the last error. Returns `None` without
+/// queries.
+pub(crate) async fn highest_epoch<T: HasEpoch, E>(queries: Vec<BoxFuture<'_, Result<T, E>>>) -> Option<Result<T, E>> {
+    let mut replies: FuturesUnordered<_> = queries.into_iter().collect();
+    let mut latest = replies.next().await?;
+    while latest.is_err() {
+        match replies.next().await {
+            Some(reply) => latest = reply,
+            None => return Some(latest),
         }
     }
-    let until = Instant::now() + GRACE;
-    while let Ok(Some(answer)) = timeout_at(until, answers.next()).await {
-        let epoch = |answer: &Result<T, E>| answer.as_ref().ok().map(HasEpoch::epoch);
-        if epoch(&answer) > epoch(&newest) {
-            newest = answer;
+    let deadline = Instant::now() + GRACE;
+    while let Ok(Some(reply)) = timeout_at(deadline, replies.next()).await {
+        let epoch = |reply: &Result<T, E>| reply.as_ref().ok().map(HasEpoch::epoch);
+        if epoch(&reply) > epoch(&latest) {
+            latest = reply;
         }
     }
-    Some(newest)
+    Some(latest)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The master that Sentinel named last, known to all connections of a client.
+//! The latest master that Sentinel named, shared by all connections of a client.
 //!
-//! A master that hangs keeps its connections open: each of them would otherwise find out alone, by its own timeouts.
+//! A master that hangs keeps its connections open. Without this, each of them would notice a failover only by timeouts.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use tokio::sync::watch;
 
 use crate::url::HostPort;
 
-/// A master, by the word of a Sentinel.
+/// A master, as named by a Sentinel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedMaster {
     pub(crate) at: HostPort,
-    /// Of the election that made it the master.
+    /// The epoch of the failover that promoted it.
     pub(crate) epoch: u64,
 }
 
-/// Shared by the clones.
+/// Clones share the master.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LatestMaster(Arc<watch::Sender<Option<NamedMaster>>>);
 
 impl LatestMaster {
-    /// A connection to it was made. One of an earlier election is ignored: its Sentinel hasn't heard of a failover yet,
-    /// or the Sentinels began to count again; then each connection finds out alone.
+    /// Notes that a connection to `master` was opened. Ignores a master of an earlier epoch: its Sentinel doesn't know
+    /// of a failover yet, or the Sentinels were reset, in which case each connection notices by its timeouts.
     pub(crate) fn note(&self, master: &NamedMaster) {
         self.0.send_if_modified(|latest| {
             let is_later = latest.as_ref().is_none_or(|latest| latest.epoch < master.epoch);
@@ -39,7 +39,7 @@ impl LatestMaster {
 }
 
 impl NamedMaster {
-    /// Whether `latest` took its place.
+    /// Whether `latest` has replaced this master.
     pub(crate) fn is_replaced_by(&self, latest: &Self) -> bool {
         latest.epoch > self.epoch && latest.at != self.at
     }

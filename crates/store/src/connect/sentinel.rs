@@ -1,4 +1,4 @@
-//! Asks the Sentinels for the master.
+//! Asks the Sentinels for the current master.
 
 use std::collections::HashMap;
 
@@ -17,26 +17,27 @@ impl HasEpoch for NamedMaster {
     }
 }
 
-/// The master: the latest that a Sentinel knows of.
+/// Returns the master with the highest epoch that a Sentinel names.
 pub(crate) async fn master(sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<NamedMaster> {
-    let answer = highest_epoch(sentinels.at.iter().map(|at| ask(at, sentinels, tls).boxed()).collect()).await;
-    answer.unwrap_or_else(|| Err(unknown_master(&sentinels.master)))
+    let latest = highest_epoch(sentinels.at.iter().map(|at| ask(at, sentinels, tls).boxed()).collect()).await;
+    latest.unwrap_or_else(|| Err(unknown_master(&sentinels.master)))
 }
 
 async fn ask(at: &HostPort, sentinels: &Sentinels, tls: Option<&Tls>) -> RedisResult<NamedMaster> {
     let client = connect_options::client(at, tls, connect_options::greeting(&sentinels.login)).await?;
     let mut connection = client.get_multiplexed_async_connection_with_config(&connect_options::config()).await?;
-    // The address comes first: in the middle of a failover it is the new one alone here, and the epoch in both.
-    let mut questions = pipe();
-    questions.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&sentinels.master);
-    questions.cmd("SENTINEL").arg("MASTER").arg(&sentinels.master);
-    let answers: (Option<(String, u16)>, HashMap<String, String>) =
-        questions.query_async(&mut connection).await.map_err(|error| {
+    // During a failover only GET-MASTER-ADDR-BY-NAME returns the new address, while both have the new epoch. So the
+    // address is read first, lest an old one gets a new epoch.
+    let mut commands = pipe();
+    commands.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&sentinels.master);
+    commands.cmd("SENTINEL").arg("MASTER").arg(&sentinels.master);
+    let replies: (Option<(String, u16)>, HashMap<String, String>) =
+        commands.query_async(&mut connection).await.map_err(|error| {
             // The code of "No such master with that name".
             if code_of(&error).as_deref() == Some("ERR") { unknown_master(&sentinels.master) } else { error }
         })?;
-    let (Some((host, port)), known) = answers else { return Err(unknown_master(&sentinels.master)) };
-    let epoch = known.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+    let (Some((host, port)), fields) = replies else { return Err(unknown_master(&sentinels.master)) };
+    let epoch = fields.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
     Ok(NamedMaster { at: HostPort { host, port }, epoch })
 }
 
@@ -45,7 +46,7 @@ fn unknown_master(name: &str) -> RedisError {
     RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, what, name.to_owned()))
 }
 
-/// Fails when the server isn't a master: a Sentinel that hasn't heard of a failover yet names the old one.
+/// Fails if the server isn't a master, because a Sentinel may not know of a failover yet, and name the old one.
 pub(crate) async fn require_master(connection: &mut MultiplexedConnection) -> RedisResult<()> {
     let role: Vec<Value> = cmd("ROLE").query_async(connection).await?;
     let role: Option<String> = role.into_iter().next().map(redis::from_redis_value).transpose()?;

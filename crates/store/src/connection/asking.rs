@@ -1,8 +1,8 @@
-//! ASKING: a node that a slot is moving to serves a request on keys that have moved already.
+//! ASKING: lets a node to which a slot is being moved serve a request for keys that have moved already.
 
 use redis::{Cmd, Pipeline};
 
-/// Each of `commands` after an ASKING, which holds for one command, and whose reply is left out.
+/// Returns a pipeline with ASKING before each command, as it applies to one command. Its replies are ignored.
 pub(crate) fn each_asking<'a>(commands: impl IntoIterator<Item = &'a Cmd>) -> Pipeline {
     let mut pipeline = Pipeline::new();
     for command in commands {
@@ -11,7 +11,7 @@ pub(crate) fn each_asking<'a>(commands: impl IntoIterator<Item = &'a Cmd>) -> Pi
     pipeline
 }
 
-/// Adds the command, after an ASKING where `asking`.
+/// Adds the command, after ASKING if `asking`.
 pub(crate) fn add(pipeline: &mut Pipeline, command: Cmd, asking: bool) {
     if asking {
         pipeline.cmd("ASKING").ignore();

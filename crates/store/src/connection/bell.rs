@@ -1,22 +1,22 @@
-//! Notifications of a channel whose messages have no content.
+//! Notifications over a pub/sub channel whose messages have no content.
 
 use tokio::sync::watch;
 
 /// Why a bell rang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ring {
-    /// Its word was published.
+    /// The word was published.
     Word,
-    /// That may have happened, and was missed.
+    /// The word may have been published, and was missed.
     Missed,
 }
 
-/// What is published on the channel of a bell.
+/// The messages on the channel of a bell.
 #[derive(Clone, Copy, Debug)]
 pub struct BellWords {
-    /// The bell rings.
+    /// The message for which the bell rings.
     pub ring: &'static str,
-    /// Others have done what it rang for.
+    /// The message that others have done what the bell rang for.
     pub done: Option<&'static str>,
 }
 
@@ -28,87 +28,89 @@ impl From<&'static str> for BellWords {
 
 /// Rings when a word is published on a channel, and when that may have been missed.
 ///
-/// A copy rings for what rang since the original was last hushed.
+/// A clone rings for words since the original was last hushed.
 #[derive(Clone, Debug)]
 pub struct Bell {
-    words: watch::Receiver<Heard>,
-    heard: u64,
+    words: watch::Receiver<Words>,
+    /// `rings` when the bell was last hushed.
+    hushed_at: u64,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Words {
     /// How often the word was published.
     rings: u64,
-    /// What the last of them was for, and what the one before was for when that came. No longer known where a message
-    /// may have been missed.
+    /// Whether others have done what the last word was for. `false` if messages may have been missed.
     is_done: bool,
+    /// `is_done` before the last word.
     was_done: bool,
 }
 
 impl Bell {
-    /// What rang until now is done with.
+    /// Ignores words that were published until now.
     pub fn hush(&mut self) {
-        self.heard = self.words.borrow_and_update().rings;
+        self.hushed_at = self.words.borrow_and_update().rings;
     }
 
-    /// Whether others have done all that it ever rang for.
+    /// Whether others have done everything that the bell rang for.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.words.borrow().is_done
     }
 
-    /// Whether others had done, before it last rang, all that it had rung for until then.
+    /// Whether, before the bell last rang, others had done everything that it had rung for until then.
     #[must_use]
     pub fn was_done(&self) -> bool {
         self.words.borrow().was_done
     }
 
-    /// Returns when it rings: at once, if it did since it was last hushed or returned. May be dropped at any time.
+    /// Waits until the bell rings. Returns at once if it rang since it was last hushed, or since this last returned.
+    /// Cancel safe.
     pub async fn rung(&mut self) -> Ring {
-        // The store is gone: nothing will ring any more.
+        // The store was dropped, so the bell won't ring any more.
         if self.words.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
-        let before = self.heard;
+        let before = self.hushed_at;
         self.hush();
-        if self.heard == before { Ring::Missed } else { Ring::Word }
+        if self.hushed_at == before { Ring::Missed } else { Ring::Word }
     }
 }
 
-/// What rings all bells of a channel.
+/// Rings all bells of a channel.
 #[derive(Debug)]
 pub(super) struct BellRope {
-    of: BellWords,
-    words: watch::Sender<Heard>,
+    messages: BellWords,
+    words: watch::Sender<Words>,
 }
 
 impl BellRope {
-    pub(super) fn new(of: BellWords) -> Self {
-        Self { of, words: watch::Sender::default() }
+    pub(super) fn new(messages: BellWords) -> Self {
+        Self { messages, words: watch::Sender::default() }
     }
 
     pub(super) fn bell(&self) -> Bell {
         let words = self.words.subscribe();
-        let heard = words.borrow().rings;
-        Bell { words, heard }
+        let hushed_at = words.borrow().rings;
+        Bell { words, hushed_at }
     }
 
     pub(super) fn hear(&self, message: &[u8]) {
-        if message == self.of.ring.as_bytes() {
-            self.words.send_modify(|heard| {
-                *heard = Heard { rings: heard.rings.wrapping_add(1), is_done: false, was_done: heard.is_done };
+        if message == self.messages.ring.as_bytes() {
+            self.words.send_modify(|words| {
+                *words = Words { rings: words.rings.wrapping_add(1), is_done: false, was_done: words.is_done };
             });
-        } else if self.of.done.is_some_and(|done| message == done.as_bytes()) {
-            // Nobody wakes for that.
-            self.words.send_if_modified(|heard| {
-                heard.is_done = true;
+        } else if self.messages.done.is_some_and(|done| message == done.as_bytes()) {
+            // Wakes nobody.
+            self.words.send_if_modified(|words| {
+                words.is_done = true;
                 false
             });
         }
     }
 
     pub(super) fn miss(&self) {
-        self.words.send_modify(|heard| (heard.is_done, heard.was_done) = (false, false));
+        self.words.send_modify(|words| (words.is_done, words.was_done) = (false, false));
     }
 
     pub(super) fn has_bells(&self) -> bool {

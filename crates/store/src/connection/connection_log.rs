@@ -1,4 +1,4 @@
-//! What the connections to one server log together.
+//! The log of all connections to one server, without repetitions.
 
 use std::error::Error;
 use std::fmt;
@@ -8,10 +8,10 @@ use super::trouble::{Trouble, TroubleReport};
 use crate::error::StoreError;
 use crate::url::Address;
 
-/// Why a connection is made again.
+/// Why a connection is replaced.
 #[derive(Clone, Copy)]
 pub(crate) enum Renewal<'r> {
-    /// It was lost, or counts as lost.
+    /// It was lost, or is considered lost.
     Lost(&'r dyn fmt::Display),
     /// The server refuses writes; another one may have taken over.
     Refused(&'r StoreError),
@@ -49,7 +49,7 @@ impl ConnectionLog {
         }
     }
 
-    /// None can be made, for that long.
+    /// Logs that no connection can be opened. `lasted`: for how long.
     pub(super) fn cannot_connect(&self, redis: &Address, error: &StoreError, lasted: Duration) {
         let (report, error) = (self.failures.goes_on(lasted), error as &dyn Error);
         match report {
@@ -61,7 +61,7 @@ impl ConnectionLog {
         }
     }
 
-    /// A connection was made in place of one that was lost.
+    /// Logs that a lost connection was replaced.
     pub(super) fn reconnected(&self, redis: &Address) {
         let ends = [&self.losses, &self.failures].map(Trouble::seems_over);
         if ends.contains(&true) {
@@ -71,7 +71,7 @@ impl ConnectionLog {
         }
     }
 
-    /// The server took a write.
+    /// Logs that the server accepts writes, if it has refused them before.
     pub(crate) fn takes_writes(&self, redis: &Address) {
         if let Some(lasted) = self.refusals.is_over() {
             tracing::info!(%redis, seconds = lasted.as_secs_f64(), "Redis takes writes again");

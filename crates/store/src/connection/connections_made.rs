@@ -1,15 +1,15 @@
-//! How many connections a process has made. What a server has confirmed may be lost when it is connected to again: it
-//! comes back from its last snapshot, or another one has taken over that had fallen behind.
+//! Counts connections to Redis. After a reconnect, writes that the server had confirmed may be lost: it was restarted
+//! from a snapshot, or a replica that had fallen behind has taken over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of one store, to all of its servers. Cheap to clone; clones are one.
+/// The number of connections that a store has made, to all of its servers. Cheap to clone; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionsMade(Arc<AtomicU64>);
 
 impl ConnectionsMade {
-    /// Before the connection is used.
+    /// Counts a connection. Called before the connection is used.
     pub(super) fn one_more(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

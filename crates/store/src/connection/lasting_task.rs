@@ -1,5 +1,5 @@
-//! Tasks that must last as long as what they work for. One that panics, which is a bug, begins again: nobody awaits it,
-//! and without it the process would be ready and not do its work.
+//! Restarts background tasks that panic, which is a bug. Nobody awaits them, and without them the process would be
+//! ready, but not do its work.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 
-/// So that one that panics at once isn't a hot loop.
-const BETWEEN: Duration = Duration::from_secs(1);
+/// The pause before a restart, so that a task that panics at once isn't a hot loop.
+const RESTART_DELAY: Duration = Duration::from_secs(1);
 
-/// Runs `work` to its end, from the beginning again after each panic.
+/// Runs `work` to its end, and restarts it after each panic.
 pub async fn keep_running<T, F: Future<Output = T>>(name: impl fmt::Display, mut work: impl FnMut() -> F) -> T {
     loop {
         match AssertUnwindSafe(work()).catch_unwind().await {
-            Ok(ended) => return ended,
+            Ok(result) => return result,
             Err(_) => {
                 tracing::error!(task = %name, "a task panicked and restarts; this is a bug, please report it");
-                tokio::time::sleep(BETWEEN).await;
+                tokio::time::sleep(RESTART_DELAY).await;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A few log lines a second at most for what every request or job may meet.
+//! Limits log lines that every request or job may cause to a few per second.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ pub struct LogThrottle {
 
 #[derive(Debug)]
 struct Lines {
-    /// The first one within the interval.
+    /// When the first line of the current interval was written.
     first: Option<Instant>,
     written: u32,
     suppressed: u64,
@@ -28,13 +28,13 @@ impl LogThrottle {
         Self::of(1)
     }
 
-    /// At most that many lines within a second after the first of them.
+    /// At most `most` lines within a second after the first of them.
     #[must_use]
     pub const fn of(most: u32) -> Self {
         Self { most, lines: Mutex::new(Lines { first: None, written: 0, suppressed: 0 }) }
     }
 
-    /// Some when a line is due: the number of lines suppressed since the last one.
+    /// If a line is due, returns the number of lines suppressed since the last one.
     pub fn due(&self, now: Instant) -> Option<u64> {
         let mut lines = self.lines.lock();
         if lines.first.is_none_or(|first| now.saturating_duration_since(first) >= INTERVAL) {

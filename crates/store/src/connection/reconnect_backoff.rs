@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 
-/// Between connections that don't hold.
-const SHORTEST_REST: Duration = Duration::from_millis(20);
-const LONGEST_REST: Duration = Duration::from_millis(250);
+/// The bounds of the pause after connections that were soon lost.
+const MIN_REST: Duration = Duration::from_millis(20);
+const MAX_REST: Duration = Duration::from_millis(250);
 
-/// Before the next connection, when this many in a row didn't hold.
+/// The pause before the next connection, after this many in a row that were soon lost.
 pub(super) fn rest(unsettled: u32) -> Duration {
     match unsettled {
         0 => Duration::ZERO,
-        more => SHORTEST_REST.saturating_mul(1 << more.min(10)).min(LONGEST_REST),
+        more => MIN_REST.saturating_mul(1 << more.min(10)).min(MAX_REST),
     }
 }
 
-/// From 20 ms, doubling; with jitter none is longer than a second, so that Redis is used again
-/// within a second of being back.
+/// The pauses between attempts: doubling from 20 ms. With jitter at most a second, so that Redis is used again within a
+/// second after it is back.
 pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(20))
@@ -38,6 +38,6 @@ mod tests {
             assert!(pauses().take(50).all(|pause| pause <= Duration::from_secs(1)));
             assert_eq!(pauses().take(50).count(), 50);
         }
-        assert!((0..50).all(|unsettled| rest(unsettled) <= LONGEST_REST));
+        assert!((0..50).all(|unsettled| rest(unsettled) <= MAX_REST));
     }
 }

@@ -1,8 +1,8 @@
-//! Which replicas must confirm a write, so that whichever becomes master has it.
+//! Determines which replicas must confirm a write, so that the write survives if any of them becomes the master.
 //!
-//! All connected replicas must. One that disconnected may have been promoted; then its old master, and the replicas
-//! still connected to that, confirm writes that will be lost. So for a while confirmations of the others aren't enough,
-//! until the new master would be known.
+//! All connected replicas must confirm. A replica that disconnected may have been promoted, and then its old master and
+//! the replicas still connected to that confirm writes that will be lost. So writes fail for a while, until we would
+//! know of a new master.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,14 +17,15 @@ use tokio::time::Instant;
 use crate::url::HostPort;
 
 /// Longer than Sentinel or Cluster take to report a promotion.
-const UNTIL_TOLD: Duration = Duration::from_secs(5);
+const PROMOTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Those of each server that connections lead to; what one connection has seen, all that lead to the same server know.
+/// The replicas of each server, shared by all connections to it.
 #[derive(Debug, Default)]
 pub(crate) struct ReplicasByServer(Mutex<HashMap<Option<HostPort>, Weak<RedisReplicas>>>);
 
 impl ReplicasByServer {
-    /// Of the server that Sentinel named; without Sentinel there is one. Known as long as somebody holds them.
+    /// The replicas of a server; `None` without Sentinel, as there is only one server then. Dropped with the last
+    /// reference.
     pub(crate) fn of(&self, server: Option<&HostPort>) -> Arc<RedisReplicas> {
         let mut servers = self.0.lock();
         servers.retain(|_, replicas| replicas.strong_count() > 0);
@@ -37,39 +38,39 @@ impl ReplicasByServer {
     }
 }
 
-/// Those of one server.
+/// The replicas of one server.
 #[derive(Debug, Default)]
 pub(crate) struct RedisReplicas(Mutex<FollowState>);
 
 #[derive(Debug, Default)]
 struct FollowState {
     known: BTreeSet<Replica>,
-    /// Since when one of them doesn't follow.
+    /// Since when a known replica is missing.
     missing_since: Option<Instant>,
     seen: Option<Instant>,
 }
 
-/// Its host and port.
+/// The host and port of a replica.
 type Replica = (String, String);
 
 impl RedisReplicas {
-    /// How many have to confirm what is written next.
+    /// How many replicas must confirm the next write.
     pub(crate) fn needed(&self) -> u32 {
         self.0.lock().needed()
     }
 
-    /// Whether one has left, and may be the master by now.
+    /// Whether a known replica is missing, and may have been promoted.
     pub(crate) fn is_one_missing(&self) -> bool {
         self.0.lock().missing_since.is_some()
     }
 
-    /// Who follows now, by the answer to ROLE. Returns how many have to confirm what was just written; `None`: one is
-    /// missing, and nobody can.
+    /// Updates the replicas by a reply to ROLE. Returns how many must confirm the writes before it, or `None` if a
+    /// replica is missing, so that confirmations of the others aren't enough.
     pub(crate) fn see(&self, role: &Value) -> Option<u32> {
-        let (now, mut state) = (following(role), self.0.lock());
+        let (now, mut state) = (parse_role(role), self.0.lock());
         state.seen = Some(Instant::now());
         let is_one_missing = !state.known.is_subset(&now);
-        if is_one_missing && state.missing_since.get_or_insert_with(Instant::now).elapsed() < UNTIL_TOLD {
+        if is_one_missing && state.missing_since.get_or_insert_with(Instant::now).elapsed() < PROMOTION_TIMEOUT {
             state.known.extend(now);
             return None;
         }
@@ -89,9 +90,8 @@ impl FollowState {
     }
 }
 
-/// Who follows, by the answer to ROLE: `master`, the offset, the replicas that are in step, each with host, port and
-/// offset.
-fn following(role: &Value) -> BTreeSet<Replica> {
+/// Parses a reply to ROLE: `master`, the offset, and the connected replicas, each with host, port and offset.
+fn parse_role(role: &Value) -> BTreeSet<Replica> {
     let Value::Array(parts) = role else { return BTreeSet::new() };
     let [_, _, Value::Array(replicas)] = &parts[..] else { return BTreeSet::new() };
     let replica = |replica: &Value| from_redis_value::<(String, String, Value)>(replica.clone()).ok();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((replicas.see(&role(&["1"])), replicas.is_one_missing()), (None, true));
         assert_eq!((replicas.see(&role(&["1", "2"])), replicas.is_one_missing()), (Some(2), false));
         replicas.see(&role(&["1"]));
-        replicas.0.lock().missing_since = Instant::now().checked_sub(UNTIL_TOLD);
+        replicas.0.lock().missing_since = Instant::now().checked_sub(PROMOTION_TIMEOUT);
         assert_eq!((replicas.see(&role(&["1"])), replicas.is_one_missing()), (Some(1), false));
         assert_eq!(replicas.see(&role(&["1", "2", "3"])), Some(3));
     }
@@ -133,6 +133,6 @@ mod tests {
     #[test]
     fn a_replica_has_no_followers() {
         let replica = Value::Array(vec![Value::SimpleString("slave".to_owned())]);
-        assert_eq!(following(&replica), BTreeSet::new());
+        assert_eq!(parse_role(&replica), BTreeSet::new());
     }
 }

@@ -1,7 +1,7 @@
 //! Pub/sub messages, over one connection for all channels of this process.
 //!
-//! The connection is opened with the first subscription, and again when it is lost. Messages can be lost with it, or if
-//! a reader is slow: then readers get [`ChannelEvent::Missed`] and check for themselves.
+//! The connection is opened with the first subscription, and replaced when it is lost. Messages may be lost with it, or
+//! if a reader is slow. Readers then get [`ChannelEvent::Missed`], and must check the state in Redis.
 
 use std::{
     collections::HashMap,
@@ -24,26 +24,26 @@ use crate::connection::lasting_task::keep_running;
 use crate::connection::reconnect_backoff::pauses;
 use crate::error::{Operation, StoreError};
 
-/// Messages that wait for a slow reader; beyond it misses some.
-const WAITING: usize = 1024;
-/// For the reply to a command; without one the connection is given up.
-const CONFIRMED: Duration = Duration::from_secs(2);
-/// A server that hangs keeps the connection open: it is asked this often whether it is still there.
-const BETWEEN_PINGS: Duration = Duration::from_secs(2);
-/// Channels in one command, so that none keeps Redis from others for long.
-const AT_ONCE: usize = 500;
-/// Channels that nobody may read any more and are known all the same, however few are read.
-const FEW: usize = 64;
+/// How many messages are queued for a slow reader before it misses some.
+const QUEUE: usize = 1024;
+/// The timeout of a command. Without a reply the connection is replaced.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
+/// The interval of PINGs, because a server that hangs keeps the connection open.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// The number of channels per command, so that none blocks Redis for long.
+const CHUNK: usize = 500;
+/// Below this number, channels without readers aren't removed.
+const MIN_REMOVED: usize = 64;
 
-/// Channels of a connection that nobody reads any more: with more, and more than are read, another connection is made.
-/// Redis keeps each of them, and its ACL needn't let us unsubscribe.
-const MOST_LEFT: usize = 1000;
+/// If a connection is subscribed to more channels without readers than this, and than it has with readers, it is
+/// replaced. It doesn't unsubscribe, because the ACL may not permit that.
+const MAX_UNREAD: usize = 1000;
 
-/// What a subscription brings.
+/// An event of a subscription.
 #[derive(Debug, Clone)]
 pub enum ChannelEvent {
     Message(Arc<[u8]>),
-    /// The connection was made, or messages were lost: there may have been others.
+    /// Messages may have been missed: the connection was opened, or messages were lost.
     Missed,
 }
 
@@ -52,7 +52,7 @@ pub enum ChannelEvent {
 pub struct Subscription(broadcast::Receiver<ChannelEvent>);
 
 impl Subscription {
-    /// The next message. `None`: the store is gone. May be dropped at any time.
+    /// Returns the next event, or `None` if the store was dropped or closed. Cancel safe.
     pub async fn next(&mut self) -> Option<ChannelEvent> {
         match self.0.recv().await {
             Ok(event) => Some(event),
@@ -62,28 +62,28 @@ impl Subscription {
     }
 }
 
-/// Those of one process.
+/// The subscriptions of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
     channels: Mutex<Channels>,
-    /// A channel was added, or the connection was lost.
+    /// Notified when a channel is added, or the connection is lost.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Channels {
     readers: HashMap<String, Readers>,
-    /// Those of them that aren't subscribed to yet.
+    /// The channels that aren't subscribed to yet.
     new: Vec<String>,
-    /// How many of them were read when that was last looked at.
+    /// The number of channels with readers at the last count.
     read: usize,
-    /// How many the connection has subscribed to.
+    /// The number of channels that the connection has subscribed to.
     subscribed: usize,
     is_listening: bool,
     is_closed: bool,
 }
 
-/// Of one channel. A bell takes no room for messages: there may be thousands of them.
+/// The readers of a channel. A bell has no queue, because there may be thousands of bells.
 #[derive(Debug, Default)]
 struct Readers {
     messages: Option<broadcast::Sender<ChannelEvent>>,
@@ -91,16 +91,16 @@ struct Readers {
 }
 
 impl Channels {
-    /// Forgets those that nobody reads any more.
-    fn forget_unread(&mut self) {
+    /// Removes channels without readers.
+    fn remove_unread(&mut self) {
         self.readers.retain(|_, readers| readers.is_read());
         self.read = self.readers.len();
     }
 
     fn are_mostly_unread(&mut self) -> bool {
-        let are_too_many = |channels: &Self| channels.subscribed > 2 * channels.read + MOST_LEFT;
+        let are_too_many = |channels: &Self| channels.subscribed > 2 * channels.read + MAX_UNREAD;
         if are_too_many(self) {
-            self.forget_unread();
+            self.remove_unread();
         }
         are_too_many(self)
     }
@@ -112,7 +112,7 @@ impl Readers {
         self.messages.as_ref().is_some_and(has_readers) || self.rope.as_ref().is_some_and(BellRope::has_bells)
     }
 
-    fn say(&self, event: ChannelEvent) {
+    fn send(&self, event: ChannelEvent) {
         if let Some(rope) = &self.rope {
             match &event {
                 ChannelEvent::Message(message) => rope.hear(message),
@@ -120,25 +120,25 @@ impl Readers {
             }
         }
         if let Some(messages) = &self.messages {
-            // Who read it may have left.
+            // Fails if the last reader was dropped.
             let _ = messages.send(event);
         }
     }
 }
 
 impl Subscriptions {
-    /// `connector` names a server to listen to, each time that one is needed.
+    /// `connector` returns a server for each new connection.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         channel: &str,
         connector: impl Fn() -> Option<Connector> + Clone + Send + Sync + 'static,
     ) -> Subscription {
-        let open = || broadcast::channel(WAITING).0;
+        let open = || broadcast::channel(QUEUE).0;
         let read = |readers: &mut Readers| readers.messages.get_or_insert_with(open).subscribe();
         Subscription(self.read_by(channel, read, connector))
     }
 
-    /// Rings with its word on the channel. All bells of a channel have the same words.
+    /// Returns a bell. All bells of a channel must have the same words.
     pub(crate) fn bell(
         self: &Arc<Self>,
         channel: &str,
@@ -159,15 +159,15 @@ impl Subscriptions {
         if channels.is_closed {
             return read(&mut Readers::default());
         }
-        // One that is known is subscribed to already, or about to be: another reader costs nothing.
+        // A known channel has a subscription already, or gets one soon.
         let is_new = !channels.readers.contains_key(channel);
         if is_new {
             channels.new.push(channel.to_owned());
         }
         let reader = read(channels.readers.entry(channel.to_owned()).or_default());
-        // So that a look at all of them costs little for each that came.
-        if channels.readers.len() > 2 * channels.read + FEW {
-            channels.forget_unread();
+        // Only after their number has doubled, so that the cost of checking all channels is small for each new one.
+        if channels.readers.len() > 2 * channels.read + MIN_REMOVED {
+            channels.remove_unread();
         }
         if !channels.is_listening {
             channels.is_listening = true;
@@ -181,7 +181,7 @@ impl Subscriptions {
         reader
     }
 
-    /// Nobody can subscribe any more: who reads is given the end.
+    /// Ends all subscriptions. Later ones end at once.
     pub(crate) fn close(&self) {
         let mut channels = self.channels.lock();
         channels.is_closed = true;
@@ -190,10 +190,10 @@ impl Subscriptions {
         self.changed.notify_one();
     }
 
-    /// All that somebody reads.
+    /// Returns all channels with readers.
     fn all(&self) -> Vec<String> {
         let mut channels = self.channels.lock();
-        channels.forget_unread();
+        channels.remove_unread();
         channels.new.clear();
         channels.subscribed = channels.read;
         channels.readers.keys().cloned().collect()
@@ -205,25 +205,25 @@ impl Subscriptions {
         std::mem::take(&mut channels.new)
     }
 
-    /// Whether the connection is of no more use.
+    /// Whether to close the connection.
     fn is_over(&self) -> bool {
         let mut channels = self.channels.lock();
         channels.is_closed || channels.are_mostly_unread()
     }
 
-    fn say(&self, channel: &str, event: ChannelEvent) {
+    fn send(&self, channel: &str, event: ChannelEvent) {
         if let Some(readers) = self.channels.lock().readers.get(channel) {
-            readers.say(event);
+            readers.send(event);
         }
     }
 
-    /// Channel and message, in the push of one.
-    fn pass_on(&self, push: &PushInfo) {
+    /// Sends a message to the readers of its channel.
+    fn dispatch(&self, push: &PushInfo) {
         if let (PushKind::Message, [Value::BulkString(channel), Value::BulkString(message)]) =
             (&push.kind, &push.data[..])
             && let Ok(channel) = std::str::from_utf8(channel)
         {
-            self.say(channel, ChannelEvent::Message(message.as_slice().into()));
+            self.send(channel, ChannelEvent::Message(message.as_slice().into()));
         }
     }
 }
@@ -240,7 +240,7 @@ async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn()
             if let Err(error) = listen(connection, &changed).await {
                 tracing::debug!(%error, "lost the pub/sub connection to Redis; reconnecting");
             }
-            // One that Redis lets nobody subscribe on is asked for less and less often.
+            // If Redis refuses the subscription each time, the pauses become longer.
             if begun.elapsed() >= SETTLED {
                 rests = pauses();
             }
@@ -251,7 +251,7 @@ async fn keep_listening(subscriptions: Weak<Subscriptions>, connector: impl Fn()
     }
 }
 
-/// A connection, and whether it is lost.
+/// A connection, and whether it was lost.
 type Connected = (MultiplexedConnection, Arc<AtomicBool>);
 
 async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Connected, StoreError> {
@@ -263,24 +263,24 @@ async fn connect(connector: &Connector, own: &Arc<Subscriptions>) -> Result<Conn
             is_lost.store(true, Ordering::SeqCst);
             own.changed.notify_one();
         } else {
-            own.pass_on(&push);
+            own.dispatch(&push);
         }
     };
     Ok((connector.connect_and_listen(on_push).await?.0, lost))
 }
 
-/// Until the connection is lost, or has many channels that nobody reads any more: these are left out by the next one.
+/// Listens until the connection is lost, or has too many channels without readers, which the next connection omits.
 async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Result<(), StoreError> {
     let mut wanted = own.all();
     while !lost.load(Ordering::SeqCst) && !own.is_over() {
-        for some in wanted.chunks(AT_ONCE) {
-            subscribe(&mut connection, some).await?;
-            // What was published before is for them to find out.
-            some.iter().for_each(|channel| own.say(channel, ChannelEvent::Missed));
+        for channels in wanted.chunks(CHUNK) {
+            subscribe(&mut connection, channels).await?;
+            // Earlier messages were missed.
+            channels.iter().for_each(|channel| own.send(channel, ChannelEvent::Missed));
         }
         tokio::select! {
             () = own.changed.notified() => {}
-            () = tokio::time::sleep(BETWEEN_PINGS) => ping(&mut connection).await?,
+            () = tokio::time::sleep(PING_INTERVAL) => ping(&mut connection).await?,
         }
         wanted = own.take_new();
     }
@@ -289,21 +289,21 @@ async fn listen((mut connection, lost): Connected, own: &Subscriptions) -> Resul
 
 async fn ping(connection: &mut MultiplexedConnection) -> Result<(), StoreError> {
     let ping = redis::cmd("PING");
-    confirmed(Operation::Command(&ping), ping.query_async(connection)).await
+    with_timeout(Operation::Command(&ping), ping.query_async(connection)).await
 }
 
 async fn subscribe(connection: &mut MultiplexedConnection, channels: &[String]) -> Result<(), StoreError> {
     let subscribe = redis::cmd("SUBSCRIBE");
-    confirmed(Operation::Command(&subscribe), connection.subscribe(channels)).await
+    with_timeout(Operation::Command(&subscribe), connection.subscribe(channels)).await
 }
 
-/// The reply to `during`, in time.
-async fn confirmed(
+/// Waits for a reply until `REPLY_TIMEOUT`.
+async fn with_timeout(
     during: Operation<'_>,
     reply: impl Future<Output = redis::RedisResult<()>>,
 ) -> Result<(), StoreError> {
-    match tokio::time::timeout(CONFIRMED, reply).await {
-        Ok(confirmed) => confirmed.map_err(|error| StoreError::calling(during, error)),
+    match tokio::time::timeout(REPLY_TIMEOUT, reply).await {
+        Ok(reply) => reply.map_err(|error| StoreError::calling(during, error)),
         Err(_) => Err(StoreError::timed_out(during)),
     }
 }

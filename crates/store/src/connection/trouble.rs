@@ -1,17 +1,17 @@
-//! What is logged of trouble that goes on: its beginning, one line a minute while it lasts, and its end. Where the last
-//! line was its end, and it came back for some time, there is another line within the minute.
+//! Decides when to log trouble that goes on: at its beginning, once a minute while it lasts, and at its end. If it
+//! comes back for some time after its end was logged, there is another line within the minute.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Between two lines.
+/// The time between two lines.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// Trouble that lasts this long is logged, whatever came shortly before it.
+/// Trouble that is back for this long is logged within the minute.
 const LONG: Duration = Duration::from_secs(5);
 
-/// Trouble that may come many times in a row. What comes a minute after the last time is new trouble.
+/// Trouble that may occur many times in a row. After a minute without it, it is considered new.
 #[derive(Debug, Default)]
 pub struct Trouble(Mutex<Option<Course>>);
 
@@ -20,33 +20,34 @@ struct Course {
     begun: Instant,
     last: Instant,
     reported: Instant,
-    /// Times since then.
+    /// How often it occurred since `reported`.
     times: u64,
+    /// Whether its end is to be logged.
     is_end_due: bool,
 }
 
 /// A line that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TroubleReport {
-    /// It begins.
+    /// The trouble has begun.
     Begun,
-    /// It came this many times since the last line.
+    /// The trouble occurred this many times since the last line.
     Lasts(u64),
 }
 
 impl Trouble {
-    /// None yet.
+    /// No trouble so far.
     #[must_use]
     pub const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// Notes that it came. Some: a line is due.
+    /// Notes that the trouble occurred. Returns the line to log, if one is due.
     pub fn came(&self) -> Option<TroubleReport> {
         self.came_at(Instant::now(), Duration::ZERO)
     }
 
-    /// Notes that it came, and has gone on for that long. Some: a line is due.
+    /// Notes that the trouble occurred, and has lasted for this long. Returns the line to log, if one is due.
     pub fn goes_on(&self, lasted: Duration) -> Option<TroubleReport> {
         self.came_at(Instant::now(), lasted)
     }
@@ -68,12 +69,13 @@ impl Trouble {
         Some(TroubleReport::Lasts(std::mem::take(&mut known.times)))
     }
 
-    /// Notes that it seems to be over. Whether a line is due: the first time after each line of [`Trouble::came`].
+    /// Notes that the trouble seems to be over. Returns whether to log that, which is once after each line of
+    /// [`Trouble::came`].
     pub fn seems_over(&self) -> bool {
         self.0.lock().as_mut().is_some_and(|course| std::mem::take(&mut course.is_end_due))
     }
 
-    /// Notes that it is over. Some: it had come, for the first time so long ago.
+    /// Notes that the trouble is over. Returns how long ago it began, if there was any.
     pub fn is_over(&self) -> Option<Duration> {
         self.0.lock().take().map(|course| course.begun.elapsed())
     }

@@ -3,11 +3,11 @@ use std::fmt;
 /// When Redis flushes its append-only file to the disk (`appendfsync`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendFsync {
-    /// Before each answer.
+    /// Before each reply.
     Always,
     /// Once a second.
     Everysec,
-    /// When the operating system likes.
+    /// When the operating system does.
     No,
 }
 

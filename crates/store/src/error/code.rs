@@ -2,8 +2,8 @@
 
 use redis::RedisError;
 
-/// The code of the reply. Redis 6.2 wraps the code of what failed inside a script in an `ERR`: then the inner code is
-/// meant.
+/// Returns the error code of a reply. Redis 6.2 wraps the code of an error in a script in an `ERR`; returns the inner
+/// one.
 pub(crate) fn code_of(error: &RedisError) -> Option<String> {
     let replies = error.clone().into_server_errors();
     let (code, detail) = match replies.as_deref().and_then(|replies| replies.first()) {
@@ -16,19 +16,19 @@ pub(crate) fn code_of(error: &RedisError) -> Option<String> {
     }
 }
 
-/// Which command of several was refused first, counted from 0.
+/// The index of the first command of a pipeline that was refused.
 pub(super) fn first_refused(error: &RedisError) -> Option<usize> {
     let replies = error.clone().into_server_errors()?;
     replies.first().map(|(command, _)| *command)
 }
 
-/// How many commands were refused. A pipeline goes on after one that was.
+/// The number of commands of a pipeline that were refused. A pipeline goes on after a refusal.
 pub(super) fn refused(error: &RedisError) -> usize {
     error.clone().into_server_errors().map_or(0, |replies| replies.len())
 }
 
-/// What it wraps: `Error running script (call to f_…): @user_script:1: WRONGTYPE Operation against a key …`, and before
-/// the command was run, `…: @user_script:1: @user_script: 1: -OOM command not allowed …`.
+/// Returns `WRONGTYPE` of `Error running script (call to f_…): @user_script:1: WRONGTYPE Operation against a key …`,
+/// and `OOM` of a refusal before the command ran, `…: @user_script:1: @user_script: 1: -OOM command not allowed …`.
 fn wrapped_code(detail: &str) -> Option<&str> {
     let is_place = |part: &&str| part.contains("user_script") || part.bytes().all(|b| b.is_ascii_digit());
     let mut parts = detail.strip_prefix("Error running script")?.split(": ").skip(1).skip_while(is_place);

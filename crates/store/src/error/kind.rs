@@ -5,10 +5,10 @@ use std::{error::Error, fmt, io, sync::Arc};
 use redis::{ErrorKind as RedisErrorKind, RedisError};
 use rustls::AlertDescription;
 
-/// The kinds of failure that callers distinguishes.
+/// The kinds of failure that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// No connection, or it broke.
+    /// No connection, or it was lost.
     Unreachable,
     /// No reply in time.
     Timeout,
@@ -20,7 +20,7 @@ pub enum ErrorKind {
     NotReplicated,
     /// The TLS certificate isn't for the host, or isn't signed by a trusted CA.
     Untrusted,
-    /// Redis wants a TLS certificate of its clients, and accepts none or not ours.
+    /// Redis requires a TLS certificate of its clients, and we have none, or it refuses ours.
     CertificateRefused,
     /// Wrong password, or the ACL forbids it.
     Denied,
@@ -28,9 +28,9 @@ pub enum ErrorKind {
     WrongType,
     /// A script failed: a bug.
     Script,
-    /// Redis rejected the command itself; `StoreError::code` reports why (`NOGROUP`, `ERR` …).
+    /// Redis rejected the command; `StoreError::code` shows why (`NOGROUP`, `ERR` …).
     Rejected,
-    /// A stream has no ids left: somebody added an entry with the largest possible one.
+    /// A stream has no ids left, because somebody added an entry with the largest possible id.
     NoIds,
     /// The server isn't a node of a Cluster.
     NoCluster,
@@ -71,7 +71,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The kinds that a code alone decides.
+/// The kind of an error code. Returns `None` if it depends on the operation.
 pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
     match code {
         "OOM" => Some(ErrorKind::Full),
@@ -83,12 +83,12 @@ pub(super) fn kind_of_code(code: &str) -> Option<ErrorKind> {
     }
 }
 
-/// Redis takes no more connections (`maxclients`), for which it has no code.
-pub(super) fn has_most_clients(source: &RedisError) -> bool {
+/// Whether Redis is at `maxclients`, for which it has no error code.
+pub(super) fn is_at_max_clients(source: &RedisError) -> bool {
     source.to_string().contains("max number of clients")
 }
 
-/// The server took the connection, and closed it before it had answered.
+/// Whether the server accepted the connection, and closed it before it replied.
 pub(super) fn is_hung_up(source: &RedisError) -> bool {
     use io::ErrorKind as Io;
     let is_closed =
@@ -96,14 +96,14 @@ pub(super) fn is_hung_up(source: &RedisError) -> bool {
     is_cut(source) || io_error(source).is_some_and(is_closed)
 }
 
-/// What the ACL denies within a script has no code (`NOPERM`), whatever was written before it.
+/// Whether the ACL denied a command in a script, for which Redis has no error code. The script may have written before.
 pub(super) fn is_denied_within(source: &RedisError) -> bool {
     let words = source.to_string();
     let of_versions = ["can't run this command or subcommand", "can't access at least one of the keys", "ACL failure"];
     of_versions.iter().any(|denial| words.contains(denial))
 }
 
-/// XADD with `*`, behind the largest id.
+/// Whether XADD with `*` failed because the stream has the largest possible id.
 pub(super) fn has_no_ids(source: &RedisError) -> bool {
     source.to_string().contains("exhausted the last possible ID")
 }
@@ -118,12 +118,12 @@ pub(super) fn kind_without_code(source: &RedisError) -> ErrorKind {
     }
 }
 
-/// TLS refused the certificate that the server showed.
+/// Whether we refused the certificate of the server.
 pub(super) fn is_untrusted(source: &RedisError) -> bool {
     matches!(tls_error(source), Some(rustls::Error::InvalidCertificate(_)))
 }
 
-/// The server refused ours, or that we show none.
+/// Whether the server refused our certificate, or that we have none.
 pub(super) fn is_certificate_refused(source: &RedisError) -> bool {
     use AlertDescription as Alert;
     let about_ours = [
@@ -147,7 +147,7 @@ fn io_error(source: &RedisError) -> Option<&io::Error> {
     shared.and_then(|cause| cause.downcast_ref())
 }
 
-/// The connection ended within a reply. The client has no other name for it than the words of its parser.
+/// Whether the connection ended within a reply, which only the text of the parser's error shows.
 pub(super) fn is_cut(source: &RedisError) -> bool {
     source.kind() == RedisErrorKind::Parse && source.to_string().contains("Unexpected end of input")
 }

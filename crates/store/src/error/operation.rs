@@ -1,20 +1,20 @@
-//! The operation that failed.
+//! The operation during which a failure happened.
 
 use std::{borrow::Cow, fmt};
 
 use redis::{Arg, Cmd, Pipeline};
 
-/// What was being done: it decides what a failure means.
+/// The operation: the meaning of a failure depends on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Operation<'a> {
     Command(&'a Cmd),
     /// A script, by its name.
     Script(&'a str),
-    /// A script, and WAIT behind it: when WAIT fails, the script was carried out.
+    /// A script followed by WAIT. If WAIT fails, the script was executed.
     ScriptAndWait(&'a str),
-    /// The same, where ASKING comes before the script.
+    /// ASKING, a script, and WAIT.
     AskingScriptAndWait(&'a str),
-    /// Several commands at once: others than the failed one may have been carried out.
+    /// Several commands: others than the failed one may have been executed.
     Pipeline(&'a Pipeline),
 }
 
@@ -23,7 +23,7 @@ impl Operation<'_> {
         matches!(self, Self::Script(_) | Self::ScriptAndWait(_) | Self::AskingScriptAndWait(_))
     }
 
-    /// The place of a script among commands of one request, the others of which don't matter to what it has done.
+    /// The index of a script in a pipeline of which the other commands write nothing.
     pub(super) fn place_of_script(self) -> Option<usize> {
         match self {
             Self::ScriptAndWait(_) => Some(0),
@@ -48,7 +48,7 @@ impl fmt::Display for Operation<'_> {
     }
 }
 
-/// The first word of a command: never an argument, which may be a secret.
+/// The name of a command, without arguments, which may be secrets.
 fn name_of(cmd: &Cmd) -> Cow<'_, str> {
     match cmd.args_iter().next() {
         Some(Arg::Simple(name)) => String::from_utf8_lossy(name),

@@ -2,7 +2,7 @@ use std::fmt;
 
 use rustls::pki_types::pem;
 
-/// Why a PEM text can't be read, in words. The parser shows a part of the text as a list of numbers.
+/// Why a PEM text can't be parsed. The parser's own message shows a part of the text as a list of numbers.
 #[derive(Debug)]
 pub struct PemFault(pub pem::Error);
 

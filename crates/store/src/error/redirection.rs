@@ -4,20 +4,20 @@ use redis::RedisError;
 
 use crate::url::HostPort;
 
-/// Where a refused request is to be made instead.
+/// How to retry a refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Redirection {
-    /// The slot has moved.
+    /// At this node, to which the slot has moved.
     To(HostPort),
-    /// The slot is moving, and the keys of the request aren't where it was made, or not any more: this request is to be
-    /// made there, with ASKING.
+    /// At this node with ASKING: the slot is being moved there, and the keys of the request have moved or don't exist
+    /// yet.
     Ask(HostPort),
-    /// Where it was, or wherever the slots are a little later.
+    /// After a pause, at the node that then serves the slot.
     Later,
 }
 
 impl Redirection {
-    /// What to do about a request that the node at `asked` refused with `code`. Nothing of it was carried out.
+    /// Returns how to retry a request that the node at `asked` refused with `code`, and so didn't execute.
     pub(super) fn of(code: &str, source: Option<&RedisError>, asked: Option<&HostPort>) -> Option<Self> {
         let named = || source.and_then(detail_of).and_then(|detail| node_in(&detail, asked));
         match code {
@@ -36,8 +36,7 @@ fn detail_of(source: &RedisError) -> Option<String> {
     }
 }
 
-/// The address in `3999 127.0.0.1:6381`. Without a host it is that of the node that was asked; `?` is one that the node
-/// doesn't know.
+/// Returns the address in `3999 127.0.0.1:6381`. An empty host means that of the asked node; `?` means an unknown one.
 fn node_in(detail: &str, asked: Option<&HostPort>) -> Option<HostPort> {
     let (host, port) = detail.split_whitespace().nth(1)?.rsplit_once(':')?;
     let host = match host.trim_start_matches('[').trim_end_matches(']') {

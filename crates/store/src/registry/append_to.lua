@@ -1,9 +1,10 @@
--- Adds to a stream whose ids nobody relies on.
+-- Adds to a stream whose ids aren't used.
 
 local LARGEST_ID = '18446744073709551615-18446744073709551615'
 
--- Somebody may have added an entry with the largest possible id: Redis adds none behind it, also when it is gone. Then
--- the stream is written again, with another id for that one. Few of its entries, all small, aren't bounded otherwise.
+-- If somebody has added an entry with the largest possible id, Redis adds no more, even after the entry was deleted.
+-- Then the stream is rewritten, with another id for this entry. This is cheap, as the streams have few and small
+-- entries.
 local function append_to(key, ...)
   local added = redis.pcall('XADD', key, ...)
   if type(added) == 'string' then return added end

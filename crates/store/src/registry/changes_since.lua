@@ -1,13 +1,13 @@
--- What was changed in a registry since the version that a process knows: a page of it. Returns { epoch, number of
--- entries, ms of the Redis clock, 1 where the page begins with the first of all: what the process knows is from another
--- time, else 0, 1 where more follow, else 0, { name, version, text ('': deleted), … } }.
+-- Returns a page of the changes of a registry since the version that a process knows: { epoch, number of entries, ms of
+-- the Redis clock, 1 if the page begins with the first entry of all, because the process knows another history, else 0,
+-- 1 if more follow, else 0, { name, version, text ('' if deleted), … } }.
 -- needs: now, registry_changes
 local function changes_since(REGISTRY, CHANGED, STATE, known_epoch, known, most, most_bytes, latest)
   local state = redis.call('HMGET', STATE, 'epoch', 'version', 'forgotten')
   local epoch, version, forgotten = state[1] or '', tonumber(state[2] or nil) or 0, tonumber(state[3] or nil) or 0
   local is_from_start = epoch ~= known_epoch or known > version or known > 0 and known < forgotten
-  -- A failover may have lost changes that the process knows, although there are later ones: what it learned last about
-  -- an entry is then later than the entry's last change here.
+  -- A failover may have lost changes that the process knows, although there are later ones. Then the version that the
+  -- process knows of one of its latest changes is above that of the entry's last change here.
   for i = 1, known < version and #latest or 0, 2 do
     local changed = tonumber(redis.call('ZSCORE', CHANGED, latest[i]) or nil) or forgotten
     is_from_start = is_from_start or changed < tonumber(latest[i + 1])

@@ -1,6 +1,6 @@
--- Raises an error where the user of Redis may not call one of these commands, which a script calls after its first
--- write: scripts don't roll back, and what an ACL denies in the middle would stay half done. Before Redis 7.0 nobody
--- can ask. Scripts that each job runs through don't: it would cost all of them more than it saves one.
+-- Raises an error if the Redis user may not call one of these commands, which a script calls after its first write:
+-- scripts don't roll back, so a denial in the middle would leave partial writes. Not possible before Redis 7.0. Scripts
+-- that run for each job don't use it, because of its cost.
 local function check_granted(key, ...)
   if not redis.acl_check_cmd then return end
   local WITH = {
@@ -10,7 +10,7 @@ local function check_granted(key, ...)
   }
   for _, name in ipairs({ ... }) do
     if not redis.acl_check_cmd(name, key, unpack(WITH[name])) then
-      -- As Redis says it.
+      -- In the words of Redis.
       error({ err = "ERR The user executing the script can't run this command or subcommand: " .. name })
     end
   end

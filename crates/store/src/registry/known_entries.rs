@@ -1,4 +1,4 @@
-//! All entries of a registry, as far as this process knows them.
+//! The entries of a registry that this process knows.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,37 +7,37 @@ use super::{PAGE, PAGE_BYTES, Registry, RegistryEntry};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// If a failover lost no more changes than this, that is noticed in any case; else unless each of the last ones was
-/// made again before the process looks.
+/// How many of the latest changes are compared with Redis. A failover that lost at most this many changes is always
+/// noticed; one that lost more, unless each of these entries was changed again before the next read.
 const LATEST: usize = 16;
 
-/// What a process knows. It follows what Redis says: entries that Redis lost are gone.
+/// The entries that a process knows. Entries that Redis has lost are removed.
 #[derive(Debug)]
 pub struct KnownEntries<E> {
     epoch: Vec<u8>,
     version: u64,
     entries: BTreeMap<String, Arc<E>>,
-    /// Of entries that can't be read.
+    /// The number of entries that can't be parsed.
     unreadable: u64,
-    /// What was learned last, by version and name: Redis shows by these whether it still has what is known here.
+    /// The latest changes by version and name, to detect whether Redis has lost them.
     latest: VecDeque<(u64, Vec<u8>)>,
-    /// Version and number that didn't fit to what is known, also after all was read again.
+    /// A version and number of entries in Redis that differed from ours even after reading all entries.
     unexplained: Option<(u64, u64)>,
 }
 
-/// What Redis answered.
+/// The result of a read.
 #[derive(Debug)]
 pub struct News<E> {
-    /// By the Redis clock.
+    /// The time of the Redis clock.
     pub now_ms: u64,
-    /// As they were.
+    /// Removed entries, as they were.
     pub gone: Vec<Arc<E>>,
-    /// New, or otherwise than before.
+    /// New and changed entries.
     pub put: Vec<Arc<E>>,
 }
 
-/// Epoch, number of entries, ms of the Redis clock, whether it begins with the first of all, whether more follow; and
-/// name, version and text of each change. Others may have written them.
+/// Epoch, number of entries, ms of the Redis clock, whether the page begins with the first entry of all, whether more
+/// follow; and name, version and text of each change, which others may have written.
 type Page = (Vec<u8>, u64, u64, bool, bool, Vec<Vec<u8>>);
 
 impl<E> Default for KnownEntries<E> {
@@ -55,10 +55,10 @@ impl<E> Clone for KnownEntries<E> {
 }
 
 impl<E: RegistryEntry> KnownEntries<E> {
-    /// Asks what has changed, and learns it.
+    /// Reads the changes since the last call.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
+    /// When Redis can't be reached, refuses, or doesn't respond in time. The known entries stay the same.
     pub async fn follow(&mut self, registry: Registry<'_>, store: &Store) -> Result<News<E>, StoreError> {
         let first = self.ask(registry, store).await?;
         let (_, count, now_ms, is_from_start, _, changes) = &first;
@@ -66,14 +66,14 @@ impl<E: RegistryEntry> KnownEntries<E> {
         if !is_from_start && changes.is_empty() && self.explains(*count) {
             return Ok(News { now_ms, gone: Vec::new(), put: Vec::new() });
         }
-        // Boxed: most looks come to nothing, and their futures needn't be large.
+        // Boxed to keep the future small, as most reads find no changes.
         let next = Box::pin(self.read_changes(first, registry, store)).await?;
-        let news = News { now_ms, gone: next.missing(self), put: self.other(&next) };
+        let news = News { now_ms, gone: next.missing(self), put: self.changed_in(&next) };
         *self = next;
         Ok(news)
     }
 
-    /// By their names.
+    /// The entries by name.
     #[must_use]
     pub const fn all(&self) -> &BTreeMap<String, Arc<E>> {
         &self.entries
@@ -90,7 +90,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
     async fn read_changes(&self, first: Page, registry: Registry<'_>, store: &Store) -> Result<Self, StoreError> {
         let mut next = self.clone();
         let count = next.read_pages(first, registry, store).await?;
-        // Redis has others than this process followed, such as after a failover.
+        // Redis has other changes than this process has read, as after a failover.
         if !next.explains(count) {
             next = Self::default();
             let count = next.read_pages(next.ask(registry, store).await?, registry, store).await?;
@@ -99,7 +99,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
         Ok(next)
     }
 
-    /// How many entries there are.
+    /// Applies this page and all that follow. Returns the number of entries in Redis.
     async fn read_pages(&mut self, mut page: Page, registry: Registry<'_>, store: &Store) -> Result<u64, StoreError> {
         loop {
             let (epoch, count, _, is_from_start, has_more, changes) = page;
@@ -111,7 +111,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
                 let [name, version, text] = change.each_ref().map(|part| String::from_utf8_lossy(part));
                 let version = version.parse().unwrap_or_default();
                 self.note_latest(&change[0], version);
-                self.learn(&name, version, &text);
+                self.apply(&name, version, &text);
             }
             if !has_more {
                 return Ok(count);
@@ -127,7 +127,7 @@ impl<E: RegistryEntry> KnownEntries<E> {
         self.latest.push_back((version, name.to_owned()));
     }
 
-    fn learn(&mut self, name: &str, version: u64, text: &str) {
+    fn apply(&mut self, name: &str, version: u64, text: &str) {
         self.version = self.version.max(version);
         match E::parse(name, version, text) {
             Some(entry) => drop(self.entries.insert(name.to_owned(), Arc::new(entry))),
@@ -141,14 +141,14 @@ impl<E: RegistryEntry> KnownEntries<E> {
         }
     }
 
-    /// Those of `before` that aren't known here.
+    /// The entries of `before` that no longer exist.
     fn missing(&self, before: &Self) -> Vec<Arc<E>> {
         let gone = before.entries.iter().filter(|(name, _)| !self.entries.contains_key(*name));
         gone.map(|(_, entry)| Arc::clone(entry)).collect()
     }
 
-    /// Those of `next` that are others here, or unknown.
-    fn other(&self, next: &Self) -> Vec<Arc<E>> {
+    /// The entries of `next` that are new or changed.
+    fn changed_in(&self, next: &Self) -> Vec<Arc<E>> {
         let is_same = |name: &String, entry: &Arc<E>| {
             self.entries.get(name).is_some_and(|known| Arc::ptr_eq(known, entry) || known == entry)
         };

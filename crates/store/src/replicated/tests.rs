@@ -8,7 +8,7 @@ fn a_bucket_has_one_connection_and_many_buckets_use_them_all() {
     let place = |bucket: u32, argument: &str| {
         let mut call = SCRIPT.on(&[format!("dripfeed:{{b{bucket}}}:jobs")]);
         call.arg(argument);
-        place_of(&call)
+        index_of(&call)
     };
     let mut used = std::collections::BTreeSet::new();
     for bucket in 0..100 {

@@ -1,37 +1,37 @@
-//! A write after each script that is waited for.
+//! The marker that is written after each script, for WAIT.
 //!
-//! WAIT waits for the last write of its own connection. From Redis 7.2 on, a script that only found what another one
-//! has written counts as no write: a batch, an idempotency key or a settlement that is recognised may not have reached
-//! the replicas yet.
+//! WAIT waits for the last write of its connection. From Redis 7.2 on, a script that writes nothing, because it finds
+//! its batch, idempotency key or settlement stored by an earlier call, isn't a write, and what it found may not have
+//! reached the replicas yet. Hence a write after it.
 
 use redis::{Cmd, cmd};
 
 use crate::script::Call;
 
-/// How long a mark stays that nobody touches: a day.
-const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+/// The TTL of a marker: a day.
+const TTL_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The key of the mark, in the slot of the keys of `call`.
-pub(crate) fn of(prefix: &str, call: &Call<'_>) -> String {
-    let key = String::from_utf8_lossy(call.first_key().unwrap_or_default());
-    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
+/// The key of the marker, in the slot of the keys of `call`.
+pub(crate) fn key(prefix: &str, call: &Call<'_>) -> String {
+    let first = String::from_utf8_lossy(call.first_key().unwrap_or_default());
+    let tag = first.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
     match tag {
         Some(tag) => format!("{prefix}:{{{tag}}}:waited"),
         None => format!("{prefix}:waited"),
     }
 }
 
-/// Writes without needing memory, so that it works at `maxmemory`; false when there is no mark.
-pub(crate) fn touch(mark: &str) -> Cmd {
+/// Writes the marker if it exists; replies whether it does. PEXPIRE needs no memory, so it works at `maxmemory`.
+pub(crate) fn touch(marker: &str) -> Cmd {
     let mut touch = cmd("PEXPIRE");
-    touch.arg(mark).arg(KEPT_MS);
+    touch.arg(marker).arg(TTL_MS);
     touch
 }
 
-pub(crate) fn make(mark: &str) -> Cmd {
-    let mut make = cmd("SET");
-    make.arg(mark).arg(1).arg("PX").arg(KEPT_MS);
-    make
+pub(crate) fn create(marker: &str) -> Cmd {
+    let mut create = cmd("SET");
+    create.arg(marker).arg(1).arg("PX").arg(TTL_MS);
+    create
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn the_mark_is_in_the_slot_of_the_scripts_keys() {
         let script = Script::new("s", &[], "return 1");
-        assert_eq!(of("p", &script.on(&["p:{b}:jobs", "p:{b}:pace"])), "p:{b}:waited");
-        assert_eq!(of("p", &script.on(&["elsewhere"])), "p:waited");
+        assert_eq!(key("p", &script.on(&["p:{b}:jobs", "p:{b}:pace"])), "p:{b}:waited");
+        assert_eq!(key("p", &script.on(&["elsewhere"])), "p:waited");
     }
 }

@@ -1,17 +1,17 @@
-//! A fragment of Lua, and what its header comment says: which fragments it needs (`-- needs: …`), and which one it
-//! opens (`-- opens: … = …`). All of it can be read at compile time.
+//! A fragment of Lua, and its header comment, which names the fragments that it needs (`-- needs: …`), and the one that
+//! it opens (`-- opens: … = …`). Parsed at compile time.
 
 const COMMENT: &[u8] = b"--";
 const NEEDS: &[u8] = b"-- needs: ";
 const OPENS: &[u8] = b"-- opens: ";
 
-/// The most fragments that a text may need itself.
-const MOST_NEEDS: usize = 16;
+/// The maximum of fragments that a text may need directly.
+const MAX_NEEDS: usize = 16;
 
-/// Fragments of Lua, each with another name.
+/// Fragments of Lua with different names.
 pub type Fragments = [Fragment];
 
-/// A part of a script, by the name that others need it by.
+/// A part of a script, with the name by which others need it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment {
     pub(super) name: Name,
@@ -20,7 +20,7 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Best in a `const` table: its head is read once then, and not again for each script.
+    /// Should be in a `const` table, so that the header comment is parsed once, and not for each script.
     #[must_use]
     pub const fn new(name: &'static str, text: &'static str) -> Self {
         Self { name: Name::new(name), text, head: Head::of(text) }
@@ -37,8 +37,7 @@ impl Fragment {
     }
 }
 
-/// The name of a fragment. It is found by its hash: comparing texts, or calling a function for each, takes the compiler
-/// seconds.
+/// The name of a fragment. Names are compared by hash, because comparing texts takes the compiler seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name {
     pub(super) text: &'static str,
@@ -59,7 +58,7 @@ impl Name {
         Self { text, hash }
     }
 
-    /// Of a part of a text, which begins and ends where characters do.
+    /// `part` must begin and end at characters.
     const fn of(part: &'static [u8]) -> Self {
         match str::from_utf8(part) {
             Ok(text) => Self::new(text),
@@ -68,10 +67,10 @@ impl Name {
     }
 }
 
-/// What the comment at the head of a text says.
+/// The parsed header comment of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    needs: [Name; MOST_NEEDS],
+    needs: [Name; MAX_NEEDS],
     pub(super) needs_count: usize,
     pub(super) opens: Option<Opened>,
 }
@@ -89,7 +88,7 @@ impl Head {
     }
 
     const fn of(text: &'static str) -> Self {
-        let mut head = Self { needs: [Name::NONE; MOST_NEEDS], needs_count: 0, opens: None };
+        let mut head = Self { needs: [Name::NONE; MAX_NEEDS], needs_count: 0, opens: None };
         let mut rest = text.as_bytes();
         while begins_with(rest, COMMENT) {
             let (line, others) = split(rest, b'\n');
@@ -105,7 +104,7 @@ impl Head {
         head
     }
 
-    /// `now, counts`. One more than there is room for doesn't compile.
+    /// Parses `now, counts`. More than `MAX_NEEDS` don't compile.
     const fn add_needs(&mut self, mut needs: &'static [u8]) {
         while !needs.is_empty() {
             let (need, others) = split(needs, b',');
@@ -116,7 +115,7 @@ impl Head {
     }
 }
 
-/// What stands before the first separator, and what behind it.
+/// The parts before and after the first separator.
 const fn split(text: &'static [u8], separator: u8) -> (&'static [u8], &'static [u8]) {
     let mut at = 0;
     while at < text.len() {

@@ -1,41 +1,40 @@
-//! The Lua fragments that a script is joined from. Each names its needs in a line `-- needs: now, counts` of its header
-//! comment.
+//! Joins a script of Lua fragments. Each names its needs in a line `-- needs: now, counts` of its header comment.
 //!
-//! Redis creates all functions of a script again in each call, which costs more than the rest of a small call. So
-//! functions that few calls need are created by a function that these calls call: a line `-- opens: open_turns =
-//! kind/turns` joins the fragment `kind/turns`, and everything that only it needs, into `open_turns()`. Such a fragment
-//! ends with `return`, and must be opened once per call. It may itself open another one.
+//! Redis creates all functions of a script in each call, which costs more than the rest of a small call. So functions
+//! that few calls use are created on demand: a line `-- opens: open_turns = kind/turns` puts the fragment `kind/turns`,
+//! and everything that only it needs, into a function `open_turns()`. Such a fragment ends with `return`, and may be
+//! opened once per call. It may open another one.
 //!
-//! This happens at compile time: an unknown fragment doesn't compile.
+//! This happens at compile time, so an unknown fragment doesn't compile.
 
 use crate::script::fragment::{Fragment, Fragments, Name, Opened};
 
-/// The most fragments of one script, and lines around those that are opened.
-const MOST: usize = 80;
+/// The maximum of fragments of a script, including the lines around opened ones.
+const MAX_PARTS: usize = 80;
 
-/// The fragments of one script, each once and after those that it needs; the verb is the last.
+/// The fragments of a script, each once, after those that it needs; last the verb.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScriptParts {
-    texts: [&'static str; MOST],
+    texts: [&'static str; MAX_PARTS],
     count: usize,
 }
 
 /// Why a script can't be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BrokenNeeds {
-    /// No table has it.
+    /// No table has this fragment.
     Unknown(&'static str),
-    /// It needs itself, through others.
+    /// This fragment needs itself, directly or through others.
     Circular(&'static str),
     TooMany(&'static str),
-    /// Two functions would each make their own of it.
+    /// Two functions would each contain this fragment.
     OpenedTwice(&'static str),
 }
 
 impl ScriptParts {
-    /// The parts of `verb`. Of two tables that have a fragment of one name, the first counts.
+    /// The parts of `verb`. If two tables have a fragment of the same name, the first one is used.
     pub(super) const fn of(tables: &[&Fragments], verb: &'static str) -> Result<Self, BrokenNeeds> {
-        let parts = Self { texts: [""; MOST], count: 0 };
+        let parts = Self { texts: [""; MAX_PARTS], count: 0 };
         let verb = Fragment::new("", verb);
         let needed = match Joining::new(tables, parts, None).join(verb) {
             Ok(joined) => joined,
@@ -44,7 +43,7 @@ impl ScriptParts {
         if !needed.opens_any {
             return Ok(needed.parts);
         }
-        // What is needed in any case is no part of what is opened.
+        // The second pass knows what is needed outside of opened fragments, and keeps that out of their functions.
         match Joining::new(tables, parts, Some(&needed.met)).join(verb) {
             Ok(joined) => Ok(joined.parts),
             Err(broken) => Err(broken),
@@ -67,7 +66,7 @@ impl ScriptParts {
     }
 
     const fn push(&mut self, text: &'static str) -> Result<(), BrokenNeeds> {
-        if self.count == MOST {
+        if self.count == MAX_PARTS {
             return Err(BrokenNeeds::TooMany(text));
         }
         self.texts[self.count] = text;
@@ -76,24 +75,24 @@ impl ScriptParts {
     }
 }
 
-/// The names of fragments.
+/// The fragments that were met so far.
 #[derive(Clone, Copy)]
 struct Names {
-    names: [Met; MOST],
+    names: [Met; MAX_PARTS],
     count: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Met {
     name: Name,
-    /// Whether it is among the parts: what isn't yet waits for what it needs.
+    /// Whether it is among the parts. If not, its needs are still being added.
     is_joined: bool,
-    /// In which of the functions that open something; 0: in none.
+    /// The number of the function that contains it; 0 for none.
     opened_by: usize,
 }
 
 impl Names {
-    const NONE: Self = Self { names: [Met { name: Name::NONE, is_joined: false, opened_by: 0 }; MOST], count: 0 };
+    const NONE: Self = Self { names: [Met { name: Name::NONE, is_joined: false, opened_by: 0 }; MAX_PARTS], count: 0 };
 
     const fn add(&mut self, met: Met) {
         self.names[self.count] = met;
@@ -116,17 +115,18 @@ struct Joining<'t> {
     tables: &'t [&'t Fragments],
     parts: ScriptParts,
     met: Names,
-    /// What stands in no function; None: nothing is opened yet.
+    /// The fragments outside of functions, from the first pass. `None` in the first pass, which opens nothing.
     needed: Option<&'t Names>,
-    /// The function in which what comes next stands, and how many there are.
+    /// The number of the current function; 0 for none.
     opened_by: usize,
+    /// The number of functions so far.
     functions: usize,
-    /// That one, and all that it stands in: a bit for each.
+    /// A bit for the current function and each one around it.
     around: u64,
-    /// Whether any of them opens something.
+    /// Whether any fragment opens another one.
     opens_any: bool,
-    /// What else the opened ones need, as far as it was looked through: once, because there are many ways to it.
-    passed: Names,
+    /// The fragments that `add_needed_before` has visited.
+    visited: Names,
 }
 
 impl<'t> Joining<'t> {
@@ -140,7 +140,7 @@ impl<'t> Joining<'t> {
             functions: 0,
             around: 0,
             opens_any: false,
-            passed: Names::NONE,
+            visited: Names::NONE,
         }
     }
 
@@ -151,12 +151,12 @@ impl<'t> Joining<'t> {
         }
     }
 
-    /// First what it needs, then what it opens, then itself.
+    /// Adds the needs of a fragment, then the one that it opens, then itself.
     const fn add(&mut self, Fragment { name, text, head }: Fragment) -> Result<(), BrokenNeeds> {
-        if self.met.count == MOST {
+        if self.met.count == MAX_PARTS {
             return Err(BrokenNeeds::TooMany(name.text));
         }
-        let place = self.met.count;
+        let index = self.met.count;
         self.met.add(Met { name, is_joined: false, opened_by: self.opened_by });
         self.opens_any |= head.opens.is_some();
         let mut i = 0;
@@ -172,7 +172,7 @@ impl<'t> Joining<'t> {
         {
             return Err(broken);
         }
-        self.met.names[place].is_joined = true;
+        self.met.names[index].is_joined = true;
         self.parts.push(text)
     }
 
@@ -204,27 +204,27 @@ impl<'t> Joining<'t> {
         self.functions += 1;
         self.opened_by = self.functions;
         self.around |= 1 << self.functions;
-        let opened = match self.parts.push_all(["local function", function, "()"]) {
+        let result = match self.parts.push_all(["local function", function, "()"]) {
             Ok(()) => self.add(fragment),
             Err(broken) => Err(broken),
         };
         (self.opened_by, self.around) = (outer, around);
-        match opened {
+        match result {
             Ok(()) => self.parts.push("end"),
             Err(broken) => Err(broken),
         }
     }
 
-    /// What is needed in any case, of all that a fragment needs: it stands before the function.
+    /// Adds before the function what an opened fragment needs and others need, too.
     const fn add_needed_before(&mut self, Fragment { name, head, .. }: Fragment) -> Result<(), BrokenNeeds> {
         let Some(needed) = self.needed else { return Ok(()) };
-        if self.passed.find(name).is_some() {
+        if self.visited.find(name).is_some() {
             return Ok(());
         }
-        if self.passed.count == MOST {
+        if self.visited.count == MAX_PARTS {
             return Err(BrokenNeeds::TooMany(name.text));
         }
-        self.passed.add(Met { name, is_joined: false, opened_by: 0 });
+        self.visited.add(Met { name, is_joined: false, opened_by: 0 });
         let mut i = 0;
         while i < head.needs_count {
             let need = head.need(i);

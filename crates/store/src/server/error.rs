@@ -8,7 +8,7 @@ pub enum ServerError {
     /// Neither program is in PATH.
     #[error("neither redis-server nor valkey-server is in PATH; install one: apt-get install redis-server")]
     NotFound,
-    /// One runs on this folder, ours or left over by a process that was killed.
+    /// A server already runs in this folder.
     #[error(
         "a Redis server {}already runs on {dir}; stop it, or use it with --redis {url}",
         pid.as_ref().map(|pid| format!("(process {pid}) ")).unwrap_or_default(),
@@ -17,12 +17,12 @@ pub enum ServerError {
     AlreadyRunning {
         /// The folder of its data.
         dir: PathBuf,
-        /// Its process id, as it wrote it down.
+        /// The content of its pid file.
         pid: Option<String>,
         /// The `redis.url` to reach it.
         url: String,
     },
-    /// Something can't be made or read in the folder.
+    /// Something can't be created or read in the folder.
     #[error("can't use {} as data directory of a Redis server", path.display())]
     Folder {
         /// What can't be used.
@@ -30,7 +30,7 @@ pub enum ServerError {
         /// Why.
         source: io::Error,
     },
-    /// The program is there and can't be run.
+    /// The program exists, but can't be run.
     #[error("can't run {program}")]
     Start {
         /// The program.
@@ -38,7 +38,7 @@ pub enum ServerError {
         /// Why.
         source: io::Error,
     },
-    /// It ended without being asked to.
+    /// The server exited unexpectedly.
     #[error("the Redis server on {} ended ({status}); the end of its log:\n{log}", dir.display())]
     Died {
         /// The folder of its data and its log.
@@ -48,7 +48,7 @@ pub enum ServerError {
         /// The last lines of its log.
         log: String,
     },
-    /// It runs and doesn't answer.
+    /// The server runs, but doesn't respond.
     #[error(
         "the Redis server on {} doesn't answer after {limit:?}; the end of its log:\n{log}",
         dir.display()
@@ -61,16 +61,16 @@ pub enum ServerError {
         /// The last lines of its log.
         log: String,
     },
-    /// It answers with an error that waiting doesn't heal.
+    /// The server replies with an error that isn't transient.
     #[error("the Redis server was started, but can't be used")]
     Unusable(#[source] StoreError),
-    /// It isn't running.
+    /// The server isn't running.
     #[error("the Redis server isn't running")]
     NotRunning,
     /// A signal couldn't be sent.
     #[error("can't send a signal to the Redis server")]
     Signal(#[source] nix::Error),
-    /// It didn't end in time and was killed. Nothing acknowledged is lost by that.
+    /// The server didn't exit in time, and was killed. Acknowledged writes aren't lost.
     #[error("the Redis server didn't stop within {limit:?} and was killed")]
     Stuck {
         /// How long was waited.

@@ -22,8 +22,8 @@ const SOCKET: &str = "redis.sock";
 const LOG: &str = "redis.log";
 const PID: &str = "redis.pid";
 const LOCK: &str = "redis.lock";
-/// The kernel's limit for the path of a socket, without the closing zero.
-const LONGEST_SOCKET_PATH: usize = 107;
+/// The kernel's limit for the path of a socket, without the terminating zero byte.
+const MAX_SOCKET_PATH: usize = 107;
 const LOG_LINES: usize = 8;
 const NOT_IN_A_URL: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'?').add(b'#').add(b'@');
 
@@ -31,26 +31,26 @@ const NOT_IN_A_URL: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'?').add(b'#'
 pub(super) struct Folder {
     dir: PathBuf,
     socket: PathBuf,
-    /// Holds the socket where the path of `dir` is too long for one; removed when dropped.
+    /// Contains the socket if the path of `dir` is too long for one. Removed when dropped.
     short: Option<TempDir>,
 }
 
 impl Folder {
     pub(super) fn make(dir: &Path) -> Result<Self, ServerError> {
         let unusable = |source| unusable(dir, source);
-        // For us alone: what is in there are other people's payloads.
+        // Only for this user, because the data contain payloads.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
         let dir = dir.canonicalize().map_err(unusable)?;
         let socket = dir.join(SOCKET);
         Ok(Self {
-            // A link leads to the socket of an earlier server, where the path was too long for one.
+            // If the path was too long for a socket, an earlier server left a link to its socket.
             socket: fs::read_link(&socket).unwrap_or(socket),
             dir,
             short: None,
         })
     }
 
-    /// Keeps other starters off this folder as long as the answer is kept.
+    /// Locks the folder until the returned lock is dropped.
     pub(super) fn lock(&self) -> Result<FileLock, ServerError> {
         let path = self.dir.join(LOCK);
         FileLock::take(&path).map_err(|error| match error {
@@ -59,12 +59,12 @@ impl Folder {
         })
     }
 
-    /// A connection to the server that has the socket: one that outlived the process that started it.
+    /// Connects to a server that is still running after the process that started it has ended.
     pub(super) async fn connect(&self) -> Option<UnixStream> {
         UnixStream::connect(&self.socket).await.ok()
     }
 
-    /// Whether a server that writes to the folder `dir` is that of this one.
+    /// Whether `dir` is this folder.
     pub(super) fn is_at(&self, dir: &str) -> bool {
         Path::new(dir).canonicalize().is_ok_and(|dir| dir == self.dir)
     }
@@ -73,15 +73,15 @@ impl Folder {
         &self.dir
     }
 
-    /// Decides where the socket of the next server is: in the folder, or where that path would be
-    /// too long, in a short one for us alone, with a link to it in its place.
+    /// Decides where the socket of the next server is: in the folder, or, if its path would be too long, in a temporary
+    /// folder, with a link in this one.
     pub(super) fn place_socket(&mut self) -> Result<(), ServerError> {
         let socket = self.dir.join(SOCKET);
         let unusable = |source| unusable(&socket, source);
         if socket.is_symlink() {
             fs::remove_file(&socket).map_err(unusable)?;
         }
-        if socket.as_os_str().len() <= LONGEST_SOCKET_PATH {
+        if socket.as_os_str().len() <= MAX_SOCKET_PATH {
             self.socket = socket;
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl Folder {
         ]
     }
 
-    /// Where the server writes both its log and what it says before it has one.
+    /// Opens the log. The server's output goes there, too.
     pub(super) fn open_log(&self) -> Result<File, ServerError> {
         let path = self.dir.join(LOG);
         File::options().append(true).create(true).open(&path).map_err(|source| unusable(&path, source))

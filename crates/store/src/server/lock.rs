@@ -1,17 +1,17 @@
-//! A lock between processes, as a file: it prevents a second server in the same directory.
+//! A lock file, which prevents a second server in the same directory.
 
 use std::{
     fs::{File, TryLockError},
     path::Path,
 };
 
-/// A lock of this process, kept as long as this is. A child that is just being started has every open file of this
-/// process until it runs its program: closing the file alone would leave the lock with it, so it's unlocked.
+/// A file that this process has locked, until this is dropped. It is then unlocked and not only closed, because a child
+/// that is just being started has all open files of this process, which would keep the lock.
 #[derive(Debug)]
 pub struct FileLock(File);
 
 impl FileLock {
-    /// Locks the file, which is created if needed, until this is dropped or the process ends, however it ends.
+    /// Locks the file, which is created if needed, until this is dropped or the process ends.
     ///
     /// # Errors
     /// `WouldBlock` when another process has it.
@@ -24,7 +24,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Where this fails, closing it is the second try.
+        // If this fails, closing the file unlocks it.
         let _ = self.0.unlock();
     }
 }

@@ -7,18 +7,18 @@ use crate::durability::append_fsync::AppendFsync;
 pub struct ServerOptions {
     /// Whether each write goes to the append-only file.
     pub append_only: bool,
-    /// When the file is flushed to the disk.
+    /// When the append-only file is flushed to disk.
     pub append_fsync: AppendFsync,
     /// A port of 127.0.0.1 to listen on, besides the socket.
     pub tcp_port: Option<u16>,
     /// Further arguments for the server, such as `--maxmemory 2mb`, which override the others.
     pub arguments: Vec<String>,
-    /// Variables of its environment, by name, besides those of this process.
+    /// Additional environment variables.
     pub environment: Vec<(&'static str, OsString)>,
 }
 
 impl Default for ServerOptions {
-    /// What `dripfeed dev` uses: append-only, flushed every second, no port.
+    /// The options of `dripfeed dev`: append-only, flushed every second, no port.
     fn default() -> Self {
         Self {
             append_only: true,

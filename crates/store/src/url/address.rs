@@ -1,26 +1,26 @@
-//! Where Redis is: the parsed form of `redis.url`.
+//! The parsed form of `redis.url`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-/// Address and credentials of Redis. Never prints a password.
+/// The address and credentials of Redis. Never shows a password.
 ///
 /// | form | meaning |
 /// |---|---|
 /// | `redis://[user:password@]host[:port][/db]` | TCP |
 /// | `unix:///path[?db=1&user=u&pass=p]`, `redis+unix://…` | a socket of this machine |
 /// | `redis+sentinel://[user:password@]host[:port],…/name[/db]` | the master that Sentinel names |
-/// | `redis+cluster://[user:password@]host[:port],…` | a Redis Cluster, of which these nodes are asked first |
-/// | `rediss://…`, `rediss+sentinel://…`, `rediss+cluster://…` | the same over TLS, to the Sentinels too |
+/// | `redis+cluster://[user:password@]host[:port],…` | a Redis Cluster, found through these nodes |
+/// | `rediss://…`, `rediss+sentinel://…`, `rediss+cluster://…` | the same over TLS, also to the Sentinels |
 ///
-/// TLS takes `?ca=/path` (the only authorities to trust; else the public ones) and `?cert=/path&key=/path` (who we
-/// are), Sentinel `?sentinel_user=u&sentinel_pass=p` (as whom to speak to the Sentinels).
+/// TLS has the parameters `?ca=/path` (the authorities to trust instead of the public ones) and `?cert=/path&key=/path`
+/// (the client certificate), Sentinel `?sentinel_user=u&sentinel_pass=p` (the login at the Sentinels).
 #[derive(Clone)]
 pub struct Address {
     pub(crate) deployment: Deployment,
-    /// None: in clear text.
+    /// `None` for connections without TLS.
     pub(crate) tls: Option<Tls>,
     pub(crate) login: Login,
     pub(crate) db: i64,
@@ -29,7 +29,7 @@ pub struct Address {
 #[derive(Debug, Clone)]
 pub(crate) enum Deployment {
     Server(Route),
-    /// The nodes that are asked first where which keys are.
+    /// The nodes from which to read the slot map first.
     Cluster(Vec<HostPort>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Route {
     Sentinel(Sentinels),
 }
 
-/// Those who know where the master called `master` is.
+/// The Sentinels of the master with the name `master`.
 #[derive(Debug, Clone)]
 pub(crate) struct Sentinels {
     pub(crate) at: Vec<HostPort>,
@@ -49,16 +49,16 @@ pub(crate) struct Sentinels {
     pub(crate) login: Login,
 }
 
-/// Files of certificates and keys, all PEM.
+/// The files of certificates and keys, in PEM format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// The only authorities to trust.
+    /// The authorities to trust instead of the public ones.
     pub(crate) ca: Option<PathBuf>,
-    /// Our own certificate, and its key.
+    /// The client certificate and its key.
     pub(crate) client: Option<(PathBuf, PathBuf)>,
 }
 
-/// As whom to speak to a server.
+/// User and password.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Login {
     pub(crate) user: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct HostPort {
 }
 
 impl Address {
-    /// Whether it names a Redis Cluster, where the keys of a bucket must share a hash tag.
+    /// Whether this is a Redis Cluster, where the keys of a bucket must share a hash tag.
     pub fn is_cluster(&self) -> bool {
         matches!(self.deployment, Deployment::Cluster(_))
     }
@@ -82,8 +82,8 @@ impl Address {
         Self { deployment: Deployment::Server(Route::Unix(path.to_owned())), tls: None, login: Login::default(), db: 0 }
     }
 
-    /// The server at the end of `route`, spoken to in the same way.
-    pub(crate) fn by(&self, route: Route) -> Self {
+    /// The server of `route`, with the same TLS, login and database.
+    pub(crate) fn with_route(&self, route: Route) -> Self {
         Self { deployment: Deployment::Server(route), ..self.clone() }
     }
 }

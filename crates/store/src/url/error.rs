@@ -4,20 +4,20 @@ pub enum AddressError {
     /// No `scheme://`.
     #[error("redis.url has no scheme; write it like redis://127.0.0.1:6379")]
     NoScheme,
-    /// A scheme of no known form.
+    /// An unknown scheme.
     #[error(
         "redis.url has the unknown scheme `{0}`; use redis://host:6379, rediss://host:6379, \
          unix:///path/redis.sock, redis+sentinel://host1:26379,host2:26379/name or \
          redis+cluster://host1:6379,host2:6379"
     )]
     UnknownScheme(String),
-    /// A database in a Cluster, which has none but 0.
+    /// A database other than 0 in a Cluster.
     #[error("redis.url has a database number, but a Redis Cluster has only database 0; remove it")]
     ClusterDatabase,
     /// An empty host name.
     #[error("redis.url has no host; write it like redis://127.0.0.1:6379")]
     NoHost,
-    /// Several hosts where one is meant.
+    /// Several hosts, except for Sentinel and Cluster.
     #[error(
         "redis.url has several hosts, which is only for Sentinel, redis+sentinel://host1,host2/name, and Cluster, \
             redis+cluster://host1,host2"
@@ -44,7 +44,7 @@ pub enum AddressError {
          redis+sentinel://host1:26379,host2:26379/mymaster"
     )]
     NoMasterName,
-    /// Something after `?` that is unknown.
+    /// An unknown parameter after `?`.
     #[error(
         "redis.url has an unknown parameter after `?`; unix:///path has ?db=0&user=name&pass=word, \
          rediss://host:6379 has ?ca=/path/to/ca.pem&cert=/path/to/cert.pem&key=/path/to/key.pem, \

@@ -1,4 +1,4 @@
-//! The parts of a `redis.url`, and what each form makes of them.
+//! Splits a `redis.url` into parts, and interprets them for each form.
 
 use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
@@ -9,7 +9,7 @@ use super::error::AddressError;
 const REDIS_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// What stands after `scheme://`, still to be given a meaning.
+/// The parts after `scheme://`. Parameters are removed when they are used.
 pub(super) struct UrlParts {
     login: Login,
     hosts: String,
@@ -94,8 +94,8 @@ impl UrlParts {
         Ok(Tls { ca, client })
     }
 
-    /// Fails when there is a parameter that nobody asked for.
-    pub(super) fn used_up(&self) -> Result<(), AddressError> {
+    /// Fails if there is a parameter that wasn't used.
+    pub(super) fn refuse_unused(&self) -> Result<(), AddressError> {
         if self.parameters.is_empty() { Ok(()) } else { Err(AddressError::UnknownParameter) }
     }
 

@@ -1,4 +1,4 @@
-//! Reads the files that TLS to Redis names, to report what is wrong with them before a connection needs them.
+//! Checks the TLS files of `redis.url`, to report errors before a connection needs them.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use super::address::{Address, Tls};
 use crate::error::pem_fault::PemFault;
 
 impl Address {
-    /// What is wrong with the files of `?ca=`, `?cert=` and `?key=` now, in a sentence each; empty: nothing. Each new
-    /// connection reads them again.
+    /// Returns a sentence for each error in the files of `?ca=`, `?cert=` and `?key=`. Each new connection reads the
+    /// files again.
     pub fn tls_file_faults(&self) -> Vec<String> {
         let Some(Tls { ca, client }) = &self.tls else { return Vec::new() };
         let ca = ca.as_ref().map(|ca| trusted(ca).map_err(|fault| format!("?ca=: {fault}")));
@@ -31,7 +31,7 @@ fn trusted(path: &Path) -> Result<(), String> {
 fn pair(certificate: &Path, key: &Path) -> Result<(), String> {
     let chain = certificates(certificate).map_err(|fault| format!("?cert=: {fault}"))?;
     let text = read(key).map_err(|fault| format!("&key=: {fault}"))?;
-    // A parser's words show nothing of a key.
+    // The parser's error shows nothing of a key.
     let read = PrivateKeyDer::from_pem_slice(&text);
     let no_key = |error| format!("&key=: {} contains no private key in PEM format: {}", key.display(), PemFault(error));
     let read = read.map_err(no_key)?;
@@ -42,7 +42,7 @@ fn pair(certificate: &Path, key: &Path) -> Result<(), String> {
     CertifiedKey::from_der(chain, read, &ring::default_provider()).map(drop).map_err(mismatch)
 }
 
-/// One at least.
+/// Returns at least one certificate.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let text = read(path)?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
