@@ -1,4 +1,4 @@
-//! Limits the connections from one address, so that no client takes all of them.
+//! Limits the connections from one address, so that no client can use all of them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The connections of each address that has any.
+/// Counts the connections by client.
 #[derive(Debug)]
 pub(crate) struct AddressLimit {
     most: usize,
@@ -18,7 +18,7 @@ impl AddressLimit {
         Self { most, open: Arc::default() }
     }
 
-    /// None: the address is at the limit.
+    /// Returns `None` if the client is at the limit.
     pub(crate) fn enter(&self, address: IpAddr) -> Option<AddressPermit> {
         let client = client_of(address);
         let mut all = self.open.lock();
@@ -31,7 +31,7 @@ impl AddressLimit {
     }
 }
 
-/// Of IPv6 the first 64 bits, which is what one subscriber has.
+/// For IPv6 the network of 64 bits, because that is what a subscriber has.
 fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

@@ -1,8 +1,8 @@
 //! Strict RFC 9112 message framing, against request smuggling.
 //!
-//! A connection is read as lines and counted bytes. A line ends with CRLF and has no other control character but a tab;
-//! a request states its length once, in one way. Framing that passes has a single reading: no proxy in front and no
-//! parser behind finds another request in it.
+//! A connection is read as lines and counted bytes. A line must end with CRLF and contain no other control characters
+//! than tabs, and a request must declare its length only once. Such framing is unambiguous: a proxy before the intake
+//! and the parser after this see the same requests.
 
 use memchr::memchr;
 
@@ -11,17 +11,17 @@ use crate::limits::PARSED_BYTES;
 /// What the parser expects next.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// Or an empty line, which may stand before a request.
+    /// A request line, or an empty line before it.
     RequestLine,
-    /// Or the end of the head.
+    /// A header field, or the end of the head.
     Field(Head),
-    /// Bytes of a body of known length; above 0.
+    /// This many bytes of a body of known length; above 0.
     Body(u64),
     ChunkSize,
-    /// Bytes of a chunk; above 0.
+    /// This many bytes of a chunk; above 0.
     Chunk(u64),
     ChunkEnd,
-    /// Or the end of the body.
+    /// A trailer field, or the end of the body.
     Trailer,
 }
 
@@ -68,7 +68,7 @@ impl Framing {
         Self { next: Next::RequestLine, line: Vec::new() }
     }
 
-    /// Checks the next bytes. Nothing may be read after an error.
+    /// Checks the next bytes. Must not be called after an error.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<(), InvalidFraming> {
         let mut read = 0;
         while read < bytes.len() {
@@ -84,7 +84,8 @@ impl Framing {
         Ok(())
     }
 
-    /// The length of the line at the start of `rest`; or, when it is invalid, the number of bytes before its LF.
+    /// Returns the length of the line at the start of `rest`, or, as an error, the number of bytes before the LF of an
+    /// invalid line.
     fn read_line(&mut self, rest: &[u8]) -> Result<usize, usize> {
         let Some(end) = memchr(b'\n', rest) else {
             self.line.extend_from_slice(rest);
@@ -122,15 +123,15 @@ impl Framing {
     }
 }
 
-/// The number of body bytes among the next `there` bytes.
-fn count_down(left: &mut u64, there: usize) -> usize {
-    let counted = usize::try_from(*left).map_or(there, |left| left.min(there));
+/// Returns how many of the next `available` bytes belong to the body, and subtracts them from `left`.
+fn count_down(left: &mut u64, available: usize) -> usize {
+    let counted = usize::try_from(*left).map_or(available, |left| left.min(available));
     *left -= u64::try_from(counted).unwrap_or(*left);
     counted
 }
 
 impl Next {
-    /// What follows this line, given without its LF. None: the line is invalid.
+    /// Returns what follows `line`, which is without its LF, or `None` if the line is invalid.
     fn after(&self, line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").filter(|line| are_text(line))?;
         match self {
@@ -173,7 +174,7 @@ impl Head {
             return self.length.replace(length).is_none().then_some(self);
         }
         if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            // Nobody behind decodes another coding, or a second one.
+            // Only one coding, `chunked`, because the server decodes no other.
             let is_new = !std::mem::replace(&mut self.is_chunked, true);
             return (is_new && value.eq_ignore_ascii_case(b"chunked")).then_some(self);
         }
@@ -194,7 +195,7 @@ impl Head {
     }
 }
 
-/// Name and value of a header field.
+/// Parses a header field into name and value.
 fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let name = line.iter().take_while(|byte| TOKEN[usize::from(**byte)]).count();
     let (name, rest) = line.split_at(name);
@@ -202,7 +203,7 @@ fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((name, value.trim_ascii()))
 }
 
-/// The size of a chunk; extensions are ignored.
+/// Parses the size of a chunk. Ignores extensions.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let digits = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     let (digits, rest) = line.split_at(digits);
@@ -210,19 +211,19 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     number(digits, 16).filter(|_| is_end)
 }
 
-/// Digits only: no sign, space or list.
+/// Parses digits, without signs, spaces or lists.
 fn number(digits: &[u8], radix: u32) -> Option<u64> {
     let text = std::str::from_utf8(digits).ok()?;
     let are_digits = !text.is_empty() && text.chars().all(|digit| digit.is_digit(radix));
     are_digits.then(|| u64::from_str_radix(text, radix).ok())?
 }
 
-/// No control character but a tab. No byte ends the loop early: so it is vectorized.
+/// Whether there are no control characters except tabs. Doesn't return early, so that the loop is vectorized.
 fn are_text(bytes: &[u8]) -> bool {
     bytes.iter().fold(true, |are, byte| are & (*byte == b'\t' || !byte.is_ascii_control()))
 }
 
-/// The bytes that a name may have.
+/// Whether a byte is allowed in the name of a header field.
 static TOKEN: [bool; 256] = {
     let mut token = [false; 256];
     let mut byte = 0_u8;
@@ -230,10 +231,10 @@ static TOKEN: [bool; 256] = {
         token[byte as usize] = byte.is_ascii_alphanumeric();
         byte += 1;
     }
-    let (others, mut at) = (b"!#$%&'*+-.^_`|~", 0);
-    while at < others.len() {
-        token[others[at] as usize] = true;
-        at += 1;
+    let (others, mut index) = (b"!#$%&'*+-.^_`|~", 0);
+    while index < others.len() {
+        token[others[index] as usize] = true;
+        index += 1;
     }
     token
 };

@@ -1,4 +1,4 @@
-//! Handlers of one type.
+//! A type for all handlers.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,24 +8,23 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::response::Response;
 
-/// A function that handles requests. The compiler makes axum's code around a handler again for each type, which takes
-/// it longer than the handler itself: so handlers get one type.
+/// A handler of requests with its type erased, so that axum's generic code is compiled once, and not for each handler.
 #[derive(Clone)]
-pub struct AnyHandler<S>(Arc<Handling<S>>);
+pub struct AnyHandler<S>(Arc<HandlerFn<S>>);
 
-type Handling<S> = dyn Fn(Request, S) -> Answering + Send + Sync;
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+type HandlerFn<S> = dyn Fn(Request, S) -> ResponseFuture + Send + Sync;
+type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 impl<S> AnyHandler<S> {
-    pub fn new<T, H: Handler<T, S, Future = Answering>>(handler: H) -> Self {
+    pub fn new<T, H: Handler<T, S, Future = ResponseFuture>>(handler: H) -> Self {
         Self(Arc::new(move |request, state| handler.clone().call(request, state)))
     }
 }
 
 impl<S: Clone + 'static> Handler<(), S> for AnyHandler<S> {
-    type Future = Answering;
+    type Future = ResponseFuture;
 
-    fn call(self, request: Request, state: S) -> Answering {
+    fn call(self, request: Request, state: S) -> ResponseFuture {
         (self.0)(request, state)
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a process is ready for work: it isn't stopping, and Redis takes writes.
+//! Readiness of a process: it isn't stopping, and Redis accepts writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,47 +8,48 @@ use dripfeed_store::{Store, WriteAccess};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Timeout of a readiness check's request to Redis.
+/// The timeout of a readiness check's request to Redis.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Readiness of one process. Cheap to clone.
+/// The readiness of a process. Cheap to clone.
 #[derive(Clone)]
 pub struct Health(Arc<HealthState>);
 
 struct HealthState {
     store: Store,
-    /// Time and result of the last request. Locked during a request, so that concurrent checks share its result.
+    /// The time and result of the last request to Redis. Locked during a request, so that concurrent checks share its
+    /// result.
     checked: Mutex<Option<(Instant, RedisAccess)>>,
     leaving: CancellationToken,
     draining: CancellationToken,
-    /// The same: every request asks, and a token has a lock.
+    /// Whether `draining` is cancelled, without the lock of a token, because every request checks it.
     is_draining: AtomicBool,
 }
 
-/// What the servers that should take writes do: one, or each master of a Redis Cluster.
+/// The state of the server, or of each master of a Redis Cluster.
 #[derive(Clone, Debug)]
 pub struct RedisAccess(Vec<WriteAccess>);
 
 impl RedisAccess {
-    /// Whether each of them answers, other than by denying access.
+    /// Whether each server responds, other than by denying access.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(answers)
+        !self.0.is_empty() && self.0.iter().all(is_responding)
     }
 
-    /// Whether one of them does.
+    /// Whether one server responds, other than by denying access.
     #[must_use]
     pub fn is_partly_up(&self) -> bool {
-        self.0.iter().any(answers)
+        self.0.iter().any(is_responding)
     }
 
-    /// Whether each of them takes writes.
+    /// Whether each server accepts writes.
     #[must_use]
     pub fn takes_writes(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|access| *access == WriteAccess::Open)
     }
 
-    /// A bucket is on one of the nodes of a Cluster: those on the others have work while one of them is gone.
+    /// Ready if one server accepts writes: in a Cluster, the buckets on other nodes have work while a node is down.
     fn ready(&self) -> Result<(), NotReady> {
         let is_any = |access| self.0.contains(&access);
         if is_any(WriteAccess::Open) {
@@ -63,12 +64,12 @@ impl RedisAccess {
     }
 }
 
-/// Other than by denying access.
-const fn answers(access: &WriteAccess) -> bool {
+/// Whether a server responds, other than by denying access.
+const fn is_responding(access: &WriteAccess) -> bool {
     matches!(access, WriteAccess::Open | WriteAccess::Refused)
 }
 
-/// Why a process should get no requests.
+/// Why a process isn't ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReady {
     Draining,
@@ -78,7 +79,7 @@ pub enum NotReady {
 }
 
 impl Health {
-    /// Redis is asked at most this often, however many checks come in.
+    /// The minimum time between two requests to Redis, however many checks there are.
     pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
     #[must_use]
@@ -114,8 +115,8 @@ impl Health {
     /// Checks readiness.
     ///
     /// # Errors
-    /// When this process is stopping, or Redis doesn't answer, denies access, or refuses writes: of a Redis Cluster,
-    /// each master.
+    /// When this process is stopping, or Redis doesn't respond, denies access, or refuses writes; in a Redis Cluster,
+    /// when all masters do.
     pub async fn ready(&self) -> Result<(), NotReady> {
         if self.0.leaving.is_cancelled() {
             return Err(NotReady::Draining);
@@ -123,7 +124,7 @@ impl Health {
         self.redis().await.ready()
     }
 
-    /// How Redis answered within the last second.
+    /// The state of Redis, at most a second old.
     pub async fn redis(&self) -> RedisAccess {
         let mut checked = self.0.checked.lock().await;
         if let Some((when, access)) = &*checked

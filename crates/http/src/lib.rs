@@ -1,10 +1,10 @@
 //! The HTTP server of every role: connections, TLS, framing, header limits and health.
 //!
-//! A connection's way: `server` (accept, limit, time out) → `tls` → `strict` and `framing` (HTTP/1.1 only) → `protocol`
-//! (hyper) → what answers, such as a router.
+//! The path of a connection: `server` (accept, limit, time out) → `tls` → `strict` and `framing` (HTTP/1.1 only) →
+//! `protocol` (hyper) → the service, such as a router.
 //!
-//! **Architecture invariant:** nothing here knows a bucket, a key or a problem code. What is refused is returned as a
-//! value; the crate that serves decides how to answer.
+//! **Architecture invariant:** this crate doesn't know buckets, keys or problem codes. Refusals are returned as values;
+//! the crate that serves decides how to respond.
 
 mod address_limit;
 mod event_stream;

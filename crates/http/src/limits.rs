@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use http::Request;
 
-/// As many as the parser of HTTP/1.1 reads without a setting: for more it would allocate 16 KiB for each request. It
-/// refuses a request that has more, and closes the connection.
+/// The maximum number of header fields. It is the default of hyper, which allocates 16 KiB per request for a higher
+/// one. hyper refuses a request with more, and closes the connection.
 pub const MOST_FIELDS: usize = 100;
-/// Of all fields and the path.
+/// The maximum bytes of all fields and the path.
 pub const MOST_BYTES: usize = 32 * 1024;
 
-/// Beyond this the parser closes the connection with a bare 431. It is larger than the limit above, so that most
+/// Above this, hyper responds with a bare 431 and closes the connection. Larger than `MOST_BYTES`, so that most
 /// oversized heads get a response that names the limits.
 pub(crate) const PARSED_BYTES: usize = 64 * 1024;
 
@@ -19,13 +19,14 @@ pub(crate) const PARSED_BYTES: usize = 64 * 1024;
 pub struct ConnectionLimits {
     /// Concurrent connections; at least 1.
     pub most: usize,
-    /// Of these from one address, of IPv6 from one network of 64 bits; further ones are closed. At least 1.
+    /// Concurrent connections from one address, for IPv6 from one network of 64 bits. Further ones are closed. At least
+    /// 1.
     pub most_per_address: usize,
-    /// Timeout of a request's head, counted from the end of the previous request; and of a TLS handshake.
+    /// Timeout of a request's head, from the end of the previous request, and of a TLS handshake.
     pub head_timeout: Duration,
     /// Timeout of a write that makes no progress.
     pub stall_timeout: Duration,
-    /// Time for running requests to end after the stop.
+    /// How long running requests may go on after the stop.
     pub drain: Duration,
 }
 
@@ -42,7 +43,7 @@ pub fn check_head<B>(request: &Request<B>) -> Result<(), HeadersTooLarge> {
     if is_too_large { Err(HeadersTooLarge) } else { Ok(()) }
 }
 
-/// Bytes of a request's fields and path.
+/// The bytes of a request's fields and path.
 #[must_use]
 pub fn head_bytes<B>(request: &Request<B>) -> usize {
     let in_fields: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();

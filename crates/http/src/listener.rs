@@ -3,12 +3,12 @@ use tokio::net::TcpListener;
 use crate::protocol::HttpVersion;
 use crate::tls::Tls;
 
-/// A bound port, its HTTP version and its TLS identity.
+/// A bound port with its HTTP version and TLS identity.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) tcp: TcpListener,
     pub(crate) version: HttpVersion,
-    /// None: HTTP in clear text.
+    /// `None` for HTTP without TLS.
     pub(crate) tls: Option<Tls>,
 }
 

@@ -14,9 +14,9 @@ pub(crate) enum HttpVersion {
     Two,
 }
 
-/// Concurrent requests on one HTTP/2 connection.
+/// The maximum of concurrent requests on an HTTP/2 connection.
 const STREAMS: u32 = 128;
-/// The same as the head of an HTTP/1.1 request.
+/// In bytes: the same as for the head of an HTTP/1.1 request.
 const HEADER_LIST: u32 = 64 * 1024;
 
 pub(crate) enum Protocol {
@@ -51,8 +51,8 @@ impl Protocol {
         }
     }
 
-    /// Timeout of a read. An idle HTTP/2 client answers pings meanwhile; HTTP/1.1 has no pings, and separate timeouts
-    /// for heads and bodies.
+    /// The timeout of a read, during which an idle HTTP/2 client responds to pings. `None` for HTTP/1.1, which has no
+    /// pings, and separate timeouts for heads and bodies.
     pub(crate) const fn read_timeout(&self) -> Option<Duration> {
         match self {
             Self::One(_) => None,

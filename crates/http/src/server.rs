@@ -33,7 +33,7 @@ use crate::protocol::Protocol;
 use crate::strict::Strict;
 use crate::tls::Tls;
 
-/// Keep-alive connections stay open this long after the stop, so that a request in flight gets a response, not a reset.
+/// Idle connections stay open this long after the stop, so that a request in flight gets a response, not a reset.
 const LINGER: Duration = Duration::from_millis(500);
 /// Backoff after a failed accept, such as without free file descriptors.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// What answers requests: a router, or what stands before one. It is always ready.
+/// The service that answers requests, such as a router. It must always be ready.
 pub trait Answers:
     Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
 {
@@ -70,32 +70,32 @@ pub async fn serve(
     let Listener { tcp: listener, version, tls } = listener.into();
     let stop = stop.child_token();
     let connections = TaskTracker::new();
-    let cut = CancellationToken::new();
-    let room = Arc::new(Semaphore::new(limits.most));
+    let abort = CancellationToken::new();
+    let slots = Arc::new(Semaphore::new(limits.most));
     let http = Protocol::new(version, limits);
     let read_timeout = http.read_timeout();
     let addresses = AddressLimit::new(limits.most_per_address);
-    let (stopped, cut_off) = (stop.clone(), cut.clone());
-    let server = Server { http, read_timeout, answers, tls, limits, addresses, stop: stopped, cut: cut_off };
+    let (server_stop, server_abort) = (stop.clone(), abort.clone());
+    let server = Server { http, read_timeout, answers, tls, limits, addresses, stop: server_stop, abort: server_abort };
     let server = Arc::new(server);
-    // In a task, so that a connection wakes nothing else that the caller waits for.
-    let accepting = tokio::spawn(accept_until_stop(listener, server, room, connections.clone()));
-    let ended = AbortOnDropHandle::new(accepting).await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
-    // Also where the listener has failed.
+    // In a task, so that new connections don't wake the caller's other futures.
+    let accepting = tokio::spawn(accept_until_stop(listener, server, slots, connections.clone()));
+    let result = AbortOnDropHandle::new(accepting).await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+    // The listener may have failed before the stop.
     stop.cancel();
     connections.close();
     if tokio::time::timeout(limits.drain, connections.wait()).await.is_err() {
         tracing::warn!(connections = connections.len(), "drain timeout; closing connections with running requests");
-        cut.cancel();
+        abort.cancel();
         connections.wait().await;
     }
-    ended
+    result
 }
 
 /// A connection with read and write timeouts.
 type TimedStream = Pin<Box<TimeoutStream<TcpStream>>>;
 
-/// In clear text, or over TLS. One type, for which the compiler makes the code of a connection once.
+/// A connection with or without TLS. One type, so that the code of a connection is compiled once.
 type ServedStream = Either<TimedStream, TlsStream<TimedStream>>;
 
 struct Server<S> {
@@ -107,19 +107,19 @@ struct Server<S> {
     addresses: AddressLimit,
     /// Closes idle connections.
     stop: CancellationToken,
-    /// Closes all connections, some time after the stop. Until then none looks at it.
-    cut: CancellationToken,
+    /// Closes all connections at the end of the drain.
+    abort: CancellationToken,
 }
 
-/// Closes the listener when it ends.
+/// Accepts connections, and closes the listener at the stop.
 async fn accept_until_stop(
     listener: TcpListener,
     server: Arc<Server<impl Answers>>,
-    room: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     connections: TaskTracker,
 ) -> io::Result<()> {
     tokio::select! {
-        ended = accept_all(&listener, &server, &room, &connections) => ended,
+            result = accept_all(&listener, &server, &slots, &connections) => result,
         () = server.stop.cancelled() => Ok(()),
     }
 }
@@ -127,17 +127,17 @@ async fn accept_until_stop(
 async fn accept_all(
     listener: &TcpListener,
     server: &Arc<Server<impl Answers>>,
-    room: &Arc<Semaphore>,
+    slots: &Arc<Semaphore>,
     connections: &TaskTracker,
 ) -> io::Result<()> {
     let trouble = Trouble::new();
     loop {
-        let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
+        let slot = Arc::clone(slots).acquire_owned().await.map_err(io::Error::other)?;
         match listener.accept().await {
             Ok((stream, peer)) => match server.addresses.enter(peer.ip()) {
-                Some(of_address) => {
-                    let room = Room { _connection: permit, _of_address: of_address };
-                    connections.spawn(Arc::clone(server).connection(stream, Peer(peer.ip()), room));
+                Some(address) => {
+                    let permits = ConnectionPermits { _slot: slot, _address: address };
+                    connections.spawn(Arc::clone(server).connection(stream, Peer(peer.ip()), permits));
                 }
                 None => log_closed(peer.ip()),
             },
@@ -154,10 +154,10 @@ async fn accept_all(
     }
 }
 
-/// What a connection takes until it ends.
-struct Room {
-    _connection: OwnedSemaphorePermit,
-    _of_address: AddressPermit,
+/// The permits of a connection, until it ends.
+struct ConnectionPermits {
+    _slot: OwnedSemaphorePermit,
+    _address: AddressPermit,
 }
 
 fn log_closed(address: IpAddr) {
@@ -173,7 +173,7 @@ fn closed_before_accept(error: &io::Error) -> bool {
 }
 
 impl<S: Answers> Server<S> {
-    async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _room: Room) {
+    async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, _permits: ConnectionPermits) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "connection closed before the first request");
             return;
@@ -198,7 +198,7 @@ impl<S: Answers> Server<S> {
         }
     }
 
-    /// None: the handshake failed, timed out, or the server is stopping.
+    /// Returns `None` if the handshake fails or times out, or the server is stopping.
     async fn handshake(&self, tls: &Tls, stream: TimedStream) -> Option<TlsStream<TimedStream>> {
         tokio::select! {
             handshake = tokio::time::timeout(
@@ -218,32 +218,33 @@ impl<S: Answers> Server<S> {
         });
         match &self.http {
             Protocol::One(http) => {
-                self.until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
+                self.serve_until_stop(pin!(http.serve_connection(TokioIo::new(Strict::new(stream)), service))).await
             }
             Protocol::Two { http, .. } => {
-                self.until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await
+                self.serve_until_stop(pin!(http.serve_connection(TokioIo::new(stream), service))).await
             }
         }
     }
 
-    async fn until_stop(
+    /// Serves a connection until it ends. After the stop, shuts it down gracefully.
+    async fn serve_until_stop(
         &self,
         mut connection: Pin<&mut impl GracefulConnection<Error = hyper::Error>>,
     ) -> hyper::Result<()> {
         tokio::select! {
-            ended = connection.as_mut() => return ended,
+            result = connection.as_mut() => return result,
             () = self.stop.cancelled() => {}
         }
-        let ending = async {
-            if let Ok(ended) = tokio::time::timeout(LINGER, connection.as_mut()).await {
-                return ended;
+        let shutdown = async {
+            if let Ok(result) = tokio::time::timeout(LINGER, connection.as_mut()).await {
+                return result;
             }
             connection.as_mut().graceful_shutdown();
             connection.await
         };
         tokio::select! {
-            ended = ending => ended,
-            () = self.cut.cancelled() => Ok(()),
+            result = shutdown => result,
+            () = self.abort.cancelled() => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A connection that passes on validly framed bytes only.
+//! A connection that returns only validly framed bytes.
 //!
-//! **Architecture invariant:** a reader never gets the LF of a line that `framing` refuses, nor any byte after it.
-//! Nothing in HTTP/1 takes effect before its LF.
+//! **Architecture invariant:** a reader never gets the LF of a line that `framing` refuses, nor any byte after it. In
+//! HTTP/1 no line has an effect before its LF.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ use crate::framing::{Framing, RequestPart};
 /// parsed at once. The server responds 400 and closes the connection.
 const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
 
-/// A client that is refused while sending has this long to read the response: closing a connection with unread data
+/// How long a client that is refused while it sends has to read the response. Closing a connection with unread data
 /// resets it, and a reset may overtake the response.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ pub(crate) struct Strict<S> {
     framing: Framing,
     /// The part with invalid framing, and the rest of `INVALID_HEAD` to be read.
     invalid: Option<(RequestPart, &'static [u8])>,
-    /// Started when nothing more is written.
+    /// Started at the shutdown of the write side.
     linger: Option<Pin<Box<Sleep>>>,
 }
 
@@ -53,7 +53,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
                 buffer.put_slice(now);
                 *rest = later;
             }
-            // Zero bytes would mean the end of the connection, so valid bytes are passed on first.
+            // Fails only if there are no valid bytes to return before.
             Some((RequestPart::Body, _)) if buffer.filled().len() == before => {
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "invalid body framing")));
             }
@@ -64,11 +64,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
 }
 
 impl<S: AsyncRead + Unpin> Strict<S> {
-    /// Discards what still arrives, until the client closes or the time is over.
+    /// Discards bytes until the client closes the connection or `LINGER` is over.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let over = self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        let timeout = self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
         let mut unread = [MaybeUninit::uninit(); 8 * 1024];
-        while over.as_mut().poll(cx).is_pending() {
+        while timeout.as_mut().poll(cx).is_pending() {
             let mut unread = ReadBuf::uninit(&mut unread);
             let read = ready!(Pin::new(&mut self.connection).poll_read(cx, &mut unread));
             if read.is_err() || unread.filled().is_empty() {
@@ -120,11 +120,11 @@ mod tests {
 
     use super::*;
 
-    /// Reads all with a buffer of that size.
-    async fn read(bytes: &[u8], at_once: usize) -> (Vec<u8>, io::Result<()>) {
+    /// Reads everything with a buffer of this size.
+    async fn read(bytes: &[u8], size: usize) -> (Vec<u8>, io::Result<()>) {
         let mut strict = Strict::new(bytes);
         let mut read = Vec::new();
-        let mut buffer = vec![0; at_once];
+        let mut buffer = vec![0; size];
         loop {
             match strict.read(&mut buffer).await {
                 Ok(0) => return (read, Ok(())),
@@ -137,8 +137,8 @@ mod tests {
     #[tokio::test]
     async fn valid_requests_pass_unchanged() {
         let bytes = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n\n\0PUT / HTTP/1.1\r\nHo";
-        for at_once in [1, 2, 7, 1000] {
-            let (read, end) = read(bytes, at_once).await;
+        for size in [1, 2, 7, 1000] {
+            let (read, end) = read(bytes, size).await;
             end.unwrap();
             assert_eq!(read, bytes);
         }
@@ -147,8 +147,8 @@ mod tests {
     #[tokio::test]
     async fn an_invalid_head_is_made_unparsable() {
         let bytes = b"GET / HTTP/1.1\r\nHost: x\r\nX: y\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
-        for at_once in [1, 2, 7, 1000] {
-            let (read, end) = read(bytes, at_once).await;
+        for size in [1, 2, 7, 1000] {
+            let (read, end) = read(bytes, size).await;
             end.unwrap();
             assert_eq!(read, b"GET / HTTP/1.1\r\nHost: x\r\nX: y\0\r\n\r\n");
         }
@@ -158,8 +158,8 @@ mod tests {
     async fn reading_an_invalid_body_fails() {
         let bytes =
             b"PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\nGET / HTTP/1.1\r\n";
-        for at_once in [1, 2, 7, 1000] {
-            let (read, end) = read(bytes, at_once).await;
+        for size in [1, 2, 7, 1000] {
+            let (read, end) = read(bytes, size).await;
             assert_eq!(end.unwrap_err().kind(), io::ErrorKind::InvalidData);
             assert!(read.ends_with(b"\r\n\r\n1\r\nx"), "{read:?}");
         }

@@ -1,4 +1,4 @@
-//! TLS 1.2 and 1.3 by rustls and `ring`. ALPN offers the one HTTP version of the port.
+//! TLS 1.2 and 1.3 with rustls and `ring`. ALPN offers only the HTTP version of the port.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct TlsIdentity {
     expires: Option<SystemTime>,
 }
 
-/// Why PEM texts are no usable identity. The texts are never shown.
+/// Why PEM texts aren't a usable identity. Doesn't show the texts.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("contains no certificate in PEM format: {0}")]
@@ -58,21 +58,21 @@ impl TlsIdentity {
         Ok(Self { http1, http2: Arc::new(config), expires })
     }
 
-    /// When the first certificate of the chain expires. None: it can't be read.
+    /// When the chain expires, that is, the first of its certificates. Returns `None` if that can't be read.
     #[must_use]
     pub const fn expires(&self) -> Option<SystemTime> {
         self.expires
     }
 }
 
-/// None: it can't be read, or is later than any clock says.
+/// Returns `None` if the certificate can't be parsed, or its expiry exceeds the range of `SystemTime`.
 fn expiry(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     let (_, certificate) = parse_x509_certificate(certificate).ok()?;
     let seconds = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or_default();
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
-/// Never shows the key.
+/// Doesn't show the key.
 impl fmt::Debug for TlsIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TlsIdentity")
