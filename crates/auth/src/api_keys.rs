@@ -1,4 +1,4 @@
-//! The API keys of callers: those of the configuration, and those created over the API.
+//! The API keys of callers, from the configuration and created over the API.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -19,11 +19,11 @@ use crate::key_registry::{EVERY, KeyRegistry};
 use crate::key_table::KeyTable;
 use crate::scopes::Scope;
 
-/// All keys. Those of the settings are replaced as a whole on reload; without any, everyone may do everything.
+/// All keys. A reload replaces those of the configuration. Without configured keys, everyone may do everything.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     table: ArcSwap<KeyTable>,
-    /// None: no keys are created over the API.
+    /// `None` if no keys can be created over the API.
     registry: Option<KeyRegistry>,
     changes: watch::Sender<()>,
 }
@@ -45,7 +45,7 @@ impl ApiKeys {
         all
     }
 
-    /// With the keys created over the API, once they are followed.
+    /// Adds the keys created over the API, which [`ApiKeys::follow`] reads.
     #[must_use]
     pub fn with_registry(self, store: Store) -> Self {
         Self { registry: Some(KeyRegistry::new(store)), ..self }
@@ -57,13 +57,13 @@ impl ApiKeys {
         self.changes.send_replace(());
     }
 
-    fn learn(&self, keys: &AllRunTimeKeys) {
+    fn set_run_time(&self, keys: &AllRunTimeKeys) {
         let keys = Arc::new(keys.clone());
         self.table.rcu(|table| table.with_run_time(Arc::clone(&keys)));
         self.changes.send_replace(());
     }
 
-    /// Notifies when a key may have become invalid, for responses that live longer than a request.
+    /// Notifies when a key may have become invalid, for long-lived responses.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
@@ -71,21 +71,21 @@ impl ApiKeys {
 
     /// Follows the keys created over the API, forever.
     pub async fn keep_following(&self) -> Infallible {
-        let mut looked_ms = self.now_ms();
+        let mut checked_ms = self.now_ms();
         loop {
             self.follow_or_log().await;
             let now_ms = self.now_ms();
-            if self.table.load().has_expired_since(looked_ms, now_ms) {
+            if self.table.load().has_expired_since(checked_ms, now_ms) {
                 self.changes.send_replace(());
             }
-            looked_ms = now_ms;
+            checked_ms = now_ms;
             sleep(EVERY).await;
         }
     }
 
     /// Like [`ApiKeys::follow`], but logs errors. While Redis is unavailable, known keys stay valid.
     pub async fn follow_or_log(&self) {
-        // That Redis is away is reported by those who need it.
+        // The connection logs that Redis is unreachable.
         if let Err(error) = self.follow().await {
             tracing::debug!(error = &error as &dyn Error, "could not read API keys from Redis");
         }
@@ -94,31 +94,31 @@ impl ApiKeys {
     /// Reads the changes from Redis. They are in effect when this returns.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time: what is known stays.
+    /// When Redis can't be reached, refuses, or doesn't respond in time. The known keys stay the same.
     pub async fn follow(&self) -> Result<(), KeyRegistryError> {
         match (self.registry(), &self.registry) {
-            (Some(registry), _) => registry.follow(|keys| self.learn(keys)).await,
-            // What isn't followed isn't known: a key that is revoked meanwhile isn't valid when the others are again.
-            (None, Some(off)) => {
-                off.forget(|keys| self.learn(keys)).await;
+            (Some(registry), _) => registry.follow(|keys| self.set_run_time(keys)).await,
+            // Keys that aren't followed are forgotten, lest a key that is revoked meanwhile becomes valid again.
+            (None, Some(unused)) => {
+                unused.forget(|keys| self.set_run_time(keys)).await;
                 Ok(())
             }
             (None, None) => Ok(()),
         }
     }
 
-    /// As [`ApiKeys::follow`], once for all who ask at about the same time, and at most 20 times a second.
+    /// Like [`ApiKeys::follow`], but shared by concurrent callers, and made at most 20 times a second.
     ///
     /// # Errors
     /// As [`ApiKeys::follow`].
     pub(crate) async fn ask(&self) -> Result<(), KeyRegistryError> {
         match self.registry() {
-            Some(registry) => registry.ask(|keys| self.learn(keys)).await,
+            Some(registry) => registry.ask(|keys| self.set_run_time(keys)).await,
             None => Ok(()),
         }
     }
 
-    /// The registry of keys created over the API. None: no configured key may create any.
+    /// The registry of keys created over the API, or `None` if no configured key may create keys.
     #[must_use]
     pub fn registry(&self) -> Option<&KeyRegistry> {
         self.registry.as_ref().filter(|_| self.table.load().grants_keys())
@@ -154,8 +154,8 @@ impl ApiKeys {
         self.table.load().is_open()
     }
 
-    /// Whether the caller with this id, the owner of a schedule, may still submit to the bucket. None: a caller without
-    /// a key.
+    /// Whether the owner of a schedule may still submit to the bucket. `id`: that of the owner's key, or `None` for an
+    /// owner without a key.
     #[must_use]
     pub fn may_submit(&self, id: Option<&str>, bucket: &str) -> bool {
         let table = self.table.load();
@@ -163,7 +163,7 @@ impl ApiKeys {
         table.is_open() || id.is_some_and(|id| table.of_id(id, self.now_ms()).any(may))
     }
 
-    /// The highest priority of the jobs of the caller with this id; with several keys, the highest of all.
+    /// The highest priority that the caller with this id may use, with any of its keys.
     #[must_use]
     pub fn highest_priority(&self, id: Option<&str>) -> Priority {
         let table = self.table.load();
@@ -171,25 +171,24 @@ impl ApiKeys {
         if table.is_open() { Priority::High } else { id.and_then(highest).unwrap_or_default() }
     }
 
-    /// By the hash of the key, so that the time says nothing of the keys themselves: of nearly the same key the hash is
-    /// another one altogether.
+    /// Looks up a key by its hash, so that the time doesn't reveal how much of a guessed key is right.
     pub(crate) fn identify(&self, key: Option<&[u8]>) -> Identity {
         if self.is_empty() {
             return Identity::Open;
         }
         match key.filter(|key| !key.is_empty()) {
-            Some(key) => self.of_hash(&hash_of_key(key)),
+            Some(key) => self.identify_hash(&hash_of_key(key)),
             None => Identity::Unknown,
         }
     }
 
-    /// Of a valid key.
-    pub(crate) fn of_hash(&self, hash: &[u8; 32]) -> Identity {
+    /// Looks up a valid key.
+    pub(crate) fn identify_hash(&self, hash: &[u8; 32]) -> Identity {
         let table = self.table.load();
         if let Some(key) = table.configured_by_hash(hash) {
             return Identity::Known(Arc::clone(key));
         }
-        match table.held_by_hash(hash) {
+        match table.run_time_by_hash(hash) {
             Some(key) if key.not_after_ms.is_none() || !key.has_expired(self.now_ms()) => {
                 Identity::RunTime(Arc::clone(key))
             }
@@ -257,11 +256,11 @@ mod tests {
     fn a_key_of_the_settings_wins_over_one_that_was_made_at_run_time() {
         let platform = ApiKey { scopes: vec![Scope::Keys], ..key("platform", "p") };
         let keys = ApiKeys::new([platform.clone(), key("a", "one")]);
-        keys.learn(&made("a", "other"));
+        keys.set_run_time(&made("a", "other"));
         assert_eq!(who(&keys, Some("other")), "unknown", "the id is configured");
-        keys.learn(&made("b", "one"));
+        keys.set_run_time(&made("b", "one"));
         assert_eq!(who(&keys, Some("one")), "a", "the key is configured");
-        keys.learn(&made("b", "two"));
+        keys.set_run_time(&made("b", "two"));
         assert_eq!(who(&keys, Some("two")), "b");
         assert!(!keys.may_submit(Some("b"), "mail"), "it lacks the scope");
         assert_eq!(keys.highest_priority(Some("b")), Priority::Normal);

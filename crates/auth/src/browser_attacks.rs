@@ -1,8 +1,8 @@
-//! The checks against attacks through a caller's browser: `Origin` against cross-site request forgery, and, where no
-//! keys are configured, `Host` against DNS rebinding.
+//! Checks against attacks through a caller's browser: `Origin` against cross-site request forgery, and, if no keys are
+//! configured, `Host` against DNS rebinding.
 //!
-//! The owner of a domain can point it at this machine. A page of that domain then has our origin, so `Host` and
-//! `Origin` agree. An IP address or `localhost` can't be rebound like that.
+//! The owner of a domain can point it at this machine. For a page of that domain, `Host` and `Origin` agree, so the
+//! check of `Origin` isn't enough. IP addresses and `localhost` can't be rebound.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -13,18 +13,18 @@ use http::{HeaderMap, HeaderValue, Uri, header};
 
 use crate::api_keys::ApiKeys;
 
-/// Whether a request comes from a page of this origin, or from no page. Browsers send `Origin` with every request that
-/// may change something, but not with a GET or HEAD for an image or a link, which a proxied request may be: of these
-/// `Sec-Fetch-Site` says where they come from.
+/// Whether a request comes from a page of this origin, or not from a page. Browsers send `Origin` with requests that
+/// may change something, but not with GET or HEAD for images and links. Such a request may be a job (`/proxy`), so
+/// `Sec-Fetch-Site` is checked, too.
 #[must_use]
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
     if headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none") {
         return false;
     }
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
-    let host_of_origin = text(origin).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    let origin_host = text(origin).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
     let host = headers.get(header::HOST).and_then(text);
-    matches!((host_of_origin, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
+    matches!((origin_host, host), (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host))
 }
 
 fn text(value: &HeaderValue) -> Option<&str> {
@@ -36,10 +36,10 @@ fn text(value: &HeaderValue) -> Option<&str> {
 pub struct Hosts(Arc<BTreeSet<String>>);
 
 impl Hosts {
-    /// None: one of them isn't a host name.
+    /// Returns `None` if one of the names isn't a host name.
     #[must_use]
     pub fn new<T: AsRef<str>>(names: &[T]) -> Option<Self> {
-        // A pattern would match nothing.
+        // Refuses patterns such as `*.example`, which would match nothing.
         let is_plain = |name: &str| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.:[]".contains(&c));
         let name = |name: &T| {
             let authority: Authority = name.as_ref().parse().ok().filter(|_| is_plain(name.as_ref()))?;
@@ -49,9 +49,9 @@ impl Hosts {
         names.iter().map(name).collect::<Option<_>>().map(|names| Self(Arc::new(names)))
     }
 
-    /// Whether a request names this service by an address, `localhost` or a configured name. With keys configured every
-    /// name passes, because a page of another origin has no key. The authority of the request line, or of HTTP/2,
-    /// counts like `Host`.
+    /// Whether a request names this service by an address, `localhost` or a configured name. If keys are configured,
+    /// every name is allowed, because a page of another origin has no key. The authority in the request line, or of
+    /// HTTP/2, is checked like `Host`.
     #[must_use]
     pub fn allow(&self, keys: &ApiKeys, uri: &Uri, headers: &HeaderMap) -> bool {
         let has = |host: &Authority| self.has(host.host());
@@ -68,7 +68,7 @@ impl Hosts {
     }
 }
 
-/// Whether it is an address with a port, which needs no further look.
+/// Whether this is an address with a port, which is allowed without parsing it as an authority.
 fn is_socket(host: &HeaderValue) -> bool {
     text(host).is_some_and(|host| host.parse::<SocketAddr>().is_ok())
 }

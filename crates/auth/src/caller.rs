@@ -1,4 +1,4 @@
-//! Authenticates a caller by the key in its headers.
+//! Authenticates callers by the key in their headers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::key_registry::run_time_key::RunTimeKey;
 use crate::scopes::Scope;
 use crate::selector::{BucketSet, ServiceSet};
 
-/// Carries the key when `Authorization` is for the upstream.
+/// The header with the key if `Authorization` is for the upstream.
 pub const DRIPFEED_KEY: HeaderName = HeaderName::from_static("dripfeed-key");
 
 /// An authenticated caller.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// None: no keys are configured, and everyone may do everything.
+    /// `None` if no keys are configured, so that everyone may do everything.
     key: Option<Arc<ApiKey>>,
-    /// In ms of the Redis clock, when the key expires. None: it never does.
+    /// The expiry of the key, in ms of the Redis clock. `None` if it never expires.
     not_after_ms: Option<u64>,
-    /// `Authorization` carried the key to dripfeed, and isn't forwarded to the upstream.
+    /// Whether `Authorization` contained the key, and so isn't forwarded to the upstream.
     pub authorization_is_ours: bool,
 }
 
-/// The caller of a request that waits: its key id, or its network (see [`subscriber`]) where no keys are configured.
+/// The caller to which limits apply: its key id, or, if no keys are configured, its network (see [`subscriber`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Waiter {
     Key(String),
@@ -46,8 +46,8 @@ impl Waiter {
 }
 
 impl ApiKeys {
-    /// Authenticates by `Authorization: Bearer …` or `Dripfeed-Key: …`. None: keys are configured, and the request has
-    /// no valid one.
+    /// Authenticates by `Authorization: Bearer …` or `Dripfeed-Key: …`. Returns `None` if keys are configured, and the
+    /// request has no valid one.
     #[must_use]
     pub fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
         let (key, authorization_is_ours) = match own_key(headers) {
@@ -63,13 +63,13 @@ impl ApiKeys {
         Some(Caller { key: Some(key), not_after_ms, authorization_is_ours })
     }
 
-    /// Whether the key is as it was when the caller authenticated: a request may take longer than its key is valid.
+    /// Whether the key is unchanged since the caller authenticated, for requests that take long.
     #[must_use]
     pub fn is_current(&self, caller: &Caller) -> bool {
         let Some(key) = &caller.key else { return self.is_empty() };
-        match self.of_hash(&key.sha256) {
-            Identity::Known(now) => now == *key,
-            Identity::RunTime(now) => now.key == *key && now.not_after_ms == caller.not_after_ms,
+        match self.identify_hash(&key.sha256) {
+            Identity::Known(current) => current == *key,
+            Identity::RunTime(current) => current.key == *key && current.not_after_ms == caller.not_after_ms,
             Identity::Open | Identity::Unknown => false,
         }
     }
@@ -78,21 +78,21 @@ impl ApiKeys {
     /// Concurrent requests share one query, at most 20 a second.
     ///
     /// # Errors
-    /// When Redis can't be asked: whether the key is valid isn't known.
+    /// When a call to Redis fails, so that it isn't known whether the key is valid.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Caller>, KeyRegistryError> {
         let caller = self.caller(headers);
         let has_key = || own_key(headers).or_else(|| bearer(headers)).is_some_and(|key| !key.is_empty());
         if caller.is_some() || !has_key() {
             return Ok(caller);
         }
-        // Apart, as it is rare: so each request takes less memory.
+        // Boxed, as it is rare: that keeps the future of other requests small.
         Box::pin(self.ask()).await?;
         Ok(self.caller(headers))
     }
 }
 
 impl Caller {
-    /// The id of the key. None: no keys are configured.
+    /// The id of the key, or `None` if no keys are configured.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.key.as_ref().map(|key| key.id.as_str())
@@ -113,13 +113,13 @@ impl Caller {
         self.key.as_ref().is_none_or(|key| key.buckets == BucketSet::All)
     }
 
-    /// The highest priority of its jobs.
+    /// The highest priority that its jobs may have.
     #[must_use]
     pub fn highest_priority(&self) -> Priority {
         self.key.as_ref().map_or(Priority::High, |key| key.priority)
     }
 
-    /// Whether no key may do more.
+    /// Whether the caller has all permissions.
     #[must_use]
     pub fn may_do_everything(&self) -> bool {
         self.key.as_ref().is_none_or(|key| {
@@ -131,7 +131,7 @@ impl Caller {
         })
     }
 
-    /// The permission of `key` that exceeds those of the caller's key. None: none does.
+    /// Returns a permission of `key` that the caller's key doesn't have, or `None` if it has all.
     #[must_use]
     pub fn exceeded_by(&self, key: &ApiKey, not_after_ms: Option<u64>) -> Option<String> {
         let own = self.key.as_deref()?;
@@ -167,8 +167,8 @@ fn own_key(headers: &HeaderMap) -> Option<&[u8]> {
     only_value(headers, DRIPFEED_KEY)
 }
 
-/// Of a header that is given twice none is taken, but an empty value, which is nobody's key: a proxy before the intake
-/// may have checked the other one.
+/// Returns the value of a header, or, if there are several, an empty one, which isn't a valid key, because a proxy
+/// before the intake may have checked another one than we would use.
 fn only_value(headers: &HeaderMap, name: HeaderName) -> Option<&[u8]> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

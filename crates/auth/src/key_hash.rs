@@ -1,4 +1,4 @@
-//! The SHA-256 of a key, which is all that is stored of it.
+//! The SHA-256 of a key. Only this is stored, not the key.
 
 use sha2::{Digest as _, Sha256};
 
@@ -8,7 +8,7 @@ pub fn hash_of_key(key: &[u8]) -> [u8; 32] {
     Sha256::digest(key).into()
 }
 
-/// 64 hexadecimal digits.
+/// Formats a hash as 64 hexadecimal digits.
 #[must_use]
 pub fn show_hash(hash: &[u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -17,7 +17,7 @@ pub fn show_hash(hash: &[u8; 32]) -> String {
 /// Parses 64 hexadecimal digits. The error doesn't show the input, because it may be the key.
 ///
 /// # Errors
-/// The expected form.
+/// A text with the expected form.
 pub fn read_hash(digits: &str) -> Result<[u8; 32], String> {
     let bad = || "is not a SHA-256: use 64 hex digits, from printf %s \"$KEY\" | sha256sum".to_owned();
     let mut hash = [0; 32];

@@ -1,6 +1,6 @@
 //! Valid ids of keys.
 
-/// Clients resolve these in a path.
+/// Invalid, because clients resolve them in paths.
 const DOTS: [&str; 2] = [".", ".."];
 
 /// Validates the id of a key.

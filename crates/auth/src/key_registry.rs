@@ -1,7 +1,7 @@
-//! Keys created over the API: stored in Redis, and followed by every process that authenticates callers.
+//! Keys created over the API, which are stored in Redis. Every process that authenticates callers reads their changes.
 //!
-//! A process asks for changes every 400 ms, and for a key that it doesn't know. While Redis doesn't answer, known keys
-//! stay valid until they expire: by the Redis clock as last seen, plus the time passed on the clock of this process.
+//! A process reads changes every 400 ms, and when it gets an unknown key. While Redis is unavailable, known keys stay
+//! valid until they expire, by the last known Redis clock plus the time that has passed in this process.
 
 pub(crate) mod audit_trail;
 pub(crate) mod changed_keys;
@@ -23,7 +23,7 @@ use self::error::KeyRegistryError;
 use self::redis_clock::RedisClock;
 use self::registry_keys::RegistryKeys;
 
-/// So a change holds everywhere within a second, also where one answer of Redis is late.
+/// Each process applies a change within a second, even if one reply of Redis is late.
 pub(crate) const EVERY: Duration = Duration::from_millis(400);
 
 /// The registry of API keys in Redis.
@@ -32,9 +32,9 @@ pub struct KeyRegistry {
     store: Store,
     keys: RegistryKeys,
     clock: RedisClock,
-    /// Locked while Redis is asked, so that what is learned comes in its order.
+    /// Locked during a read, so that changes are applied in order.
     known: Mutex<KnownKeys>,
-    /// About a key that isn't known here.
+    /// Shares reads that requests with unknown keys cause.
     unknown_keys: SharedQuestion<KeyRegistryError>,
 }
 
@@ -54,29 +54,29 @@ impl KeyRegistry {
         self.clock.now_ms()
     }
 
-    /// Asks what has changed, and has `learn` know of it.
-    pub(crate) async fn follow(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
+    /// Reads changes from Redis. If there are any, passes all keys to `apply`.
+    pub(crate) async fn follow(&self, apply: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
         let mut known = self.known.lock().await;
         let news = known.follow(registry(&self.keys), &self.store).await?;
         self.clock.set(news.now_ms);
         if !news.gone.is_empty() || !news.put.is_empty() {
-            learn(known.all());
+            apply(known.all());
         }
         Ok(())
     }
 
-    /// Knows nothing any more.
-    pub(crate) async fn forget(&self, learn: impl Fn(&AllRunTimeKeys)) {
+    /// Forgets all keys.
+    pub(crate) async fn forget(&self, apply: impl Fn(&AllRunTimeKeys)) {
         let mut known = self.known.lock().await;
         if !known.all().is_empty() {
             *known = KnownKeys::default();
-            learn(known.all());
+            apply(known.all());
         }
     }
 
-    /// As `follow`, once for all who ask at about the same time.
-    pub(crate) async fn ask(&self, learn: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
-        self.unknown_keys.ask(self.follow(learn)).await
+    /// Like `follow`, but shared by concurrent callers.
+    pub(crate) async fn ask(&self, apply: impl Fn(&AllRunTimeKeys)) -> Result<(), KeyRegistryError> {
+        self.unknown_keys.ask(self.follow(apply)).await
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_looks_come_within_the_second_that_is_promised() {
+    fn two_reads_come_within_the_second_that_is_promised() {
         assert!([EVERY].iter().all(|every| *every * 2 < Duration::from_secs(1)));
     }
 }

@@ -1,4 +1,4 @@
-//! The valid keys: those of the configuration, and those created over the API.
+//! The table of valid keys, from the configuration and created over the API.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,46 +8,48 @@ use crate::key_registry::changed_keys::AllRunTimeKeys;
 use crate::key_registry::run_time_key::RunTimeKey;
 use crate::scopes::Scope;
 
-/// Replaced as a whole. Cheap to clone.
+/// An immutable table. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyTable {
-    /// By their hashes.
+    /// The configured keys by hash.
     configured: Arc<HashMap<[u8; 32], Arc<ApiKey>>>,
-    /// All that Redis has.
+    /// All keys in Redis by id.
     run_time: Arc<AllRunTimeKeys>,
-    /// Of these the ones that hold here, by their hashes.
-    held: Arc<HashMap<[u8; 32], Arc<RunTimeKey>>>,
+    /// The keys in `run_time` that are valid here, by hash. Includes expired ones.
+    valid_run_time: Arc<HashMap<[u8; 32], Arc<RunTimeKey>>>,
 }
 
 impl KeyTable {
     pub(crate) fn with_configured(&self, keys: impl IntoIterator<Item = ApiKey>) -> Self {
         let configured = keys.into_iter().map(|key| (key.sha256, Arc::new(key))).collect();
-        Self { configured: Arc::new(configured), ..self.clone() }.completed()
+        Self { configured: Arc::new(configured), ..self.clone() }.with_valid()
     }
 
     pub(crate) fn with_run_time(&self, keys: Arc<AllRunTimeKeys>) -> Self {
-        Self { run_time: keys, ..self.clone() }.completed()
+        Self { run_time: keys, ..self.clone() }.with_valid()
     }
 
-    /// Those of the settings win: by their ids, and by their hashes.
-    fn completed(mut self) -> Self {
+    /// Sets `valid_run_time`. Configured keys take precedence over keys with the same id or hash.
+    fn with_valid(mut self) -> Self {
         let grants_keys = self.grants_keys();
         let ids: HashSet<&str> = self.configured.values().map(|key| key.id.as_str()).collect();
-        let held = self.run_time.values().filter(|run_time| {
+        let valid = self.run_time.values().filter(|run_time| {
             let key = &run_time.key;
             grants_keys && !self.configured.contains_key(&key.sha256) && !ids.contains(key.id.as_str())
         });
-        self.held = Arc::new(held.map(|run_time| (run_time.key.sha256, Arc::clone(run_time))).collect());
+        let by_hash = valid.map(|run_time| (run_time.key.sha256, Arc::clone(run_time))).collect();
+        self.valid_run_time = Arc::new(by_hash);
         self
     }
 
-    /// Whether a configured key may create others. Without one, no key created over the API is valid: so the operator
-    /// can end all of them, and who can write to Redis gains nothing where they aren't used.
+    /// Whether a configured key may create others. Without one, no key created over the API is valid. So the operator
+    /// can disable all of them, and write access to Redis doesn't give access to installations that don't use such
+    /// keys.
     pub(crate) fn grants_keys(&self) -> bool {
         self.configured.values().any(|key| key.scopes.contains(&Scope::Keys))
     }
 
-    /// Whether the settings have no keys, so that everyone may do everything.
+    /// Whether no keys are configured, so that everyone may do everything.
     pub(crate) fn is_open(&self) -> bool {
         self.configured.is_empty()
     }
@@ -60,26 +62,26 @@ impl KeyTable {
         self.configured.get(hash)
     }
 
-    /// Also one that has expired.
-    pub(crate) fn held_by_hash(&self, hash: &[u8; 32]) -> Option<&Arc<RunTimeKey>> {
-        self.held.get(hash)
+    /// Returns a key created over the API, which may have expired.
+    pub(crate) fn run_time_by_hash(&self, hash: &[u8; 32]) -> Option<&Arc<RunTimeKey>> {
+        self.valid_run_time.get(hash)
     }
 
-    /// All of this id, without those that have expired.
+    /// Returns all keys with this id that haven't expired.
     pub(crate) fn of_id<'t>(&'t self, id: &'t str, now_ms: u64) -> impl Iterator<Item = &'t ApiKey> {
         let configured = self.configured.values().filter(move |key| key.id == id);
-        let run_time = self.run_time.get(id).and_then(|key| self.held.get(&key.key.sha256));
+        let run_time = self.run_time.get(id).and_then(|key| self.valid_run_time.get(&key.key.sha256));
         let run_time = run_time.filter(move |key| key.key.id == id && !key.has_expired(now_ms));
         configured.map(|key| &**key).chain(run_time.map(|run_time| &*run_time.key))
     }
 
-    /// All that Redis has, by their ids.
+    /// All keys in Redis by id.
     pub(crate) const fn run_time(&self) -> &Arc<AllRunTimeKeys> {
         &self.run_time
     }
 
-    /// Whether one that holds has expired after `since_ms`.
+    /// Whether a key has expired after `since_ms`.
     pub(crate) fn has_expired_since(&self, since_ms: u64, now_ms: u64) -> bool {
-        self.held.values().any(|key| key.has_expired(now_ms) && !key.has_expired(since_ms))
+        self.valid_run_time.values().any(|key| key.has_expired(now_ms) && !key.has_expired(since_ms))
     }
 }

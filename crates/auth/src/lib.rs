@@ -1,11 +1,11 @@
 //! Authentication and authorization of callers: API keys, scopes, and protection against browser attacks.
 //!
-//! `api_keys` finds a key by its hash, `caller` reads it from the headers of a request, `scopes` and `selector` define
-//! what it may do, and in which buckets and services. `key_registry` has the keys created over the API.
-//! `browser_attacks` refuses cross-site requests and DNS rebinding. `shares` limits what one caller may
-//! hold of what all need.
+//! `caller` reads a key from the headers of a request, and `api_keys` finds it by its hash. `scopes` and `selector`
+//! define what it may do, and in which buckets and services. `key_registry` stores the keys created over the API.
+//! `browser_attacks` refuses cross-site requests and DNS rebinding. `shares` limits each caller's use of shared
+//! resources.
 //!
-//! **Architecture invariant:** nothing here answers a request. Each protocol turns these values into its own errors.
+//! **Architecture invariant:** this crate doesn't respond to requests. Each protocol converts its values into errors.
 
 mod api_key;
 mod api_keys;

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Lets secret scanners find a key that leaked into a log or a repository.
-const MARK: &str = "dripfeed_";
+/// The prefix by which secret scanners find keys that leaked into a log or a repository.
+const PREFIX: &str = "dripfeed_";
 /// 256 bits.
 const RANDOM_BYTES: usize = 32;
 
@@ -15,5 +15,5 @@ const RANDOM_BYTES: usize = 32;
 pub fn new_key() -> Result<String, getrandom::Error> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random)?;
-    Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(random)))
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random)))
 }

@@ -8,12 +8,12 @@ use std::str::FromStr;
 use dripfeed_job::BucketName;
 use dripfeed_limit::ServiceName;
 
-/// All, names, or prefixes of names.
+/// Selects all names, some names, or names with some prefixes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector<N> {
     All,
     Named(BTreeSet<N>),
-    /// The part of `team-a-*` before the `*`.
+    /// Names, and prefixes such as `team-a-` of `team-a-*`.
     Matching {
         names: BTreeSet<N>,
         prefixes: BTreeSet<String>,
@@ -35,7 +35,7 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// Whether it selects everything that the other one selects, including names not in use yet.
+    /// Whether this selects all names that `other` selects, including names that aren't in use yet.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let has_all = |names: &BTreeSet<N>| names.iter().all(|name| self.has(name.borrow()));
@@ -43,13 +43,13 @@ impl<N: Borrow<str> + Ord> Selector<N> {
             Self::All => *self == Self::All,
             Self::Named(names) => has_all(names),
             Self::Matching { names, prefixes } => {
-                has_all(names) && prefixes.iter().all(|prefix| self.has_below(prefix))
+                has_all(names) && prefixes.iter().all(|prefix| self.covers_prefix(prefix))
             }
         }
     }
 
-    /// Whether it has each name that begins so.
-    fn has_below(&self, beginning: &str) -> bool {
+    /// Whether this selects all names that begin with `beginning`.
+    fn covers_prefix(&self, beginning: &str) -> bool {
         match self {
             Self::All => true,
             Self::Named(_) => false,
@@ -57,7 +57,7 @@ impl<N: Borrow<str> + Ord> Selector<N> {
         }
     }
 
-    /// In the form that [`Selector::parse`] reads.
+    /// The texts that [`Selector::parse`] reads.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         let plain = |names: &BTreeSet<N>| names.iter().map(|name| name.borrow().to_owned()).collect::<Vec<_>>();
@@ -75,21 +75,21 @@ impl<N: FromStr<Err: fmt::Display> + Ord> Selector<N> {
     /// Reads names, patterns such as `team-a-*`, and `*` for all.
     ///
     /// # Errors
-    /// What is wrong with one of them, and its place.
+    /// The index of an invalid text, and what is wrong with it.
     pub fn parse(texts: &[String]) -> Result<Self, (usize, String)> {
         let (mut names, mut prefixes, mut has_all) = (BTreeSet::new(), BTreeSet::new(), false);
-        for (place, text) in texts.iter().enumerate() {
+        for (index, text) in texts.iter().enumerate() {
             if text == "*" {
                 has_all = true;
                 continue;
             }
-            // What begins a name is a name.
+            // A prefix of a valid name is a valid name.
             let name = text.strip_suffix('*').unwrap_or(text);
-            let read: N = name.parse().map_err(|error: N::Err| (place, error.to_string()))?;
+            let parsed: N = name.parse().map_err(|error: N::Err| (index, error.to_string()))?;
             if name.len() < text.len() {
                 prefixes.insert(name.to_owned());
             } else {
-                names.insert(read);
+                names.insert(parsed);
             }
         }
         Ok(match has_all {
@@ -101,7 +101,7 @@ impl<N: FromStr<Err: fmt::Display> + Ord> Selector<N> {
 }
 
 impl From<BucketSet> for ServiceSet {
-    /// The services that are named like the buckets.
+    /// The services with the names of the buckets.
     fn from(buckets: BucketSet) -> Self {
         let named = |names: BTreeSet<BucketName>| names.into_iter().map(ServiceName::from).collect();
         match buckets {

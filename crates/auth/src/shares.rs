@@ -1,5 +1,5 @@
-//! Limits per caller, so that one caller doesn't delay others: its requests to Redis, its requests that stay open,
-//! and the memory of its bodies.
+//! Limits per caller, so that one caller doesn't delay others: of requests to Redis, of requests that stay open, and of
+//! memory for bodies.
 
 pub(crate) mod body_budget;
 pub(crate) mod caller_counts;

@@ -1,4 +1,5 @@
-//! The audit log of keys: who created, changed and revoked them, and when. The scripts that do so add the entries.
+//! Reads the audit log of keys: who created, changed and revoked them, and when. The scripts that do so add the
+//! entries.
 
 use redis::Value;
 use redis::streams::StreamRangeReply;
@@ -6,8 +7,8 @@ use redis::streams::StreamRangeReply;
 use super::KeyRegistry;
 use super::error::KeyRegistryError;
 
-/// The scripts keep as many.
-const MOST_ENTRIES: usize = 100;
+/// The number of entries that the scripts keep.
+const MAX_ENTRIES: usize = 100;
 
 /// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +27,11 @@ impl KeyRegistry {
     /// The latest entries, the newest first.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't respond in time.
     pub async fn audit_trail(&self) -> Result<Vec<KeyAuditEntry>, KeyRegistryError> {
         let mut range = redis::cmd("XRANGE");
-        range.arg(&self.keys.audit).arg("-").arg("+").arg("COUNT").arg(MOST_ENTRIES);
-        let found: StreamRangeReply = self.store.command(&range).await?;
+        range.arg(&self.keys.audit).arg("-").arg("+").arg("COUNT").arg(MAX_ENTRIES);
+        let reply: StreamRangeReply = self.store.command(&range).await?;
         let entry = |entry: redis::streams::StreamId| {
             let text = |name: &str| match entry.map.get(name) {
                 Some(Value::BulkString(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
@@ -40,6 +41,6 @@ impl KeyRegistry {
             let [by, action, id, detail] = ["key", "action", "id", "detail"].map(text);
             KeyAuditEntry { at_ms, by, action, id, detail }
         };
-        Ok(found.ids.into_iter().rev().map(entry).collect())
+        Ok(reply.ids.into_iter().rev().map(entry).collect())
     }
 }

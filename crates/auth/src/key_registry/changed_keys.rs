@@ -1,4 +1,4 @@
-//! All keys created over the API, as far as this process knows them.
+//! The keys created over the API that this process knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::scripts::KEY_FRAGMENTS;
 
 static SCRIPT: Script = Script::new("changed_keys", KEY_FRAGMENTS, include_str!("changed_keys.lua"));
 
-/// By their ids.
+/// The keys by id.
 pub(crate) type AllRunTimeKeys = BTreeMap<String, Arc<RunTimeKey>>;
 
 pub(super) type KnownKeys = KnownEntries<RunTimeKey>;

@@ -12,9 +12,9 @@ static SCRIPT: Script = Script::new("delete_key", KEY_FRAGMENTS, include_str!("d
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteKey {
     Done,
-    /// It doesn't exist.
+    /// The key doesn't exist.
     Gone,
-    /// It was changed concurrently; read it again.
+    /// The key was changed concurrently; read it again.
     Changed,
 }
 
@@ -22,7 +22,7 @@ impl KeyRegistry {
     /// Deletes the key if it is unchanged. `by`: the id of the acting key.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't respond in time.
     pub async fn delete(&self, known: &RunTimeKey, by: &str) -> Result<DeleteKey, KeyRegistryError> {
         let mut call = SCRIPT.on(&self.keys.all());
         call.arg(&known.key.id).arg(known.version).arg(by);

@@ -8,7 +8,7 @@ use thiserror::Error;
 pub enum KeyRegistryError {
     #[error(transparent)]
     Store(Arc<StoreError>),
-    /// The reply of a script can't be parsed: a bug, or foreign data in our keys.
+    /// The reply of a script can't be parsed: a bug, or others have changed our data.
     #[error("the answer of `{0}` can't be read")]
     Reply(&'static str),
 }

@@ -1,16 +1,16 @@
--- Changes of keys that are made at run time.
+-- Changes of keys that are created over the API.
 -- needs: registry_changes, append_to
 local REGISTRY, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local HASHES, EXPIRES, AUDIT = KEYS[5], KEYS[6], KEYS[7]
 local DAY_MS, MOST_AUDITED = 86400000, 100
 
--- What is of another type is found before anything is written: nobody may be let in by a key that is revoked.
+-- Fails before the first write if a key has another type, because a partly revoked key could stay valid.
 check_registry(REGISTRY, CHANGED, STATE, DELETED)
 redis.call('HLEN', HASHES)
 redis.call('ZCARD', EXPIRES)
 redis.call('XLEN', AUDIT)
 
--- What a key begins with: its hash, and the ms at which it expires. nil: it isn't there.
+-- Returns the hash of a key and its expiry in ms; nil if the key doesn't exist.
 local function key_head(text)
   local sha256, expires = string.match(text or '', '^(%x+) (%d*) ')
   return sha256, tonumber(expires)
@@ -24,7 +24,7 @@ local function note_change(id, grown)
   return version
 end
 
--- Its id is remembered, so that processes learn of it.
+-- Removes a key. Its id stays in `deleted`, so that processes notice.
 local function remove_key(id, text)
   redis.call('HDEL', REGISTRY, id)
   local sha256 = key_head(text)

@@ -1,20 +1,20 @@
--- Makes a key, or changes it; within the number and the bytes that there may be. No two keys have one hash.
+-- Creates or changes a key, within the maximum number and bytes of keys. No two keys may have the same hash.
 --
 -- needs: now, granted, registry_changes, key_changes
 -- KEYS  1 keys (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)  5 hashes (hash)  6 expires (zset)
 --       7 audit (stream)
--- ARGV  1 id  2 the version that its caller knows ('': it isn't there)  3 its hash  4 ms at which it expires ('': it
---       doesn't)  5 what else is known of it  6 the most keys  7 the most bytes of all  8 the epoch of a registry that
---       begins  9 the id of the key that does this  10 what it does
--- Result  { 'put', version } | { 'changed': the version is another one } | { 'known_hash': another key has it } |
+-- ARGV  1 id  2 the version that the caller knows ('': new)  3 hash  4 expiry in ms ('': never)  5 its JSON
+--       6 maximum keys  7 maximum bytes of all keys  8 the epoch for a new registry  9 the id of the acting key
+--       10 detail for the audit log
+-- Result  { 'put', version } | { 'changed': it has another version } | { 'known_hash': another key has the hash } |
 --         { 'many_keys' } | { 'many_bytes' }
 local id, known, sha256, expires, more = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local most, most_bytes, epoch, by, detail = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 
 check_granted(REGISTRY, 'HGET', 'HSET', 'HDEL', 'ZADD', 'ZREM', 'ZRANGE', 'XADD')
--- First what needs memory: at maxmemory it is refused, and nothing was changed.
+-- First a write that needs memory: at maxmemory it is refused before anything has changed.
 redis.call('HSETNX', STATE, 'epoch', epoch)
--- Then, because they take room: keys that expired a day ago.
+-- Then removes keys that expired a day ago, to make room.
 local until_ms = digits(math.floor(now_us / 1000) - DAY_MS)
 for _, expired in ipairs(redis.call('ZRANGE', EXPIRES, '-inf', until_ms, 'BYSCORE', 'LIMIT', 0, AT_ONCE)) do
   remove_key(expired, redis.call('HGET', REGISTRY, expired) or '')

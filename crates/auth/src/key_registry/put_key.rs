@@ -10,17 +10,16 @@ use crate::key_hash::show_hash;
 
 static SCRIPT: Script = Script::new("put_key", KEY_FRAGMENTS, include_str!("put_key.lua"));
 
-/// The most keys.
-pub(super) const MOST: usize = 10_000;
-/// The most bytes of all: every intake keeps them.
-pub(super) const ALL: usize = 8 << 20;
+const MAX_KEYS: usize = 10_000;
+/// The maximum bytes of all keys together, because every intake has them in memory.
+const MAX_BYTES: usize = 8 << 20;
 
 /// A key to store.
 #[derive(Clone, Debug)]
 pub struct NewKey<'k> {
     pub key: &'k ApiKey,
     pub not_after_ms: Option<u64>,
-    /// The version that the caller knows. None: it doesn't exist.
+    /// The version that the caller knows, or `None` for a new key.
     pub known: Option<u64>,
     /// The id of the acting key.
     pub by: &'k str,
@@ -29,15 +28,15 @@ pub struct NewKey<'k> {
 }
 
 impl NewKey<'_> {
-    /// Maximum bytes of one key in Redis.
+    /// The maximum bytes of one key in Redis.
     pub const LONGEST: usize = 8 << 10;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutKey {
-    /// With this version.
+    /// Stored with this version.
     Done(u64),
-    /// It was changed concurrently; read it again.
+    /// The key was changed concurrently; read it again.
     Changed,
     /// Another key has this hash.
     KnownHash,
@@ -50,7 +49,7 @@ impl KeyRegistry {
     /// Stores the key within the limits, if it is unchanged.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time.
+    /// When Redis can't be reached, refuses, or doesn't respond in time.
     pub async fn put(&self, new: &NewKey<'_>) -> Result<PutKey, KeyRegistryError> {
         let text = run_time_key::text(new.key, new.by);
         if text.len() > NewKey::LONGEST {
@@ -59,7 +58,8 @@ impl KeyRegistry {
         let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
         let mut call = SCRIPT.on(&self.keys.all());
         call.arg(&new.key.id).arg(number(new.known)).arg(show_hash(&new.key.sha256)).arg(number(new.not_after_ms));
-        call.arg(text).arg(MOST).arg(ALL).arg(format!("{:016x}", fastrand::u64(..))).arg(new.by).arg(new.detail);
+        call.arg(text).arg(MAX_KEYS).arg(MAX_BYTES);
+        call.arg(format!("{:016x}", fastrand::u64(..))).arg(new.by).arg(new.detail);
         let reply: Vec<String> = self.store.run_durably(&call).await?;
         let unreadable = || KeyRegistryError::Reply(SCRIPT.name());
         match reply.iter().map(String::as_str).collect::<Vec<_>>()[..] {

@@ -1,4 +1,4 @@
-//! The Redis clock, estimated between two replies.
+//! Estimates the Redis clock between two replies.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,23 +8,23 @@ use tokio::time::Instant;
 pub(super) struct RedisClock {
     begun: Instant,
     /// The Redis clock at `begun`, in ms.
-    then_ms: AtomicU64,
+    at_start_ms: AtomicU64,
 }
 
 impl Default for RedisClock {
     fn default() -> Self {
-        Self { begun: Instant::now(), then_ms: AtomicU64::new(0) }
+        Self { begun: Instant::now(), at_start_ms: AtomicU64::new(0) }
     }
 }
 
 impl RedisClock {
-    /// Redis has answered that it is `now_ms`.
+    /// Sets the clock to the time in a reply of Redis.
     pub(super) fn set(&self, now_ms: u64) {
-        self.then_ms.store(now_ms.saturating_sub(self.elapsed_ms()), Ordering::Relaxed);
+        self.at_start_ms.store(now_ms.saturating_sub(self.elapsed_ms()), Ordering::Relaxed);
     }
 
     pub(super) fn now_ms(&self) -> u64 {
-        self.then_ms.load(Ordering::Relaxed).saturating_add(self.elapsed_ms())
+        self.at_start_ms.load(Ordering::Relaxed).saturating_add(self.elapsed_ms())
     }
 
     fn elapsed_ms(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! The Redis keys of the registry of API keys.
 
-/// No bucket can have their hash tag: `@` is in no name.
+/// The keys. Their hash tag is that of no bucket, as names can't contain `@`.
 #[derive(Clone, Debug)]
 pub(super) struct RegistryKeys {
     /// Hash: id → `sha256 expires {"by":…,"scopes":…,"buckets":…,"services":…,"priority":…}`; `expires` in ms, or
@@ -9,9 +9,9 @@ pub(super) struct RegistryKeys {
     /// Zset: id → the version of its last change; deleted ones stay for a day.
     pub(super) changed: String,
     /// Hash: `version` of the last change; `epoch`, random; `bytes`, of all keys; `forgotten`, the highest version of a
-    /// deletion that nobody remembers.
+    /// deletion that is no longer in `deleted`.
     pub(super) state: String,
-    /// Zset: deleted id → the version of that.
+    /// Zset: deleted id → the version of the deletion.
     pub(super) deleted: String,
     /// Hash: SHA-256 → id.
     pub(super) hashes: String,

@@ -13,15 +13,15 @@ use crate::selector::Selector;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTimeKey {
     pub key: Arc<ApiKey>,
-    /// Expiry by the Redis clock. None: never.
+    /// The expiry by the Redis clock. `None` if the key never expires.
     pub not_after_ms: Option<u64>,
-    /// Increases with each change; at least its time in µs.
+    /// Increases with each change. At least the time of the change in µs.
     pub version: u64,
     /// The id of the key that changed it last.
     pub by: String,
 }
 
-/// What stands behind hash and expiry. Others may have written it, maybe of other versions.
+/// The JSON after hash and expiry. Other versions of dripfeed, or other programs, may have written it.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     by: String,
@@ -32,7 +32,7 @@ struct Stored {
 }
 
 impl RunTimeKey {
-    /// None: it can't be read.
+    /// Returns `None` if the text can't be parsed.
     pub(super) fn parse(id: &str, version: u64, text: &str) -> Option<Self> {
         check_key_id(id).ok()?;
         let mut words = text.splitn(3, ' ');
@@ -62,7 +62,7 @@ impl RunTimeKey {
     }
 }
 
-/// As it is stored behind what the script writes.
+/// The JSON that is stored after hash and expiry, which the script writes.
 pub(super) fn text(key: &ApiKey, by: &str) -> String {
     let stored = Stored {
         by: by.to_owned(),

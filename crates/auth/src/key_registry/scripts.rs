@@ -1,8 +1,7 @@
-//! The fragments that the scripts of keys are joined from.
+//! The Lua fragments of the scripts of keys.
 
 use dripfeed_limit::lua;
 use dripfeed_store::{Fragment, Fragments, REGISTRY_FRAGMENTS};
 
-/// By their names.
 pub const KEY_FRAGMENTS: &[&Fragments] =
     &[&[Fragment::new("key_changes", include_str!("key_changes.lua"))], REGISTRY_FRAGMENTS, lua::FRAGMENTS];

@@ -1,5 +1,4 @@
-//! Limits the bytes of bodies in memory, of requests and of unread responses: those of all callers together, and of
-//! each.
+//! Limits the memory for bodies of requests and of unread responses, for all callers together and for each caller.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::caller_counts::CallerCounts;
 use crate::caller::Waiter;
 
-/// The bytes that there are for bodies.
+/// A budget of bytes for bodies.
 #[derive(Debug)]
 pub struct BodyBudget {
     bytes: Arc<Semaphore>,
@@ -19,7 +18,7 @@ pub struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// One caller gets half of the `bytes`, and room for one body of the `largest` size in any case.
+    /// Each caller may use half of `bytes`, but always enough for a body of `largest` bytes.
     #[must_use]
     pub fn new(bytes: u64, largest: u64) -> Self {
         let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -32,14 +31,15 @@ impl BodyBudget {
         }
     }
 
-    /// Reserves bytes until the permit is dropped. None: the budget is used up.
+    /// Reserves bytes until the permit is dropped. Returns `None` if the budget has no room.
     #[must_use]
     pub fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.bytes).try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 
-    /// Reserves the bytes of a response until the reservation is dropped. One that is larger than the caller's part
-    /// takes all of it: alone, it always fits. None: the budget, or the caller's part of it, is used up.
+    /// Reserves the bytes of a response until the reservation is dropped. A response that is larger than the caller's
+    /// part reserves the whole part, so a single one always fits. Returns `None` if the budget or the caller's part has
+    /// no room.
     #[must_use]
     pub fn reserve_response(&self, caller: Waiter, bytes: usize) -> Option<BodyReservation> {
         let bytes = bytes.min(self.most_of_one).min(self.most);
@@ -48,21 +48,21 @@ impl BodyBudget {
         Some(BodyReservation { _permit: self.reserve(bytes)?, _share: share })
     }
 
-    /// What one body takes of its caller's part.
+    /// Begins a reservation in the caller's part, to which [`BodyShare::add`] adds bytes.
     #[must_use]
     pub fn share_of(&self, caller: Waiter) -> BodyShare {
         BodyShare { most: self.most_of_one, by_caller: Arc::clone(&self.by_caller), caller, bytes: 0 }
     }
 }
 
-/// Bytes of a caller's part, until it is dropped.
+/// Reserved bytes of a response, until dropped.
 #[derive(Debug)]
 pub struct BodyReservation {
     _permit: OwnedSemaphorePermit,
     _share: BodyShare,
 }
 
-/// It takes nothing any more once it is dropped.
+/// Reserved bytes of a caller's part, until dropped.
 #[derive(Debug)]
 pub struct BodyShare {
     most: usize,
@@ -72,7 +72,7 @@ pub struct BodyShare {
 }
 
 impl BodyShare {
-    /// None: the caller's part is used up.
+    /// Reserves further bytes. Returns `None` if the caller's part has no room.
     pub fn add(&mut self, bytes: usize) -> Option<()> {
         let is_added = self.by_caller.lock().add(&self.caller, bytes, self.most);
         is_added.then(|| self.bytes += bytes)

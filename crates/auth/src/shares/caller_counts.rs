@@ -1,28 +1,28 @@
-//! What each caller holds of something that is limited per caller.
+//! Counts each caller's use of a limited resource.
 
 use std::collections::HashMap;
 
 use crate::caller::Waiter;
 
-/// A caller that holds nothing is forgotten.
+/// The counts of the callers. Those of 0 are removed.
 #[derive(Debug, Default)]
 pub(crate) struct CallerCounts(HashMap<Waiter, usize>);
 
 impl CallerCounts {
-    /// Whether the caller holds that much more now: not if it would hold more than `most`.
+    /// Adds `more` to the caller's count, unless it would exceed `most`. Returns whether it was added.
     pub(crate) fn add(&mut self, caller: &Waiter, more: usize, most: usize) -> bool {
-        let held = self.0.get(caller).copied().unwrap_or(0) + more;
-        if held > most {
+        let count = self.0.get(caller).copied().unwrap_or(0) + more;
+        if count > most {
             return false;
         }
-        self.0.insert(caller.clone(), held);
+        self.0.insert(caller.clone(), count);
         true
     }
 
     pub(crate) fn subtract(&mut self, caller: &Waiter, less: usize) {
-        if let Some(held) = self.0.get_mut(caller) {
-            *held -= less;
-            if *held == 0 {
+        if let Some(count) = self.0.get_mut(caller) {
+            *count -= less;
+            if *count == 0 {
                 self.0.remove(caller);
             }
         }

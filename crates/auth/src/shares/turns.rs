@@ -1,5 +1,5 @@
-//! Limits what one caller has in flight to Redis at a time: of submissions and checks, and of lookups of jobs. However
-//! many requests it sends, those of others wait behind a bounded number of them.
+//! Limits each caller's concurrent requests to Redis: submissions and checks, and lookups of jobs. However many
+//! requests a caller sends, the requests of others wait behind a bounded number of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tokio::task::JoinError;
 
 use crate::caller::Waiter;
 
-/// Jobs or checks of one caller: enough to keep Redis busy, few enough to wait behind.
+/// Concurrent jobs or checks of a caller: enough to keep Redis busy, and few enough for others to wait.
 pub const SUBMISSIONS: u32 = 32;
-/// Any of them may read a job of the largest size.
+/// Concurrent lookups of a caller. Few, as each may read a job of the maximum size.
 pub const LOOKUPS: u32 = 4;
-/// Bytes of jobs that cost Redis about as much as a job of any size does anyway.
+/// The bytes that cost Redis about as much as the fixed cost of a job.
 const TURN_BYTES: usize = 16 * 1024;
 
-/// The turns of all callers that ask now.
+/// The turns of all callers with current requests.
 #[derive(Debug)]
 pub struct CallerTurns {
     at_once: u32,
@@ -32,26 +32,26 @@ impl CallerTurns {
         Self { at_once, turns: Arc::default() }
     }
 
-    /// Waits for the turn of `jobs` with `bytes` together, in the order in which this caller asked. It lasts until it
-    /// is dropped.
+    /// Waits for a turn for `jobs` jobs with `bytes` bytes together, in the order of the caller's requests. The turn
+    /// ends when it is dropped.
     ///
-    /// Batches and large jobs take half of all turns at most, so that two are on their way: the jobs of a batch come to
-    /// Redis in parts, which cost less for each.
+    /// Batches and large jobs use at most half of the caller's permits, so that two can run at the same time. That
+    /// suffices, as a batch goes to Redis in parts, which cost less per job.
     pub async fn take_for_jobs(&self, caller: Waiter, jobs: usize, bytes: usize) -> Turn {
-        let most = self.at_once / 2;
-        let many = u32::try_from(jobs.max(bytes / TURN_BYTES)).unwrap_or(most).min(most);
-        self.take(caller, many).await
+        let max = self.at_once / 2;
+        let permits = u32::try_from(jobs.max(bytes / TURN_BYTES)).unwrap_or(max).min(max);
+        self.take(caller, permits).await
     }
 
-    /// The same for one request.
+    /// Waits for a turn for one request.
     pub async fn take_one(&self, caller: Waiter) -> Turn {
         self.take(caller, 1).await
     }
 
-    /// Does what has to have a turn of one request, as [`Turn::run`].
+    /// Waits for a turn for one request, and runs `work` as [`Turn::run`] does.
     ///
     /// # Errors
-    /// When it panics.
+    /// When `work` panics.
     pub async fn run<T: Send + 'static>(
         &self,
         caller: Waiter,
@@ -60,14 +60,14 @@ impl CallerTurns {
         self.take_one(caller).await.run(work).await
     }
 
-    async fn take(&self, caller: Waiter, many: u32) -> Turn {
+    async fn take(&self, caller: Waiter, permits: u32) -> Turn {
         let semaphore = Arc::clone(
             self.turns.lock().entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.at_once as usize))),
         );
-        // Made before it waits, so that a request that ends meanwhile leaves nothing behind.
+        // Created before it waits, so that the entry is removed if the request is cancelled meanwhile.
         let mut turn = Turn { turns: Arc::clone(&self.turns), caller, permit: None };
-        // It is never closed.
-        turn.permit = semaphore.acquire_many_owned(many).await.ok();
+        // Always `Some`, because the semaphore is never closed.
+        turn.permit = semaphore.acquire_many_owned(permits).await.ok();
         turn
     }
 }
@@ -80,22 +80,22 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Whether it is that of a single small job or request.
+    /// Whether this is the turn of a single small job or request.
     #[must_use]
     pub fn is_of_one(&self) -> bool {
         self.permit.as_ref().is_none_or(|permit| permit.num_permits() <= 1)
     }
 
-    /// Does what has to have this turn. That lasts until it is done, even if nobody waits for it any more: what was
-    /// sent to Redis is done there in any case.
+    /// Runs `work` and then ends the turn. Both happen even if this future is dropped, because Redis executes sent
+    /// requests in any case.
     ///
     /// # Errors
-    /// When it panics.
+    /// When `work` panics.
     pub async fn run<T: Send + 'static>(self, work: impl Future<Output = T> + Send + 'static) -> Result<T, JoinError> {
         tokio::spawn(async move {
-            let done = work.await;
+            let result = work.await;
             drop(self);
-            done
+            result
         })
         .await
     }
@@ -104,7 +104,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut turns = self.turns.lock();
-        // Gives it to who waits, if anybody does.
+        // Releases the permits first, so that a waiting request gets them.
         self.permit = None;
         if turns.get(&self.caller).is_some_and(|semaphore| Arc::strong_count(semaphore) == 1) {
             turns.remove(&self.caller);

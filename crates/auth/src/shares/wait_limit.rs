@@ -1,4 +1,4 @@
-//! Limits requests that stay open, `Prefer: wait` and event streams, because each occupies a connection.
+//! Limits requests that stay open (`Prefer: wait`, event streams), because each occupies a connection.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl WaitLimit {
         Self { most, most_per_caller, now: Arc::default() }
     }
 
-    /// None: the caller, or all callers together, are at the limit.
+    /// Returns `None` if the caller, or all callers together, are at the limit.
     pub fn enter(&self, waiter: Waiter) -> Option<WaitPermit> {
         let mut now = self.now.lock();
         if now.all >= self.most || !now.by_caller.add(&waiter, 1, self.most_per_caller) {
