@@ -1,6 +1,6 @@
 //! `GET /v1/events`: the state of all buckets once a second, as server-sent events.
 //!
-//! Whatever the number of streams, buckets are read once a second (`readings`), and not at all without a stream.
+//! All streams share one read of the buckets per second (`readings`). Without a stream, buckets are not read.
 
 mod frame;
 mod stream;

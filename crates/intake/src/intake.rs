@@ -39,9 +39,9 @@ struct IntakeState {
     readings: Readings,
     recent_states: RecentStates,
     redis: RedisServers,
-    /// Not set: no buckets can be created over the API.
+    /// Unset if no buckets can be created over the API.
     definitions: OnceLock<Arc<dyn Definitions>>,
-    /// Locked by the examination of a bucket: each reads all of its jobs.
+    /// Locked during the examination of a bucket, because each reads all jobs of the bucket.
     examining: Mutex<()>,
 }
 
@@ -94,7 +94,7 @@ impl Intake {
 
     /// Enables buckets created over the API.
     pub fn follow(&self, definitions: Arc<dyn Definitions>) {
-        // Once is enough.
+        // Fails if they are set already.
         let _ = self.0.definitions.set(definitions);
     }
 
@@ -130,10 +130,10 @@ impl Intake {
         &self.0.submissions
     }
 
-    /// Does something with jobs that are stored, in the caller's turn.
+    /// Waits for the caller's turn, and runs a lookup of stored jobs in it.
     ///
     /// # Errors
-    /// As the work.
+    /// As `work`.
     pub(crate) async fn in_turn<T, W>(
         &self,
         caller: Waiter,
@@ -147,8 +147,8 @@ impl Intake {
         Ok(self.0.lookups.run(caller, work(bucket.clone())).await??)
     }
 
-    /// The turn of a caller whose request reads more of Redis than the state of one job or bucket. What has to have it
-    /// is done by [`Turn::run`]: so it lasts until then, even if the caller leaves.
+    /// Waits for the turn of a caller whose request reads more from Redis than the state of one job or bucket. Work
+    /// that must have the turn to its end, even if the client disconnects, should be run with [`Turn::run`].
     pub(crate) async fn lookup_turn(&self, caller: &Caller, address: Option<IpAddr>) -> Turn {
         self.0.lookups.take_one(Waiter::new(caller.id(), address)).await
     }
@@ -177,7 +177,7 @@ impl Intake {
         &self.0.examining
     }
 
-    /// The most memory that all buckets may take in Redis.
+    /// The maximum memory that all buckets may use in Redis, in bytes.
     pub(crate) fn most_memory(&self) -> u64 {
         let buckets = self.buckets().all();
         buckets.values().map(|bucket| bucket.settings().most_memory()).fold(INSTALLATION, u64::saturating_add)

@@ -1,11 +1,11 @@
 //! The HTTP API: submits jobs, and inspects and operates buckets, jobs and services. One file per operation.
 //!
-//! A submission's way: `router::front` or `router` (the route) → `request::access` (authorization) → `submit::{single,
-//! proxy, batch}` (read it) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}` or `problem` (the
-//! answer).
+//! The path of a submission: `router::front` or `router` (the route) → `request::access` (authorization) →
+//! `submit::{single, proxy, batch}` (parsing) → `submit::admit` (the bucket decides) → `submit::{receipt, sync_wait}`
+//! or `problem` (the response).
 //!
-//! **Architecture invariant:** nothing here knows a Redis key or command. A request for a bucket that isn't configured
-//! ends before Redis is queried.
+//! **Architecture invariant:** this crate doesn't know Redis keys or commands. A request for an unknown bucket is
+//! refused before Redis is queried.
 
 mod buckets;
 mod events;

@@ -1,4 +1,4 @@
-//! The API description (OpenAPI): what can't be derived from the handlers' types.
+//! The parts of the API description (OpenAPI) that can't be derived from the handlers' types.
 
 pub(crate) mod document;
 pub(crate) mod flow_tier;

@@ -1,4 +1,4 @@
-//! `GET /livez`, `/readyz` and `/metrics`: the same for both roles.
+//! `GET /livez`, `/readyz` and `/metrics`, for intakes and processors.
 
 use axum::Router;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
 use crate::request::unread;
 
-/// All three, without a key, for a separate port.
+/// The three routes without authentication, for a separate port.
 pub fn router(exporter: MetricsExporter) -> Router {
     let metrics =
         get(async |State(exporter): State<MetricsExporter>, headers: HeaderMap| export(&exporter, &headers).await);
@@ -62,7 +62,7 @@ pub(crate) async fn metrics(
     ClientIp(address): ClientIp,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    // The labels name every bucket.
+    // Labels show the names of all buckets.
     if !caller.may_use_all_buckets() {
         return Err(Problem::new(Code::Forbidden, "metrics cover all buckets, and this key is restricted to some"));
     }

@@ -29,10 +29,10 @@ pub(crate) use self::code::Code;
 pub(crate) use self::members::{BadOption, FaultPlace};
 use self::members::{LONGEST_TEXT, ProblemMembers, shortened};
 
-/// Of most problems as JSON, or more.
+/// Enough for most problems as JSON without reallocation.
 const USUAL_BYTES: usize = 384;
 
-/// A refusal or an error, as the caller sees it.
+/// A refusal or an error, as shown to the caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     code: Code,
@@ -50,7 +50,7 @@ impl Problem {
         Self { code, detail, more: Box::default(), fields: Vec::new() }
     }
 
-    /// What is wrong with a member of a body, by its path.
+    /// An invalid member of a body, with its path.
     pub(crate) fn bad_member(member: &str, reason: &str) -> Self {
         let place = FaultPlace { member: Some(member.to_owned()), ..FaultPlace::default() };
         Self::new(Code::BadMember, reason.to_owned()).at(place)
@@ -85,7 +85,7 @@ impl Problem {
         Self::new(Code::UnknownService, "no service with this name is registered; PUT its rules first")
     }
 
-    /// No service can have this name.
+    /// A name that no service can have.
     pub(crate) fn impossible_service(error: &BadServiceName) -> Self {
         Self::new(Code::UnknownService, error.to_string())
     }
@@ -122,7 +122,7 @@ impl Problem {
         self
     }
 
-    /// What is wrong with a job that is a member of a body.
+    /// The same problem, of a job that is a member of a body.
     pub(crate) fn in_member(mut self, member: &str) -> Self {
         if self.code == Code::BadItem {
             self.code = Code::BadMember;
@@ -136,7 +136,7 @@ impl Problem {
         self
     }
 
-    /// Of a read: nothing was to be stored, so nothing is said about that.
+    /// The same problem, of a read: without statements about what was stored.
     pub(crate) fn of_read(mut self) -> Self {
         if self.more.outcome.take().is_some() {
             let usual = "Redis can't be queried; retry later";
@@ -145,7 +145,7 @@ impl Problem {
         self
     }
 
-    /// The response to a read. A problem itself doesn't know what request it answers.
+    /// Converts the problem in a response to a read with [`Self::of_read`], as a problem doesn't know its request.
     pub(crate) fn response_to_read(mut response: Response) -> Response {
         match response.extensions_mut().remove::<Self>() {
             Some(problem) => problem.of_read().into_response(),
@@ -163,7 +163,8 @@ impl Problem {
         self.code
     }
 
-    /// `Retry-After`, which 429 and 503 carry unless no wait helps: whole seconds, rounded up, at least one.
+    /// The value of `Retry-After`, in seconds: rounded up, at least one. 429 and 503 have it unless a retry can't
+    /// succeed.
     pub(crate) fn retry_after_s(&self) -> Option<u64> {
         let always = matches!(self.code.line().0, 429 | 503) && self.more.retryable != Some(false);
         let wait_ms = self.more.retry_after_ms.or(always.then_some(0))?;
@@ -219,7 +220,7 @@ impl Serialize for Problem {
 }
 
 impl From<JoinError> for Problem {
-    /// Of a task that panicked: the panic hook has logged that.
+    /// The problem of a task that panicked, which the panic hook has logged.
     fn from(_: JoinError) -> Self {
         Self::internal()
     }
@@ -229,7 +230,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut text = Vec::with_capacity(USUAL_BYTES);
         if serde_json::to_writer(&mut text, &self).is_err() {
-            // Strings and numbers always serialize.
+            // Can't fail, because it has only strings and numbers.
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         }
         let mut response = Response::new(Body::from(text));

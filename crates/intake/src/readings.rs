@@ -1,4 +1,4 @@
-//! The state of all buckets, read once a second while there is a reader.
+//! Reads the state of all buckets once a second, while it is needed.
 
 mod reading;
 
@@ -13,22 +13,22 @@ use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use self::reading::Reading;
 
-const BETWEEN_READINGS: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Shares one reader among all that look.
+/// Shares one reader between all observers.
 pub(crate) struct Readings {
     buckets: Arc<Buckets>,
     reader: Mutex<Weak<Reader>>,
 }
 
-/// Reads until the last of those that share it drops it.
+/// Reads until the last observer is dropped.
 struct Reader {
     latest: watch::Receiver<Option<Arc<Reading>>>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// What one of them sees.
-pub(crate) struct Look {
+/// Receives the readings.
+pub(crate) struct ReadingsObserver {
     latest: watch::Receiver<Option<Arc<Reading>>>,
     _reader: Arc<Reader>,
 }
@@ -38,7 +38,7 @@ impl Readings {
         Self { buckets, reader: Mutex::default() }
     }
 
-    pub(crate) fn look(&self) -> Look {
+    pub(crate) fn observe(&self) -> ReadingsObserver {
         let mut shared = self.reader.lock();
         let reader = shared.upgrade().unwrap_or_else(|| {
             let reader = Arc::new(Reader::start(Arc::clone(&self.buckets)));
@@ -46,9 +46,9 @@ impl Readings {
             reader
         });
         let mut latest = reader.latest.clone();
-        // One that joins gets the reading that is there already.
+        // So a new observer gets the latest reading at once.
         latest.mark_changed();
-        Look { latest, _reader: reader }
+        ReadingsObserver { latest, _reader: reader }
     }
 }
 
@@ -56,7 +56,7 @@ impl Reader {
     fn start(buckets: Arc<Buckets>) -> Self {
         let (publish, latest) = watch::channel(None);
         let task = tokio::spawn(async move {
-            let mut ticks = interval(BETWEEN_READINGS);
+            let mut ticks = interval(INTERVAL);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
@@ -67,8 +67,8 @@ impl Reader {
     }
 }
 
-impl Look {
-    /// The next reading. None: the reader has ended.
+impl ReadingsObserver {
+    /// Waits for the next reading. Returns `None` if the reader has ended.
     pub(crate) async fn next(&mut self) -> Option<Arc<Reading>> {
         loop {
             self.latest.changed().await.ok()?;

@@ -29,7 +29,7 @@ use crate::request::client_ip::ClientIp;
 use crate::request::unread;
 use crate::submit::proxy;
 
-/// Responses may contain text of upstreams and callers: no browser may run, load or frame anything in them.
+/// Responses may contain text of upstreams and callers, so no browser may run, load or frame anything in them.
 const ALLOW_NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 /// The media types of our own responses.
 const JSON: [&str; 2] = ["application/json", "application/problem+json"];
@@ -43,13 +43,13 @@ impl Intake {
         self.api_with(Router::new())
     }
 
-    /// All routes, and more, protected as they are.
+    /// All routes and `more`, with the same checks.
     pub fn api_with(&self, more: Router) -> Router {
         self.complete(self.api(more))
     }
 
-    /// All routes, and more, for calls within this process: what stands around them has checked the request that they
-    /// are made for.
+    /// All routes and `more`, for calls within this process. Without the checks around them, as the original request
+    /// has passed these.
     pub fn api_within(&self, more: Router) -> Router {
         with_fallbacks(self.api(more))
     }
@@ -58,22 +58,22 @@ impl Intake {
         self.routes().route("/", get(index::index)).merge(more)
     }
 
-    /// All routes, and a page whose routes include `/`.
+    /// All routes, and the dashboard, whose routes include `/`.
     pub fn router_with(&self, page: Router) -> Router {
         self.complete(self.routes().merge(self.with_bodies(page)))
     }
 
-    /// A page alone, for its own address, protected as the API is.
+    /// The dashboard without the API, for a separate address, with the same checks.
     pub fn page_alone(&self, page: Router) -> Router {
         self.complete(self.with_bodies(page))
     }
 
-    /// A page is given the whole body of each request, read within the limits of time and memory of the API's.
+    /// Reads the bodies of requests to the dashboard, within the limits of time and memory of the API.
     fn with_bodies(&self, page: Router) -> Router {
         page.layer(from_fn_with_state(self.clone(), read_body))
     }
 
-    /// What monitors ask periodically: the same routes, and none else.
+    /// Only the routes that monitors request periodically, so that they don't need the router of the whole API.
     pub(crate) fn monitoring(&self) -> Router {
         self.complete(self.metrics_route())
     }
@@ -100,7 +100,7 @@ impl Intake {
             .route("/problems/{code}", get(index::about_problem))
     }
 
-    /// What surrounds all routes: the checks of each request, and health.
+    /// Adds the checks of each request, and the health routes.
     fn complete(&self, routes: Router) -> Router {
         let checked = routes.layer(from_fn_with_state(self.clone(), refuse_unknown_host));
         with_fallbacks(checked.merge(probes::health(self.health().clone())))
@@ -117,7 +117,7 @@ impl Intake {
         self.serve_with(listener, self.front(), stop).await
     }
 
-    /// As [`Intake::serve`], with what answers besides the API, or instead of it.
+    /// Like [`Intake::serve`], with another service.
     ///
     /// # Errors
     /// When the listener fails.
@@ -138,7 +138,7 @@ impl Intake {
         let serving = dripfeed_http::serve(listener, answers, limits, self.health().draining().clone());
         tokio::pin!(serving);
         tokio::select! {
-            ended = &mut serving => return ended,
+            result = &mut serving => return result,
             () = self.drain_delayed(&stop) => self.health().drain(),
         }
         serving.await
@@ -160,7 +160,7 @@ pub fn openapi() -> OpenApi {
     document::complete(calls::description())
 }
 
-/// Problems for all that is no route.
+/// Adds problems for unknown routes and methods.
 fn with_fallbacks(routes: Router) -> Router {
     routes.fallback(index::not_found).method_not_allowed_fallback(index::method_not_allowed)
 }
@@ -174,7 +174,7 @@ async fn refuse_unknown_host(
     Ok(next.run(request).await)
 }
 
-/// Whether it is addressed by a name that no other site can have.
+/// Refuses a request that names this intake by a host name that another site may own.
 pub(crate) fn check_host<B>(intake: &Intake, request: &Request<B>) -> Result<(), Problem> {
     if intake.settings().hosts.allow(intake.keys(), request.uri(), request.headers()) {
         return Ok(());
@@ -195,30 +195,31 @@ async fn refuse_while_draining(State(health): State<Health>, request: Request<Bo
     if health.is_draining() { Problem::draining().into_response() } else { next.run(request).await }
 }
 
-/// As [`refuse_while_draining`]. Safe methods of the API read; a proxied request is a submission whatever its method.
-/// An operation ends also when its caller leaves: what it did is to stand in the audit log. A submission may wait for
-/// the end of its job, for its caller alone.
+/// Like [`refuse_while_draining`], for the API without `/proxy`: safe methods read. An operation is completed even if
+/// the client disconnects, so that the audit log has it. A submission isn't, because it may wait for the end of its
+/// job, for its caller alone.
 async fn answer_call(State(intake): State<Intake>, request: Request<Body>, next: Next) -> Response {
     let (is_read, path) = (request.method().is_safe(), request.uri().path());
     let is_operation = !is_read && front::bucket_of(path).is_none();
     let reader = is_read.then(|| reader_of(&intake, request.headers(), request.extensions()));
-    let answering = refuse_while_draining(State(intake.health().clone()), request, next);
+    let response = refuse_while_draining(State(intake.health().clone()), request, next);
     if is_operation {
-        return tokio::spawn(answering).await.unwrap_or_else(|_| Problem::internal().into_response());
+        return tokio::spawn(response).await.unwrap_or_else(|_| Problem::internal().into_response());
     }
-    let response = answering.await;
+    let response = response.await;
     let Some(reader) = reader else { return response };
-    // What was done is answered in any case; what was only read is refused where there is no room for it.
+    // Only responses to reads are refused if there is no memory for them.
     unread::reserve(&intake, reader, Problem::response_to_read(response)).await.into_response()
 }
 
-/// Who gets the response to a request.
+/// The caller that gets the response to a request.
 fn reader_of(intake: &Intake, headers: &HeaderMap, extensions: &Extensions) -> Waiter {
     let ClientIp(address) = ClientIp::from_head(headers, extensions, intake);
     Waiter::new(intake.keys().caller(headers).as_ref().and_then(Caller::id), address)
 }
 
-/// All that every request and response gets, in one layer: each costs an allocation and a copy of the request.
+/// Checks every request and completes every response, in one layer, because each layer costs an allocation and a copy
+/// of the request.
 async fn check_and_complete(State(health): State<Health>, request: Request<Body>, next: Next) -> Response {
     let mut response = match check_head(&request) {
         Ok(()) => next.run(request).await,
@@ -232,7 +233,7 @@ pub(crate) fn check_head<B>(request: &Request<B>) -> Result<(), Problem> {
     limits::check_head(request).map_err(|error| Problem::new(Code::HeadersTooLarge, error.to_string()))
 }
 
-/// What every response has.
+/// Adds the headers of every response.
 pub(crate) fn complete(health: &Health, response: &mut Response) {
     set_security_headers(response.headers_mut());
     // Requests that were running at the stop close their connections.
@@ -247,10 +248,11 @@ async fn allow_own_scripts(request: Request<Body>, next: Next) -> Response {
     response
 }
 
-/// What is JSON, and may not be taken for anything else, no browser renders: it needs no policy.
+/// Adds security headers. JSON with `nosniff` isn't rendered by browsers, so it needs no content security policy.
 fn set_security_headers(headers: &mut HeaderMap) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    let is_json = headers.get(header::CONTENT_TYPE).is_some_and(|of| JSON.iter().any(|json| of == json));
+    let is_json =
+        headers.get(header::CONTENT_TYPE).is_some_and(|media_type| JSON.iter().any(|json| media_type == json));
     if !is_json {
         headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(ALLOW_NOTHING));
     }

@@ -14,19 +14,19 @@ pub struct IntakeSettings {
     pub max_bodies: u64,
     /// Concurrent connections; more wait in the listener's backlog.
     pub max_connections: usize,
-    /// Of these from one address; more are closed.
+    /// Concurrent connections from one address; more are closed.
     pub max_connections_per_address: usize,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Timeout of a request's head, counted from the end of the previous request.
+    /// Timeout of a request's head, from the end of the previous request.
     pub head_timeout: Duration,
     /// Timeout of a request's body, and of a write that makes no progress.
     pub body_timeout: Duration,
     /// How long requests are still served after the stop, while this intake reports not ready.
     pub drain_delay: Duration,
-    /// Time for running requests to end after that.
+    /// How long running requests may go on after that.
     pub drain: Duration,
-    /// Accepted host names where no keys are configured, besides addresses and `localhost`.
+    /// Accepted host names if no keys are configured, besides addresses and `localhost`.
     pub hosts: Hosts,
     /// Whether responses also have the older `x-ratelimit-*` fields.
     pub x_ratelimit_headers: bool,
@@ -38,6 +38,6 @@ pub struct IntakeSettings {
     /// Open streams of events, in total and per caller.
     pub max_event_streams: usize,
     pub max_event_streams_per_caller: usize,
-    /// Masked in lists where `redacted` asks for it.
+    /// The members and headers to mask in lists with `redacted=true`.
     pub redaction: Redaction,
 }

@@ -59,7 +59,7 @@ impl From<KeyAuditEntry> for Audited {
     }
 }
 
-/// Notes what was done, in the log and in Redis. It is done already: that it can't be noted there is no failure of it.
+/// Records an operation in the log and in Redis, after it was done: so an error of Redis is only logged.
 pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detail: &str) {
     tracing::info!(bucket = %bucket.name(), key = caller.id(), action, detail, "audit");
     if let Err(error) = bucket.record(caller.id(), action, detail).await {
@@ -68,15 +68,15 @@ pub(crate) async fn record(bucket: &Bucket, caller: &Caller, action: &str, detai
     }
 }
 
-/// As [`record`], of settings that were changed: in as many entries as have room for what each was and is.
+/// Like [`record`], for changed settings: in as many entries as are needed for all their values.
 pub(crate) async fn record_changes(bucket: &Bucket, caller: &Caller, action: &str, changes: Vec<String>) {
     for detail in value_change::joined(changes) {
         record(bucket, caller, action, &detail).await;
     }
 }
 
-/// As [`record`], of what is done in parts to all of these (`one`: its name) that match a filter: also when it failed,
-/// because what was done until then stays.
+/// Like [`record`], for an operation on all items that match a filter, also if it failed in the middle, because earlier
+/// items stay changed. `one`: the name of an item.
 pub(crate) async fn record_parts<T>(
     bucket: &Bucket,
     caller: &Caller,
@@ -94,7 +94,7 @@ pub(crate) async fn record_parts<T>(
     record(bucket, caller, action, &detail).await;
 }
 
-/// Notes in the log what was done with the rules of a service.
+/// Logs an operation on the rules of a service.
 pub(crate) fn log_service(service: &ServiceName, caller: &Caller, action: &str) {
     tracing::info!(%service, key = caller.id(), action, "audit");
 }

@@ -37,7 +37,7 @@ pub(crate) struct ChangeQuery {
     dry_run: Option<String>,
 }
 
-/// How often a change is tried again that meets another one.
+/// How often to try a change that conflicts with another one.
 const TRIES: usize = 10;
 
 /// Changes settings at run time. `null` restores the configured value. With `If-Match`, nothing is changed (412) if
@@ -64,58 +64,58 @@ pub(crate) async fn change(
     let body = body::read(Sender { caller: &caller, address }, body, &intake).await?;
     let overrides = body::parse(body, |body| json::read::<Patch>(body)?.overrides()).await?;
     check_defined(&intake, &bucket, &overrides)?;
-    let (judged, state) = if is_dry_run {
-        let judged = judge(&intake, &bucket, &overrides, &preconditions).await?;
-        (judged, BucketState::of(&bucket).await?)
+    let (checked, state) = if is_dry_run {
+        let checked = check_change(&intake, &bucket, &overrides, &preconditions).await?;
+        (checked, BucketState::of(&bucket).await?)
     } else {
-        // Those of one caller are made one after the other: each is judged by what the one before has left.
+        // The changes of one caller are made one after another, so that each is checked against the result of the
+        // previous one.
         let turn = intake.lookup_turn(&caller, address).await;
         let (intake, changed) = (intake.clone(), bucket.clone());
         let work = async move {
-            let (judged, in_force) = apply(&intake, &changed, &overrides, &preconditions).await?;
-            let changes = value_change::all(&changed, &judged.before, &overrides);
+            let (checked, in_force) = apply(&intake, &changed, &overrides, &preconditions).await?;
+            let changes = value_change::all(&changed, &checked.before, &overrides);
             audit::record_changes(&changed, &caller, "change", changes).await;
-            Ok::<_, Problem>((judged, in_force))
+            Ok::<_, Problem>((checked, in_force))
         };
-        let (judged, in_force) = turn.run(work).await??;
-        (judged, BucketState::after(&bucket, &in_force).await?)
+        let (checked, in_force) = turn.run(work).await??;
+        (checked, BucketState::after(&bucket, &in_force).await?)
     };
-    let tag = version::of(&bucket, judged.definition.as_deref(), &state.version);
+    let tag = version::of(&bucket, checked.definition.as_deref(), &state.version);
     Ok(([e_tag(tag)], Json(state)).into_response())
 }
 
-/// What a change may be applied to.
-struct Judged {
+/// The state to which a change may be applied.
+struct Checked {
     before: Census,
-    /// Of a bucket that was created over the API.
+    /// The definition of a bucket that was created over the API.
     definition: Option<Arc<Definition>>,
 }
 
-/// Returns what it was applied to, and what is in force by it.
+/// Applies a change. Returns the state before it, and the settings that are in force by it.
 async fn apply(
     intake: &Intake,
     bucket: &Bucket,
     overrides: &Overrides,
     preconditions: &Preconditions,
-) -> Result<(Judged, InForce), Problem> {
+) -> Result<(Checked, InForce), Problem> {
     for _ in 0..TRIES {
-        let judged = judge(intake, bucket, overrides, preconditions).await?;
-        if let Some(in_force) = bucket.apply_overrides_to(&judged.before.version, overrides).await? {
-            return Ok((judged, in_force));
+        let checked = check_change(intake, bucket, overrides, preconditions).await?;
+        if let Some(in_force) = bucket.apply_overrides_to(&checked.before.version, overrides).await? {
+            return Ok((checked, in_force));
         }
     }
     Err(BucketError::Changing.into())
 }
 
-/// Refuses what may not be applied to the bucket as it is now.
-async fn judge(
+/// Refuses a change that may not be applied to the current state of the bucket.
+async fn check_change(
     intake: &Intake,
     bucket: &Bucket,
     overrides: &Overrides,
     preconditions: &Preconditions,
-) -> Result<Judged, Problem> {
-    // Definitions are in another slot, so they can't be compared where the change is written. Nor does one undo the
-    // other.
+) -> Result<Checked, Problem> {
+    // Checked before the write, because definitions are in another slot than the change. Neither undoes the other.
     if !preconditions.is_empty()
         && let Some(definitions) = intake.definitions().filter(|_| bucket.incarnation().is_some())
     {
@@ -125,10 +125,10 @@ async fn judge(
     let before = bucket.census().await?;
     preconditions.check("bucket", Some(version::of(bucket, definition.as_deref(), &before.version)))?;
     check_fits(bucket, &before, overrides)?;
-    Ok(Judged { before, definition })
+    Ok(Checked { before, definition })
 }
 
-/// With those that were changed before.
+/// Checks whether the settings fit each other, including those that were changed before.
 fn check_fits(bucket: &Bucket, before: &Census, overrides: &Overrides) -> Result<(), Problem> {
     let all = || before.overrides.clone().and(overrides.clone());
     if overrides.has("leak.rate") || overrides.has("leak.burst") {
@@ -141,15 +141,15 @@ fn check_fits(bucket: &Bucket, before: &Census, overrides: &Overrides) -> Result
     Ok(())
 }
 
-/// Settings of fair queuing must fit each other, whichever of them is changed.
+/// Checks whether the settings of fair queuing fit each other.
 fn check_fair(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let (BucketSettings { fair, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
     let refused = |fault: FairFault| Err(Problem::bad_member(&format!("fair.{}", fault.setting), &fault.why));
     fair.faults().next().map_or(Ok(()), refused)
 }
 
-/// How large a bucket is that was defined at run time counts against `define.bytes`, and so is said there. Nor may a
-/// change have more calls at once than a definition.
+/// Refuses changes that a bucket created over the API may not have: its capacity counts for `define.bytes`, so only the
+/// definition may change it, and its concurrency is limited as in a definition.
 fn check_defined(intake: &Intake, bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let Some(definitions) = intake.definitions().filter(|_| bucket.incarnation().is_some()) else { return Ok(()) };
     if let Some(name) = ["capacity", "capacity_bytes"].into_iter().find(|name| overrides.has(name)) {
@@ -164,7 +164,7 @@ fn check_defined(intake: &Intake, bucket: &Bucket, overrides: &Overrides) -> Res
     Ok(())
 }
 
-/// Rate and burst must fit, whichever of them is changed.
+/// Checks whether rate and burst fit each other.
 fn check_burst_fits(bucket: &Bucket, overrides: &Overrides) -> Result<(), Problem> {
     let (BucketSettings { leak, .. }, _) = overrides.over(&bucket.settings(), &BucketLimits::default());
     Leak::fault(leak.rate, leak.burst).map_or(Ok(()), |fault| Err(Problem::bad_member("leak.burst", &fault)))

@@ -23,7 +23,7 @@ use crate::request::access::Allowed;
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{self, List, Params};
 
-/// After as many bytes a page ends: a bucket may show tens of kilobytes of limits.
+/// A page ends after this many bytes, because a bucket may have tens of kilobytes of limits.
 const PAGE_BYTES: usize = 4 << 20;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -62,14 +62,15 @@ pub(crate) async fn buckets(
     let limit = query.limit.as_deref().map_or(Ok(pagination::MOST_ITEMS), |text| pagination::limit(Some(text)))?;
     let after = pagination::parsed::<BucketName>("cursor", query.cursor.as_deref())?;
     let turn = intake.lookup_turn(&caller, address).await;
-    let is_behind = |name: &str| after.as_ref().is_none_or(|after| name > after.as_str());
-    let theirs = intake.buckets().among(|name| is_behind(name) && caller.may_use(name));
-    let (reading, wanted) = (intake.clone(), recent::are_wanted(&headers));
-    let read = async move { BucketPage::read(&reading, &theirs, limit, wanted).await.map(|page| (page, theirs)) };
-    let (page, theirs) = turn.run(read).await??;
-    let next = theirs.get(page.read).and(page.read.checked_sub(1).map(|last| theirs[last].name()));
-    // Where no state can be read, the cause isn't a single bucket; but a small page may have only some that can't.
-    if let Some(problem) = page.none_is_read
+    let is_after = |name: &str| after.as_ref().is_none_or(|after| name > after.as_str());
+    let buckets = intake.buckets().among(|name| is_after(name) && caller.may_use(name));
+    let (reading, allows_recent) = (intake.clone(), recent::are_allowed(&headers));
+    let read =
+        async move { BucketPage::read(&reading, &buckets, limit, allows_recent).await.map(|page| (page, buckets)) };
+    let (page, buckets) = turn.run(read).await??;
+    let next = buckets.get(page.read).and(page.read.checked_sub(1).map(|last| buckets[last].name()));
+    // If no state of the page can be read, the list fails; not if Redis is partly up, and there are other pages.
+    if let Some(problem) = page.failure
         && (after.is_none() && next.is_none() || !intake.health().redis().await.is_partly_up())
     {
         return Err(problem);
@@ -79,35 +80,35 @@ pub(crate) async fn buckets(
     Ok((link.into_iter().collect::<HeaderMap>(), Json(List { items: page.items, next })).into_response())
 }
 
-/// In JSON, so that its bytes are counted before they are sent.
+/// A page of buckets as JSON, so that their bytes can be counted.
 struct BucketPage {
     items: Vec<Box<RawValue>>,
-    /// How many buckets it comes of.
+    /// The number of buckets that were read, including those that were just deleted.
     read: usize,
-    /// Why the first of them can't be read, if none can.
-    none_is_read: Option<Problem>,
+    /// If no state could be read: why the first one couldn't.
+    failure: Option<Problem>,
 }
 
 impl BucketPage {
-    /// Of the first of `buckets`. `recent`: states of the last second will do.
-    async fn read(intake: &Intake, buckets: &[Bucket], limit: usize, recent: bool) -> Result<Self, Problem> {
-        let recent = recent.then(|| intake.recent_states());
+    /// Reads the first of `buckets`. `allows_recent`: whether states may be up to a second old.
+    async fn read(intake: &Intake, buckets: &[Bucket], limit: usize, allows_recent: bool) -> Result<Self, Problem> {
+        let recent = allows_recent.then(|| intake.recent_states());
         let first = buckets.iter().take(limit).cloned();
         let mut items = stream::iter(first).map(|bucket| Item::of(intake, bucket, recent)).buffered(READ_AT_ONCE);
-        let mut page = Self { items: Vec::new(), read: 0, none_is_read: None };
+        let mut page = Self { items: Vec::new(), read: 0, failure: None };
         let (mut bytes, mut is_any_read) = (0, false);
         while bytes < PAGE_BYTES
             && let Some(item) = items.next().await
         {
             page.read += 1;
-            let Some(Item { json, unread }) = item? else { continue };
+            let Some(Item { json, failure }) = item? else { continue };
             bytes += json.get().len();
             page.items.push(json);
-            is_any_read |= unread.is_none();
-            page.none_is_read = page.none_is_read.or(unread);
+            is_any_read |= failure.is_none();
+            page.failure = page.failure.or(failure);
         }
         if is_any_read {
-            page.none_is_read = None;
+            page.failure = None;
         }
         if let Some(recent) = recent {
             recent.sweep();
@@ -118,15 +119,15 @@ impl BucketPage {
 
 struct Item {
     json: Box<RawValue>,
-    /// Why its state can't be read.
-    unread: Option<Problem>,
+    /// Why the state can't be read.
+    failure: Option<Problem>,
 }
 
 impl Item {
-    /// None: the bucket was deleted a moment ago.
+    /// Returns `None` if the bucket was just deleted.
     async fn of(intake: &Intake, bucket: Bucket, recent: Option<&RecentStates>) -> Result<Option<Self>, Problem> {
         if let Some(json) = recent.and_then(|recent| recent.of(bucket.name())) {
-            return Ok(Some(Self { json, unread: None }));
+            return Ok(Some(Self { json, failure: None }));
         }
         let (name, begun) = (bucket.name().clone(), Instant::now());
         let Some(state) = ListedBucket::of(intake, bucket).await else { return Ok(None) };
@@ -136,9 +137,9 @@ impl Item {
                 if let Some(recent) = recent {
                     recent.keep(&name, &json, begun);
                 }
-                Ok(Some(Self { json, unread: None }))
+                Ok(Some(Self { json, failure: None }))
             }
-            ListedBucket::Unavailable(bucket) => Ok(Some(Self { json, unread: Some(bucket.error) })),
+            ListedBucket::Unavailable(bucket) => Ok(Some(Self { json, failure: Some(bucket.error) })),
         }
     }
 }
@@ -152,7 +153,7 @@ pub(crate) enum ListedBucket {
 }
 
 impl ListedBucket {
-    /// None: it was deleted a moment ago.
+    /// Returns `None` if the bucket was just deleted.
     async fn of(intake: &Intake, bucket: Bucket) -> Option<Self> {
         let read = BucketState::read(&bucket).await;
         let again = |bucket: Bucket| async move { BucketState::read(&bucket).await };

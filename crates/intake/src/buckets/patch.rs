@@ -18,7 +18,7 @@ use crate::request::json;
 pub(crate) struct Patch {
     overrides: Overrides,
     pace: Target,
-    /// Of parts of lists, with their places.
+    /// Errors in items of lists, with their paths.
     faults: Vec<LoadFault>,
 }
 
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Patch {
 
 /// An object of settings: the body, or a section in it.
 struct Section<'a> {
-    /// Empty: the body.
+    /// Empty for the body.
     name: &'static str,
     patch: &'a mut Patch,
 }
@@ -152,7 +152,7 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
         let value = Json::deserialize(deserializer)?;
         match patch.overrides.set(setting, value) {
             Ok(()) => {}
-            // The parser knows where it stands.
+            // The parser adds the path.
             Err(BadSetting::Value(why)) => return Err(D::Error::custom(why)),
             Err(BadSetting::Parts(error)) => patch.faults.extend_from_slice(error.faults()),
         }

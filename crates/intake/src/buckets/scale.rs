@@ -14,7 +14,7 @@ use crate::request::access::{Allowed, BucketAccess};
 use crate::request::client_ip::ClientIp;
 use crate::request::pagination::Params;
 
-/// All buckets that the key may read.
+/// The name for all buckets that the key may read.
 const ALL: &str = "*";
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -19,7 +19,7 @@ use crate::openapi::rules::Policy;
 use crate::problem::Problem;
 use crate::request::time;
 
-/// How many buckets one request reads at once: those of others wait behind no more.
+/// How many buckets one request reads concurrently. Limited, so that other requests don't wait long.
 pub(crate) const READ_AT_ONCE: usize = 64;
 
 /// A bucket at one moment.
@@ -151,7 +151,7 @@ impl BucketState {
         Self::read(bucket).await.map_err(Problem::from)
     }
 
-    /// With the settings of a change, which others may have changed since.
+    /// The state after a change, with the settings of the change, even if others have changed them since.
     pub(crate) async fn after(bucket: &Bucket, change: &InForce) -> Result<Self, Problem> {
         let census = bucket.census_after(change).await?;
         Ok(Self::at(bucket.name().clone(), bucket.settings().kind.as_str(), census))
@@ -216,7 +216,7 @@ fn by_class(calls: RecentCalls) -> Map<String, Value> {
     calls.by_class().map(|(class, count)| (class.as_str().to_owned(), count.into())).collect()
 }
 
-/// Counts by problem code; two reasons may share one.
+/// Counts by problem code. Several reasons may have the same code.
 fn refused(by_reason: &[(RefusalReason, u64)]) -> Map<String, Value> {
     let mut by_code = BTreeMap::<&str, u64>::new();
     for (reason, count) in by_reason {
@@ -249,7 +249,7 @@ impl From<ReplicaCensus> for ReplicaState {
     }
 }
 
-/// In the form of PATCH.
+/// The changes in the form of PATCH.
 fn changes(changes: &Overrides) -> Value {
     let mut document = Value::Object(Map::new());
     for (setting, value) in changes.iter() {

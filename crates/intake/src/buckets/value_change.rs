@@ -1,15 +1,15 @@
-//! What a change of settings says in the audit log: `leak.rate: 5/s → 10/s`.
+//! Describes changes of settings for the audit log: `leak.rate: 5/s → 10/s`.
 
 use dripfeed_bucket::{Bucket, Census, LONGEST_AUDIT_TEXT, Overrides};
 use serde_json::Value;
 
-/// Of a value. The part that differs is shown of a longer one.
-const LONGEST_VALUE: usize = 80;
-/// Characters before that part.
+/// In characters. Of a longer value, the part that differs is shown.
+const MAX_VALUE: usize = 80;
+/// How many characters before that part are shown.
 const BEFORE: usize = 20;
 const BETWEEN: &str = ", ";
 
-/// One setting, from what to what.
+/// Describes the change of a setting.
 pub(super) fn of(name: &str, from: &Value, to: &Value) -> String {
     let (from, to) = (text(from), text(to));
     let same = from.chars().zip(to.chars()).take_while(|(from, to)| from == to).count();
@@ -17,7 +17,7 @@ pub(super) fn of(name: &str, from: &Value, to: &Value) -> String {
     format!("{name}: {} → {}", shortened(&from, start), shortened(&to, start))
 }
 
-/// Each setting of a change to a bucket that was in this state, without those that stay as they were.
+/// Describes the settings of a change that differ from the state `before`.
 pub(super) fn all(bucket: &Bucket, before: &Census, wanted: &Overrides) -> Vec<String> {
     let (settings, limits) = wanted.over(&before.settings, &before.limits);
     let changes = wanted.iter().filter_map(|(setting, value)| {
@@ -26,7 +26,7 @@ pub(super) fn all(bucket: &Bucket, before: &Census, wanted: &Overrides) -> Vec<S
             Some(_) => setting.value(&settings, &limits),
             None => setting.value(&bucket.settings(), &bucket.limits()),
         };
-        // From now on the configured value counts, or counts no more.
+        // Whether the setting is overridden may change without its value.
         let is_kept = before.overrides.has(setting.name) == value.is_some();
         let restored = if value.is_none() { " (as configured)" } else { "" };
         (from != to || !is_kept).then(|| of(setting.name, &from, &to) + restored)
@@ -34,7 +34,7 @@ pub(super) fn all(bucket: &Bucket, before: &Census, wanted: &Overrides) -> Vec<S
     changes.collect()
 }
 
-/// As few texts as have room for all of them.
+/// Joins the descriptions into as few texts as possible.
 pub(super) fn joined(changes: Vec<String>) -> Vec<String> {
     let mut texts = Vec::<String>::new();
     for change in changes {
@@ -59,12 +59,12 @@ fn text(value: &Value) -> String {
 }
 
 fn shortened(text: &str, start: usize) -> String {
-    if text.chars().count() <= LONGEST_VALUE {
+    if text.chars().count() <= MAX_VALUE {
         return text.to_owned();
     }
-    let shown: String = text.chars().skip(start).take(LONGEST_VALUE).collect();
+    let shown: String = text.chars().skip(start).take(MAX_VALUE).collect();
     let before = if start > 0 { "…" } else { "" };
-    let after = if text.chars().count() > start + LONGEST_VALUE { "…" } else { "" };
+    let after = if text.chars().count() > start + MAX_VALUE { "…" } else { "" };
     format!("{before}{shown}{after}")
 }
 

@@ -1,5 +1,5 @@
-//! The version of a bucket, its `ETag`: `17-5f0e…`, of the definition and of the run-time changes. A part that isn't
-//! there is left out; `0`: neither is.
+//! The version of a bucket, its `ETag`: `17-5f0e…`, that of the definition and that of the run-time changes. A missing
+//! part is omitted; `0` if both are missing.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use dripfeed_bucket::{Bucket, Definition};
 
 use crate::intake::Intake;
 
-const BETWEEN: char = '-';
+const SEPARATOR: char = '-';
 
-/// As this process knows the definition.
+/// The current version, with the definition that this process knows.
 pub(super) fn current(intake: &Intake, bucket: &Bucket, changes: &str) -> String {
     of(bucket, definition(intake, bucket).as_deref(), changes)
 }
 
-/// The same: of a bucket that was created over the API.
+/// The definition that this process knows, for a bucket created over the API.
 pub(super) fn definition(intake: &Intake, bucket: &Bucket) -> Option<Arc<Definition>> {
     let definitions = intake.definitions().filter(|_| bucket.incarnation().is_some());
     definitions.and_then(|definitions| definitions.get(bucket.name().as_str()))
@@ -27,11 +27,11 @@ pub(super) fn of(bucket: &Bucket, definition: Option<&Definition>, changes: &str
         (None, "") => "0".to_owned(),
         (None, changes) => changes.to_owned(),
         (Some(definition), "") => definition.to_string(),
-        (Some(definition), changes) => format!("{definition}{BETWEEN}{changes}"),
+        (Some(definition), changes) => format!("{definition}{SEPARATOR}{changes}"),
     }
 }
 
-/// Of a version the part that a definition replaces: run-time changes outlast it.
+/// The part of a version that a new definition changes. Run-time changes outlast it.
 pub(super) fn of_definition(version: &str) -> &str {
-    version.split(BETWEEN).next().unwrap_or_default()
+    version.split(SEPARATOR).next().unwrap_or_default()
 }

@@ -12,10 +12,10 @@ use crate::buckets::state::row::{COLUMNS, Row};
 use crate::readings::Reading;
 use crate::request::time;
 
-/// Beyond this many buckets a frame has rows of those alone whose whole state was asked for.
-const MOST_ROWS: usize = 1000;
-/// Of buckets that need an operator, where there are more.
-const MOST_URGENT: usize = 100;
+/// With more buckets, a frame has rows only for those whose full state was requested.
+const MAX_ROWS: usize = 1000;
+/// The maximum number of buckets that need attention in a frame with more than `MAX_ROWS` buckets.
+const MAX_URGENT: usize = 100;
 
 /// The state of the buckets that the caller may access, at one moment.
 #[derive(Serialize, ToSchema)]
@@ -69,7 +69,7 @@ struct Summary {
 impl<'r> Frame<'r> {
     pub(super) fn of(reading: &'r Reading, caller: &Caller, wanted: &[String]) -> Self {
         let theirs: Vec<_> = reading.buckets.iter().filter(|(name, _)| caller.may_use(name.as_str())).collect();
-        let all = theirs.len() <= MOST_ROWS;
+        let all = theirs.len() <= MAX_ROWS;
         let mut frame = Self {
             at: time::show(reading.at_ms),
             summary: Summary { buckets: theirs.len(), ..Summary::default() },
@@ -101,13 +101,13 @@ impl<'r> Frame<'r> {
                 frame.states.push(state);
             }
         }
-        // By name among those with as many problems.
+        // Stable, so those with the same number of problems stay sorted by name.
         urgent.sort_by_key(|(problems, _)| Reverse(*problems));
-        frame.attention.buckets = urgent.into_iter().take(MOST_URGENT).map(|(_, state)| Row(state)).collect();
+        frame.attention.buckets = urgent.into_iter().take(MAX_URGENT).map(|(_, state)| Row(state)).collect();
         frame
     }
 
-    /// As a server-sent event.
+    /// Formats the frame as a server-sent event.
     pub(super) fn event(&self) -> Result<String, serde_json::Error> {
         Ok(format!("event: frame\ndata: {}\n\n", serde_json::to_string(self)?))
     }

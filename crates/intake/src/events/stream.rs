@@ -11,26 +11,26 @@ use tokio::sync::watch;
 
 use super::frame::Frame;
 use crate::intake::Intake;
-use crate::readings::{Look, Reading};
+use crate::readings::{Reading, ReadingsObserver};
 
 pub(super) struct EventStream {
     intake: Intake,
-    /// They have the caller's key, which may be revoked or changed meanwhile.
+    /// The headers with the caller's key, which is checked for each frame, because it may be revoked or changed.
     headers: HeaderMap,
     states: Vec<String>,
-    look: Look,
-    /// Of keys.
+    readings: ReadingsObserver,
+    /// Changes of API keys.
     changes: watch::Receiver<()>,
     _permit: WaitPermit,
 }
 
 impl EventStream {
     pub(super) fn new(intake: Intake, headers: HeaderMap, states: Vec<String>, permit: WaitPermit) -> Self {
-        let (look, changes) = (intake.readings().look(), intake.keys().changes());
-        Self { intake, headers, states, look, changes, _permit: permit }
+        let (readings, changes) = (intake.readings().observe(), intake.keys().changes());
+        Self { intake, headers, states, readings, changes, _permit: permit }
     }
 
-    /// Ends when the intake drains, or the key isn't valid any more, or lost the scope `read`.
+    /// The frames. The stream ends when the intake drains, or the key is no longer valid or has lost the scope `read`.
     pub(super) fn frames(self) -> impl Stream<Item = Result<Bytes, BoxError>> {
         stream::unfold(self, |mut stream| async move {
             let frame = stream.next().await?;
@@ -41,9 +41,9 @@ impl EventStream {
     async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
         loop {
             tokio::select! {
-                reading = self.look.next() => return self.frame(&reading?),
+                reading = self.readings.next() => return self.frame(&reading?),
                 () = self.intake.health().draining().cancelled() => return None,
-                // It is never dropped before the intake.
+                // Never fails, because the sender lives as long as the intake.
                 _ = self.changes.changed() => drop(self.reader()?),
             }
         }

@@ -9,13 +9,13 @@ use futures::{StreamExt as _, future, stream};
 
 use crate::buckets::state::{BucketState, READ_AT_ONCE};
 
-/// Timeout of the state of one bucket.
+/// The timeout of reading the state of one bucket.
 const STATE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Reading {
-    /// Milliseconds since the epoch.
+    /// In ms since the Unix epoch.
     pub(crate) at_ms: u64,
-    /// In the order of their names. None: its state can't be read now.
+    /// Sorted by name. `None` if the state can't be read.
     pub(crate) buckets: Vec<(BucketName, Option<BucketState>)>,
 }
 
@@ -29,7 +29,8 @@ impl Reading {
     }
 }
 
-/// None: it was deleted, or created over the API, a moment ago, and this process is about to learn that.
+/// Returns `None` for a bucket that was just deleted or created again over the API, which this process doesn't know
+/// yet.
 async fn state(bucket: Bucket) -> Option<(BucketName, Option<BucketState>)> {
     match tokio::time::timeout(STATE_TIMEOUT, BucketState::read(&bucket)).await {
         Ok(Err(BucketError::Gone)) => None,

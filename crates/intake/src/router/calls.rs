@@ -21,8 +21,8 @@ use crate::schedules::{define, delete, list as schedules, run, switch};
 use crate::services::{check, history as service_history, list as services, rules};
 use crate::submit::{batch, proxy, single};
 
-/// What handlers say of themselves (`utoipa::path`) is both: a route needs no more of it than method and path, and the
-/// description is collected where somebody asks for it, as that takes megabytes.
+/// Creates routes and description of the handlers' `utoipa::path`. Routes only use its method and path; the
+/// description, which takes megabytes, is created on demand.
 macro_rules! calls {
     ($($module:ident::$handler:ident),* $(,)?) => {
         /// The routes under `/v1`.
@@ -39,7 +39,7 @@ macro_rules! calls {
         #[openapi(paths($($module::$handler,)* proxy::proxy, probes::livez, probes::readyz, probes::metrics))]
         struct Description;
 
-        /// Of these, and of all others.
+        /// The description of these and all other operations.
         pub(crate) fn description() -> OpenApi {
             <Description as utoipa::OpenApi>::openapi()
         }

@@ -6,7 +6,7 @@ use axum::routing::{get, get_service};
 use http::header;
 use swagger_ui_dist::{ApiDefinition, OpenApiSource};
 
-/// The page of the library has a script within it, which the policy of these pages forbids.
+/// Replaces the library's page, which has an inline script, because the content security policy forbids these.
 const PAGE: &str = include_str!("explorer/page.html");
 const SCRIPT: &str = include_str!("explorer/start.js");
 

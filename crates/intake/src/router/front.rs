@@ -1,10 +1,10 @@
 //! The entry point of requests: a fast path for single submissions, and routers for all others.
 //!
-//! A router costs an allocation and a copy per layer, and parses the path twice. The fast path recognises a submission
-//! by method and path alone, and applies the same checks in the same order.
+//! A router costs an allocation and a copy per layer, and parses the path twice. The fast path recognizes a submission
+//! by method and path, and makes the same checks in the same order.
 //!
-//! The router of the whole API takes 4 MiB, and a fifth of the time of a start. Many intakes never need it: they get
-//! submissions and the requests of monitors.
+//! The router of the whole API takes 4 MiB, and a fifth of the time of a start. It is created on demand, because many
+//! intakes only get submissions and the requests of monitors.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -26,7 +26,7 @@ use crate::request::client_ip::ClientIp;
 use crate::router::{check_head, check_host, complete};
 use crate::submit::single;
 
-/// Answers all requests. Cheap to clone.
+/// The service for all requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Front(Arc<FrontState>);
 
@@ -37,7 +37,7 @@ struct FrontState {
 }
 
 impl Intake {
-    /// Answers all of the API.
+    /// The service for the API.
     pub fn front(&self) -> Front {
         let intake = self.clone();
         Front::new(self.clone(), move || intake.router())
@@ -45,7 +45,7 @@ impl Intake {
 }
 
 impl Front {
-    /// The router has all that the API has, and may have more. It is made for the first request that needs it.
+    /// `router` must include the API, and may have more routes. It is created for the first request that needs it.
     pub fn new(intake: Intake, router: impl FnOnce() -> Router + Send + 'static) -> Self {
         let (monitoring, router) = (intake.monitoring(), LazyLock::new(Box::new(router) as _));
         Self(Arc::new(FrontState { intake, monitoring, router }))
@@ -65,7 +65,7 @@ impl Service<Request<Body>> for Front {
         if is_submission(&request) {
             Box::pin(submit(self.0.intake.clone(), request).map(Ok))
         } else {
-            let router = if is_of_monitors(request.uri().path()) { &self.0.monitoring } else { &*self.0.router };
+            let router = if is_monitoring(request.uri().path()) { &self.0.monitoring } else { &*self.0.router };
             Box::pin(router.clone().oneshot(request))
         }
     }
@@ -75,20 +75,20 @@ fn is_submission(request: &Request<Body>) -> bool {
     request.method() == Method::POST && bucket_of(request.uri().path()).is_some()
 }
 
-fn is_of_monitors(path: &str) -> bool {
+fn is_monitoring(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz" | "/metrics")
 }
 
-/// The bucket in the path of a submission. One that is percent-encoded is left to the router.
+/// Returns the bucket in the path of a submission. Leaves percent-encoded names to the router.
 pub(super) fn bucket_of(path: &str) -> Option<&str> {
     let name = path.strip_prefix("/v1/buckets/")?.strip_suffix("/jobs")?;
     (!name.is_empty() && !name.contains(['/', '%'])).then_some(name)
 }
 
 async fn submit(intake: Intake, request: Request<Body>) -> Response {
-    let submitted = AssertUnwindSafe(check_and_submit(&intake, request)).catch_unwind().await;
+    let result = AssertUnwindSafe(check_and_submit(&intake, request)).catch_unwind().await;
     // The panic hook has logged the panic.
-    let mut response = submitted.unwrap_or_else(|_| Err(Problem::internal())).into_response();
+    let mut response = result.unwrap_or_else(|_| Err(Problem::internal())).into_response();
     complete(intake.health(), &mut response);
     response
 }

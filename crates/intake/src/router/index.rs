@@ -1,4 +1,4 @@
-//! `/` and `/problems/{code}`, for people who follow a link.
+//! `/` and `/problems/{code}`, the targets of links.
 
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::buckets::audit::record_changes;
 use crate::buckets::value_change;
 
-/// `before`: None when it was created.
+/// Records a definition. `before`: `None` for a new bucket.
 pub(super) async fn defined(bucket: &Bucket, caller: &Caller, before: Option<&Definition>, after: &Definition) {
     let changes = match before {
         None => vec!["created".to_owned()],
@@ -18,12 +18,12 @@ pub(super) async fn defined(bucket: &Bucket, caller: &Caller, before: Option<&De
     record_changes(bucket, caller, "define", changes).await;
 }
 
-/// Settings that a reader of the bucket sees there, from what to what; of the others the names. A setting that isn't
-/// in a definition has its default.
+/// Describes the changes: with values for settings that every reader of the bucket can see, only names for others.
+/// Omitted settings are shown as `default`.
 fn changed(before: &Definition, after: &Definition) -> Vec<String> {
-    let value = |of: &Definition, setting: &RunTimeSetting| {
-        let found = of.definition.pointer(&format!("/{}", setting.name.replace('.', "/")));
-        found.cloned().unwrap_or_else(|| "default".into())
+    let value = |definition: &Definition, setting: &RunTimeSetting| {
+        let value = definition.definition.pointer(&format!("/{}", setting.name.replace('.', "/")));
+        value.cloned().unwrap_or_else(|| "default".into())
     };
     let shown = RUN_TIME_SETTINGS.iter().filter_map(|setting| {
         let (from, to) = (value(before, setting), value(after, setting));
@@ -37,8 +37,8 @@ fn changed(before: &Definition, after: &Definition) -> Vec<String> {
     if changes.is_empty() { vec!["as before".to_owned()] } else { changes }
 }
 
-/// Of the keys that are others now, without settings that can be changed at run time. Values may be long, or not for
-/// all eyes.
+/// The names of changed keys, without settings that can be changed at run time. Without values, which may be long or
+/// confidential.
 fn names<'d>(before: &'d Definition, after: &'d Definition) -> Vec<&'d str> {
     let others = |definition: &Definition| {
         let mut others = definition.definition.clone();
@@ -52,10 +52,10 @@ fn names<'d>(before: &'d Definition, after: &'d Definition) -> Vec<&'d str> {
     let (old, new) = (others(before), others(after));
     let keys = |definition: &'d Definition| definition.definition.as_object().into_iter().flat_map(Map::keys);
     let names: BTreeSet<&str> = keys(before).chain(keys(after)).map(String::as_str).collect();
-    let has_other_credentials = before.sealed != after.sealed;
-    let is_other = |name: &&str| {
-        let members = |of: &'_ Value| of.get(*name).filter(|value| **value != json!({})).cloned();
-        members(&old) != members(&new)
+    let has_new_credentials = before.sealed != after.sealed;
+    let is_changed = |name: &&str| {
+        let member = |document: &'_ Value| document.get(*name).filter(|value| **value != json!({})).cloned();
+        member(&old) != member(&new)
     };
-    names.into_iter().filter(is_other).chain(has_other_credentials.then_some("credentials")).collect()
+    names.into_iter().filter(is_changed).chain(has_new_credentials.then_some("credentials")).collect()
 }

@@ -7,25 +7,25 @@ use dripfeed_job::BucketName;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
-/// The buckets created over the API, as this process follows them.
+/// The buckets created over the API, as far as this process knows them.
 pub trait Definitions: Send + Sync {
-    /// Whether anybody may define buckets.
+    /// Whether buckets may be created over the API.
     fn is_on(&self) -> bool;
 
-    /// Whether a bucket of this name is configured, which no definition changes.
+    /// Whether a bucket of this name is in the configuration, so that it can't be defined.
     fn is_configured(&self, bucket: &str) -> bool;
 
-    /// Whether its credentials can't be decrypted here, so that it isn't served.
+    /// Whether a bucket isn't served here because its credentials can't be decrypted.
     fn is_sealed(&self, bucket: &str) -> bool;
 
-    /// As far as it is known here.
+    /// Returns the definition that this process knows.
     fn get(&self, bucket: &str) -> Option<Arc<Definition>>;
 
-    /// Reads a definition that was sent. One that says nothing of credentials keeps those of `before` where it has the
-    /// same origin.
+    /// Parses a definition from a request. Without credentials it keeps those of `before` if the upstream has the same
+    /// origin.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the definition.
     fn prepare(
         &self,
         bucket: &BucketName,
@@ -33,41 +33,41 @@ pub trait Definitions: Send + Sync {
         before: Option<&Definition>,
     ) -> Result<PreparedDefinition, Vec<DefinitionError>>;
 
-    /// Settings for the same place in Redis (name, kind and key), else the defaults; also of a definition that isn't
-    /// served, because it isn't allowed any more. None: its kind can't be read.
+    /// Returns settings with the same place in Redis (name, kind and key), otherwise with defaults, also for a
+    /// definition that isn't served because it isn't allowed any more. Returns `None` if its kind can't be read.
     fn place(&self, definition: &Definition) -> Option<BucketSettings>;
 
-    /// Whether the name of its upstream leads to an address that may not be called, now. Each call looks again.
+    /// Whether the host of its upstream currently has an address that may not be called. Each call checks again.
     fn has_private_address<'a>(&'a self, bucket: &'a BucketName, definition: &'a Json) -> BoxFuture<'a, bool>;
 
-    /// What all definitions may come to.
+    /// The bounds of all definitions together.
     fn bounds(&self) -> DefinitionBounds;
 
-    /// The most calls at once that one of them may have of each processor.
+    /// The maximum of concurrent calls that a definition may set for each processor.
     fn most_concurrency(&self) -> u32;
 
-    /// Asks Redis what has changed; it holds here when this returns.
+    /// Reads changes from Redis. They are in effect when this returns.
     fn follow(&self) -> BoxFuture<'_, Result<(), BucketError>>;
 
-    /// As `follow`, once for all who ask at about the same time, and at most 20 times a second. What was defined before
-    /// the call is known when it returns.
+    /// Like `follow`, but shared by concurrent callers, and made at most 20 times a second. When it returns, all
+    /// definitions from before the call are known.
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>>;
 }
 
 /// A definition that may be stored.
 #[derive(Clone, Debug)]
 pub struct PreparedDefinition {
-    /// Less its credentials.
+    /// Without its credentials.
     pub definition: Json,
     pub sealed: Option<String>,
-    /// What it comes to.
+    /// The resulting settings.
     pub settings: BucketSettings,
 }
 
-/// One thing that is wrong with a definition.
+/// An error of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionError {
-    /// A key, such as `leak.rate`; empty: the whole.
+    /// A key, such as `leak.rate`; empty for the definition as a whole.
     pub place: String,
     pub message: String,
 }

@@ -50,7 +50,7 @@ pub(crate) async fn delete_bucket(
         definitions.follow().await?;
         let definition = definitions.get(name.as_str()).ok_or_else(Problem::unknown_bucket)?;
         let bucket = intake.bucket_to_delete(&*definitions, &definition).ok_or_else(Problem::unknown_bucket)?;
-        // Also where another deletion of an earlier definition has suspended it.
+        // Ends the suspension by an earlier deletion that was abandoned.
         bucket.open(definition.version).await?;
         check(&preconditions, Some((&definition, Some(&bucket)))).await?;
         let suspending = Instant::now();
@@ -67,9 +67,9 @@ pub(crate) async fn delete_bucket(
             Suspended::Changed => continue,
             Suspended::Gone => return Err(Problem::unknown_bucket()),
         };
-        // One that is defined meanwhile ends, too, and isn't counted.
+        // Schedules that are created meanwhile are deleted, too, but not counted.
         let schedules = bucket.number_of_schedules().await?;
-        // It may be open again.
+        // After this time the bucket may be open again.
         if suspending.elapsed() >= DECIDED_WITHIN {
             continue;
         }
@@ -87,7 +87,7 @@ pub(crate) async fn delete_bucket(
     Err(contended())
 }
 
-/// Schedules end with their bucket.
+/// Describes the deletion, which includes the schedules.
 fn deleted_with(schedules: u64) -> String {
     match schedules {
         0 => "deleted".to_owned(),

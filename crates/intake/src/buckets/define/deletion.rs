@@ -1,5 +1,4 @@
-//! Completes a deletion that was decided. If a process is stopped in between, the next change of the bucket completes
-//! it.
+//! Completes a deletion that was begun. If a process stops before its end, the next change of the bucket completes it.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::{Bucket, BucketError, Closed, Definition, LastJob, Suspended};
@@ -9,7 +8,7 @@ use crate::buckets::audit::record_parts;
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 
-/// Purges and closes the bucket, and removes its definition. `last`: what [`Bucket::suspend`] has found.
+/// Purges and closes the bucket, and removes its definition. `last`: the result of [`Bucket::suspend`].
 pub(super) async fn end(
     intake: &Intake,
     bucket: &Bucket,
@@ -21,13 +20,13 @@ pub(super) async fn end(
     match bucket.close().await? {
         Closed::Done => drop(definition.delete(intake.redis().store()).await?),
         Closed::Jobs(jobs) => return Err(not_empty(jobs, false)),
-        // Another one has ended it.
+        // Another request has completed the deletion.
         Closed::Gone => {}
     }
     Ok(())
 }
 
-/// As [`end`], of a deletion that another caller has begun.
+/// Like [`end`], for a deletion that another caller has begun.
 pub(super) async fn end_begun(
     intake: &Intake,
     bucket: &Bucket,
@@ -41,7 +40,7 @@ pub(super) async fn end_begun(
     }
 }
 
-/// Counts and notes the jobs that it cancels. They stay so where the bucket isn't deleted then.
+/// Cancels all jobs, counts them, and records that, because they stay cancelled even if the bucket isn't deleted.
 pub(super) async fn purge(intake: &Intake, bucket: &Bucket, caller: &Caller, last: LastJob) -> Result<(), Problem> {
     let purged = bucket.purge_until(last).await;
     if !matches!(purged, Ok(0)) {

@@ -1,5 +1,4 @@
-//! Finds a bucket by name: an unknown one may have been created a moment ago, and a known one deleted and created
-//! again.
+//! Finds a bucket by name. An unknown bucket may just have been created, and a known one deleted and created again.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::intake::Intake;
 use crate::problem::Problem;
 
 impl Intake {
-    /// The bucket of this name.
+    /// Returns the bucket of this name.
     pub(crate) async fn find_bucket(&self, name: &str) -> Result<Bucket, Problem> {
         if let Some(bucket) = self.buckets().get(name) {
             return Ok(bucket);
@@ -21,7 +20,7 @@ impl Intake {
         self.buckets().get(name).ok_or_else(unknown)
     }
 
-    /// For a deletion, which also ends what isn't served here.
+    /// Returns the bucket of a definition for its deletion, even if it isn't served here.
     pub(super) fn bucket_to_delete(&self, definitions: &dyn Definitions, definition: &Definition) -> Option<Bucket> {
         let served = self.buckets().get(definition.bucket.as_str());
         served.or_else(|| {
@@ -30,29 +29,30 @@ impl Intake {
         })
     }
 
-    /// What the current incarnation of a bucket answers, and that one where it isn't `bucket`: a call that was answered
-    /// [`BucketError::Gone`] is made `again` with the bucket of its name that there is now.
+    /// If the result of a call is [`BucketError::Gone`], calls `retry` with the current bucket of the same name.
+    /// Returns that bucket, if there was a retry, and the final result.
     pub(crate) async fn or_current<T, F: Future<Output = Result<T, BucketError>>>(
         &self,
         bucket: &Bucket,
-        answered: Result<T, BucketError>,
-        again: impl FnOnce(Bucket) -> F,
+        result: Result<T, BucketError>,
+        retry: impl FnOnce(Bucket) -> F,
     ) -> (Option<Bucket>, Result<T, BucketError>) {
-        if !matches!(answered, Err(BucketError::Gone)) {
-            return (None, answered);
+        if !matches!(result, Err(BucketError::Gone)) {
+            return (None, result);
         }
-        // Apart, as it is rare: so each submission takes less memory.
+        // Boxed, as it is rare: that keeps the future of submissions small.
         match Box::pin(self.reopened(bucket)).await {
             Ok(Some(current)) => {
-                let answered = Box::pin(again(current.clone())).await;
-                (Some(current), answered)
+                let result = Box::pin(retry(current.clone())).await;
+                (Some(current), result)
             }
-            Ok(None) => (None, answered),
+            Ok(None) => (None, result),
             Err(error) => (None, Err(error)),
         }
     }
 
-    /// The bucket of this name that there is now, open. None: it was deleted, or never created over the API.
+    /// Returns the current bucket of the same name, and opens it. Returns `None` if it was deleted, or wasn't created
+    /// over the API.
     async fn reopened(&self, gone: &Bucket) -> Result<Option<Bucket>, BucketError> {
         let Some(definitions) = self.followed_definitions() else { return Ok(None) };
         definitions.ask().await?;
@@ -60,13 +60,12 @@ impl Intake {
         let (Some(definition), Some(bucket)) = (definitions.get(name), self.buckets().get(name)) else {
             return Ok(None);
         };
-        // Who defined it may have been stopped before it was open, and who was about to delete it before that was
-        // decided.
+        // The process that created it may have stopped before opening it, or one that suspended it before deleting it.
         let is_open = match bucket.open(definition.version).await? {
             Opened::Open => true,
             Opened::Suspended => match bucket.reopen_abandoned().await? {
                 Reopened::Open => true,
-                // Clients take it as final that a bucket is unknown.
+                // Not reported as unknown, which clients would take as final.
                 Reopened::Suspended => return Err(BucketError::Suspended),
                 Reopened::Gone => false,
             },

@@ -1,4 +1,4 @@
-//! `If-Match` and `If-None-Match` of a definition.
+//! Checks `If-Match` and `If-None-Match` of a definition.
 
 use dripfeed_bucket::{Bucket, BucketError, Definition};
 
@@ -18,7 +18,7 @@ pub(super) async fn check(
     let version = match known {
         Some((definition, Some(bucket))) => match bucket.census().await {
             Ok(census) => Some(version::of(bucket, Some(definition), &census.version)),
-            // Another request has stored it a moment ago, and is about to open it.
+            // Another request has just stored the definition, and hasn't opened the bucket yet.
             Err(BucketError::Gone) => Some(definition.version.to_string()),
             Err(error) => return Err(error.into()),
         },

@@ -56,7 +56,7 @@ pub(crate) async fn define_bucket(
     let wanted = Wanted { name: &name, document: &document, caller: &caller, preconditions: &preconditions };
     let (before, after, bucket) = wanted.define(&intake, &*definitions).await.map_err(unless_final)?;
     audit::defined(&bucket, &caller, before.as_ref(), &after).await;
-    // With the version that it sent: by a later one of somebody else its caller would undo what it hasn't seen.
+    // With the version of this definition: with a later one, the caller could overwrite a change that it hasn't seen.
     let mut response = shown::show(&bucket, &caller, Some(&after)).await.map_err(unless_final)?;
     if before.is_none() {
         *response.status_mut() = StatusCode::CREATED;
@@ -66,7 +66,7 @@ pub(crate) async fn define_bucket(
     Ok(response)
 }
 
-/// That somebody has deleted the bucket meanwhile is no reason to give up: it can be defined again.
+/// Converts "unknown bucket" into a retryable problem: the bucket was deleted meanwhile, and can be created again.
 fn unless_final(problem: Problem) -> Problem {
     if problem.code() == Code::UnknownBucket { contended() } else { problem }
 }

@@ -14,10 +14,10 @@ use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 use crate::request::preconditions::Preconditions;
 
-/// How often a change is tried again that meets another one.
+/// How often to try a change that conflicts with another one.
 pub(super) const TRIES: usize = 10;
 
-/// What was sent, and by whom.
+/// The definition to store, and its caller.
 pub(super) struct Wanted<'w> {
     pub(super) name: &'w BucketName,
     pub(super) document: &'w Value,
@@ -26,7 +26,8 @@ pub(super) struct Wanted<'w> {
 }
 
 impl Wanted<'_> {
-    /// The definition before, the one that was stored, which another request may have changed since, and the bucket.
+    /// Stores the definition and opens the bucket. Returns the definition before, the stored one, which another request
+    /// may have changed since, and the bucket.
     pub(super) async fn define(
         &self,
         intake: &Intake,
@@ -40,22 +41,22 @@ impl Wanted<'_> {
             let (Some(current), Some(bucket)) = (definitions.get(name), intake.buckets().get(name)) else { continue };
             match bucket.open(current.version).await? {
                 Opened::Open => return Ok((before, after, bucket)),
-                // A later definition keeps it from being deleted, or comes after that.
+                // Stored again: a newer definition prevents the deletion that suspended the bucket, or follows it.
                 Opened::Suspended => stored = Some((before, after.version)),
-                // Who deleted it was stopped before the end: that comes first.
+                // A process stopped in the middle of a deletion, which is completed first.
                 Opened::Closed => {
                     bucket.close().await?;
                     current.delete(intake.redis().store()).await?;
                 }
-                // Another one was created meanwhile.
+                // Another incarnation was created meanwhile.
                 Opened::Gone => {}
             }
         }
         Err(contended())
     }
 
-    /// The definition before, and the one that is stored now. `stored`: the definition before and the version of this
-    /// very change, which is stored again.
+    /// Stores the definition. Returns the one before, and the stored one. `stored`: if this request has stored it
+    /// before, the definition before that and the stored version.
     async fn store(
         &self,
         intake: &Intake,
@@ -77,7 +78,7 @@ impl Wanted<'_> {
             {
                 return Err(not_empty(left));
             }
-            // Before anybody can submit to it: its jobs are stranded, should nobody serve it.
+            // Before jobs can be submitted, so that they are found as stranded if no process serves the bucket.
             note_places(store, &[BucketPlace::from(&prepared.settings)]).await?;
             let new = NewDefinition {
                 bucket: self.name,
@@ -103,7 +104,7 @@ impl Wanted<'_> {
         Err(contended())
     }
 
-    /// Of who was stopped in the middle of it, or is on its way.
+    /// Completes a deletion that another request has begun.
     async fn end_deletion(
         &self,
         intake: &Intake,
@@ -124,7 +125,7 @@ impl Wanted<'_> {
     ) -> Result<PreparedDefinition, Problem> {
         let prepared = definitions.prepare(self.name, self.document, known).map_err(Problem::definition)?;
         if let Some(known) = known {
-            // Its jobs would be at another place.
+            // Jobs of another kind are at another place in Redis.
             let before = definitions.place(known).map(|before| before.kind);
             if let Some(kind) = before.filter(|kind| *kind != prepared.settings.kind) {
                 let detail = format!("kind: can't be changed from {}; delete the bucket first", kind.as_str());
@@ -139,7 +140,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Each time there was another change.
+/// The problem after `TRIES` conflicts.
 pub(super) fn contended() -> Problem {
     Problem::new(Code::StoreUnavailable, "the definition is being changed by another request; retry later")
 }

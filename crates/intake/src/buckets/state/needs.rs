@@ -1,18 +1,18 @@
-//! What needs an operator in a bucket: the only definition. The dashboard and `dripfeed top` have words for each.
+//! Decides which problems and warnings a bucket has. The dashboard and `dripfeed top` have texts for each.
 
 use dripfeed_bucket::Census;
 use dripfeed_job::duration::ms_up;
 use serde::{Serialize, Serializer};
 
-/// A throttle that is longer than this is worth a look.
+/// A longer throttle is a warning.
 const LONG_THROTTLE_MS: u64 = 5 * 60_000;
 const NEARLY_FULL_PERCENT: u64 = 90;
-/// A lower rate is shown as 0.
-const LEAST_REFUSED_PER_S: f64 = 0.005;
-/// What fewer calls have come to says little of those that follow.
-const LEAST_CALLS: u64 = 5;
+/// Lower rates are shown as 0.
+const MIN_REFUSED_PER_S: f64 = 0.005;
+/// The minimum number of calls for judging whether calls fail.
+const MIN_CALLS: u64 = 5;
 
-/// One thing that needs an operator; its index in [`Need::ALL`] is its number.
+/// A problem or a warning. Its index in [`Need::ALL`] is its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Need {
@@ -28,14 +28,14 @@ pub(crate) enum Need {
     DeadLetters,
 }
 
-/// As their indices in [`Need::ALL`].
+/// Serializes as indices in [`Need::ALL`].
 pub(super) struct Indices<'n>(pub(super) &'n [Need]);
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Its jobs or outcome jobs stand still, or are refused.
+    /// Jobs or outcome jobs aren't delivered, or are refused.
     pub(super) problems: Vec<Need>,
-    /// They may be soon.
+    /// That may happen soon.
     pub(super) warnings: Vec<Need>,
 }
 
@@ -65,10 +65,10 @@ impl Needs {
     pub(super) fn of(bucket: &Census) -> Self {
         let is_nearly_full =
             nearly_fills(bucket.level, bucket.capacity) || nearly_fills(bucket.bytes, bucket.capacity_bytes);
-        let refuses = is_nearly_full && bucket.refused_per_s >= LEAST_REFUSED_PER_S;
+        let refuses = is_nearly_full && bucket.refused_per_s >= MIN_REFUSED_PER_S;
         let throttled_for = bucket.pace.throttled_for.map_or(0, ms_up);
         Self {
-            problems: those(&[
+            problems: present(&[
                 (Need::DeadFull, bucket.pace.reason == "dead_full"),
                 (Need::OutboxFull, bucket.pace.reason == "outbox_full"),
                 (Need::OutboxOversized, bucket.outbox_oversized > 0),
@@ -76,7 +76,7 @@ impl Needs {
                 (Need::Failing, fails(bucket)),
                 (Need::Refusing, refuses),
             ]),
-            warnings: those(&[
+            warnings: present(&[
                 (Need::Paused, bucket.paused && bucket.level > 0),
                 (Need::Throttled, throttled_for > LONG_THROTTLE_MS),
                 (Need::NearlyFull, is_nearly_full && !refuses),
@@ -86,19 +86,19 @@ impl Needs {
     }
 }
 
-/// Most of its calls fail, and it is to make more of them.
+/// Whether half or more of the calls fail, while calls are made.
 fn fails(bucket: &Census) -> bool {
     let (all, failed) = (bucket.recent_calls.all(), bucket.recent_calls.failed());
-    let goes_on = !matches!(bucket.pace.reason, "paused" | "held");
-    goes_on && all >= LEAST_CALLS && failed.saturating_mul(2) >= all
+    let makes_calls = !matches!(bucket.pace.reason, "paused" | "held");
+    makes_calls && all >= MIN_CALLS && failed.saturating_mul(2) >= all
 }
 
 fn nearly_fills(part: u64, room: u64) -> bool {
     part.saturating_mul(100) >= room.saturating_mul(NEARLY_FULL_PERCENT)
 }
 
-fn those(all: &[(Need, bool)]) -> Vec<Need> {
-    all.iter().filter(|(_, is_so)| *is_so).map(|(need, _)| *need).collect()
+fn present(all: &[(Need, bool)]) -> Vec<Need> {
+    all.iter().filter(|(_, is_present)| *is_present).map(|(need, _)| *need).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A bucket as a row of an event frame: numbers only, so that a frame of a thousand buckets is small.
+//! A bucket as a row of an event frame: an array without member names, so that a frame of a thousand buckets is small.
 
 use serde::ser::SerializeTuple as _;
 use serde::{Serialize, Serializer};
@@ -29,7 +29,7 @@ pub(crate) const COLUMNS: [&str; 19] = [
     "warnings",
 ];
 
-/// The numbers of a bucket, as an array.
+/// Serializes a bucket as an array.
 pub(crate) struct Row<'r>(pub(crate) &'r BucketState);
 
 impl Serialize for Row<'_> {
@@ -59,7 +59,7 @@ impl Serialize for Row<'_> {
     }
 }
 
-/// More digits say nothing of a measured rate.
+/// Further digits of a measured rate aren't significant.
 fn rounded(per_s: f64) -> f64 {
     (per_s * 100.0).round() / 100.0
 }
