@@ -1,5 +1,5 @@
-//! Bounds what is read from a connection for one answer. The parser bounds a head, and who reads a body bounds that. No
-//! other bound has what comes before the head, of answers that aren't final (1xx), and what frames a body in chunks.
+//! Bounds the bytes that are read from a connection for one response. The parser bounds a head, and the reader of a
+//! body its length. Only this module bounds interim (1xx) responses, chunk framing and trailers.
 
 use std::error::Error;
 use std::io;
@@ -11,20 +11,20 @@ use std::task::{Context, Poll};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Until the head of an answer is there: a largest one, all 1xx answers before it, and what is read ahead of its body.
+/// Maximum bytes until the end of the final head: the head itself, all 1xx responses, and what is read of the body.
 pub const MOST_BEFORE_BODY: u64 = 256 * 1024;
-/// Of a body where each byte is a chunk: `1`, the byte, and two line ends. And a bit.
+/// Maximum bytes per byte of a body: if each byte is a chunk, it needs `1`, the byte and two line ends; rounded up.
 const BYTES_PER_BYTE: u64 = 8;
-/// Extensions of chunks, and trailers.
+/// Additional bytes for chunk extensions and trailers.
 const BESIDE_BODY: u64 = 64 * 1024;
 
-/// More came of an answer than is read of one.
+/// The error of a response with more bytes than allowed.
 #[derive(Debug, Error)]
 #[error("more bytes came than are read of an answer")]
 pub struct EndlessAnswer;
 
 impl EndlessAnswer {
-    /// Whether it is behind this error of a request, or of an answer's body.
+    /// Whether it is a cause of this error of a request, or of a response's body.
     #[must_use]
     pub fn is_behind(error: &(dyn Error + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
@@ -32,17 +32,17 @@ impl EndlessAnswer {
     }
 }
 
-/// How many bytes may still be read from a connection. Shared with what reads it.
+/// How many bytes may still be read from a connection. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Allowance(Arc<AtomicU64>);
 
 impl Allowance {
-    /// For the head of the next answer.
+    /// Sets the allowance for the head of the next response.
     pub(crate) fn allow_head(&self) {
         self.0.store(MOST_BEFORE_BODY, Ordering::Relaxed);
     }
 
-    /// For a body of this many bytes.
+    /// Sets the allowance for a body of this many bytes.
     pub(crate) fn allow_body(&self, bytes: u64) {
         self.0.store(bytes.saturating_mul(BYTES_PER_BYTE).saturating_add(BESIDE_BODY), Ordering::Relaxed);
     }
@@ -57,7 +57,7 @@ impl Allowance {
     }
 }
 
-/// A connection from which no more is read than is allowed. The last piece that is read may exceed it.
+/// A connection that fails when its allowance is used up. The last read may exceed the allowance.
 pub(crate) struct BoundedConnection<C> {
     connection: C,
     allowance: Allowance,

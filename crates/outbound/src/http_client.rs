@@ -1,8 +1,8 @@
-//! Requests to one origin, over connections that are kept for the next request.
+//! Requests to one origin, with connections that are kept for the next request.
 //!
-//! A request is sent once. Only one of which no byte was written is sent again: over a kept connection that the server
-//! had closed meanwhile. Without this an upstream's keep-alive would cost jobs their attempts. Where one got no answer
-//! over a kept connection, the following ones are sent over new connections for a while.
+//! A request is sent once. It is only sent again if no byte was written because the server had closed the kept
+//! connection; otherwise an upstream's keep-alive timeout would cost jobs their attempts. After a request on a kept
+//! connection got no response, the following ones use new connections for a while.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,22 +26,23 @@ use tower::{BoxError, Service, ServiceExt as _};
 use crate::answer_bound::{Allowance, BoundedConnection};
 use crate::kept_connections::{IDLE_TIMEOUT, KeptConnections, OpenConnection, UsedConnection, idle_time};
 
-/// An answer is read in pieces of at most this. Once that much of a head is there without its end, it is refused; the
-/// last piece may bring as much again, so one of less than twice the size may pass.
+/// Size of the read buffer. A head that isn't complete after this many bytes is refused; as the last read may return as
+/// many again, one of less than twice the size may pass.
 const READ_BUFFER: usize = 64 * 1024;
-/// Of an answer: more than servers send. hyper allocates 16 KiB for each answer where it reads that many, and nothing
-/// where it reads 100: so a connection has room for many only while its origin may be one that sends many.
+/// Maximum number of headers of a response, more than servers send. With this maximum hyper allocates 16 KiB for each
+/// response, with its default of 100 nothing. So a connection has it only if the origin may send more than
+/// `MANY_HEADERS`.
 const MOST_HEADERS: usize = 256;
 const MANY_HEADERS: usize = 50;
 
-/// Over TLS or without.
+/// A connection with or without TLS.
 pub type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// Makes connections to the host and port of a URL.
+/// Opens connections to the host and port of a URL.
 #[derive(Debug)]
 pub struct Dial(BoxCloneSyncService<Uri, Connection, BoxError>);
 
-/// Why no answer came.
+/// Why no response came.
 #[derive(Debug, Error)]
 pub enum RequestError {
     #[error("no connection")]
@@ -50,19 +51,19 @@ pub enum RequestError {
     Unanswered(#[from] hyper::Error),
 }
 
-/// Of one scheme, host and port. Its requests have no timeout: drop one that takes too long.
+/// A client for one scheme, host and port. Requests have no timeout; dropping one cancels it.
 pub struct HttpClient {
     dial: Arc<Dial>,
-    /// Of one of its resources.
+    /// The URL of any resource of the origin.
     url: Uri,
     host: HeaderValue,
     kept: Arc<KeptConnections>,
-    /// The most headers of an answer so far; 0: none has come yet.
+    /// The highest number of headers of a response so far, at least 1; 0 before the first response.
     headers_seen: AtomicUsize,
 }
 
 impl Dial {
-    /// Such as one of `hyper_rustls`.
+    /// With a connector, such as one of `hyper_rustls`.
     pub fn new<S>(connector: S) -> Self
     where
         S: Service<Uri, Response = Connection, Error = BoxError> + Clone + Send + Sync + 'static,
@@ -77,17 +78,17 @@ impl Dial {
 }
 
 impl HttpClient {
-    /// `url`: of any resource of the origin.
+    /// `url` is that of any resource of the origin.
     #[must_use]
     pub fn new(dial: Arc<Dial>, url: Uri) -> Self {
         Self { host: host_of(&url), dial, url, kept: Arc::default(), headers_seen: AtomicUsize::new(0) }
     }
 
-    /// The head of the answer, and the connection that its body comes on. Of the request's URL only path and query
-    /// count.
+    /// Sends a request. Returns the head of the response, and the connection for reading its body. Of the request's
+    /// URL, only path and query are used.
     ///
     /// # Errors
-    /// When no connection could be made, or it ended before an answer came.
+    /// When no connection could be opened, or it ended before a response came.
     pub async fn request(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -108,7 +109,7 @@ impl HttpClient {
                 },
             }
         }
-        // Apart, as it is rare: so each call takes less memory.
+        // Boxed, because it is rare, so that the future of a request is smaller.
         let mut connection = Box::pin(self.connect()).await?;
         let answer = connection.requests.send_request(request).await.map_err(|error| self.unanswered(error))?;
         Ok(self.answered(answer, connection))
@@ -134,7 +135,7 @@ impl HttpClient {
         connection.idle_time = idle_time(answer.status(), answer.headers());
         connection.answers += 1;
         self.headers_seen.fetch_max(answer.headers().len().max(1), Ordering::Relaxed);
-        // Until who reads it says how much: a stream has no bound.
+        // Unlimited until `UsedConnection::bound_body`, because streams have no bound.
         connection.allowance.allow_body(u64::MAX);
         (answer, UsedConnection::new(connection, Arc::clone(&self.kept)))
     }
@@ -147,13 +148,13 @@ impl HttpClient {
         if reads_many_headers {
             protocol.max_headers(MOST_HEADERS);
         }
-        // Some servers still fold long lines, which is for who reads them to undo (RFC 9112, 5.2).
+        // Some servers still fold long header lines, and clients must unfold them (RFC 9112, 5.2).
         protocol.allow_obsolete_multiline_headers_in_responses(true);
         let allowance = Allowance::default();
         allowance.allow_head();
         let connection = BoundedConnection::new(TokioIo::new(connection), allowance.clone());
         let (requests, connection) = protocol.handshake(TokioIo::new(connection)).await?;
-        // Its end is seen by who sends a request.
+        // Drops errors of the connection: the request on it fails with the same.
         let task = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
         Ok(OpenConnection { requests, task, idle_time: IDLE_TIMEOUT, reads_many_headers, answers: 0, allowance })
     }
@@ -165,7 +166,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// As requests name it: without the port that its scheme has anyway.
+/// The value of `Host`: without the default port of the scheme.
 fn host_of(url: &Uri) -> HeaderValue {
     let default = if url.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
     let host = url.host().unwrap_or_default();
@@ -173,6 +174,6 @@ fn host_of(url: &Uri) -> HeaderValue {
         Some(port) if port != default => format!("{host}:{port}"),
         _ => host.to_owned(),
     };
-    // A host that was parsed is a valid header.
+    // The host of a parsed URL is a valid header value.
     HeaderValue::try_from(host).unwrap_or_else(|_| HeaderValue::from_static(""))
 }

@@ -1,4 +1,4 @@
-//! Connections that nothing is under way on, for the next request; each as long as its server keeps it, too.
+//! Idle connections, which are kept for the next request, at most as long as their server keeps them.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -17,67 +17,72 @@ use tower::BoxError;
 
 use crate::answer_bound::Allowance;
 
-/// Many servers close a quiet connection after 5 s: one that is used when they do looks like a cut answer.
+/// Shorter than the 5 s after which many servers close an idle connection. A request that is sent then fails.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
-/// How long none is kept after a request on a kept one got no answer. Its server closes connections at any time, or
-/// writes more than an answer: each further request on one of them might be lost, too.
+/// How long no connection is kept after a request on a kept one got no response. Its server may close connections at
+/// any time, or send more than a response, so that further requests on kept connections would fail, too.
 const DISTRUST: Duration = Duration::from_secs(10);
-/// At most this many are closed in place of being kept: the port of each is in use for another minute.
+/// Maximum number of connections that are closed meanwhile, because each occupies its port for another minute.
 const MOST_CLOSED: usize = 500;
 
 const MOST_IDLE: usize = 256;
-/// Answers with few headers.
-const IN_VAIN: usize = 100;
+/// After this many responses, a connection that reads many headers is replaced if few are enough.
+const MAX_ANSWERS_WITH_MANY_HEADERS: usize = 100;
 
-/// Closed when dropped, whatever is under way on it.
+/// An open connection. Dropping it closes it, also during a request.
 pub(crate) struct OpenConnection {
     pub(crate) requests: SendRequest<Full<Bytes>>,
     pub(crate) task: AbortOnDropHandle<()>,
-    /// How long it may be kept after its latest answer.
+    /// How long it may be kept after its last response.
     pub(crate) idle_time: Duration,
-    /// Which costs memory for each answer.
+    /// Whether it reads `MOST_HEADERS`, which needs memory for each response.
     pub(crate) reads_many_headers: bool,
-    /// How many have come on it.
+    /// The number of responses so far.
     pub(crate) answers: usize,
     pub(crate) allowance: Allowance,
 }
 
 impl OpenConnection {
-    /// One that reads many headers in vain is replaced once, when it has been used for long.
-    fn reads(&self, many_headers: bool) -> bool {
-        if many_headers { self.reads_many_headers } else { !self.reads_many_headers || self.answers < IN_VAIN }
+    /// Whether it can be used for the next request. If few headers are enough, it is still used for some responses when
+    /// it reads many.
+    fn fits(&self, many_headers: bool) -> bool {
+        if many_headers {
+            self.reads_many_headers
+        } else {
+            !self.reads_many_headers || self.answers < MAX_ANSWERS_WITH_MANY_HEADERS
+        }
     }
 
-    fn is_quiet_too_long(&self, since: Instant) -> bool {
+    fn is_idle_too_long(&self, since: Instant) -> bool {
         self.requests.is_closed() || since.elapsed() >= self.idle_time
     }
 
-    /// One that nothing is under way on, as its protocol closes it.
+    /// Closes an idle connection gracefully.
     fn close(self) {
         self.task.detach();
     }
 }
 
-/// The connection of a request, until its answer has been read. Closed when dropped, also where the server has not read
-/// the request.
+/// The connection of a request, until its response has been read. Dropping it closes the connection, also if the server
+/// hasn't read the request yet.
 pub struct UsedConnection {
     connection: OpenConnection,
     kept: Arc<KeptConnections>,
 }
 
-/// The last is used next, so that no more are kept than are needed.
+/// A stack of connections: the last one is used next, so that unneeded ones time out.
 #[derive(Default)]
 pub(crate) struct KeptConnections(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
     connections: Vec<(OpenConnection, Instant)>,
-    /// Whether a task closes those that are quiet.
+    /// Whether a task is running that closes idle connections.
     is_watched: bool,
-    /// Until then none is kept, and this many at most aren't.
+    /// Until when no connection is kept, and the number of connections that may still be closed for that.
     distrusted: Option<(Instant, usize)>,
 }
 
@@ -92,12 +97,12 @@ impl Kept {
 }
 
 impl KeptConnections {
-    /// One that reads many headers, or one that needn't; the others are closed.
+    /// Takes a usable connection that reads many headers, if needed. Closes the others on the way.
     pub(crate) fn take(&self, many_headers: bool) -> Option<OpenConnection> {
         let mut kept = self.0.lock();
         while let Some((connection, since)) = kept.connections.pop() {
-            let is_of_use = connection.requests.is_ready() && !connection.is_quiet_too_long(since);
-            if is_of_use && connection.reads(many_headers) {
+            let is_usable = connection.requests.is_ready() && !connection.is_idle_too_long(since);
+            if is_usable && connection.fits(many_headers) {
                 return Some(connection);
             }
             connection.close();
@@ -113,22 +118,22 @@ impl KeptConnections {
         kept.connections.push((connection, Instant::now()));
         if !kept.is_watched {
             kept.is_watched = true;
-            tokio::spawn(close_quiet(Arc::downgrade(self)));
+            tokio::spawn(close_idle(Arc::downgrade(self)));
         }
     }
 
-    /// After a request on one of them got no answer.
+    /// Closes all connections, and keeps none for a while, after a request on one of them got no response.
     pub(crate) fn distrust(&self) {
         let mut kept = self.0.lock();
         kept.distrusted = Some((Instant::now() + DISTRUST, MOST_CLOSED));
         kept.connections.drain(..).for_each(|(connection, _)| connection.close());
     }
 
-    /// Whether some are left.
-    fn close_quiet(&self) -> bool {
+    /// Closes connections that were idle for too long. Returns whether others are left.
+    fn close_idle(&self) -> bool {
         let mut kept = self.0.lock();
-        let quiet = kept.connections.extract_if(.., |(connection, since)| connection.is_quiet_too_long(*since));
-        quiet.for_each(|(connection, _)| connection.close());
+        let idle = kept.connections.extract_if(.., |(connection, since)| connection.is_idle_too_long(*since));
+        idle.for_each(|(connection, _)| connection.close());
         kept.is_watched = !kept.connections.is_empty();
         kept.is_watched
     }
@@ -139,7 +144,7 @@ impl UsedConnection {
         Self { connection, kept }
     }
 
-    /// Reads an answer of at most `most` bytes to its end, and keeps the connection.
+    /// Reads a body of at most `most` bytes to its end, and keeps the connection.
     ///
     /// # Errors
     /// When the body is cut off, or larger.
@@ -150,20 +155,20 @@ impl UsedConnection {
         Ok(body)
     }
 
-    /// What comes of an answer whose body has more than `most` bytes isn't read to its end. Read the body only after
-    /// this.
+    /// Makes reading the body fail if it has more than `most` bytes, with some tolerance. To be called before the body
+    /// is read.
     pub fn bound_body(&self, most: u64) {
         self.connection.allowance.allow_body(most);
     }
 
-    /// For the next request, once the whole answer has been read.
+    /// Keeps the connection for the next request. To be called when the response has been read to its end.
     pub fn keep(self) {
         let Self { mut connection, kept } = self;
         if connection.requests.is_ready() {
             return kept.put(connection);
         }
         if !connection.requests.is_closed() {
-            // The request is still being sent. A server that never reads it keeps nothing for long.
+            // The request is still being sent, so waits for its end, but not for long.
             tokio::spawn(async move {
                 if let Ok(Ok(())) = timeout(IDLE_TIMEOUT, connection.requests.ready()).await {
                     kept.put(connection);
@@ -179,18 +184,18 @@ impl fmt::Debug for UsedConnection {
     }
 }
 
-async fn close_quiet(kept: Weak<KeptConnections>) {
+async fn close_idle(kept: Weak<KeptConnections>) {
     loop {
         sleep(IDLE_TIMEOUT / 4).await;
-        if !kept.upgrade().is_some_and(|kept| kept.close_quiet()) {
+        if !kept.upgrade().is_some_and(|kept| kept.close_idle()) {
             return;
         }
     }
 }
 
-/// After an answer: shorter where its server closes earlier (`Keep-Alive: timeout=N`). The rest of that time is left to
-/// a request on its way there. None where a body is announced that the protocol doesn't allow: what comes would be
-/// taken for the next answer.
+/// How long a connection may be kept after a response: at most 4/5 of the server's `Keep-Alive: timeout=N`, so that a
+/// request arrives before it closes the connection. Zero if a 204 announces a body, which would be read as the next
+/// response.
 pub(crate) fn idle_time(status: StatusCode, headers: &HeaderMap) -> Duration {
     if status == StatusCode::NO_CONTENT && announces_body(headers) {
         return Duration::ZERO;

@@ -1,7 +1,7 @@
-//! HTTP requests to one origin: to an upstream, to an intake, to a receiver of traces.
+//! An HTTP client for one origin: an upstream, an intake, or a receiver of traces.
 //!
-//! **Architecture invariant:** nothing of a request outlives it for long. A pooled client goes on sending a request
-//! that nobody awaits any more: a server that doesn't read it would keep its body and its connection.
+//! **Architecture invariant:** dropping a request closes its connection. A usual pooled client would continue to send
+//! it, so a server that doesn't read it could keep its body in memory and its connection open.
 
 mod answer_bound;
 mod http_client;
