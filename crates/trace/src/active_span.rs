@@ -7,13 +7,13 @@ use std::time::SystemTime;
 use crate::span::{Span, SpanValue};
 use crate::trace_context::TraceContext;
 
-/// Where spans go once they have ended.
+/// Receives ended spans.
 pub(crate) type Export = Arc<dyn Fn(Span) + Send + Sync>;
 
-/// Ends and is exported when it is dropped, also if its task was cancelled or panicked.
+/// A span that ends and is exported when it is dropped, also if its task was cancelled or has panicked.
 pub struct ActiveSpan {
     export: Export,
-    /// Until it is exported.
+    /// `None` after it is exported.
     span: Option<Span>,
     context: TraceContext,
 }
@@ -55,7 +55,7 @@ impl ActiveSpan {
         }
     }
 
-    /// Ends it now.
+    /// Ends the span now.
     pub fn end(self) {}
 }
 

@@ -1,9 +1,10 @@
-//! Distributed traces: what was done to a job, when, and by which process, as spans of the trace that its caller began.
+//! Distributed tracing: spans of the steps of a job, in the trace of its caller.
 //!
-//! `trace_context` is what rides in a job and in requests (W3C Trace Context), `tracer` decides what is sampled, and
-//! `active_span` is a span until it ends and is exported.
+//! `trace_context` is the part that jobs and requests contain (W3C Trace Context), `tracer` samples traces and creates
+//! spans, and `active_span` is a span before it ends and is exported.
 //!
-//! **Architecture invariant:** nothing here knows a protocol of exporters. What isn't sampled costs no allocation.
+//! **Architecture invariant:** nothing here depends on the protocol of an exporter. An unsampled trace allocates
+//! nothing.
 
 mod active_span;
 mod span;

@@ -4,14 +4,14 @@ use std::time::SystemTime;
 
 use crate::trace_context::{SpanId, TraceContext};
 
-/// One operation of a trace, ended.
+/// One ended operation of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     pub name: &'static str,
     pub kind: SpanKind,
-    /// Its trace and its id.
+    /// The ids of its trace and of the span.
     pub context: TraceContext,
-    /// None: the first of its trace.
+    /// `None` for the root span of a trace.
     pub parent: Option<SpanId>,
     /// The span of the submission, for an attempt.
     pub link: Option<TraceContext>,

@@ -1,13 +1,13 @@
-//! W3C Trace Context: the trace that something belongs to, and the span that caused it.
+//! W3C Trace Context: the ids of a trace and of the parent span.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroU128};
 
-/// Of a whole trace: 32 hexadecimal digits.
+/// The id of a trace: 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId(NonZeroU128);
 
-/// Of one span: 16 hexadecimal digits.
+/// The id of a span: 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(NonZeroU64);
 
@@ -16,7 +16,7 @@ pub struct SpanId(NonZeroU64);
 pub struct TraceContext {
     pub trace: TraceId,
     pub span: SpanId,
-    /// Whether its spans are exported.
+    /// Whether spans of the trace are exported.
     pub sampled: bool,
 }
 
@@ -43,7 +43,7 @@ impl SpanId {
 }
 
 impl TraceContext {
-    /// None: malformed. Later versions are parsed as version 00.
+    /// Parses `traceparent`. Returns `None` if it is malformed. Later versions are parsed as version 00.
     #[must_use]
     pub fn parse(traceparent: &str) -> Option<Self> {
         let is_hex = traceparent.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));

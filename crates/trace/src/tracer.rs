@@ -1,4 +1,4 @@
-//! Begins spans of what is sampled, and hands them to an exporter once they have ended.
+//! Creates the spans of sampled traces, and passes them to an exporter when they have ended.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use crate::trace_context::{SpanId, TraceContext, TraceId};
 #[derive(Clone)]
 pub struct Tracer {
     export: Export,
-    /// Of the traces that begin here, from 0 to 1.
+    /// The sampled part of the traces without a `traceparent`, from 0 to 1.
     sampling: f64,
 }
 
@@ -22,8 +22,8 @@ impl Tracer {
         Self { export: Arc::new(export), sampling }
     }
 
-    /// The span of a submission with the caller's `traceparent`, sampled according to its flag, otherwise as
-    /// configured. None: not sampled.
+    /// The span of a submission: sampled according to the flag of the caller's `traceparent`, without one as
+    /// configured. `None` if it isn't sampled.
     #[must_use]
     pub fn submission(&self, name: &'static str, traceparent: Option<&str>) -> Option<ActiveSpan> {
         match traceparent.and_then(TraceContext::parse) {
@@ -36,7 +36,7 @@ impl Tracer {
         }
     }
 
-    /// A span of a sampled trace, caused by `parent`. None: the trace isn't sampled.
+    /// A child span of `parent`. `None` if the trace isn't sampled.
     #[must_use]
     pub fn child(&self, name: &'static str, kind: SpanKind, parent: TraceContext) -> Option<ActiveSpan> {
         parent.sampled.then(|| self.begin(name, kind, parent.trace, Some(parent.span)))
