@@ -1,4 +1,4 @@
-//! Authorization: the same keys and scopes as over HTTP, in the metadata.
+//! Authorization with the same keys and scopes as over HTTP, in the request's metadata.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ impl Access {
         Self { keys, checks, lookups }
     }
 
-    /// The turn of one check, as over HTTP: however many a caller sends, few of them are on their way to Redis.
+    /// Waits for the turn of a check. As over HTTP, only a few checks of a caller call Redis at a time.
     pub(crate) async fn turn(&self, caller: &Caller, extensions: &Extensions) -> Turn {
         self.checks.take_one(waiter(caller, extensions)).await
     }
 
-    /// The same for who reads the state of buckets.
+    /// Waits for the turn of a read of buckets or a change of rules.
     pub(crate) async fn lookup_turn(&self, waiter: Waiter) -> Turn {
         self.lookups.take_one(waiter).await
     }
 
-    /// Authorizes the caller of a request, whose key was in its head, for a service.
+    /// Authorizes the caller of a request, which was authenticated by its head, for a service.
     pub(crate) fn allow<T>(
         &self,
         request: &Request<T>,
@@ -42,7 +42,7 @@ impl Access {
         name: &str,
     ) -> Result<(Caller, ServiceName), Status> {
         let caller = request.extensions().get::<Caller>();
-        // It may have been revoked until the message was there.
+        // The key may have been revoked while the message was received.
         let caller = caller.filter(|caller| self.keys.is_current(caller)).ok_or_else(no_key)?;
         check_scope(caller, scope)?;
         // Checked before the lookup: a caller without access doesn't learn whether the service exists.
@@ -53,14 +53,14 @@ impl Access {
         Ok((caller.clone(), name))
     }
 
-    /// Authorizes the caller of a request with these header fields.
+    /// Authenticates a request with these headers, and checks its scope.
     pub(crate) async fn caller(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, Status> {
         let caller = self.authenticate(headers).await?;
         check_scope(&caller, scope)?;
         Ok(caller)
     }
 
-    /// The caller with a key that this process knows.
+    /// The caller, if this process already knows the key.
     pub(crate) fn known(&self, headers: &HeaderMap) -> Option<Caller> {
         self.keys.caller(headers)
     }
@@ -79,8 +79,8 @@ fn check_scope(caller: &Caller, scope: Scope) -> Result<(), Status> {
     caller.may(scope).then_some(()).ok_or_else(lacks)
 }
 
-/// Does what Redis is asked for in its turn, to the end also if the caller leaves: so no caller has more on its way
-/// than its turns, and what is charged is counted.
+/// Runs `work`, which calls Redis, to its end even if the caller cancels the call. So a caller can't have more calls to
+/// Redis in flight than turns, and all charges are counted.
 pub(crate) async fn in_turn<T: Send + 'static>(
     turn: Turn,
     work: impl Future<Output = Result<T, Status>> + Send + 'static,
@@ -93,7 +93,7 @@ pub(crate) fn panicked() -> Status {
     Status::internal("internal error; see the intake's log")
 }
 
-/// Who asks, by its key, or by its address where there are no keys.
+/// The caller for the fair share of turns: identified by its key, or by its address if no keys are configured.
 pub(crate) fn waiter(caller: &Caller, extensions: &Extensions) -> Waiter {
     Waiter::new(caller.id(), address(extensions))
 }

@@ -1,4 +1,4 @@
-//! Envoy's rate-limit descriptors as requests.
+//! Converts Envoy's rate-limit descriptors to requests.
 //!
 //! An entry's key names the attribute: `method`, `path`, `caller`, `tenant`, or `remote_address` for the client's
 //! address. Any other key is a header of that name, which rules count by as `header:<name>`.
@@ -14,10 +14,10 @@ use tonic::Status;
 use crate::rate_limit_service::RateLimitDescriptor;
 use crate::rate_limit_service::rate_limit_descriptor::Entry;
 
-/// The same as the limit of header fields of a request.
+/// The same as the maximum number of headers of a request.
 pub(crate) const MOST_ENTRIES: usize = 128;
 
-/// One of two values would count, and the other be ignored.
+/// An error, because one of the two values would be ignored.
 const TWICE: &str = "the key is given twice";
 
 /// A request as a descriptor describes it.
@@ -81,7 +81,7 @@ impl<'d> DescribedRequest<'d> {
         Ok(())
     }
 
-    /// `key_id` is the caller if the descriptor names none.
+    /// `key_id` is the caller if the descriptor has none.
     pub(crate) fn request<'r>(&'r self, key_id: Option<&'r str>) -> Request<'r> {
         Request {
             method: self.method,

@@ -15,7 +15,7 @@ use crate::rate_limit_service::rate_limit_service_server::RateLimitService;
 use crate::rate_limit_service::{Duration as ProtoDuration, HeaderValue, RateLimitRequest, RateLimitResponse};
 use crate::refusal::refusal;
 
-/// Each descriptor is checked against all policies.
+/// Maximum number of descriptors, as each one is checked against all policies.
 const MOST_DESCRIPTORS: usize = 16;
 
 pub(crate) struct Envoy {

@@ -1,7 +1,7 @@
-//! The gRPC API: rules of services and rate-limit checks, in the form of a published rate limiter and of Envoy's rate
-//! limit service; and KEDA's external scaler.
+//! The gRPC API: rules of services and rate-limit checks, with the messages of a published rate limiter and of Envoy's
+//! rate limit service; and KEDA's external scaler.
 //!
-//! It offers the same operations as the HTTP API, on the same registry and buckets, with the same keys and scopes.
+//! It uses the same registry, buckets, keys and scopes as the HTTP API.
 //!
 //! **Architecture invariant:** the limit crate makes all decisions; nothing here talks to Redis.
 

@@ -1,5 +1,5 @@
-//! What is done before a message is read: the key in the head is checked, and its memory is limited. Otherwise anybody
-//! could fill the memory with messages that don't end.
+//! Middleware that authenticates a call by its head, and limits the memory of messages, before a message is read.
+//! Otherwise endless messages of anybody could fill the memory.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::proto::rate_limiter_server::RateLimiterServer;
 use crate::rate_limit_service::rate_limit_service_server::RateLimitServiceServer;
 use crate::service::RateLimiter;
 
-/// Bytes of the messages of all calls that aren't answered yet; at most half of them of one caller.
+/// Maximum bytes of the messages of all unanswered calls, at most half of them of one caller.
 const MOST_BYTES: u64 = 64 << 20;
-/// Of a call besides its head and message: however short these are, the number of calls is bounded too.
+/// Bytes that each call counts besides its head and message, so that the number of calls is bounded, too.
 const CALL: usize = 4 * 1024;
 
-/// The services that have the key in the head.
+/// The services whose key is in the head.
 const WITH_KEY: [&str; 2] =
     [<RateLimiterServer<RateLimiter> as NamedService>::NAME, <RateLimitServiceServer<Envoy> as NamedService>::NAME];
 
-/// The memory for messages. Who is known by a key has other memory than who isn't.
+/// The memory for messages. Callers with a key have a separate budget.
 #[derive(Debug)]
 pub(crate) struct Messages {
     access: Access,
@@ -48,45 +48,44 @@ impl Messages {
         Self { access, with_key, others }
     }
 
-    /// The caller with the key in this head. While Redis is asked for an unknown key, the call counts as one without.
+    /// Authenticates a call by its head. While an unknown key is read from Redis, the call counts as one without a key.
     async fn authenticate(&self, headers: &HeaderMap, address: Option<IpAddr>, bytes: usize) -> Result<Caller, Status> {
         if let Some(known) = self.access.known(headers) {
             return Ok(known);
         }
-        let mut held = self.of(None, address);
-        held.add(bytes)?;
+        let mut memory = self.of(None, address);
+        memory.add(bytes)?;
         self.access.authenticate(headers).await
     }
 
-    /// Of a call of this key, or from this address without one.
-    fn of(&self, key_id: Option<&str>, address: Option<IpAddr>) -> HeldMemory {
+    /// The memory of a call with this key, or without a key from this address.
+    fn of(&self, key_id: Option<&str>, address: Option<IpAddr>) -> CallMemory {
         let budget = if key_id.is_some() { &self.with_key } else { &self.others };
-        HeldMemory { share: budget.share_of(Waiter::new(key_id, address)), budget: Arc::clone(budget), permit: None }
+        CallMemory { share: budget.share_of(Waiter::new(key_id, address)), budget: Arc::clone(budget), permit: None }
     }
 }
 
-/// The memory that one call holds.
-struct HeldMemory {
+/// The memory of one call.
+struct CallMemory {
     budget: Arc<BodyBudget>,
     share: BodyShare,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl HeldMemory {
+impl CallMemory {
     fn add(&mut self, bytes: usize) -> Result<(), Status> {
         let full = || Status::unavailable("request buffers are full; retry later, or at another intake");
         self.share.add(bytes).ok_or_else(full)?;
         let permit = self.budget.reserve(bytes).ok_or_else(full)?;
         match &mut self.permit {
-            Some(held) => held.merge(permit),
+            Some(existing) => existing.merge(permit),
             None => self.permit = Some(permit),
         }
         Ok(())
     }
 }
 
-/// Refuses calls without a valid key, and those that there is no memory for. A call holds its memory until it is
-/// answered.
+/// Refuses calls without a valid key, or without memory for them. A call keeps its memory until it is answered.
 pub(crate) async fn limit(State(messages): State<Arc<Messages>>, mut request: Request, next: Next) -> Response {
     let (address, call) = (address(request.extensions()), CALL + head_bytes(&request));
     let mut key_id = None;
@@ -99,12 +98,12 @@ pub(crate) async fn limit(State(messages): State<Arc<Messages>>, mut request: Re
             Err(status) => return status.into_http(),
         }
     }
-    let mut held = messages.of(key_id.as_deref(), address);
-    if let Err(status) = held.add(call) {
+    let mut memory = messages.of(key_id.as_deref(), address);
+    if let Err(status) = memory.add(call) {
         return status.into_http();
     }
-    let held = Arc::new(Mutex::new(held));
-    let read = Arc::clone(&held);
+    let memory = Arc::new(Mutex::new(memory));
+    let read = Arc::clone(&memory);
     let counted = move |body: Body| {
         Body::from_stream(body.into_data_stream().map(move |data| -> Result<Bytes, BoxError> {
             let data = data?;
@@ -113,7 +112,7 @@ pub(crate) async fn limit(State(messages): State<Arc<Messages>>, mut request: Re
         }))
     };
     let response = next.run(request.map(counted)).await;
-    drop(held);
+    drop(memory);
     response
 }
 

@@ -1,4 +1,4 @@
-//! Errors as gRPC status. Internal texts are not shown.
+//! Errors as gRPC status. Texts of internal errors are logged, not sent.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use dripfeed_limit::{LimitError, RegistryError};
 use dripfeed_store::{ErrorKind, LogThrottle, StoreError};
 use tonic::Status;
 
-/// A message is sent as a header, in which a byte may take three. Clients take 8 KiB of these; of a longer one they
-/// show neither the code nor the text.
-const LONGEST: usize = 2 * 1024;
+/// Maximum bytes of a message. It is sent as a header, in which escapes may triple it. Clients accept headers of 8 KiB;
+/// with longer ones they lose the status.
+const MAX_MESSAGE_BYTES: usize = 2 * 1024;
 
-/// `detail` may quote what somebody sent.
+/// Cuts `detail`, which may quote the request.
 pub(crate) fn invalid(detail: &str) -> Status {
     const CUT: &str = "…";
 
-    if detail.len() <= LONGEST {
+    if detail.len() <= MAX_MESSAGE_BYTES {
         return Status::invalid_argument(detail);
     }
-    let end = detail.floor_char_boundary(LONGEST - CUT.len());
+    let end = detail.floor_char_boundary(MAX_MESSAGE_BYTES - CUT.len());
     Status::invalid_argument(format!("{}{CUT}", detail.get(..end).unwrap_or_default()))
 }
 
-/// Every call may meet these.
+/// Rate-limited, because it may happen with every call.
 fn log(error: &(dyn Error + 'static), what: &str) {
     static FAILURES: LogThrottle = LogThrottle::new();
 
@@ -34,7 +34,7 @@ fn log(error: &(dyn Error + 'static), what: &str) {
     }
 }
 
-/// Whether the key is valid isn't known.
+/// The key couldn't be checked.
 pub(crate) fn unread_key(error: &KeyRegistryError) -> Status {
     match error {
         KeyRegistryError::Store(error) => unread_bucket(&BucketError::Store(Arc::clone(error))),

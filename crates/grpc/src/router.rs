@@ -27,9 +27,9 @@ use crate::scaler::Scaler;
 use crate::scaler::known_buckets::{KnownBuckets, NewBuckets};
 use crate::service::RateLimiter;
 
-/// Messages are parsed on the threads that serve all others.
+/// Small, because messages are parsed on the threads that serve all calls.
 const LARGEST_MESSAGE: usize = 64 * 1024;
-/// With rules of a service, which have at most 64 KiB as JSON, and its name.
+/// For messages with the rules of a service, which have at most 64 KiB as JSON, and its name.
 const LARGEST_RULES: usize = LARGEST_MESSAGE + 1024;
 
 /// Settings of the gRPC API: plain data, parsed and validated by the executable.
@@ -39,11 +39,11 @@ pub struct GrpcSettings {
     pub timeout: Duration,
     /// Whether responses also have the older `x-ratelimit-*` fields.
     pub x_ratelimit_headers: bool,
-    /// Accepted host names where no keys are configured.
+    /// Accepted host names if no keys are configured.
     pub hosts: Hosts,
 }
 
-/// The gRPC services, to be served over HTTP/2; streams end with `draining`.
+/// The gRPC services, to be served over HTTP/2. `draining` ends all streams.
 pub fn router(
     services: Services,
     buckets: Arc<Buckets>,
@@ -69,7 +69,7 @@ pub fn router(
         .layer(CatchPanicLayer::custom(answer_panic))
 }
 
-/// The same check as over HTTP.
+/// Refuses requests for unknown hosts, as over HTTP.
 async fn refuse_unknown_host(
     State((hosts, keys)): State<(Hosts, Arc<ApiKeys>)>,
     request: Request,
@@ -82,7 +82,7 @@ async fn refuse_unknown_host(
     Status::permission_denied(detail).into_http()
 }
 
-/// A slow message must not occupy its memory forever.
+/// Limits the time of a call, so that a slow message doesn't occupy its memory forever.
 async fn time_out(State(timeout): State<Duration>, request: Request, next: Next) -> Response {
     match tokio::time::timeout(timeout, next.run(request)).await {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! A registration as the rules of a service.
+//! Converts a registration to the rules of a service.
 
 use dripfeed_job::unique_members;
 use dripfeed_limit::Rules;
@@ -8,7 +8,7 @@ use tonic::Status;
 use crate::proto::{RegisterServiceRequest, Rule};
 use crate::refusal::invalid;
 
-/// The name of a service: given, or the digits of its number.
+/// The name of a service, which may be the digits of its number.
 pub(crate) fn name(number: i32, name: &str) -> Result<String, Status> {
     match (number, name) {
         (0, "") => Err(Status::invalid_argument("missing service: give `service_id`, 1 or more, or `service`")),
@@ -35,7 +35,7 @@ fn bad(field: &str, error: &dyn ToString) -> Status {
     invalid(&format!("{field}: {}", error.to_string()))
 }
 
-/// A sliding window per caller.
+/// Converts a rule to a policy: a sliding window per caller.
 fn of_rule(rule: &Rule) -> Result<Value, Status> {
     let rate = rule.rate.as_ref().ok_or_else(|| Status::invalid_argument("rule.rate: missing"))?;
     let period = match rate.unit {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use dripfeed_auth::{Caller, Scope};
 use dripfeed_http::limits::MOST_BYTES;
 use dripfeed_job::rate::EXACT;
-use dripfeed_limit::{Request as Checked, Services};
+use dripfeed_limit::{Request as LimitRequest, Services};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::{Request, Response, Status};
 
@@ -37,11 +37,11 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         &self,
         request: Request<RegisterServiceRequest>,
     ) -> Result<Response<RegisterServiceResponse>, Status> {
-        let asked = request.get_ref();
-        let name = rules::name(asked.service_id, &asked.service)?;
+        let message = request.get_ref();
+        let name = rules::name(message.service_id, &message.service)?;
         let (caller, service) = self.access.allow(&request, Scope::Operate, &name)?;
-        let rules = rules::read(asked)?;
-        // Changes of rules are made one after the other.
+        let rules = rules::read(message)?;
+        // Limits the number of concurrent changes.
         let turn = self.access.lookup_turn(waiter(&caller, request.extensions())).await;
         let services = self.services.clone();
         let put = async move {
@@ -57,62 +57,62 @@ impl rate_limiter_server::RateLimiter for RateLimiter {
         &self,
         request: Request<ShouldForwardsRequestRequest>,
     ) -> Result<Response<ShouldForwardRequestResponse>, Status> {
-        let asked = request.get_ref();
-        let name = rules::name(asked.service_id, &asked.service)?;
+        let message = request.get_ref();
+        let name = rules::name(message.service_id, &message.service)?;
         let (caller, service) = self.access.allow(&request, Scope::Submit, &name)?;
         let turn = self.access.turn(&caller, request.extensions()).await;
-        let (services, asked) = (self.services.clone(), request.into_inner());
+        let (services, message) = (self.services.clone(), request.into_inner());
         let check = async move {
-            let headers = headers(&asked)?;
-            let checked = checked(&asked, &caller, &headers)?;
-            services.check(&service, &checked).await.map_err(|error| refusal(&error))
+            let headers = headers(&message)?;
+            let request = limit_request(&message, &caller, &headers)?;
+            services.check(&service, &request).await.map_err(|error| refusal(&error))
         };
         let decision = in_turn(turn, check).await?;
         Ok(Response::new(answer::of(&decision.ok_or_else(unknown_service)?)))
     }
 }
 
-fn checked<'r>(
-    asked: &'r ShouldForwardsRequestRequest,
+fn limit_request<'r>(
+    message: &'r ShouldForwardsRequestRequest,
     caller: &'r Caller,
     headers: &'r HeaderMap,
-) -> Result<Checked<'r>, Status> {
-    let texts = [&asked.method, &asked.path, &asked.request, &asked.tenant].map(String::len);
-    let headers_len: usize = asked.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+) -> Result<LimitRequest<'r>, Status> {
+    let texts = [&message.method, &message.path, &message.request, &message.tenant].map(String::len);
+    let headers_len: usize = message.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if texts.iter().sum::<usize>() + headers_len > MOST_BYTES {
         let detail = format!("method, path, request, tenant and headers have at most {MOST_BYTES} bytes together");
         return Err(Status::invalid_argument(detail));
     }
-    let given = |text: &'r String| (!text.is_empty()).then_some(text.as_str());
+    let non_empty = |text: &'r String| (!text.is_empty()).then_some(text.as_str());
     let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| Status::invalid_argument("ip: not a valid IP address"));
-    if asked.cost.is_some_and(|cost| cost >= EXACT) {
+    if message.cost.is_some_and(|cost| cost >= EXACT) {
         return Err(Status::invalid_argument("cost: use a whole number below 2^53"));
     }
-    let request = Checked {
-        method: &asked.method,
-        path: &asked.path,
+    let request = LimitRequest {
+        method: &message.method,
+        path: &message.path,
         headers: Some(headers),
-        caller: given(&asked.request).or_else(|| caller.id()),
-        tenant: given(&asked.tenant),
-        ip: given(&asked.ip).map(ip).transpose()?,
+        caller: non_empty(&message.request).or_else(|| caller.id()),
+        tenant: non_empty(&message.tenant),
+        ip: non_empty(&message.ip).map(ip).transpose()?,
         body: None,
-        cost: asked.cost,
+        cost: message.cost,
     };
     request.check_path().map_err(|error| Status::invalid_argument(format!("path: {error}")))?;
     Ok(request)
 }
 
-fn headers(asked: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
-    if asked.headers.len() > MOST_ENTRIES {
+fn headers(message: &ShouldForwardsRequestRequest) -> Result<HeaderMap, Status> {
+    if message.headers.len() > MOST_ENTRIES {
         let detail = format!("headers: more than {MOST_ENTRIES}; send only those that rate limits use as keys");
         return Err(Status::invalid_argument(detail));
     }
     let mut headers = HeaderMap::new();
-    for (name, value) in &asked.headers {
+    for (name, value) in &message.headers {
         let bad = |reason| invalid(&format!("headers[{name:?}]: {reason}"));
         let header: HeaderName = name.parse().map_err(|_| bad("not a valid header name"))?;
         let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| bad("not a valid header value"))?;
-        // Which of two values counts would be left to chance.
+        // One of the two values would be ignored.
         if headers.insert(header, value).is_some() {
             return Err(bad("given twice; case doesn't matter in names"));
         }

@@ -8,28 +8,28 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-use super::asked::Asked;
+use super::asked::TriggerQuery;
 use super::work::Work;
 use crate::external_scaler::IsActiveResponse;
 
-/// The first job of an empty bucket is known within a second.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// Short enough that the first job of an empty bucket is reported within a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) struct ActiveStream {
     work: Work,
-    asked: Asked,
+    query: TriggerQuery,
     draining: CancellationToken,
     ticks: Interval,
-    /// What was said last.
+    /// The last value that was sent.
     active: Option<bool>,
     _permit: WaitPermit,
 }
 
 impl ActiveStream {
-    pub(super) fn new(work: Work, asked: Asked, draining: CancellationToken, permit: WaitPermit) -> Self {
-        let mut ticks = interval(BETWEEN_LOOKS);
+    pub(super) fn new(work: Work, query: TriggerQuery, draining: CancellationToken, permit: WaitPermit) -> Self {
+        let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { work, asked, draining, ticks, active: None, _permit: permit }
+        Self { work, query, draining, ticks, active: None, _permit: permit }
     }
 
     /// Ends when the intake drains, or the key may no longer read the bucket.
@@ -43,20 +43,20 @@ impl ActiveStream {
         })
     }
 
-    /// The next change.
+    /// Waits for the next change.
     async fn next(&mut self) -> Option<Result<bool, Status>> {
         loop {
             tokio::select! {
                 _ = self.ticks.tick() => (),
                 () = self.draining.cancelled() => return None,
             }
-            match self.work.slots(&self.asked).await {
+            match self.work.slots(&self.query).await {
                 Ok(slots) if self.active != Some(slots.calls > 0) => {
                     self.active = Some(slots.calls > 0);
                     return self.active.map(Ok);
                 }
                 Ok(_) => (),
-                // What Redis can't say now, it says later.
+                // Redis is unavailable: tries again.
                 Err(status) if status.code() == Code::Unavailable => (),
                 Err(status) => return Some(Err(status)),
             }

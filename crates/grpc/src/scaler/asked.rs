@@ -1,4 +1,4 @@
-//! Which buckets a trigger means, and with which key it asks.
+//! The buckets of a KEDA trigger, and its key.
 
 use std::net::IpAddr;
 
@@ -11,19 +11,20 @@ use super::known_buckets::KnownBuckets;
 use crate::access::{Access, address};
 use crate::external_scaler::ScaledObjectRef;
 
-/// All buckets that the key may read.
+/// Stands for all buckets that the key may read.
 const ALL: &str = "*";
 
-pub(super) struct Asked {
+pub(super) struct TriggerQuery {
     /// A name, or `*`.
     bucket: String,
     headers: HeaderMap,
-    /// None: the request didn't come over a connection.
+    /// `None` if the request didn't come over a connection.
     address: Option<IpAddr>,
 }
 
-impl Asked {
-    /// Of the trigger's metadata: KEDA sends no header fields, and a key only as the value of a variable.
+impl TriggerQuery {
+    /// Reads bucket and key from the trigger's metadata: KEDA sends no headers, and a key only as the value of a
+    /// variable.
     pub(super) fn of(request: Request<ScaledObjectRef>) -> Result<Self, Status> {
         let (mut headers, address) = (request.metadata().as_ref().clone(), address(request.extensions()));
         let mut metadata = request.into_inner().scaler_metadata;
@@ -54,7 +55,7 @@ impl Asked {
             let theirs = buckets.among(|name| caller.may_use(name));
             return Ok((caller, theirs));
         }
-        // Checked before the lookup, as for services.
+        // Checked before the lookup: a caller without access doesn't learn whether the bucket exists.
         if !caller.may_use(&self.bucket) {
             return Err(Status::permission_denied("this key has no access to this bucket"));
         }

@@ -1,4 +1,4 @@
-//! The buckets that this process knows; an unknown one may have been created at another a moment ago.
+//! Finds buckets by name, also those that another process has just created.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use tonic::Status;
 
 use crate::refusal::unread_bucket;
 
-/// Learns of buckets that are created over the API. The executable implements it.
+/// Reads buckets that were created over the API from Redis. The executable implements it.
 pub trait NewBuckets: Send + Sync {
-    /// What was created before the call is known when it returns.
+    /// When it returns, all buckets that were created before the call are known.
     fn ask(&self) -> BoxFuture<'_, Result<(), BucketError>>;
 
-    /// Whether its credentials can't be decrypted here, so that it isn't served.
+    /// Whether the bucket isn't served because its credentials can't be decrypted here.
     fn is_sealed(&self, bucket: &str) -> bool;
 }
 

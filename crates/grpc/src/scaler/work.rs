@@ -1,10 +1,10 @@
-//! What there is work for, as far as a key may read it.
+//! The work of the buckets that a key may read.
 
 use dripfeed_auth::Caller;
 use dripfeed_bucket::Slots;
 use tonic::Status;
 
-use super::asked::Asked;
+use super::asked::TriggerQuery;
 use super::known_buckets::KnownBuckets;
 use crate::access::{Access, in_turn};
 use crate::refusal::unread_bucket;
@@ -21,14 +21,14 @@ impl Work {
     }
 
     /// The caller, if it may read the buckets.
-    pub(super) async fn allows(&self, asked: &Asked) -> Result<Caller, Status> {
-        asked.buckets(&self.access, &self.buckets).await.map(|(caller, _)| caller)
+    pub(super) async fn allows(&self, query: &TriggerQuery) -> Result<Caller, Status> {
+        query.buckets(&self.access, &self.buckets).await.map(|(caller, _)| caller)
     }
 
-    /// Checks the key each time: it may be revoked while a stream is open.
-    pub(super) async fn slots(&self, asked: &Asked) -> Result<Slots, Status> {
-        let (caller, buckets) = asked.buckets(&self.access, &self.buckets).await?;
-        let turn = self.access.lookup_turn(asked.waiter(&caller)).await;
+    /// Checks the key each time, because it may be revoked while a stream is open.
+    pub(super) async fn slots(&self, query: &TriggerQuery) -> Result<Slots, Status> {
+        let (caller, buckets) = query.buckets(&self.access, &self.buckets).await?;
+        let turn = self.access.lookup_turn(query.waiter(&caller)).await;
         in_turn(turn, async move { Slots::most_of(buckets).await.map_err(|error| unread_bucket(&error)) }).await
     }
 }
