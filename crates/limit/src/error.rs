@@ -6,18 +6,17 @@ use crate::policy::PolicyId;
 /// Why no decision could be made.
 #[derive(Clone, Debug, Error)]
 pub enum LimitError {
-    /// Redis is unavailable, and the policy doesn't allow requests unchecked: answer 503. Without a source: Redis
-    /// didn't reply within the time limit of a decision.
+    /// Redis is unavailable, and the policy doesn't allow unchecked requests: answer 503. Without a source if Redis
+    /// didn't reply within the timeout of a decision.
     #[error("the limit `{policy}` can't be checked: Redis is unavailable")]
     Unavailable { policy: PolicyId, source: Option<StoreError> },
-    /// Charges stay until they expire.
+    /// The leases stay taken until they expire.
     #[error("could not return leases to Redis")]
     NotRefunded(#[source] StoreError),
     /// The reply of a script can't be parsed.
     #[error("unexpected reply of the script `decide`; does another version of dripfeed use the same Redis keys?")]
     Reply,
-    /// Requests that are decided together have more tiers than one request may have: a script that runs long delays
-    /// everybody.
+    /// Requests that are decided together have too many tiers: a long script would delay all other calls to Redis.
     #[error("the requests are checked against {tiers} tiers together: use at most {most}")]
     ManyTiers { tiers: usize, most: usize },
     /// A policy needs an attribute that isn't available here.

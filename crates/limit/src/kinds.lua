@@ -1,28 +1,29 @@
--- The rules of the kinds. limit_kind(code) makes that of one kind; nil: of one that isn't known here. The files of the
--- kinds are the statements of this function (kinds.rs).
+-- The rules of the kinds. limit_kind(code) returns the rule of one kind, nil if it is unknown. The files of the kinds
+-- are the body of this function (kinds.rs).
 --
--- A tier is a table of its settings, from a plan, and its state. What a rule can do:
---   tier(text, at)             makes the tier from a plan, and reports where the next one is
+-- A tier is a table of its settings, from a plan, and its state. A rule has:
+--   tier(text, at)             parses the tier in a plan. Returns also the index of the next one
 --   load(tier, packed, from, last, now)
---                              takes what was packed of it at `last`, as of `now`; without `packed`, as it begins.
---                              Reports where the next tier is
---   wait(tier, now, n, queue)  µs until `n` would pass; 0: now; -1: never
+--                              sets the tier's state at `now` from that packed at `last`; without `packed`, nothing is
+--                              consumed. Returns the index of the next tier's state
+--   wait(tier, now, n, queue)  µs until a cost of `n` would be allowed; 0: now; -1: never
 --   charge(tier, now, n, id)
---   is_window                  of a pace: it has windows, which end by the clock
---   is_count                   its state is a few numbers, however large the limit, and all that `left` needs. Then:
---     numbers                  how these are packed
+--   is_window                  for a pace: whether it has windows, which end by the clock
+--   is_count                   whether its state is a few numbers for any limit, and suffices for `left`. Then:
+--     numbers                  their format
 --     pass(tier, state, at, last, now, n)
---                              charges `n` to the numbers of a state of `last` that begin at `at`, as of `now`. Where
---                              those of the next tier begin, behind one member; nil: `n` doesn't pass. Not for a pace
---   left(tier, now)            how many would pass now, and the µs until all is left again
---   write(tier)                packs its state
---   seldom()                   makes the rest:
---     read(packed, at)         the state, the period it was written for, and where the next tier is
+--                              charges `n` at `now` to the numbers from index `at` of a list, which are of `last`.
+--                              Returns the index of the next tier's numbers, after its head; nil if `n` isn't allowed.
+--                              Not for a pace
+--   left(tier, now)            how many calls of cost 1 would be allowed now, and the µs until all are available again
+--   write(tier)                packs the tier's state
+--   seldom()                   creates the functions that few calls need:
+--     read(packed, at)         parses a state. Returns also the period it was written for, and the index of the next
 --     convert(tier, old, was, is_pace)
---                              takes the state of another setting of the same kind: what was consumed stays consumed
---     refill(tier)             µs from nothing left to all left
---     fill(tier, now)          nothing is left
---     shift(tier, by)          moves the times it holds
+--                              converts the state of other settings of the same kind: what was consumed stays consumed
+--     refill(tier)             µs from nothing available to all available
+--     fill(tier, now)          consumes all
+--     shift(tier, by)          moves the times in the state
 --     refund(tier, now, n, id, charged)
 -- needs: rules/arithmetic
 local limit_rules = { nil, nil, nil, nil, nil, nil, nil, nil }

@@ -19,8 +19,8 @@ pub(crate) use self::rule::{Reader, Rule};
 use crate::policy::tier::{Align, Tier, TierKind};
 use crate::policy::wire::{Packed, Phase};
 
-/// Names the rules by codes, in Rust and in Lua, and joins the files of the rules. One function makes the rules, each
-/// only where a plan has a tier of its kind: making all of them costs each script.
+/// Defines the codes of the rules, in Rust and in Lua, and joins the Lua files into one function that creates the rule
+/// of a code. A script creates only the rules of its plans, as all of them would cost time in each call.
 macro_rules! rules {
     ($($name:ident = $code:literal),*; $($file:literal),*) => {
         $(const $name: u8 = $code;)*
@@ -55,8 +55,10 @@ pub(crate) const fn code(kind: &TierKind) -> u8 {
     }
 }
 
+/// Parses a tier.
+///
 /// # Errors
-/// Each member that the kind doesn't have, and what is wrong with the others.
+/// Each member that the kind doesn't have, and the faults of the others.
 pub(crate) fn read(raw: &Raw) -> Result<Tier, Vec<String>> {
     let kind = TextKind::of(raw)?;
     let mut faults = raw.beyond(kind.members);
@@ -64,14 +66,14 @@ pub(crate) fn read(raw: &Raw) -> Result<Tier, Vec<String>> {
     tier.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-/// Each member that the kind doesn't have, where others can't be read.
+/// Each member that the kind doesn't have, for tiers of which other members can't be parsed.
 pub(crate) fn misplaced(raw: &Raw) -> Vec<String> {
     TextKind::of(raw).map_or_else(|faults| faults, |kind| raw.beyond(kind.members))
 }
 
-/// How a kind is read.
+/// How a kind is parsed.
 struct TextKind {
-    /// Besides limit and period.
+    /// Its members besides limit and period.
     members: &'static [&'static str],
     read: ReadTier,
 }
@@ -98,7 +100,7 @@ impl TextKind {
     }
 }
 
-/// As its rule in Lua reads a tier from a plan.
+/// Packs a tier for its rule in Lua.
 pub(crate) fn pack(packed: &mut Packed, tier: &Tier, phase: Phase) {
     packed.number(code(tier.kind()).into(), 1);
     match tier.kind() {
@@ -112,7 +114,7 @@ pub(crate) fn pack(packed: &mut Packed, tier: &Tier, phase: Phase) {
     }
 }
 
-/// The rule of a tier here. None: it can be decided in Redis alone.
+/// The rule of a tier in Rust. `None` if the kind can only be decided in Redis.
 pub(crate) fn rule(tier: &Tier, phase: Phase) -> Option<Box<dyn Rule>> {
     let (limit, period) = (tier.limit(), tier.period_us());
     Some(match tier.kind() {

@@ -18,7 +18,7 @@ use crate::error::LimitError;
 use crate::limiter::Limiter;
 use crate::policy::request::{DotSegments, Request};
 
-/// Who sent a request, as the application knows it.
+/// The sender of a request, as identified by the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     pub caller: Option<String>,
@@ -28,14 +28,14 @@ pub struct Identity {
 
 type Identify = Arc<dyn Fn(&Parts) -> Identity + Send + Sync>;
 
-/// Refuses requests that are over a limit before they reach the service: 429 with the policy's message and
-/// `Retry-After`, and 503 while a limit can't be checked and its policy is `closed`. Answers of limited calls say what
-/// is left. A path with the segments `.` or `..` gets 400: rules for the path that it is resolved to wouldn't see it.
+/// Refuses requests over a limit before they reach the service: with 429, the policy's message and `Retry-After`; or
+/// with 503 if a limit can't be checked and its policy is `closed`. Responses to limited requests have the remaining
+/// quota in headers. A path with a segment `.` or `..` gets 400, because policies for the resolved path wouldn't match.
 ///
-/// Rules see the path that the layer gets. In a router that is nested in another one under `/api`, axum has removed
-/// that prefix: put the layer around the outer router, or write the rules without it.
+/// Policies match the path that the layer gets. In a router that is nested under `/api`, axum has removed that prefix:
+/// put the layer around the outer router, or write the policies without the prefix.
 ///
-/// Leases of `concurrent` tiers are out until the service has answered.
+/// Leases of `concurrent` tiers are released when the service has answered.
 #[derive(Clone)]
 pub struct LimitLayer {
     limiter: Limiter,
@@ -44,22 +44,22 @@ pub struct LimitLayer {
 }
 
 impl LimitLayer {
-    /// Callers are unknown, until [`LimitLayer::identify`] says how to know them.
+    /// A layer without identities; see [`LimitLayer::identify`].
     ///
     /// # Errors
-    /// When a policy counts by a field of the body: this layer leaves bodies alone.
+    /// When a policy counts by a field of the body, which this layer doesn't read.
     pub fn new(limiter: Limiter) -> Result<Self, LimitError> {
         limiter.see_heads_only()?;
         Ok(Self { limiter, identify: Arc::new(|_| Identity::default()), older_fields: false })
     }
 
-    /// Knows who sent a request by its head.
+    /// Sets the function that identifies the sender of a request by its head.
     #[must_use]
     pub fn identify(self, identify: impl Fn(&Parts) -> Identity + Send + Sync + 'static) -> Self {
         Self { identify: Arc::new(identify), ..self }
     }
 
-    /// Reports `x-ratelimit-*` too.
+    /// Adds the older headers `x-ratelimit-*`.
     #[must_use]
     pub fn with_older_fields(self) -> Self {
         Self { older_fields: true, ..self }
@@ -97,13 +97,13 @@ where
     }
 
     fn call(&mut self, request: HttpRequest<B>) -> Self::Future {
-        // The one that was polled ready is the one to call.
+        // Calls the service that was polled ready, not its clone.
         let next = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, next);
         let layer = self.layer.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            // A service that resolves it would answer for another path than the rules saw.
+            // If the service resolves dot segments, it answers for another path than the policies matched.
             if let Err(error) = Request::new("", head.uri.path()).check_path() {
                 return Ok(bad_path(&error));
             }
@@ -143,7 +143,7 @@ impl LimitLayer {
     }
 }
 
-/// A call under way. However it ends, its leases are returned.
+/// Releases the leases of a request when it ends, also if it is cancelled.
 struct LeaseGuard {
     limiter: Limiter,
     decision: Decision,
@@ -182,7 +182,7 @@ fn refused<R: From<String>>(decision: &Decision) -> Response<R> {
     )
 }
 
-/// Every request may meet this.
+/// Rate-limited, because it may happen with every request.
 fn log_unchecked(error: &LimitError) {
     static TROUBLE: Trouble = Trouble::new();
 

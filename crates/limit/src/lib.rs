@@ -1,5 +1,5 @@
-//! Limits: how much may pass in what time, for whom. One model serves admission to a bucket, the check API, a bucket's
-//! pace, and any HTTP service behind a [`LimitLayer`]:
+//! Rate limits over Redis. dripfeed uses them for admission to a bucket, the check API and a bucket's pace; any HTTP
+//! service can use them as a [`LimitLayer`]:
 //!
 //! ```no_run
 //! use dripfeed_limit::{Identity, LimitLayer, Limiter, load};
@@ -35,13 +35,13 @@
 //! # }
 //! ```
 //!
-//! A decision is one script call in Redis, whatever the number of policies and tiers, and all or nothing: a refused
-//! request is charged nowhere. Time is the Redis clock in whole µs. What each kind of tier does is in `kinds/`, a
-//! file each; scripts of others decide in one go with what else they do by joining [`lua::FRAGMENTS`] and packing a
-//! [`Plan`].
+//! A decision is one script call in Redis, whatever the number of policies and tiers. It is all or nothing: a refused
+//! request is charged to no policy. Time is the Redis clock in whole µs. Each kind of tier has its files in `kinds/`.
+//! Other scripts can decide together with their own work: they include [`lua::FRAGMENTS`], and have a packed [`Plan`]
+//! as argument.
 //!
-//! **Architecture invariant:** a policy, a tier or a match that exists was checked; what it asks for is enforced where
-//! it is used, or refused there by name.
+//! **Architecture invariant:** policies, tiers and matches are validated when they are created. Where one is used, it
+//! is either enforced completely or refused with an error that names it.
 
 mod decide;
 mod error;

@@ -1,4 +1,4 @@
-//! The limiter of a service: policies, and the ways to decide by them.
+//! The limiter of a service: decides on requests by its policies.
 
 mod awaited_leases;
 mod decide;
@@ -29,28 +29,28 @@ use crate::policy::scope::KeyPart;
 use crate::policy::tier::TierKind;
 use crate::policy::{Policy, PolicyId};
 use crate::replica::lease_account::Withdraw;
-use crate::replica::leased::LOOK_AFTER;
+use crate::replica::leased::RETURN_INTERVAL;
 
-/// How long a decision waits for Redis, where nothing else is said. It is there within 50 ms: the rest is for what is
-/// then done without Redis, on a busy machine.
+/// The default timeout of Redis in a decision. Decisions take at most 50 ms: the rest is left for the decision without
+/// Redis, on a busy machine.
 pub(crate) const DECISION_TIMEOUT: Duration = Duration::from_millis(35);
 
-/// Of requests that are decided together, in one script: as many as one request to a service may have.
+/// Maximum number of tiers of requests that are decided together, in one script: that of one request to a service.
 const MOST_TIERS_TOGETHER: usize = 1600;
 
-/// Decides on requests by a set of policies. Cheap to clone; clones are one limiter. Lives in a tokio runtime.
+/// Decides on requests by a set of policies. Cheap to clone; clones share their state. Needs a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Limiter {
     state: Arc<LimiterState>,
-    /// Anyone who asks sees no bodies.
+    /// Whether requests come without bodies.
     heads_only: Arc<AtomicBool>,
 }
 
 impl Limiter {
-    /// `tag` names the service: its policies decide together, and its keys bear the name.
+    /// `tag` is the name of the service, which is part of its Redis keys.
     ///
     /// # Errors
-    /// When a policy has a tier of the kind `backlog`: a service has no queue here.
+    /// When a policy has a tier of the kind `backlog`, because a service has no queue.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -58,7 +58,8 @@ impl Limiter {
         Self::with_timeout(store, tag, policies, DECISION_TIMEOUT)
     }
 
-    /// Its decisions wait this long for Redis. Later ones are made without it, though Redis may have charged them.
+    /// Sets the timeout of Redis in a decision. After it, the limiter decides without Redis, which may have charged the
+    /// request all the same.
     ///
     /// # Errors
     /// As [`Limiter::new`].
@@ -71,55 +72,55 @@ impl Limiter {
         let (weak, earlier) = (Arc::downgrade(&state), state.async_counter.earlier());
         tokio::spawn(keep_running("reporting counts", move || keep_reporting(weak.clone(), Arc::clone(&earlier))));
         let (weak, held) = (Arc::downgrade(&state), state.leases.held());
-        tokio::spawn(keep_running("returning quota", move || keep_giving_back(weak.clone(), Arc::clone(&held))));
+        tokio::spawn(keep_running("returning quota", move || keep_returning_leases(weak.clone(), Arc::clone(&held))));
         Ok(Self { state, heads_only: Arc::default() })
     }
 
-    /// Other policies from now on, all at once. What was consumed under the same id stays consumed.
+    /// Replaces all policies at once. A policy with the same id keeps its counters.
     ///
     /// # Errors
-    /// As [`Limiter::new`]; the policies stay as they were.
+    /// As [`Limiter::new`]; then the policies are unchanged.
     pub fn replace(&self, policies: Policies) -> Result<(), LimitError> {
         check(&policies, self.heads_only.load(Ordering::Relaxed))?;
         self.state.replace(policies);
         Ok(())
     }
 
-    /// How many replicas are alive, this one included: each enforces its part while Redis is away.
+    /// Sets the number of live replicas, including this one: each enforces its share while Redis is unavailable.
     pub fn set_replicas(&self, replicas: u64) {
         self.state.outage.set_replicas(replicas);
     }
 
-    /// From now on, policies that count by a field of the body are refused: anyone who asks sees heads alone.
+    /// From now on, policies that count by a field of the body are refused, because requests come without bodies.
     pub(crate) fn see_heads_only(&self) -> Result<(), LimitError> {
         let before = self.heads_only.swap(true, Ordering::Relaxed);
-        // Refused here, nobody asks so.
+        // On an error the caller can't use the limiter without bodies.
         check(&self.state.policies(), true).inspect_err(|_| self.heads_only.store(before, Ordering::Relaxed))
     }
 
-    /// What became of requests so far, by policy.
+    /// The decisions so far, by policy.
     pub fn tally(&self) -> BTreeMap<PolicyId, VerdictCounts> {
         self.state.counts()
     }
 
-    /// The same for the last hour, by minute, of the 20 policies that decided first.
+    /// The decisions of the last hour, by minute, for the 20 policies that decided first.
     pub fn history(&self) -> VerdictHistory {
         self.state.history()
     }
 
-    /// Decides within 50 ms (or the timeout that was chosen), and charges what is allowed.
+    /// Decides within 50 ms (or the timeout that was set), and charges the request if it is allowed.
     ///
     /// # Errors
-    /// When Redis can't be asked and a policy that is for this request is `closed`.
+    /// When Redis is unavailable and a policy that applies to the request is `closed`.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, LimitError> {
         Ok(self.judge(self.state.plan(request)).await?.decision)
     }
 
-    /// Decides on several requests as on one: they pass together, or none does and nothing is charged. Where several
-    /// fall into one scope it is charged once, with what the costliest of them counts.
+    /// Decides on several requests as on one: all are allowed, or none and nothing is charged. A scope of several
+    /// requests is charged once, with the highest cost of them.
     ///
     /// # Errors
-    /// As [`Limiter::decide`], and when they have too many tiers together.
+    /// As [`Limiter::decide`], and when the requests have too many tiers together.
     pub async fn decide_together(&self, requests: &[Request<'_>]) -> Result<CombinedDecision, LimitError> {
         let plans: Vec<Plan> = requests.iter().map(|request| self.state.plan(request)).collect();
         let (plan, places) = combined::merge(plans);
@@ -143,7 +144,7 @@ impl Limiter {
         Ok(placed)
     }
 
-    /// Returns what a decision was charged, as if the request had not been: no further than to empty.
+    /// Refunds the charges of a decision, as if the request hadn't been made. No counter falls below zero.
     ///
     /// # Errors
     /// When Redis can't be reached.
@@ -151,25 +152,26 @@ impl Limiter {
         self.state.refund_decision(decision, Refund::All).await
     }
 
-    /// Returns the leases that a decision took: the call is over.
+    /// Releases the leases that a decision took, because the request has ended.
     ///
     /// # Errors
-    /// When Redis can't be reached; they then expire.
+    /// When Redis can't be reached; then the leases expire.
     pub async fn release(&self, decision: Decision) -> Result<(), LimitError> {
         self.state.refund_decision(decision, Refund::Leases).await
     }
 
-    /// Reports Redis all that was counted and returns what was taken ahead: the last thing a replica does.
+    /// Reports all local counters to Redis, and returns quota that was leased in advance. To be called last at
+    /// shutdown.
     ///
     /// # Errors
-    /// When Redis can't be reached. What was taken ahead is then missing until it would have expired.
+    /// When Redis can't be reached. Then the leased quota is missing until it expires.
     pub async fn close(&self) -> Result<(), LimitError> {
         self.state.async_counter.report(&self.state.store, &self.state.clock).await;
         self.state.withdraw(Withdraw::All).await
     }
 }
 
-/// Policies that ask for what isn't there would be heeded in part only.
+/// Refuses policies that this limiter couldn't enforce completely.
 fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     let not_here = |policy: &Policy, what| Err(LimitError::NotHere { policy: policy.id().clone(), what });
     for policy in policies.iter() {
@@ -183,8 +185,8 @@ fn check(policies: &Policies, heads_only: bool) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// Reports Redis what was counted, for as long as the limiter is there. Each policy has its own `sync`, so what is
-/// counted during a pause may be due before it ends.
+/// Reports local counters to Redis, as long as the limiter exists. Each policy has its own `sync`, so a count may be
+/// due before the current pause ends.
 async fn keep_reporting(state: Weak<LimiterState>, earlier: Arc<Notify>) {
     loop {
         let Some(due) = state.upgrade().map(|state| state.async_counter.due()) else { return };
@@ -203,14 +205,14 @@ async fn keep_reporting(state: Weak<LimiterState>, earlier: Arc<Notify>) {
     }
 }
 
-/// Returns what was taken ahead and not spent in its time, for as long as the limiter is there.
-async fn keep_giving_back(state: Weak<LimiterState>, held: Arc<Notify>) {
+/// Returns leased quota that wasn't spent in time, as long as the limiter exists.
+async fn keep_returning_leases(state: Weak<LimiterState>, held: Arc<Notify>) {
     loop {
         held.notified().await;
         if state.strong_count() == 0 {
             return;
         }
-        tokio::time::sleep(LOOK_AFTER).await;
+        tokio::time::sleep(RETURN_INTERVAL).await;
         let Some(state) = state.upgrade() else { return };
         if let Err(error) = state.withdraw(Withdraw::Expired).await {
             tracing::warn!(

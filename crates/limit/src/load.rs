@@ -1,5 +1,5 @@
-//! Parses policies from files and requests: `policies`, or the published `slas`. All faults are reported together, each
-//! with its place; then nothing is loaded.
+//! Parses policies from files and requests: `policies`, or the published `slas`. Errors list all faults with their
+//! places; if there are any, nothing is loaded.
 //!
 //! ```
 //! let policies = dripfeed_limit::load::yaml(
@@ -55,22 +55,22 @@ use crate::policy::policies::{DuplicateId, Policies};
 use crate::policy::tier::Tier;
 use crate::policy::{self as rules, BadPolicy, Policy, PolicyFault, PolicyId, PolicySettings};
 
-/// All that is wrong with a list of policies.
+/// All faults in a list of policies.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub struct LoadError {
     faults: Vec<LoadFault>,
 }
 
-/// One thing that is wrong.
+/// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadFault {
-    /// Such as `policies[0].tiers[1].period`; empty: the document as a whole.
+    /// Such as `policies[0].tiers[1].period`; empty for the document as a whole.
     pub place: String,
     pub message: String,
 }
 
 impl LoadError {
-    /// For faults found by further checks of policies.
+    /// An error for faults that further checks of policies have found.
     #[must_use]
     pub const fn new(faults: Vec<LoadFault>) -> Self {
         Self { faults }
@@ -82,7 +82,7 @@ impl LoadError {
 }
 
 impl fmt::Display for LoadError {
-    /// A line each.
+    /// One fault per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, LoadFault { place, message }) in self.faults.iter().enumerate() {
             let line = if at == 0 { "" } else { "\n" };
@@ -93,31 +93,31 @@ impl fmt::Display for LoadError {
     }
 }
 
-/// Reads a YAML document.
+/// Parses policies from a YAML document.
 ///
 /// # Errors
-/// When it can't be read; else every fault with its place.
+/// When it isn't YAML; otherwise all faults with their places.
 pub fn yaml(text: &str) -> Result<Policies, LoadError> {
     document(parse_yaml(text)?)
 }
 
-/// Parses a YAML document without checking that it contains policies. Of YAML 1.2: `off` is a mode, and `no` a country,
-/// not false.
+/// Parses a YAML document without checking that it contains policies. As in YAML 1.2, `off` and `no` are strings, not
+/// `false`.
 ///
 /// # Errors
 /// When it isn't YAML.
 pub fn parse_yaml(text: &str) -> Result<Json, LoadError> {
     let options = serde_saphyr::options! { strict_booleans: true };
-    let said = |error: serde_saphyr::Error| error.render_with_formatter(&UserMessageFormatter);
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| whole(&in_a_line(&said(error))))
+    let message = |error: serde_saphyr::Error| error.render_with_formatter(&UserMessageFormatter);
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| whole(&first_line(&message(error))))
 }
 
-/// The reader's message without the lines of the document, which may have secrets.
-fn in_a_line(message: &str) -> &str {
+/// The first line of the parser's message. The others show lines of the document, which may contain secrets.
+fn first_line(message: &str) -> &str {
     message.lines().next().unwrap_or_default().trim_start_matches("error: ")
 }
 
-/// Reads a TOML document.
+/// Parses policies from a TOML document.
 ///
 /// # Errors
 /// As [`yaml`].
@@ -125,7 +125,7 @@ pub fn toml(text: &str) -> Result<Policies, LoadError> {
     document(toml::from_str(text).map_err(|error| whole(&error))?)
 }
 
-/// Reads a JSON document.
+/// Parses policies from a JSON document.
 ///
 /// # Errors
 /// As [`yaml`].
@@ -133,7 +133,7 @@ pub fn json(text: &str) -> Result<Policies, LoadError> {
     document(unique_members::from_str(text).map_err(|error| whole(&error))?)
 }
 
-/// Reads a document that was parsed: `{"policies": […]}` or `{"slas": […]}`.
+/// Parses policies from a value: `{"policies": […]}` or `{"slas": […]}`.
 ///
 /// # Errors
 /// Every fault with its place.
@@ -146,7 +146,7 @@ pub fn document(document: Json) -> Result<Policies, LoadError> {
     }
 }
 
-/// The same as `{"policies": […]}`, whichever it was. What can't be read as a policy is left unchanged.
+/// Converts `{"slas": […]}` to `{"policies": […]}`. Items that can't be converted are left unchanged.
 pub(crate) fn as_policies(document: Json) -> Result<Json, LoadError> {
     let (name, items) = only_list(document)?;
     let items = match name.as_str() {
@@ -169,7 +169,7 @@ fn no_document() -> LoadError {
     whole(&"send an object with one member, `policies` or `slas`, which is a list")
 }
 
-/// Reads a list of policies that is part of another document, where its name is `place`.
+/// Parses a list of policies in another document, where its name is `place`.
 ///
 /// # Errors
 /// Every fault with its place.
@@ -177,8 +177,8 @@ pub fn list(place: &str, items: Vec<Json>) -> Result<Policies, LoadError> {
     list_that(place, items, |_| Vec::new())
 }
 
-/// As [`list`], with `further` checks of each policy; their places are below it. Where a member couldn't be read, they
-/// see its default.
+/// As [`list`], with `further` checks of each policy, whose places are relative to it. They see the default of a member
+/// that couldn't be parsed.
 ///
 /// # Errors
 /// Every fault with its place.
@@ -190,8 +190,8 @@ pub fn list_that(
     read(place, items, |item| checked(item, policy::read, &further))
 }
 
-/// Reads the tiers of a pace, a list that is part of another document, where its name is `place`. A pace is spent by
-/// who takes, in one scope: kinds `bucket`, `gate` and `fixed` without a spread.
+/// Parses the tiers of a pace, a list in another document, where its name is `place`. A pace has one scope, so its
+/// kinds are `bucket`, `gate`, and `fixed` without a spread.
 ///
 /// # Errors
 /// Every fault with its place.
@@ -206,7 +206,7 @@ fn read(
     items: Vec<Json>,
     read: impl Fn(Json) -> Result<Policy, LoadFaults>,
 ) -> Result<Policies, LoadError> {
-    let mut faults = doubled(place, &items);
+    let mut faults = duplicates(place, &items);
     let mut policies = Vec::new();
     for (at, item) in items.into_iter().enumerate() {
         let below = |fault: LoadFault| LoadFault { place: join(&format!("{place}[{at}]"), &fault.place), ..fault };
@@ -221,21 +221,22 @@ fn read(
     Policies::new(policies).map_err(|error| LoadError { faults: vec![duplicate(place, &error)] })
 }
 
-/// Each id that was there before, also where the policies themselves are wrong.
-fn doubled(place: &str, items: &[Json]) -> LoadFaults {
+/// A fault for each id that an earlier policy has, also if the policies are invalid.
+fn duplicates(place: &str, items: &[Json]) -> LoadFaults {
     let mut ids = HashSet::new();
-    let doubled = items.iter().enumerate().filter_map(|(at, item)| {
+    let duplicates = items.iter().enumerate().filter_map(|(at, item)| {
         let id: PolicyId = item.get("id")?.as_str()?.parse().ok()?;
         (!ids.insert(id.clone())).then_some(DuplicateId { id, place: at })
     });
-    doubled.map(|error| duplicate(place, &error)).collect()
+    duplicates.map(|error| duplicate(place, &error)).collect()
 }
 
 fn duplicate(place: &str, error: &DuplicateId) -> LoadFault {
     LoadFault { place: format!("{place}[{}].id", error.place), message: error.to_string() }
 }
 
-/// One policy: what can't be read, and what can't be enforced together, unless that is only for want of the former.
+/// Parses one policy and checks its settings against each other, except for faults that only follow from a member that
+/// couldn't be parsed.
 fn checked(
     item: Json,
     read: impl Fn(Json, &mut LoadFaults) -> Option<PolicySettings>,
@@ -259,7 +260,7 @@ fn checked(
     Policy::new(settings).map_err(fault)
 }
 
-/// One tier; the places are below it.
+/// Parses one tier. The places of faults are relative to it.
 fn tier(item: Json) -> Result<Tier, LoadFaults> {
     let mut faults = LoadFaults::new();
     let raw: Option<kinds::Raw> = members(item, &mut faults);
@@ -273,7 +274,7 @@ fn tier(item: Json) -> Result<Tier, LoadFaults> {
     Err(faults)
 }
 
-/// The match of a policy; each method, and the path, may be a fault.
+/// Parses the match of a policy, with a fault for each invalid method and for an invalid path.
 fn matching(methods: &[String], path: Option<&str>, faults: &mut LoadFaults) -> Option<Match> {
     let fault = |error: BadMatch| LoadFault { place: "match".to_owned(), message: error.to_string() };
     let whole = match Match::new(methods, path) {
@@ -288,18 +289,18 @@ fn matching(methods: &[String], path: Option<&str>, faults: &mut LoadFaults) -> 
     None
 }
 
-/// More than anybody repairs at once.
-const MOST_MISSHAPEN: usize = 32;
+/// Maximum number of malformed members in one item; after more of them, parsing stops.
+const MAX_MALFORMED: usize = 32;
 
-/// Reads the members of one item. Those of a wrong form are faults, and read as if they weren't there. None: without
-/// them it can't be read.
+/// Deserializes the members of one item. Malformed ones are faults, and are removed. Returns `None` if the item can't
+/// be deserialized without them.
 fn members<T: DeserializeOwned>(mut item: Json, faults: &mut LoadFaults) -> Option<T> {
     if !item.is_object() {
         faults.push(LoadFault { place: String::new(), message: "not an object".to_owned() });
         return None;
     }
     let mut removed = Vec::new();
-    for _ in 0..MOST_MISSHAPEN {
+    for _ in 0..MAX_MALFORMED {
         let error = match serde_path_to_error::deserialize(&item) {
             Ok(read) => return Some(read),
             Err(error) => error,
@@ -321,7 +322,7 @@ fn members<T: DeserializeOwned>(mut item: Json, faults: &mut LoadFaults) -> Opti
     None
 }
 
-/// The name of what was removed.
+/// Removes a member, and returns its name.
 fn remove(item: &mut Json, steps: &[String]) -> Option<String> {
     let (last, above) = steps.split_last()?;
     let above = above.iter().try_fold(item, |item, step| item.get_mut(step))?;
@@ -340,7 +341,7 @@ fn join(above: &str, below: &str) -> String {
     }
 }
 
-/// Looked at before the first of them is read.
+/// Checks the length of a list before its items are parsed.
 fn is_too_many(faults: &mut LoadFaults, most: usize, place: &str, what: &str, count: usize) -> bool {
     if count > most {
         let message = format!("{count} {what}: use at most {most}");
@@ -349,7 +350,7 @@ fn is_too_many(faults: &mut LoadFaults, most: usize, place: &str, what: &str, co
     count > most
 }
 
-/// A value that was parsed, or a fault at `place` in the list.
+/// Returns a parsed value, or adds a fault at `place`.
 fn keep<T, E: fmt::Display>(faults: &mut LoadFaults, place: &str, read: Result<T, E>) -> Option<T> {
     read.map_err(|error| faults.push(LoadFault { place: place.to_owned(), message: error.to_string() })).ok()
 }

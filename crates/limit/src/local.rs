@@ -1,5 +1,5 @@
-//! The rules for local decisions: while Redis is unavailable, or between two calls to it. They are the same as in Lua,
-//! state for state; a test compares them.
+//! The rules for local decisions, while Redis is unavailable or between two calls to it. They have the same states and
+//! results as the Lua rules; a test compares them.
 
 use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
@@ -7,29 +7,30 @@ use crate::kinds::{self, Reader, Rule};
 use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
-/// µs by which the clock of Redis, as a process measures it, goes back while nobody sets it, at most.
-const NOISE: u64 = 1_000_000;
+/// Maximum µs by which the estimated Redis clock goes back unless somebody sets the clock.
+const MAX_CLOCK_ERROR: u64 = 1_000_000;
 
-/// All tiers of one scope.
+/// The state of all tiers of one scope.
 #[derive(Debug)]
 pub(crate) struct LocalScope {
     last: u64,
-    /// µs by which its time is ahead of the clock, since somebody set that back.
+    /// µs by which the scope's time is ahead of the clock, because somebody set the clock back.
     ahead: u64,
     tiers: Vec<(u8, Box<dyn Rule>)>,
 }
 
 impl LocalScope {
-    /// A scope that was never seen.
+    /// A scope with nothing consumed.
     pub(crate) fn new<'t>(tiers: impl IntoIterator<Item = (&'t Tier, Phase)>) -> Self {
         let tier = |(tier, phase): (&Tier, Phase)| Some((kinds::code(tier.kind()), kinds::rule(tier, phase)?));
         Self { last: 0, ahead: 0, tiers: tiers.into_iter().filter_map(tier).collect() }
     }
 
-    /// Lets time pass up to `now`. A clock that went back has stood still; one that was set back goes on from where it
-    /// was: else nothing would pass, or be learned from Redis, until it is there again.
+    /// Advances the scope's time to `now`. If the clock went back a little, time stands still until the clock has
+    /// caught up; if it was set back, time continues from where it was, as otherwise nothing would be allowed until
+    /// then.
     pub(crate) fn advance<'t>(&mut self, now: u64, phases: impl IntoIterator<Item = (&'t Tier, Phase)>) {
-        if now + self.ahead + NOISE < self.last {
+        if now + self.ahead + MAX_CLOCK_ERROR < self.last {
             self.ahead = self.last - now;
         }
         let now = (now + self.ahead).max(self.last);
@@ -40,19 +41,19 @@ impl LocalScope {
         self.last = now;
     }
 
-    /// Has the limits of `tiers`, which are else the same, from now on: what was consumed stays consumed.
+    /// Replaces the limits by those of `tiers`, which are the same otherwise. What was consumed stays consumed.
     pub(crate) fn limit_to<'t>(&mut self, tiers: impl IntoIterator<Item = &'t Tier>) {
         for ((_, rule), tier) in self.tiers.iter_mut().zip(tiers) {
             rule.limit_to(tier);
         }
     }
 
-    /// How long `n` would wait for each tier.
+    /// How long a call of cost `n` would wait for each tier.
     pub(crate) fn waits(&self, n: u64) -> Vec<Wait> {
         self.tiers.iter().map(|(_, rule)| rule.wait(self.last, n)).collect()
     }
 
-    /// Judges, and charges if it passes: at the time of the last [`LocalScope::advance`].
+    /// Decides on a call, and charges it if it is allowed, at the time of the last [`LocalScope::advance`].
     pub(crate) fn take(&mut self, n: u64, lease: u64) -> ScopeVerdict {
         let mut waits = self.waits(n);
         let passed = waits.iter().all(|wait| *wait == Wait::Ready);
@@ -60,7 +61,7 @@ impl LocalScope {
             _ if n == 0 => {}
             true => self.charge(n, lease),
             false => {
-                // Who comes again will find this one in the logs that count the denied.
+                // Logs that count denied calls make the caller's next wait longer.
                 self.deny(n);
                 waits = self.waits(n);
             }
@@ -75,7 +76,7 @@ impl LocalScope {
         }
     }
 
-    /// Charges the logs that count the denied.
+    /// Charges the logs that count denied calls.
     pub(crate) fn deny(&mut self, n: u64) {
         for (_, rule) in &mut self.tiers {
             if rule.counts_denied() && rule.wait(self.last, n) != Wait::Never {
@@ -96,7 +97,7 @@ impl LocalScope {
         }
     }
 
-    /// µs of the Redis clock up to which time has passed.
+    /// The scope's time, in µs of the Redis clock.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
@@ -105,12 +106,13 @@ impl LocalScope {
         self.tiers.iter().map(|(_, rule)| rule.left(self.last)).collect()
     }
 
-    /// Takes the state that Redis holds for tiers of this `fingerprint`; None: it is of others, and nothing was taken.
+    /// Replaces the state by one of Redis. Returns `None` if that has another `fingerprint`, and so belongs to other
+    /// tiers.
     pub(crate) fn read(&mut self, packed: &[u8], fingerprint: u32) -> Option<()> {
         self.read_next(&mut Reader::new(packed), fingerprint)
     }
 
-    /// The same of a state with others behind it.
+    /// As [`LocalScope::read`], for a state that is followed by others.
     pub(crate) fn read_next(&mut self, reader: &mut Reader<'_>, fingerprint: u32) -> Option<()> {
         let last = reader.number(7)?;
         if reader.number(4)? != u64::from(fingerprint) {
@@ -120,7 +122,7 @@ impl LocalScope {
             if reader.number(1)? != u64::from(*code) {
                 return None;
             }
-            // The period, which the fingerprint vouches for.
+            // Skips the period, which is the same if the fingerprint is.
             reader.number(6)?;
             rule.read(reader)?;
         }

@@ -1,22 +1,22 @@
 //! The rules in Lua, for scripts that check limits together with other work.
 //!
-//! A script names what it calls in a line `-- needs: rules/check`; the [`crate::Plan`] of each request is one of its
-//! `ARGV`.
+//! A script lists the fragments that it calls in a line `-- needs: rules/check`, and has the [`crate::Plan`] of each
+//! request as one of its `ARGV`.
 
 use dripfeed_store::{Fragment, Fragments};
 
 use crate::kinds::RULES;
 
-/// By their names, and the functions that scripts call:
+/// The fragments by name, and the functions that scripts call:
 ///
-/// - `now` sets `now_us`, the Redis clock. A script whose own tables come first may have another fragment of this name.
-/// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which all need
-///   that change something.
-/// - `rules/plan`: `limit_know`, where plans name policies by their numbers ([`crate::KeyIndex::with_policies`]).
-/// - `rules/pass`: `limit_pass` and `limit_charge_passed`, for most of the requests that pass.
+/// - `now` sets `now_us`, the Redis clock. Another table of fragments before this one may override it.
+/// - `rules/check`: `limit_check`, `limit_charge`, `limit_report`, `limit_states`; and `limit_flush`, which scripts
+///   that change a state must call last.
+/// - `rules/plan`: `limit_know`, if plans refer to policies by number ([`crate::KeyIndex::with_policies`]).
+/// - `rules/pass`: `limit_pass` and `limit_charge_passed`, a fast path for most allowed requests.
 /// - `rules/refund`: `limit_refund`, `limit_release`.
-/// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that was rolled back.
-/// - `rules/eta`: `limit_look` and `limit_passing`: when what waits for a pace will have passed.
+/// - `rules/pace`: `limit_room` and `limit_spend`; `limit_state` and `limit_present`, for a state that Redis has lost.
+/// - `rules/eta`: `limit_look` and `limit_passing`: how long until waiting calls have passed a pace.
 pub const FRAGMENTS: &Fragments = &[
     Fragment::new("now", include_str!("now.lua")),
     Fragment::new("rules/arithmetic", include_str!("rules/arithmetic.lua")),
@@ -31,7 +31,8 @@ pub const FRAGMENTS: &Fragments = &[
     Fragment::new("rules/eta", include_str!("rules/eta.lua")),
 ];
 
-/// The same functions for a script whose plans are all empty: a fraction of the Lua. To come before [`FRAGMENTS`].
+/// Empty functions of the same names for scripts whose plans are all empty, which need much less Lua. Must come before
+/// [`FRAGMENTS`].
 pub const NO_RULES: &Fragments = &[
     Fragment::new("rules/none", include_str!("rules/none.lua")),
     Fragment::new("rules/check", "-- needs: rules/none\n"),

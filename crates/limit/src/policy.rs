@@ -34,7 +34,7 @@ use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, LEAST_LEASED, Tier, TierKind};
 use crate::quota::QuotaPolicy;
 
-/// Each part makes the name of every scope longer.
+/// Maximum number of parts of a key, as each part makes the names of scopes longer.
 pub(crate) const MOST_KEY_PARTS: usize = 16;
 
 /// A validated policy.
@@ -42,7 +42,7 @@ pub(crate) const MOST_KEY_PARTS: usize = 16;
 pub struct Policy {
     settings: PolicySettings,
     tiers_in_store: Vec<Tier>,
-    /// The tiers as answers show them.
+    /// The tiers as `RateLimit` headers show them.
     pub(crate) quotas: Vec<QuotaPolicy>,
     fingerprint: u32,
     keep_ms: u64,
@@ -52,7 +52,7 @@ impl Policy {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// All that can't be enforced together, or not exactly.
+    /// All settings that can't be enforced together, or not exactly.
     pub fn new(settings: PolicySettings) -> Result<Self, BadPolicy> {
         let faults = faults_of(&settings);
         if !faults.is_empty() {
@@ -63,7 +63,7 @@ impl Policy {
         Ok(Self { quotas: settings.quotas(), settings, tiers_in_store, fingerprint, keep_ms })
     }
 
-    /// Of tiers that need no more than there is: without a part to spread windows by, in Redis alone.
+    /// A policy for the tiers of a pace, which need no validation: without spread, and decided only in Redis.
     pub(crate) fn of_pace(tiers: Vec<Tier>) -> Self {
         let settings = PolicySettings::new(PolicyId::pace(), tiers);
         let (fingerprint, keep_ms) = (fingerprint::fingerprint(&settings.tiers), keep_ms(&settings, &settings.tiers));
@@ -82,7 +82,7 @@ impl Policy {
         &self.settings.tiers
     }
 
-    /// The tiers as Redis judges them.
+    /// The tiers as Redis enforces them.
     pub(crate) fn tiers_in_store(&self) -> &[Tier] {
         &self.tiers_in_store
     }
@@ -99,12 +99,12 @@ impl Policy {
         self.settings.mode == Mode::Shadow
     }
 
-    /// How long a state has a meaning, in ms.
+    /// How long a state is needed, in ms.
     pub(crate) fn keep_ms(&self) -> u64 {
         self.keep_ms
     }
 
-    /// Reports these tiers from others: a state written under another fingerprint is converted.
+    /// Differs between different tiers: a state with another fingerprint is converted.
     pub(crate) fn fingerprint(&self) -> u32 {
         self.fingerprint
     }
@@ -116,7 +116,7 @@ impl Policy {
     }
 }
 
-/// All that is wrong, in the order of the members.
+/// All faults, in the order of the members.
 pub(crate) fn faults_of(settings: &PolicySettings) -> Vec<PolicyFault> {
     let mut faults = Vec::new();
     for (part, key) in settings.key.iter().enumerate() {
@@ -169,7 +169,7 @@ fn faults_of_tier(settings: &PolicySettings, tier: usize, rule: &Tier, in_store:
     });
     if let Cost::Constant(cost) = settings.cost
         && cost > in_store.most()
-        // One that is too small anyway passes nothing.
+        // The smaller fault is already reported.
         && !matches!(faults[..], [.., PolicyFault::SmallLeasedBurst { .. }])
     {
         faults.push(PolicyFault::CostNeverPasses { tier, cost, most: in_store.most() });

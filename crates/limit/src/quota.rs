@@ -1,7 +1,7 @@
 //! `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers), as RFC 9651 serializes them.
 //!
-//! Every answer of a limited call has them. What `RateLimit-Policy` says of a limit is written once, and nothing by a
-//! serializer of structured fields, which takes several times as long. The tests compare both.
+//! Every response to a limited call has these headers. So the text of a limit's policy is formatted once, and no
+//! serializer of structured fields is used, which takes several times as long. The tests compare both.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,45 +14,45 @@ pub type Field = (HeaderName, HeaderValue);
 /// The largest integer of a structured field.
 const LARGEST: u64 = 999_999_999_999_999;
 
-/// A limit, as `RateLimit-Policy` has it: `"name";q=10;w=60`.
+/// A limit as an item of `RateLimit-Policy`: `"name";q=10;w=60`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaPolicy {
     item: String,
-    /// How much of it is the name.
+    /// The length of the name in `item`.
     name: usize,
 }
 
-/// What is left of a limit.
+/// The remaining quota of a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota<'q> {
     pub policy: &'q QuotaPolicy,
     pub left: u64,
-    /// Seconds until there is more.
+    /// Seconds until more is available.
     pub reset_s: Option<u64>,
 }
 
-/// What the most of a limit is counted in.
+/// The window of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// A window of this many seconds.
     Seconds(u64),
-    /// What is in use at once.
+    /// Without a window: the limit is for concurrent use.
     AtOnce,
-    /// Nothing that the fields have a word for.
+    /// A window that can't be expressed in the headers.
     Unnamed,
 }
 
-/// Of a field with one quota.
+/// Usual size of a header with one quota.
 const FIELD_BYTES: usize = 64;
 
-/// Of each of the two fields: many proxies refuse a response with more than 4 KiB of fields.
+/// Maximum size of each of the two headers, as many proxies refuse responses with more than 4 KiB of headers.
 const MOST_BYTES: usize = 2048;
 
-/// The most that a quota takes in a field besides its name.
+/// Maximum size of a quota in a header without its name.
 const PARAMETER_BYTES: usize = 48;
 
 impl QuotaPolicy {
-    /// A number that no structured field holds is reported as the largest that one does.
+    /// Numbers above the maximum of structured fields are reported as that maximum.
     #[must_use]
     pub fn new(name: &str, most: u64, window: Window) -> Self {
         let mut item = String::with_capacity(FIELD_BYTES);
@@ -68,7 +68,7 @@ impl QuotaPolicy {
     }
 }
 
-/// Both fields; none without quotas. Of more quotas than fit into a response, those with the least left are reported.
+/// Both headers; none without quotas. If not all quotas fit, those with the least left are reported.
 #[must_use]
 pub fn fields(quotas: &[Quota<'_>]) -> Vec<Field> {
     if quotas.is_empty() {
@@ -90,7 +90,7 @@ pub fn fields(quotas: &[Quota<'_>]) -> Vec<Field> {
     names.into_iter().zip([policies, limits]).filter_map(|(name, list)| Some((name, list.try_into().ok()?))).collect()
 }
 
-/// Characters that no string of a structured field has are left out.
+/// Omits characters that aren't allowed in strings of structured fields.
 fn push_string(field: &mut String, text: &str) {
     field.push('"');
     for character in text.chars().filter(|character| matches!(character, ' '..='~')) {

@@ -1,5 +1,5 @@
-//! A decision as header fields: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in RFC 9651
-//! syntax), `Retry-After`, and the older `x-ratelimit-*` for callers that know only those.
+//! A decision as response headers: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in RFC
+//! 9651 syntax), `Retry-After`, and the older `x-ratelimit-*` for callers that support only those.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,17 +13,17 @@ use crate::decide::wait::Wait;
 use crate::policy::{Mode, PolicyId};
 use crate::quota::{self, Field, Quota, QuotaPolicy};
 
-/// Of all policies that decide on a request.
+/// Usual number of tiers of all policies that apply to a request.
 const USUAL_TIERS: usize = 4;
 
-/// Whole seconds, rounded up: who waits a little less is refused again.
+/// Whole seconds, rounded up, because a shorter wait would end with another refusal.
 pub fn seconds_up(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 impl Decision {
-    /// The fields for an answer: those of the enforced tiers, as far as they fit; `Retry-After` when it was refused and
-    /// waiting helps.
+    /// The headers for a response: those of the enforced tiers, as many as fit; and `Retry-After` if the request was
+    /// refused and waiting helps.
     pub fn fields(&self) -> Vec<Field> {
         let quota =
             |(policy, tier): (_, &TierVerdict)| Quota { policy, left: tier.shown_remaining(), reset_s: reset_s(tier) };
@@ -34,8 +34,8 @@ impl Decision {
         fields
     }
 
-    /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier that has the least left; without the last where
-    /// nothing is left, and it isn't known for how long.
+    /// `x-ratelimit-limit`, `-remaining` and `-reset` of the tier with the least left. Without `-reset` if nothing is
+    /// left and the time of the reset is unknown.
     pub fn older_fields(&self) -> Vec<Field> {
         let Some((_, tier)) = self.enforced_tiers().into_iter().min_by_key(|(_, tier)| tier.shown_remaining()) else {
             return Vec::new();
@@ -45,23 +45,23 @@ impl Decision {
             field(HeaderName::from_static("x-ratelimit-limit"), &tier.limit.to_string()),
             field(HeaderName::from_static("x-ratelimit-remaining"), &left.to_string()),
         ];
-        // Where nothing is left, 0 would say that there is more now.
+        // If nothing is left, a reset of 0 would be wrong.
         if let Some(reset_s) = reset_s(tier).or((left > 0).then_some(0)) {
             fields.push(field(HeaderName::from_static("x-ratelimit-reset"), &reset_s.to_string()));
         }
         fields
     }
 
-    /// What is left of the tier that has the least left; `None` without enforced tiers.
+    /// The remaining quota of the tier with the least left; `None` without enforced tiers.
     pub fn least_remaining(&self) -> Option<u64> {
         self.enforced_tiers().into_iter().map(|(_, tier)| tier.shown_remaining()).min()
     }
 
-    /// Of a policy that was asked for several scopes, each tier is there once: where least is left.
+    /// The enforced tiers. If a policy was checked in several scopes, each tier is listed once, with the least left.
     fn enforced_tiers(&self) -> Vec<(&QuotaPolicy, &TierVerdict)> {
         let mut enforced: Vec<(&QuotaPolicy, &TierVerdict)> = Vec::with_capacity(USUAL_TIERS);
         let mut places: HashMap<(&PolicyId, usize), usize> = HashMap::new();
-        // Of one policy, no tier comes twice.
+        // With a single policy, no tier can occur twice.
         let may_repeat = self.policies.len() > 1;
         for PolicyVerdict { policy, tiers, .. } in &self.policies {
             if policy.settings().mode == Mode::Enforce {
@@ -85,7 +85,7 @@ fn is_less_left(tier: &TierVerdict, than: &TierVerdict) -> bool {
     rank(tier) < rank(than)
 }
 
-/// A queue isn't emptied at a known time: there is the wait of a refusal alone.
+/// Seconds until the reset. That of a queue is only known for a refusal, as its wait.
 fn reset_s(tier: &TierVerdict) -> Option<u64> {
     match (tier.kind, tier.wait) {
         ("backlog", Wait::After(wait)) => Some(seconds_up(wait)),
@@ -94,7 +94,7 @@ fn reset_s(tier: &TierVerdict) -> Option<u64> {
     }
 }
 
-/// Names are those of policies and values are numbers, so that nothing is left out.
+/// The values are valid: they consist of ids of policies and numbers.
 fn field(name: HeaderName, value: &str) -> Field {
     (name, HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("")))
 }

@@ -1,4 +1,4 @@
-//! The rules of services, registered at run time and stored in Redis. All intakes have the same rules, and each has a
+//! The rules of services, which are registered at run time and stored in Redis. Each intake knows all rules, and has a
 //! limiter for each service.
 //!
 //! An intake checks for changes every [`PERIOD`], and makes no query for a known service, or one known not to exist.
@@ -39,7 +39,7 @@ use self::known_services::{KnownServices, Service};
 pub use self::name::{BadServiceName, ServiceName};
 pub use self::rules::{BadRules, Rules};
 
-/// Every intake has a change within a second: this, and the time that reading it takes.
+/// With the time to read a change, less than the second after which all intakes must enforce it.
 const PERIOD: Duration = Duration::from_millis(400);
 const _: () = assert!(PERIOD.as_millis() <= 500);
 
@@ -52,27 +52,27 @@ struct Shared {
     store: Store,
     keys: RegistryKeys,
     known_services: KnownServices,
-    /// Locked while Redis is asked about rules, so that changes are learned in their order. None: closed.
+    /// Locked while rules are read or changed, so that changes are applied in their order. `None` after `close`.
     heartbeat: Mutex<Option<Heartbeat>>,
 }
 
 impl Services {
-    /// Reads the registered services, if Redis answers, and registers this intake as one that shares the limits.
+    /// Reads the registered services, if Redis is available, and registers this intake, so that it shares the limits.
     pub async fn open(store: Store) -> Self {
         Self::open_with_timeout(store, DECISION_TIMEOUT).await
     }
 
-    /// The same, with limiters that wait this long for Redis, as [`crate::Limiter::with_timeout`].
+    /// As [`Services::open`], with a timeout of Redis in decisions, as [`crate::Limiter::with_timeout`].
     pub async fn open_with_timeout(store: Store, timeout: Duration) -> Self {
         let (keys, heartbeat) = (RegistryKeys::new(store.prefix()), Mutex::new(Some(Heartbeat::new())));
         let shared = Arc::new(Shared { store, keys, known_services: KnownServices::new(timeout), heartbeat });
         shared.beat().await;
         let weak = Arc::downgrade(&shared);
-        tokio::spawn(keep_running("following services", move || keep_attending(weak.clone())));
+        tokio::spawn(keep_running("following services", move || keep_beating(weak.clone())));
         Self(shared)
     }
 
-    /// The rules of a service. None: it isn't registered.
+    /// The rules of a service. `None` if it isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.
@@ -80,7 +80,7 @@ impl Services {
         Ok(self.0.known_services.find(name)?.map(|service| service.rules))
     }
 
-    /// As [`Services::rules`], after asking Redis, if it answers.
+    /// As [`Services::rules`], after reading them from Redis, if it is available.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.
@@ -89,7 +89,7 @@ impl Services {
         self.rules(name)
     }
 
-    /// Decides on a request to a service, as [`crate::Limiter::decide`]. None: it isn't registered.
+    /// Decides on a request to a service, as [`crate::Limiter::decide`]. `None` if the service isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet, and as [`crate::Limiter::decide`].
@@ -100,7 +100,7 @@ impl Services {
         }
     }
 
-    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. None: the service isn't
+    /// Decides on several requests as on one, as [`crate::Limiter::decide_together`]. `None` if the service isn't
     /// registered.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Services {
         self.0.known_services.tally()
     }
 
-    /// What the policies of a service decided at this intake in the last hour. None: it isn't registered.
+    /// The decisions of a service's policies at this intake in the last hour. `None` if it isn't registered.
     ///
     /// # Errors
     /// When nothing could be read from Redis yet.
@@ -139,14 +139,14 @@ impl Services {
 }
 
 impl Shared {
-    /// Beats, and learns what has changed.
+    /// Sends a heartbeat, and applies changes of the rules.
     async fn beat(&self) {
         if let Some(heartbeat) = self.heartbeat.lock().await.as_mut() {
             self.learn(heartbeat).await;
         }
     }
 
-    /// Changes the rules and learns of it, before anybody asks.
+    /// Changes the rules in Redis, and applies the change at this intake before it returns.
     ///
     /// # Errors
     /// When Redis can't be asked.
@@ -166,13 +166,13 @@ impl Shared {
                     self.known_services.replace(&self.store, rules);
                 }
             }
-            // The store reports an outage, once.
+            // The store logs a warning once per outage.
             Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read rules from Redis"),
         }
     }
 }
 
-async fn keep_attending(shared: Weak<Shared>) {
+async fn keep_beating(shared: Weak<Shared>) {
     loop {
         tokio::time::sleep(PERIOD).await;
         let Some(shared) = shared.upgrade() else { return };

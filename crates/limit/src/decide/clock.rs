@@ -1,11 +1,11 @@
-//! The Redis clock as this process knows it: from replies, otherwise the clock of this machine.
+//! An estimate of the Redis clock: from its replies, or the clock of this machine until there is one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-/// Ticks by the monotonic clock, so that nobody sets it.
+/// The time of Redis when this began, plus the monotonic clock, so that setting this machine's clock doesn't change it.
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
@@ -23,7 +23,7 @@ impl Clock {
         self.began_us.load(Ordering::Relaxed).saturating_add(micros(self.began.elapsed()))
     }
 
-    /// Redis said that it was `redis_us`, in the middle of the time since `sent`.
+    /// Sets the clock from a reply to a request of `sent`: Redis is assumed to have read `redis_us` halfway.
     pub(crate) fn learn(&self, redis_us: u64, sent: Instant) {
         let since = self.began.elapsed().saturating_sub(sent.elapsed() / 2);
         self.began_us.store(redis_us.saturating_sub(micros(since)), Ordering::Relaxed);

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use crate::decide::decision::{Decision, PolicyVerdict};
 use crate::decide::plan::{Plan, Scope};
 
-/// A decision, and for each of its policies the place of its scope in the plan: those that didn't matter aren't
-/// reported.
+/// A decision, and for each of its policies the index of its scope in the plan. A decision may lack some scopes, whose
+/// verdict doesn't matter.
 pub(crate) struct PlacedDecision {
     pub(crate) decision: Decision,
     pub(crate) places: Vec<usize>,
 }
 
-/// What came of requests that were decided together.
+/// The decision on several requests together.
 #[derive(Clone, Debug)]
 pub struct CombinedDecision {
     pub decision: Decision,
-    /// For each request the places of its policies in the decision.
+    /// For each request the indices of its policies in the decision.
     requests: Vec<Vec<usize>>,
 }
 
@@ -27,14 +27,14 @@ impl CombinedDecision {
         Self { decision, requests }
     }
 
-    /// The verdicts on each request, in the order in which they were given. A request that no verdict is about is
-    /// limited by nothing, or the others were refused without asking about it.
+    /// The verdicts on each request, in the order of the requests. A request without verdicts has no limits, or another
+    /// request was refused before it was checked.
     pub fn requests(&self) -> impl Iterator<Item = Vec<&PolicyVerdict>> {
         self.requests.iter().map(|places| places.iter().filter_map(|at| self.decision.policies.get(*at)).collect())
     }
 }
 
-/// One plan, and for each of `plans` the places of its scopes there.
+/// Merges plans into one. Returns also the indices of each plan's scopes in it.
 pub(crate) fn merge(plans: Vec<Plan>) -> (Plan, Vec<Vec<usize>>) {
     let mut scopes: Vec<Scope> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();

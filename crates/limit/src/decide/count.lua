@@ -1,17 +1,17 @@
--- Counts calls that were let pass elsewhere, and takes back such; reports the state that comes of it.
+-- Charges or refunds calls that were counted by local counters, and returns the new states.
 --
 -- needs: now, rules/check, rules/refund
 -- KEYS  the scopes (strings)
--- ARGV  pairs: a plan of one scope, and either `-` and how many µs ago the last of its calls was let pass, or the µs
---       before which they are taken back (0: always)
--- Result  { µs of the Redis clock, { state per plan … } }, each as the scope's key holds it; empty: the key is missing
+-- ARGV  pairs: a plan of one scope, and either `-` and how many µs ago the last of its calls was allowed, or the µs of
+--       the Redis clock before which the calls are refunded (0: always)
+-- Result  { µs of the Redis clock, { state per plan … } }, each state as in the scope's key, '' if the key is missing
 local how = { counted = 0 }
 for i = 1, #ARGV, 2 do
   local text, ago = ARGV[i], string.match(ARGV[i + 1], '^-(%d+)')
   if ago then
     how.counted = now_us - tonumber(ago)
     local plan = limit_plan(text, how)
-    -- A look writes nothing.
+    -- Reading a state writes nothing.
     if plan[1].n > 0 then limit_take(plan[1], plan.id) end
   else
     limit_refund(text, tonumber(ARGV[i + 1]))

@@ -1,15 +1,15 @@
-//! How many decisions came out how.
+//! Numbers of decisions by verdict.
 
 use std::ops::AddAssign;
 
-/// Counts since the limiter began, or of a minute.
+/// Numbers of decisions by verdict, since the limiter was created, or of a minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerdictCounts {
     pub allowed: u64,
     pub refused: u64,
-    /// What a shadow would have refused.
+    /// Requests that a policy in shadow mode would have refused.
     pub shadow_refused: u64,
-    /// What passed because Redis couldn't be asked and the policy is `open`.
+    /// Requests allowed because Redis was unavailable and the policy is `open`.
     pub unchecked: u64,
 }
 

@@ -1,10 +1,10 @@
--- Decides a request: judges it by all that is in its plan and, if all that is enforced passes, charges it. After its
--- time it does nothing: the caller was refused meanwhile, because Redis didn't answer.
+-- Decides on a request: checks all policies of its plan and, if all enforced ones allow it, charges it. Does nothing
+-- after the given time, because then the request has been decided without Redis.
 --
 -- needs: now, rules/check
 -- KEYS  the scopes (strings)
 -- ARGV  1 the plan  2 µs of the Redis clock until which it may be charged
--- Result  a report, as limit_report makes it; { µs of the Redis clock } alone: too late
+-- Result  a report, as of limit_report; only { µs of the Redis clock } if it is too late
 if now_us > tonumber(ARGV[2]) then return { now_us } end
 local verdict = limit_check(ARGV[1])
 limit_charge(verdict)

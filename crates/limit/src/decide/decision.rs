@@ -15,45 +15,45 @@ use crate::policy::{Mode, Policy, PolicyId};
 /// The verdict of all policies on one request. As JSON, the answer of the check API.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// Whether all enforced policies let it pass. If so, it was charged to them, else to none.
+    /// Whether all enforced policies allow the request. If so, it was charged to all of them, otherwise to none.
     pub allowed: bool,
-    /// Until it would pass: the longest over the enforced tiers that refuse.
+    /// How long until the request would be allowed: the longest wait of the enforced tiers.
     pub wait: Wait,
-    /// Of those that were asked: a refusal that was known already is reported without asking the shadows.
+    /// The verdicts of the policies that were checked. A cached refusal lacks policies in shadow mode.
     pub policies: Vec<PolicyVerdict>,
-    /// What can be returned.
+    /// The charges, which can be refunded.
     pub(crate) charges: Vec<Charge>,
 }
 
-/// What one policy says.
+/// The verdict of one policy.
 #[derive(Clone, Debug)]
 pub struct PolicyVerdict {
     pub policy: Arc<Policy>,
-    /// What the request counts for it.
+    /// The cost of the request for this policy.
     pub cost: u64,
     pub allowed: bool,
     pub tiers: Vec<TierVerdict>,
 }
 
-/// The state of one tier, after what was charged.
+/// The state of one tier after the charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierVerdict {
     pub kind: &'static str,
     pub limit: u64,
     pub period: Duration,
-    /// Until this tier would let the request pass.
+    /// How long until this tier would allow the request.
     pub wait: Wait,
-    /// How many calls of cost 1 would pass now: after a quiet time a burst, which may be more than the limit.
+    /// How many calls of cost 1 would be allowed now: up to the burst, which may be more than the limit.
     pub remaining: u64,
-    /// Until all of it is left again.
+    /// How long until all is available again.
     pub reset: Duration,
 }
 
-/// A charge, and where it was made.
+/// A charge, and where it was counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Charge {
     pub(crate) scope: Scope,
-    /// The id of its leases.
+    /// The id of the leases that it took.
     pub(crate) lease: u64,
     pub(crate) place: ChargedIn,
     /// µs of the Redis clock.
@@ -63,16 +63,16 @@ pub(crate) struct Charge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChargedIn {
     Store,
-    /// Calls that this replica had taken ahead.
+    /// Quota that this replica had leased in advance.
     Lease,
-    /// The counts that this replica reports Redis later.
+    /// A local counter, which this replica reports to Redis later.
     Count,
-    /// What this replica enforces on its own while Redis is away.
+    /// The share that this replica enforces locally while Redis is unavailable.
     Outage,
 }
 
 impl Decision {
-    /// What no policy is about passes.
+    /// The decision on a request to which no policy applies.
     pub(crate) fn unlimited() -> Self {
         Self { allowed: true, wait: Wait::Ready, policies: Vec::new(), charges: Vec::new() }
     }
@@ -85,13 +85,13 @@ impl Decision {
         Self { allowed, wait, policies, charges: Vec::new() }
     }
 
-    /// Reads what `limit_report` reported of `plan`; None: it is of another plan.
+    /// Parses the result of `limit_report` for `plan`. Returns `None` if it belongs to another plan.
     pub fn read(plan: &Plan, report: &[i64]) -> Option<Self> {
         let (_, verdicts) = report::read(plan.scopes(), report)?;
         Some(Self::of_verdicts(plan, verdicts))
     }
 
-    /// The same of what `limit_states` returned, at `now_us` of the Redis clock.
+    /// Parses the result of `limit_states` for `plan`, at `now_us` of the Redis clock.
     pub fn read_states(plan: &Plan, now_us: u64, states: &[u8]) -> Option<Self> {
         Some(Self::of_verdicts(plan, report::read_states(plan.scopes(), now_us, states)?))
     }
@@ -101,12 +101,12 @@ impl Decision {
         Self::of(plan.scopes().iter().zip(verdicts).map(policy_verdict).collect())
     }
 
-    /// Whether it holds leases, which expire unless they are released.
+    /// Whether leases were taken, which expire unless they are released.
     pub fn has_leases(&self) -> bool {
         self.charges.iter().any(|charge| charge.scope.policy.has_leases())
     }
 
-    /// None: it was allowed, or waiting doesn't help.
+    /// `None` if the request was allowed, or waiting doesn't help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.wait {
             Wait::After(wait) if !self.allowed => Some(wait),
@@ -114,12 +114,13 @@ impl Decision {
         }
     }
 
-    /// The enforced policies that refuse.
+    /// The verdicts of the enforced policies that refuse the request.
     pub fn violated(&self) -> impl Iterator<Item = &PolicyVerdict> {
         self.policies.iter().filter(|verdict| !verdict.allowed && verdict.policy.settings().mode == Mode::Enforce)
     }
 
-    /// What to report the refused caller: that it can never pass, or the message of the first policy that refuses.
+    /// The message for a refused caller: that the request can never be allowed, or that of the first policy that
+    /// refuses.
     pub fn message(&self) -> Option<String> {
         let never = |verdict: &&PolicyVerdict| verdict.tiers.iter().any(|tier| tier.wait == Wait::Never);
         if let Some(verdict) = self.violated().find(never) {
@@ -134,7 +135,7 @@ impl Decision {
 }
 
 impl TierVerdict {
-    /// What answers show as left: never more than the limit, which they show beside it.
+    /// `remaining` as shown in answers: at most the limit, which is shown beside it.
     pub fn shown_remaining(&self) -> u64 {
         self.remaining.min(self.limit)
     }

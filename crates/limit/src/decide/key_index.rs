@@ -1,4 +1,4 @@
-//! What the plans of one script have in common: the keys of their scopes, and policies.
+//! The keys and policies that the plans of one script call share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::policy::Policy;
 use crate::policy::wire::Packed;
 
-/// No policy has as many bytes.
+/// Added to the number of a shared policy. It is more than the bytes of any policy, whose length is in the same place.
 const KNOWN_POLICY: u64 = 32_768;
-/// Of more policies those that come later are packed into each plan.
+/// Maximum number of shared policies; further ones are packed into each plan.
 const MOST_COMMON: usize = 64;
 
-/// The policies that the plans of one script have in common, each packed once.
+/// The policies that the plans of one script call share, each packed once.
 #[derive(Clone, Debug, Default)]
 enum CommonPolicies {
-    /// Each plan has its own.
+    /// Each plan contains its policies.
     #[default]
     None,
     Known {
@@ -39,7 +39,7 @@ impl CommonPolicies {
     }
 }
 
-/// The `KEYS` of a script, each there once; and the policies that its plans name by their numbers.
+/// The `KEYS` of a script call, each once, and the policies that its plans refer to by number.
 #[derive(Clone, Debug, Default)]
 pub struct KeyIndex {
     keys: Vec<String>,
@@ -48,24 +48,24 @@ pub struct KeyIndex {
 }
 
 impl KeyIndex {
-    /// Behind the keys that the script has by number.
+    /// Adds keys after `keys`, which the script uses by their index.
     pub fn after(keys: Vec<String>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// For plans that a script reads after `limit_know` has read their policies.
+    /// With shared policies, for scripts that call `limit_know` before they read a plan.
     #[must_use]
     pub fn with_policies(self) -> Self {
         Self { policies: CommonPolicies::Known { policies: Vec::new(), packed: Packed::default() }, ..self }
     }
 
-    /// In place of the bytes of a policy, which `pack` returns: that it is known, and by which number. None: the plan
-    /// has it itself.
+    /// The number that refers to a shared policy, whose bytes `pack` returns. `None` if the plan must contain the
+    /// policy.
     pub(super) fn number_of_policy(&mut self, policy: &Arc<Policy>, pack: impl FnOnce() -> Vec<u8>) -> Option<u64> {
         Some(KNOWN_POLICY + self.policies.number_of(policy, pack)?)
     }
 
-    /// The place of `key` in `KEYS`, counted from 1.
+    /// The index of `key` in `KEYS`, counted from 1. Adds the key if it is new.
     pub fn place(&mut self, key: &str) -> u64 {
         if let Some(place) = self.places.get(key) {
             return *place;
@@ -84,7 +84,7 @@ impl KeyIndex {
         self.keys
     }
 
-    /// And the policies as `limit_know` reads them.
+    /// The keys, and the shared policies as `limit_know` reads them.
     pub fn into_keys_and_policies(self) -> (Vec<String>, Vec<u8>) {
         match self.policies {
             CommonPolicies::None => (self.keys, Vec::new()),

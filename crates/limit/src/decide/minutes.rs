@@ -7,28 +7,27 @@ use crate::decide::counts::VerdictCounts;
 use crate::policy::PolicyId;
 
 const MINUTE_MS: u64 = 60_000;
-/// Minutes of an hour.
-const KEPT: u64 = 60;
+const KEPT_MINUTES: u64 = 60;
 
 /// A minute since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Minute(u64);
 
-/// What the policies of a service decided in the last hour, by minute.
+/// The decisions of a service's policies in the last hour, by minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerdictHistory {
-    /// The beginning of the first minute, in ms since 1970.
+    /// The start of the first minute, in ms since 1970.
     pub from_ms: u64,
-    /// Now, in ms since 1970: the last minute isn't over.
+    /// Now, in ms since 1970. The last minute is incomplete.
     pub to_ms: u64,
-    /// The minutes in which a policy decided, oldest first. A service has no more than 20 of such policies.
+    /// The minutes with decisions of each policy, oldest first, for at most 20 policies.
     pub policies: BTreeMap<PolicyId, Vec<VerdictSlot>>,
 }
 
 /// The counts of a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerdictSlot {
-    /// Its beginning, in ms since 1970.
+    /// The start of the minute, in ms since 1970.
     pub at_ms: u64,
     pub counts: VerdictCounts,
 }
@@ -51,18 +50,18 @@ impl Minute {
         self.0.saturating_mul(MINUTE_MS)
     }
 
-    /// The first of the hour that ends with this one.
+    /// The first minute of the hour that ends with this one.
     const fn first(self) -> Self {
-        Self(self.0.saturating_sub(KEPT - 1))
+        Self(self.0.saturating_sub(KEPT_MINUTES - 1))
     }
 }
 
-/// Of one policy: those minutes in which it decided, oldest first.
+/// The minutes of the last hour in which one policy decided, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Minutes(VecDeque<(Minute, VerdictCounts)>);
 
 impl Minutes {
-    /// What comes after the clock was set back counts for the latest minute.
+    /// Counts decisions. If the clock was set back, they count for the latest minute.
     pub(crate) fn count(&mut self, minute: Minute, counts: VerdictCounts) {
         match self.0.back_mut() {
             Some((latest, counted)) if *latest >= minute => *counted += counts,

@@ -14,29 +14,30 @@ use crate::policy::{Policy, PolicyId};
 const SHADOW: u64 = 1;
 const LOST_IS_FULL: u64 = 2;
 const GOES_AT_A_SPEED: u64 = 4;
-/// A missing state that counts as used up must outlive quiet times, or each would end with a wait.
+/// How long the state of a pace is kept at least. A missing state counts as used up, so an earlier expiry would delay
+/// the first call after an idle time.
 const LOST_MS: u64 = 24 * 3_600_000;
 
-/// Of a scope in a packed plan: what is of its request, and room for what is of its policy, which few need more of.
+/// Bytes of a scope in a packed plan: the part of its request, and of its policy, of which few need more.
 const HEAD_BYTES: usize = 22;
 const POLICY_BYTES: usize = 106;
 
-/// The scopes of one request, a policy each.
+/// The scopes of one request, one for each policy that applies.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The id of the leases that a charge takes.
+    /// The id of the leases that the charge takes.
     id: u64,
     scopes: Vec<Scope>,
 }
 
-/// One policy's scope of a request.
+/// The scope of a request in one policy.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(crate) policy: Arc<Policy>,
     pub(crate) key: String,
     values: Vec<String>,
     pub(crate) cost: u64,
-    /// One of this many that are left is taken ahead; 0: none.
+    /// One of `share` calls that are left is leased in advance; 0: none.
     share: u16,
     lost_is_full: bool,
     goes_at_a_speed: bool,
@@ -47,12 +48,12 @@ impl Scope {
         Self { cost, ..self.clone() }
     }
 
-    /// Takes one of `share` that are left beyond its cost.
+    /// Leases also one of `share` calls that are left after its cost.
     pub(crate) fn taking_ahead(self, share: u16) -> Self {
         Self { share, ..self }
     }
 
-    /// How the windows of each tier lie, at `now_us` of the Redis clock.
+    /// The position of each tier's windows, at `now_us` of the Redis clock.
     pub(crate) fn phases(&self, now_us: u64) -> impl Iterator<Item = (&Tier, Phase)> {
         let settings = self.policy.settings();
         self.policy.tiers_in_store().iter().map(move |tier| {
@@ -66,7 +67,7 @@ impl Scope {
         })
     }
 
-    /// `id`: of the leases that it takes.
+    /// `id` is that of the leases that the charge takes.
     fn pack(&self, packed: &mut Packed, id: u64, keys: &mut KeyIndex, now_us: u64) {
         let place = keys.place(&self.key);
         packed.number(id, 7).number(place, 4).number(self.cost, 7).number(self.share.into(), 2);
@@ -95,7 +96,7 @@ impl Scope {
         policy.into_bytes()
     }
 
-    /// Whether what is packed of its policy is the same for all requests.
+    /// Whether the packed policy is the same for all requests.
     fn is_as_others(&self) -> bool {
         let spreads = |tier: &Tier| matches!(tier.kind(), TierKind::Fixed(Align::Epoch { spread: Some(_) }));
         !(self.lost_is_full || self.goes_at_a_speed || self.policy.tiers_in_store().iter().any(spreads))
@@ -113,9 +114,8 @@ impl Plan {
         Self::of(policies.of(request).into_iter().map(scope).collect())
     }
 
-    /// A plan for a pace, which isn't anybody's request: `tiers` as [`load::pace`](crate::load::pace) reads them, with
-    /// their state in `key`. What a pace has consumed is never forgotten: a state that is missing was lost, and counts
-    /// as used up.
+    /// A plan for a pace, which belongs to no request: `tiers` as [`load::pace`](crate::load::pace) returns them, with
+    /// their state in `key`. A missing state of a pace was lost, and counts as used up.
     pub fn pace(tiers: Vec<Tier>, key: String) -> Self {
         let policy = Arc::new(Policy::of_pace(tiers));
         Self::of(vec![Scope {
@@ -129,8 +129,8 @@ impl Plan {
         }])
     }
 
-    /// The same plan, for scripts that say at what speed it goes: buckets and gates let less through in the same time,
-    /// or where none exists the shortest window.
+    /// The same plan, for scripts that set a speed: it lowers the rate of buckets and gates, or without any of them the
+    /// limit of the shortest window.
     #[must_use]
     pub fn at_a_speed(mut self) -> Self {
         for scope in &mut self.scopes {
@@ -140,7 +140,7 @@ impl Plan {
     }
 
     pub(crate) fn of(scopes: Vec<Scope>) -> Self {
-        // As many bits as a double holds; 0 is no lease.
+        // Below 2^53, so that Lua represents the id exactly; 0 means no lease.
         Self { id: fastrand::u64(1..1 << 53), scopes }
     }
 
@@ -148,7 +148,7 @@ impl Plan {
         Self { id, scopes }
     }
 
-    /// No policy is in force: everything passes, and there is nothing to ask.
+    /// Whether no policy applies, so that the request is allowed without a check.
     pub fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
@@ -174,13 +174,13 @@ impl Plan {
         self.scopes.iter().map(|scope| scope.policy.as_ref())
     }
 
-    /// The message of a policy, for the refused.
+    /// The message of a policy for refused callers.
     pub fn message(&self, id: &PolicyId) -> Option<&str> {
         self.policies().find(|policy| policy.id() == id)?.settings().message.as_deref()
     }
 
-    /// The plan as an `ARGV` for the functions of [`crate::lua::FRAGMENTS`]; its keys are added to `keys`. `now_us` is
-    /// the Redis clock as far as it is known: calendars are laid around it.
+    /// Packs the plan as an `ARGV` for the functions of [`crate::lua::FRAGMENTS`], and adds its keys to `keys`.
+    /// `now_us` is an estimate of the Redis clock, around which the windows of calendars are computed.
     pub fn pack(&self, keys: &mut KeyIndex, now_us: u64) -> Vec<u8> {
         let mut packed = Packed::with_capacity(self.scopes.len() * (HEAD_BYTES + POLICY_BYTES));
         for scope in &self.scopes {

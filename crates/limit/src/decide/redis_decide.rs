@@ -16,15 +16,15 @@ static DECIDE: Script = Script::new("decide", &[FRAGMENTS], include_str!("decide
 static COUNT: Script = Script::new("count", &[FRAGMENTS], include_str!("count.lua"));
 static REFUND: Script = Script::new("refund", &[FRAGMENTS], include_str!("refund.lua"));
 
-/// Scopes in one call: a script that runs long holds up everyone.
+/// Maximum number of scopes in one call, because a long script delays all other calls.
 pub(crate) const PER_CALL: usize = 500;
 
-/// Why there is no answer.
+/// Why there is no decision.
 #[derive(Debug)]
 pub(crate) enum DecideError {
-    /// Without an error: the reply stayed out for too long.
+    /// Without an error if the reply took too long.
     Unavailable(Option<StoreError>),
-    /// It is of no use.
+    /// The reply can't be parsed.
     BadReply,
 }
 
@@ -32,18 +32,18 @@ pub(crate) enum DecideError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refund {
     All,
-    /// Leases alone: the call is over, but it was made.
+    /// Only leases: the request was executed, and has ended.
     Leases,
 }
 
-/// An answer, and when it was given.
+/// The verdicts, and the Redis clock when they were made.
 pub(crate) struct DecideReply {
     pub(crate) verdicts: Vec<ScopeVerdict>,
     pub(crate) now_us: u64,
 }
 
-/// Judges a plan and, if all that is enforced passes, charges it. After the timeout `patience` the request is refused,
-/// and a Redis that runs the script later charges nothing.
+/// Checks a plan, and charges it if all enforced policies allow it. Fails after `patience`; if Redis runs the script
+/// later, it charges nothing.
 pub(crate) async fn decide(
     store: &Store,
     clock: &Clock,
@@ -54,7 +54,7 @@ pub(crate) async fn decide(
     timeout(patience, asking).await.unwrap_or(Err(DecideError::Unavailable(None)))
 }
 
-/// The same for who awaits a reply also after the end: it may be that of a charge that was made in time.
+/// As [`decide`], but waits for the reply also after the end, because the charge may have been made in time.
 pub(crate) async fn decide_before(
     store: &Store,
     clock: &Clock,
@@ -70,7 +70,7 @@ pub(crate) async fn decide_before(
     }
 }
 
-/// None: by the clock as it was known the call came too late; now it is known better.
+/// Returns `None` if the script ran too late by the estimate of the Redis clock, which has been corrected now.
 async fn decide_until(
     store: &Store,
     clock: &Clock,
@@ -93,17 +93,18 @@ async fn decide_until(
     Ok(Some(DecideReply { verdicts, now_us }))
 }
 
-/// The rest of the time is for the reply, and for what the clock isn't known by: what is charged arrives in time.
+/// The part of the time in which the script may charge. The rest is left for the reply, and for the error of the
+/// estimated Redis clock, so that the reply to each charge arrives in time.
 fn charged_within(left: Duration) -> Duration {
     left * 4 / 5
 }
 
-/// What was counted of one scope elsewhere.
+/// Calls of one scope that a local counter counted.
 pub(crate) struct Count {
     plan: Plan,
-    /// It is taken back, before this time of the Redis clock in µs (0: always); None: it is charged.
+    /// `Some`: the calls are refunded, before this time in µs of the Redis clock (0: always). `None`: charged.
     taken_back: Option<u64>,
-    /// When the last of it was let pass.
+    /// When the last of the calls was allowed.
     passed: Instant,
 }
 
@@ -113,26 +114,25 @@ impl Count {
         Self { plan: Plan::of(vec![scope.costing(calls)]), taken_back: None, passed }
     }
 
-    /// Takes `calls` back before `ends_us`.
+    /// Refunds `calls`, before `ends_us` of the Redis clock.
     pub(crate) fn taking_back(scope: &Scope, calls: u64, ends_us: Option<u64>) -> Self {
         Self { taken_back: Some(ends_us.unwrap_or(0)), ..Self::charging(scope, calls, Instant::now()) }
     }
 
-    /// Only asks for the state.
+    /// Only reads the state.
     pub(crate) fn looking(scope: &Scope) -> Self {
         Self::charging(scope, 0, Instant::now())
     }
 
-    /// What the script does with the plan: a time in µs before which it is taken back, or below 0 how many µs ago it
-    /// was let pass.
+    /// The script's argument: the time in µs before which the calls are refunded, or `-` and how many µs ago the last
+    /// one was allowed.
     fn word(&self) -> String {
         let ago = || format!("-{}", micros(self.passed.elapsed()));
         self.taken_back.map_or_else(ago, |before| before.to_string())
     }
 }
 
-/// Charges or takes back what was decided elsewhere; reports the state that comes of each, empty where nothing is
-/// known.
+/// Charges or refunds calls that were counted locally. Returns the new state of each scope, empty if it has none.
 pub(crate) async fn count(store: &Store, clock: &Clock, counts: &[Count]) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut keys = KeyIndex::default();
     let now = clock.now_us();
@@ -147,11 +147,11 @@ pub(crate) async fn count(store: &Store, clock: &Clock, counts: &[Count]) -> Res
     Ok(states)
 }
 
-/// What is refunded of one scope. Times are µs of the Redis clock.
+/// A refund in one scope. Times are µs of the Redis clock.
 #[derive(Debug)]
 pub(crate) struct Refunded {
     pub(crate) plan: Plan,
-    /// Not later than this; 0: always.
+    /// Refund only before this time; 0: always.
     pub(crate) before_us: u64,
     /// When it was charged; 0: unknown.
     pub(crate) charged_us: u64,
@@ -160,7 +160,7 @@ pub(crate) struct Refunded {
 /// Refunds plans of one scope each.
 ///
 /// # Errors
-/// When Redis can't be reached: what comes after that is not returned.
+/// When Redis can't be reached. The plans after that aren't refunded.
 pub(crate) async fn refund(store: &Store, clock: &Clock, plans: &[Refunded], what: Refund) -> Result<(), StoreError> {
     for part in plans.chunks(PER_CALL) {
         refund_part(store, clock, part, what).await?;

@@ -1,9 +1,9 @@
--- Returns what plans were charged.
+-- Refunds the charges of plans.
 --
 -- needs: now, rules/refund
 -- KEYS  the scopes (strings)
--- ARGV  1 '1': leases alone; then triples: a plan, the µs before which it may be returned (0: always), and the µs at
---       which it was charged (0: unknown)
+-- ARGV  1 '1': only leases; then triples: a plan, the µs before which it is refunded (0: always), and the µs at which
+--       it was charged (0: unknown)
 -- Result  µs of the Redis clock
 for i = 2, #ARGV, 3 do
   if ARGV[1] == '1' then

@@ -6,17 +6,17 @@ use crate::decide::wait::Wait;
 use crate::kinds::Reader;
 use crate::local::LocalScope;
 
-/// The µs of the Redis clock at which a call came too late to be decided; None: it was decided.
+/// The µs of the Redis clock when a script ran too late to decide; `None` if it decided.
 pub(crate) fn read_too_late(report: &[i64]) -> Option<u64> {
     let [now_us] = report else { return None };
     count(*now_us)
 }
 
-/// A report of `scopes`, and the µs of the Redis clock that it was made at; None: it is of others.
+/// Parses a report of `scopes`. Returns also the µs of the Redis clock; `None` if the report is of other scopes.
 pub(crate) fn read(scopes: &[Scope], report: &[i64]) -> Option<(u64, Vec<ScopeVerdict>)> {
     let mut numbers = report.iter().copied();
     let now_us = count(numbers.next()?)?;
-    // Whether it is allowed, and when it would be, follows from the tiers.
+    // Skips `allowed` and `retry`, which follow from the tiers.
     numbers.nth(1)?;
     let verdicts = scopes.iter().map(|scope| {
         let taken = count(numbers.next()?)?;
@@ -33,14 +33,14 @@ pub(crate) fn read(scopes: &[Scope], report: &[i64]) -> Option<(u64, Vec<ScopeVe
     numbers.next().is_none().then_some((now_us, verdicts))
 }
 
-/// The states of `scopes` after a request that all of them let pass, at `now_us` of the Redis clock; None: they are of
-/// others.
+/// Parses the states of `scopes` after a request that all of them allowed, at `now_us` of the Redis clock. Returns
+/// `None` if the states are of other scopes.
 pub(crate) fn read_states(scopes: &[Scope], now_us: u64, states: &[u8]) -> Option<Vec<ScopeVerdict>> {
     let mut states = Reader::new(states);
     let verdicts = scopes.iter().map(|scope| {
         let mut local = LocalScope::new(scope.phases(now_us));
         local.read_next(&mut states, scope.policy.fingerprint())?;
-        // Where the clock was put back a little, time stands still until it is where it was.
+        // If the clock was set back a little, the state's time stands still until the clock has caught up.
         let ahead = local.last().checked_sub(now_us)?;
         let left = local.left().into_iter().map(|left| Remaining { resets: left.resets + ahead, ..left });
         let tiers = left.map(|left| (Wait::Ready, left)).collect();

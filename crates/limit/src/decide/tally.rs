@@ -1,4 +1,4 @@
-//! Counts of decisions by policy, for metrics and for people who look at them.
+//! Counts decisions by policy, for metrics and the dashboard.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::decide::decision::Decision;
 use crate::decide::minutes::{Minute, Minutes, VerdictHistory};
 use crate::policy::{Mode, PolicyId};
 
-/// Policies of a service whose minutes are kept: those that decided first. It bounds the memory of many services.
+/// Maximum number of policies of a service with counts by minute, those that decided first. Bounds the memory.
 const MOST_WITH_MINUTES: usize = 20;
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl VerdictTally {
         count(&mut self.0.lock(), policy, one, minute);
     }
 
-    /// Forgets the policies that don't exist any more.
+    /// Removes policies that no longer exist.
     pub(crate) fn retain(&self, exists: impl Fn(&PolicyId) -> bool) {
         self.0.lock().retain(|id, _| exists(id));
     }
@@ -49,7 +49,7 @@ impl VerdictTally {
         self.0.lock().iter().map(|(id, counted)| (id.clone(), counted.all)).collect()
     }
 
-    /// The last hour.
+    /// The decisions of the last hour, by minute.
     pub(crate) fn history(&self, now_us: u64) -> VerdictHistory {
         let counts = self.0.lock();
         let now = Minute::of_us(now_us);

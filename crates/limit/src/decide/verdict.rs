@@ -2,26 +2,26 @@
 
 use crate::decide::wait::Wait;
 
-/// What is left of a tier.
+/// The remaining quota of a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remaining {
-    /// Calls of cost 1 that would pass now.
+    /// Calls of cost 1 that would be allowed now.
     pub(crate) calls: u64,
-    /// µs until all is left again.
+    /// µs until all is available again.
     pub(crate) resets: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeVerdict {
     pub(crate) passed: bool,
-    /// How many were charged, those taken ahead included.
+    /// The charged cost, including calls that were leased in advance.
     pub(crate) taken: u64,
-    /// Each tier: until it would let the request pass, and what is left after the charge.
+    /// For each tier the wait until it would allow the request, and the remaining quota after the charge.
     pub(crate) tiers: Vec<(Wait, Remaining)>,
 }
 
 impl ScopeVerdict {
-    /// The longest over the tiers.
+    /// The longest wait of all tiers.
     pub(crate) fn wait(&self) -> Wait {
         self.tiers.iter().map(|(wait, _)| *wait).max().unwrap_or(Wait::Ready)
     }

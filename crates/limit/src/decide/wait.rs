@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-/// How long until a cost would pass, nothing else happening.
+/// How long until a request would be allowed if no other request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// It passes now.
+    /// It is allowed now.
     Ready,
-    /// At least 1 µs. Who waits that long and is alone passes.
+    /// At least 1 µs.
     After(Duration),
-    /// Waiting doesn't help: it is more than a tier ever lets through at once.
+    /// Waiting doesn't help, because the cost is more than a tier ever allows at once.
     Never,
 }
 
@@ -16,7 +16,7 @@ impl Wait {
         if us == 0 { Self::Ready } else { Self::After(Duration::from_micros(us)) }
     }
 
-    /// When so much of the time has passed.
+    /// The rest of the wait after `passed`.
     pub(crate) fn less(self, passed: Duration) -> Self {
         match self {
             Self::After(wait) => {

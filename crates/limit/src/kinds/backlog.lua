@@ -1,9 +1,9 @@
--- `backlog`: the length of a queue, which isn't our state. The script that includes the rules reports it: `queue` has
--- `length`, and `wait(excess)`, the µs until this many have left.
+-- `backlog`: the length of a queue. It isn't stored in the scope; the script that includes the rules passes it as
+-- `queue`, with `length`, and `wait(excess)`, the µs until this many jobs have left the queue.
 if code == BACKLOG then
   local rule
   rule = {
-    -- The request is one job in the queue, whatever it costs: the queue is as long as it was before that.
+    -- The request adds one job to the queue, whatever its cost.
     charge = function(tier)
       tier.length = tier.length + 1
     end,

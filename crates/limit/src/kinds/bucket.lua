@@ -1,5 +1,5 @@
--- `bucket` and `gate`: leaky bucket, token bucket and GCRA in one rule. The level is in µs·calls: a call adds one
--- period, each µs takes `limit` away.
+-- `bucket` and `gate`: leaky bucket, token bucket and GCRA in one rule. The level is in µs·calls: a call adds `period`,
+-- and each µs subtracts `limit`.
 if code == BUCKET then
   local rule
   rule = {
@@ -23,7 +23,7 @@ if code == BUCKET then
         tier.level = 0
         return from
       end
-      -- After a long quiet time the product isn't exact, but then it isn't needed either.
+      -- After a long idle time the product isn't exact, but then the level is 0 anyway.
       local level = limit_unpack('<I7', packed, from + 7) - (now - last) * tier.limit
       if level < 0 then level = 0 end
       tier.level = tier.is_slowed and math.ceil(level) or level
@@ -46,10 +46,10 @@ if code == BUCKET then
       return limit_div_up(excess, tier.limit)
     end,
 
-    -- What was counted without being asked for may pass the brim: remembered up to once more its height, or to what was
-    -- there before the limit was lowered.
+    -- Calls that were counted without a check may exceed `full`. The level is limited to twice that, or to what it was
+    -- before the limit was lowered.
     --
-    -- A call that is made late must not have drained before: it counts from the last moment at which it can be made.
+    -- A call that is made late must not drain before it is made, so it counts from the latest time of the call.
     charge = function(tier, _, n)
       local undrained = n > 0 and limit_undrained * tier.limit or 0
       local before = math.max(tier.level, undrained)
@@ -78,13 +78,13 @@ if code == BUCKET then
           return { level = level }, was, at
         end,
 
-        -- What was consumed beyond a lowered burst stays, as far as the numbers are exact: replicas that learn of the
-        -- change one after the other convert it there and back. A pace forgets it, and goes on at the lower rate.
+        -- Keeps what was consumed beyond a lowered burst, as long as the numbers are exact, because replicas with the
+        -- old and the new policy convert the state back and forth. A pace drops it, and continues at the lower rate.
         convert = function(tier, old, was, is_pace)
           local most = is_pace and tier.full or 2 ^ 52
           tier.level = old.level
           if was ~= tier.period then
-            -- Whole calls and the rest apart: the product of a level and a period would not be exact.
+            -- Whole calls and the rest separately: the product of a level and a period would not be exact.
             local calls = limit_div_down(old.level, was)
             local rest = old.level - calls * was
             calls = math.min(calls, limit_div_down(most, tier.period))

@@ -1,4 +1,4 @@
--- `concurrent`: leases that are out. Each is packed as when it expires, how many it counts for, and its id.
+-- `concurrent`: the taken leases. Each is packed as its expiry, its cost and its id.
 if code == CONCURRENT then
   local LEASE = 16
 
@@ -80,7 +80,7 @@ if code == CONCURRENT then
           tier.sum, tier.leases = old.sum, old.leases
         end,
 
-        -- Leases are neither more nor fewer for a clock that was set; `shift` keeps them as long as they had.
+        -- If the clock was set, the number of leases doesn't change, and `shift` keeps their remaining time.
         fill = function() end,
 
         shift = function(tier, by)

@@ -14,7 +14,7 @@ pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     text_error(Tier::concurrent(raw.limit.ok_or(NO_LIMIT)?, time(lease)?))
 }
 
-/// Leases that are out.
+/// The taken leases.
 #[derive(Debug)]
 pub(super) struct Concurrent {
     limit: u64,

@@ -1,9 +1,9 @@
--- `fixed`: a count per window of the clock, ⌊(now + offset) / period⌋, or between the borders of a calendar. The count
--- belongs to the window of the time at which the state was written.
+-- `fixed`: a count per window, ⌊(now + offset) / period⌋, or between the borders of a calendar. The count belongs to
+-- the window in which the state was written.
 --
--- For a pace, a call belongs to the window in which it is made. So a window grants nothing at its end that could be
--- used after it; where that would close more than half of it, a window begins with the count of the one before, as long
--- as grants from there may still be used in it.
+-- For a pace, a call belongs to the window in which it is made. So a window grants no calls at its end that might be
+-- made after it. If that would close more than half of the window, a window begins instead with the count of the
+-- previous one, as long as calls that were granted there may still be made.
 if code == EPOCH or code == CALENDAR then
   local function is_open(tier, now)
     return limit_late * 2 > tier.period or now + limit_late <= tier.ends
@@ -49,7 +49,7 @@ if code == EPOCH or code == CALENDAR then
         shift = function() end,
         refill = function(tier) return tier.period end,
 
-        -- Nobody knows when in the old window the calls came: all of them count in the window of the last one.
+        -- The times of the calls in the old window are unknown, so all count in the window of the last one.
         convert = function(tier, old)
           tier.count = old.count
         end,
@@ -69,7 +69,7 @@ if code == EPOCH or code == CALENDAR then
     pass = nil,
   }
 
-  -- When the window of `now` begins, and ends.
+  -- The start and the end of the window of `now`.
   local window_of
 
   if code == EPOCH then
@@ -86,8 +86,8 @@ if code == EPOCH or code == CALENDAR then
       return starts, starts + tier.period
     end
   else
-    -- Calendar windows are not all of one length, so the plan brings the borders around now: where this one and the
-    -- next two begin. A clock outside of them belongs to the nearest window: the count is kept rather than lost.
+    -- Calendar windows differ in length, so the plan contains the starts of the current window and of the next two. A
+    -- time outside of them belongs to the nearest window, so that the count isn't lost.
     function rule.tier(text, at)
       local limit, period, b1, b2, b3
       limit, period, b1, b2, b3, at = limit_unpack('<I7I6I7I7I7', text, at)
@@ -101,7 +101,7 @@ if code == EPOCH or code == CALENDAR then
       local b1, b2, b3 = tier.b1, tier.b2, tier.b3
       if now < b1 then return 0, b1 end
       if now < b2 then return b1, b2 end
-      -- Past the last border: a second later, a newer plan knows more.
+      -- After the last border: a newer plan will have later ones; until then, waits end after a second.
       return b2, now < b3 and b3 or now + 1000000
     end
   end

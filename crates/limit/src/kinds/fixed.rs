@@ -10,7 +10,7 @@ use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, Tier};
 use crate::policy::wire::{Packed, Phase};
 
-/// What is read as the `align` of a fixed window, as a regular expression.
+/// Regular expression of `align`.
 pub const FIXED_ALIGN: &str = r"^(epoch|first|calendar\(.+\))$";
 
 pub(super) fn read(raw: &Raw) -> Parsed<Tier> {

@@ -1,7 +1,7 @@
--- `fixed` with align `first`: a window begins with the first call after the one before has ended.
+-- `fixed` with align `first`: a window begins with the first call after the previous window has ended.
 --
--- For a pace, it begins when that call is made at the latest, and grants nothing at its end that could be used after
--- it; where that would close more than half of it, the next window waits until a period after the last use.
+-- For a pace, it begins at the latest time of that call, and grants no calls at its end that might be made after it. If
+-- that would close more than half of the window, the next one begins a period after the last call instead.
 if code == FIRST then
   local function is_open(tier, now)
     return limit_late * 2 > tier.period or tier.count == 0 or now + 2 * limit_late <= tier.ends

@@ -1,5 +1,5 @@
--- `log`: the time and cost of each call of the last period. Exact, and so the one whose state grows with its limit.
--- Entries stay packed, of nine bytes each, the oldest first: only those that leave are looked at.
+-- `log`: the time and cost of each call of the last period. Exact, but its state grows with its limit. Entries stay
+-- packed, nine bytes each, the oldest first; only those that expire are unpacked.
 if code == LOG then
   local ENTRY = 9
 
@@ -59,8 +59,7 @@ if code == LOG then
     charge = function(tier, now, n)
       tier.sum = tier.sum + n
       tier.entries = tier.entries .. limit_pack('<I7I2', now, n)
-      -- Denied calls can be more than the limit. Of those, the youngest that fill it decide all that the older ones
-      -- would.
+      -- Denied calls can exceed the limit. Older entries than those that fill the limit have no effect.
       local at = 1
       while true do
         local _, oldest = entry(tier.entries, at)

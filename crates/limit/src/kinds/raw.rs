@@ -5,11 +5,11 @@ use std::time::Duration;
 use dripfeed_job::duration;
 use serde::Deserialize;
 
-/// The members of all kinds. Which of them a kind has is checked where it is read.
+/// The members of all kinds. Each kind checks that it has no others.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
-    /// Empty: missing.
+    /// Empty if missing.
     #[serde(default)]
     pub(super) kind: String,
     /// `limit` and `period`, or both in one as `rate`: "10/s".
@@ -29,9 +29,9 @@ pub(super) type Parsed<T> = Result<T, String>;
 pub(super) const NO_LIMIT: &str = "missing limit: give `limit` and `period`, or a `rate` such as 10/s";
 
 impl Raw {
-    /// Refuses what has no meaning for this kind, rather than not to heed it.
+    /// A fault for each member that this kind doesn't have, so that none is ignored.
     pub(super) fn beyond(&self, members: &[&str]) -> Vec<String> {
-        let given = [
+        let members_present = [
             ("burst", self.burst.is_some()),
             ("align", self.align.is_some()),
             ("spread", self.spread.is_some()),
@@ -39,7 +39,7 @@ impl Raw {
             ("count_denied", self.count_denied.is_some()),
             ("lease", self.lease.is_some()),
         ];
-        let beyond = given.iter().filter(|(name, given)| *given && !members.contains(name));
+        let beyond = members_present.iter().filter(|(name, is_present)| *is_present && !members.contains(name));
         beyond.map(|(name, _)| format!("`{name}` is not supported by the kind `{}`", self.kind)).collect()
     }
 
@@ -69,7 +69,7 @@ impl Raw {
 
 pub(super) fn time(text: &str) -> Parsed<Duration> {
     let time: Duration = text_error(duration::parse(text))?;
-    // Cut off, it would be another limit than the one that was written.
+    // Rounded, it would be another limit than configured.
     if !time.subsec_nanos().is_multiple_of(1_000) {
         return Err(format!("`{text}` is too fine: use whole microseconds"));
     }

@@ -14,17 +14,17 @@ pub(crate) trait Rule: fmt::Debug + Send {
     fn charge(&mut self, now: u64, n: u64, lease: u64);
     fn refund(&mut self, now: u64, n: u64, lease: u64);
     fn left(&self, now: u64) -> Remaining;
-    /// The call that holds a lease is over.
+    /// Releases a lease.
     fn release(&mut self, _lease: u64) {}
     /// Whether a denied call is charged.
     fn counts_denied(&self) -> bool {
         false
     }
-    /// Takes the state as a script has packed it; None: it is something else.
+    /// Reads the state as packed by a script. Returns `None` if it can't be parsed.
     fn read(&mut self, packed: &mut Reader<'_>) -> Option<()>;
-    /// Has the limit of `tier`, which is else the same, from now on: what was consumed stays consumed.
+    /// Replaces the limit by that of `tier`, which is the same otherwise. What was consumed stays consumed.
     fn limit_to(&mut self, tier: &Tier);
-    /// Calendars move on.
+    /// Sets the current position of the windows, which changes for calendars.
     fn relay(&mut self, _phase: Phase) {}
 }
 
@@ -47,7 +47,7 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// What a product of two counts is divided to, rounded up; never more than a u64 of µs.
+/// Divides and rounds up, to at most `u64::MAX`.
 pub(super) fn div_up(product: u128, by: u64) -> u64 {
     u64::try_from(product.div_ceil(u128::from(by.max(1)))).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
--- `sliding`: the count of the window before, weighed by how much of it the sliding one still covers, and that of this
--- one. An estimate: it takes the calls of the window before for evenly spread.
+-- `sliding`: the count of this window, plus that of the previous one, weighted by its part in the sliding window. An
+-- estimate, which assumes that the calls of the previous window are evenly spread.
 if code == SLIDING then
-  -- The counts of the window before and of this one, which is `into` µs old, of those at `last`.
+  -- Converts the counts at `last` to those of the previous window and of the current one, which is `into` µs old.
   local function counts_at(prev, cur, last, now, into, period)
     local windows = (now - into - (last - last % period)) / period
     if windows == 0 then return prev, cur end
@@ -47,7 +47,7 @@ if code == SLIDING then
       if tier.cur + n <= limit then
         return period - limit_div_down((limit - tier.cur - n) * period, tier.prev) - into
       end
-      -- Not within this window. In the next one, its count is the one before.
+      -- Not within this window. In the next one, its count becomes the previous one.
       return 2 * period - into - limit_div_down((limit - n) * period, tier.cur)
     end,
 
@@ -82,9 +82,9 @@ if code == SLIDING then
 
         convert = function(tier, old, was)
           local prev, cur = old.prev, old.cur
-          -- The window before may lie within a longer one of now.
+          -- The previous window may be within the current one, if that is longer.
           if was < tier.period then prev, cur = 0, prev + cur end
-          -- What was consumed beyond a lowered limit stays, as far as the numbers are exact, and as five bytes hold it.
+          -- Keeps what was consumed beyond a lowered limit, as long as the numbers are exact, and fit into five bytes.
           local most = math.min(limit_div_down(2 ^ 51, tier.period), 2 ^ 40 - 1)
           tier.prev, tier.cur = math.min(prev, most), math.min(cur, most)
         end,

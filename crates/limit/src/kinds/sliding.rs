@@ -11,7 +11,7 @@ pub(super) fn read(raw: &Raw) -> Parsed<Tier> {
     text_error(Tier::sliding(limit, period))
 }
 
-/// The count of the window before, weighed by how much of it is still covered, and that of this one.
+/// The counts of the previous window, which is weighted by its part in the sliding window, and of this one.
 #[derive(Debug)]
 pub(super) struct Sliding {
     limit: u64,
@@ -29,7 +29,7 @@ impl Sliding {
         self.period - now % self.period
     }
 
-    /// µs into a window after which `before` weighs no more than `room` calls.
+    /// µs into a window after which `before` counts as no more than `room` calls.
     fn faded(&self, before: u64, room: u64) -> u64 {
         let heavy = product(before.saturating_sub(room), self.period);
         if before == 0 { 0 } else { div_up(heavy, before) }

@@ -1,4 +1,4 @@
-//! Counters per window: aligned to the epoch or a calendar, or beginning with the first call.
+//! Counters per window, which is aligned to the epoch or a calendar, or begins with the first call.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use crate::decide::wait::Wait;
 use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
-/// As much as five bytes hold.
-const LARGEST: u64 = (1 << 40) - 1;
+/// The largest number of five bytes.
+const MAX_COUNT: u64 = (1 << 40) - 1;
 
 /// When a window begins and ends.
 pub(super) trait Frame: fmt::Debug + Send {
-    /// Whether another window has begun since `last`; `count` is what was counted in that one.
+    /// Whether another window has begun since `last`. `count` is the count of the window at `last`.
     fn turns(&mut self, last: u64, now: u64, count: u64) -> bool;
 
-    /// µs until it ends.
+    /// µs until the window ends.
     fn rest(&self, now: u64) -> u64;
 
-    /// The same, when nothing was counted in it.
+    /// µs until a window without counts ends.
     fn rest_of_empty(&self, now: u64) -> u64 {
         self.rest(now)
     }
@@ -52,7 +52,7 @@ impl<F: Frame> Rule for Window<F> {
     }
 
     fn wait(&self, now: u64, n: u64) -> Wait {
-        match (n > self.limit, self.count + n.min(LARGEST) > self.limit) {
+        match (n > self.limit, self.count + n.min(MAX_COUNT) > self.limit) {
             (true, _) => Wait::Never,
             (_, true) => Wait::us(self.frame.rest(now)),
             _ => Wait::Ready,
@@ -60,7 +60,7 @@ impl<F: Frame> Rule for Window<F> {
     }
 
     fn charge(&mut self, _now: u64, n: u64, _lease: u64) {
-        self.count = self.count.saturating_add(n).min(LARGEST);
+        self.count = self.count.saturating_add(n).min(MAX_COUNT);
     }
 
     fn refund(&mut self, _now: u64, n: u64, _lease: u64) {
@@ -87,7 +87,7 @@ impl<F: Frame> Rule for Window<F> {
     }
 }
 
-/// Windows of one length, laid out from the epoch on.
+/// Windows of one length, aligned to the epoch.
 #[derive(Debug)]
 pub(super) struct Epoch {
     pub(super) period: u64,

@@ -1,5 +1,5 @@
-//! Decides on a request that takes leases. A caller that leaves while Redis decides would have them until they expire,
-//! and others would be refused meanwhile: they are returned.
+//! Decides on a request that takes leases. If the request is cancelled while Redis decides, the leases are returned;
+//! otherwise others would be refused until they expire.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::limiter::decide::PendingDecision;
 use crate::limiter::limiter_state::LimiterState;
 use crate::policy::Policy;
 
-/// A decision on its way to its caller.
+/// A decision that returns its leases when it is dropped before the caller has it.
 struct Awaited {
     state: Arc<LimiterState>,
     placed: Option<PlacedDecision>,
@@ -37,14 +37,14 @@ impl Drop for Awaited {
 
 pub(super) async fn decide_with_leases(state: Arc<LimiterState>, plan: Plan) -> Result<PlacedDecision, LimitError> {
     let policy = plan.policies().next().map(Policy::id).cloned();
-    // The task ends also where nobody awaits it, and then drops the decision.
+    // The task runs to its end even if the caller is cancelled, and then drops the decision.
     let deciding = tokio::spawn(async move {
         let placed = PendingDecision::new(&state, &plan).run(plan).await?;
         Ok(Awaited { state, placed: Some(placed) })
     });
     let placed = match deciding.await {
         Ok(awaited) => awaited?.placed.take(),
-        // The runtime ends.
+        // The runtime is shutting down.
         Err(_) => None,
     };
     placed.ok_or_else(|| match policy {

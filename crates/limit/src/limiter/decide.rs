@@ -1,4 +1,4 @@
-//! One decision: local limits first, the others in one script call; all or nothing.
+//! One decision: first the policies that this replica decides locally, then all others in one script call.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,24 +18,24 @@ use crate::replica::outage::OutageVerdict;
 pub(crate) struct PendingDecision<'l> {
     state: &'l Arc<LimiterState>,
     began: Instant,
-    /// The id of the leases it takes.
+    /// The id of the leases that it takes.
     lease: u64,
     judged: Vec<JudgedScope>,
-    /// When Redis was asked, and when its reply was there.
+    /// When the call to Redis was sent, and when its reply came.
     asked: Option<(Instant, Instant)>,
 }
 
 struct JudgedScope {
-    /// Its place among the request's scopes.
+    /// The index of the scope in the plan.
     at: usize,
     scope: Scope,
     verdict: ScopeVerdict,
     place: ChargedIn,
-    /// µs of the Redis clock at which it was judged.
+    /// When it was decided, in µs of the Redis clock.
     at_us: u64,
 }
 
-/// A scope that Redis is asked for; with the account of what is taken ahead, which others wait for.
+/// A scope that Redis must decide, with its locked lease account, for which other requests wait.
 struct PendingScope {
     at: usize,
     scope: Scope,
@@ -59,12 +59,12 @@ impl<'l> PendingDecision<'l> {
         self.finish(answered).await
     }
 
-    /// How long Redis is still waited for.
+    /// The rest of the timeout of Redis.
     fn patience(&self) -> Duration {
         self.state.patience.saturating_sub(self.began.elapsed())
     }
 
-    /// What this replica counts on its own.
+    /// Decides scopes with the consistency `async`, by local counters.
     async fn count(&mut self, scopes: Vec<(usize, Scope)>) -> Result<(), LimitError> {
         let LimiterState { async_counter, store, clock, .. } = &**self.state;
         let unknown: Vec<&Scope> = scopes.iter().map(|(_, scope)| scope).collect();
@@ -78,9 +78,9 @@ impl<'l> PendingDecision<'l> {
         Ok(())
     }
 
-    /// What was taken ahead is spent; reports the scopes that Redis must be asked for.
+    /// Spends quota that was leased in advance. Returns the scopes that Redis must decide.
     async fn spend(&mut self, mut scopes: Vec<(usize, Scope)>) -> Vec<PendingScope> {
-        // Accounts are locked in the order of their keys: two requests never wait for each other.
+        // Accounts are locked in the order of their keys, so that requests can't deadlock.
         scopes.sort_by(|(_, left), (_, right)| left.key.cmp(&right.key));
         let mut pending = Vec::new();
         for (at, scope) in scopes {
@@ -91,7 +91,7 @@ impl<'l> PendingDecision<'l> {
             let mut account = self.state.leases.account(&scope).await;
             match account.spend(scope.cost) {
                 Some(verdict) => self.judge(at, scope, verdict, ChargedIn::Lease),
-                // Who only looks takes nothing ahead.
+                // A check without cost leases nothing.
                 None => {
                     let scope = if scope.cost == 0 { scope } else { scope.taking_ahead(SHARE) };
                     pending.push(PendingScope { at, scope, account: Some(account) });
@@ -104,7 +104,7 @@ impl<'l> PendingDecision<'l> {
     async fn ask(&mut self, pending: Vec<PendingScope>) -> Result<(), LimitError> {
         let scopes = pending.iter().map(|pending| pending.scope.clone()).collect();
         let plan = Plan::with_id(self.lease, scopes);
-        let (asked, accounts): (Vec<_>, Vec<_>) =
+        let (scopes, accounts): (Vec<_>, Vec<_>) =
             pending.into_iter().map(|PendingScope { at, scope, account }| ((at, scope), account)).unzip();
         let (sent, patience) = (Instant::now(), self.patience());
         let answer = if accounts.iter().any(Option::is_some) {
@@ -114,12 +114,12 @@ impl<'l> PendingDecision<'l> {
         };
         match answer {
             Ok(answer) => {
-                self.learn(asked, answer, sent);
+                self.learn(scopes, answer, sent);
                 Ok(())
             }
             Err(DecideError::BadReply) => Err(LimitError::Reply),
             Err(DecideError::Unavailable(error)) => {
-                for (at, scope) in asked {
+                for (at, scope) in scopes {
                     self.without_redis(at, scope, error.as_ref())?;
                 }
                 Ok(())
@@ -127,14 +127,14 @@ impl<'l> PendingDecision<'l> {
         }
     }
 
-    /// Without Redis.
+    /// Records a verdict that was made without Redis.
     fn judge(&mut self, at: usize, scope: Scope, verdict: ScopeVerdict, place: ChargedIn) {
         self.judged.push(JudgedScope { at, scope, verdict, place, at_us: self.state.clock.now_us() });
     }
 
-    fn learn(&mut self, asked: Vec<(usize, Scope)>, answer: DecideReply, sent: Instant) {
+    fn learn(&mut self, scopes: Vec<(usize, Scope)>, answer: DecideReply, sent: Instant) {
         self.asked = Some((sent, Instant::now()));
-        for ((at, scope), verdict) in asked.into_iter().zip(answer.verdicts) {
+        for ((at, scope), verdict) in scopes.into_iter().zip(answer.verdicts) {
             self.judged.push(JudgedScope { at, scope, verdict, place: ChargedIn::Store, at_us: answer.now_us });
         }
     }
@@ -161,7 +161,7 @@ impl<'l> PendingDecision<'l> {
         self.judged.iter().any(|judged| !judged.verdict.passed && !judged.scope.policy.is_shadow())
     }
 
-    /// Reports the verdict. When it isn't "allowed", what was charged on the way is returned.
+    /// Returns the decision. Unless the request is allowed, refunds what was charged already.
     async fn finish(mut self, answered: Result<(), LimitError>) -> Result<PlacedDecision, LimitError> {
         if answered.is_err() || self.is_refused() {
             self.undo().await;
@@ -169,8 +169,9 @@ impl<'l> PendingDecision<'l> {
         answered?;
         self.remember();
         self.judged.sort_by_key(|judged| judged.at);
-        let told = self.judged.iter().map(|judged| PolicyVerdict::of(&judged.scope, judged.verdict.clone())).collect();
-        let mut decision = Decision::of(told);
+        let verdicts =
+            self.judged.iter().map(|judged| PolicyVerdict::of(&judged.scope, judged.verdict.clone())).collect();
+        let mut decision = Decision::of(verdicts);
         let places = self.judged.iter().map(|judged| judged.at).collect();
         if decision.allowed {
             let charged = self.judged.into_iter().filter(|judged| judged.verdict.taken > 0);
@@ -181,7 +182,7 @@ impl<'l> PendingDecision<'l> {
         Ok(PlacedDecision { decision, places })
     }
 
-    /// Remembers a refusal: all of it, since the longest wait may be that of any scope.
+    /// Caches the verdicts of all scopes of a refusal, because any of them may have the longest wait.
     fn remember(&self) {
         if let (true, Some((asked, answered))) = (self.is_refused(), self.asked) {
             for judged in self.judged.iter().filter(|judged| judged.place != ChargedIn::Outage) {
@@ -190,7 +191,7 @@ impl<'l> PendingDecision<'l> {
         }
     }
 
-    /// Redis charges nothing when it refuses, but this replica doesn't know before.
+    /// Refunds local charges: they are made before Redis decides, which may refuse the request.
     async fn undo(&mut self) {
         for JudgedScope { scope, verdict, place, .. } in &mut self.judged {
             if verdict.taken == 0 {

@@ -1,4 +1,4 @@
-//! The state of a limiter, and returning charges.
+//! The state of a limiter, and refunds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::replica::refusal_cache::RefusalCache;
 #[derive(Debug)]
 pub(crate) struct LimiterState {
     pub(crate) store: Store,
-    /// How long Redis is waited for.
+    /// The timeout of Redis in a decision.
     pub(crate) patience: Duration,
     keys: ScopeKeys,
     policies: ArcSwap<Policies>,
@@ -62,23 +62,23 @@ impl LimiterState {
 
     pub(crate) fn replace(&self, policies: Policies) {
         self.policies.store(Arc::new(policies));
-        self.forget_others();
+        self.forget_removed_policies();
         self.refusals.forget_all();
     }
 
-    /// What became of requests, by the policies that there are.
+    /// The decisions so far, for the current policies.
     pub(crate) fn counts(&self) -> BTreeMap<PolicyId, VerdictCounts> {
-        self.forget_others();
+        self.forget_removed_policies();
         self.tally.all()
     }
 
     pub(crate) fn history(&self) -> VerdictHistory {
-        self.forget_others();
+        self.forget_removed_policies();
         self.tally.history(self.clock.now_us())
     }
 
-    /// Also a decision that began before its policy was removed is counted.
-    fn forget_others(&self) {
+    /// Removes counts of other policies: a decision that began before its policy was removed is counted, too.
+    fn forget_removed_policies(&self) {
         let policies = self.policies.load();
         self.tally.retain(|id| policies.iter().any(|policy| policy.id() == id));
     }

@@ -1,5 +1,5 @@
-//! Asks Redis for a decision that takes quota ahead. What it takes is kept also where nobody awaits the answer any
-//! more: otherwise it would be missing to the end of its window, each time that a caller's timeout is short.
+//! Lets Redis decide, and leases quota in advance. The quota is kept even if the request is cancelled meanwhile;
+//! otherwise it would be missing until the end of its window.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use crate::decide::redis_decide::{self, DecideError, DecideReply};
 use crate::limiter::limiter_state::LimiterState;
 use crate::replica::lease_account::LeaseAccount;
 
-/// The account of a scope, which others wait for.
+/// The locked account of a scope, for which other requests wait.
 pub(super) type Account = OwnedMutexGuard<LeaseAccount>;
 
-/// The accounts, for each scope of the plan that takes ahead, while the request awaits the answer.
+/// The locked accounts of the plan's scopes, while the request waits for the reply.
 #[derive(Clone)]
 struct Awaited(Arc<Mutex<Vec<Option<Account>>>>);
 
-/// Lets others have the accounts when the request ends.
+/// Unlocks the accounts when the request ends.
 struct ReleaseAtEnd(Awaited);
 
 impl Drop for ReleaseAtEnd {
@@ -29,7 +29,7 @@ impl Drop for ReleaseAtEnd {
     }
 }
 
-/// As [`redis_decide::decide`], for a plan with these accounts.
+/// As [`redis_decide::decide`], for a plan with lease accounts.
 pub(super) async fn decide_taking_ahead(
     state: &Arc<LimiterState>,
     plan: Plan,

@@ -4,7 +4,7 @@ use super::{LoadError, LoadFault, join, tier};
 use crate::policy::MOST_TIERS;
 use crate::policy::tier::{Align, Tier, TierKind};
 
-/// With a rate besides, as many as a policy may have.
+/// Together with the bucket's rate as many as a policy may have.
 const MOST: usize = MOST_TIERS - 1;
 
 pub(super) fn read(place: &str, items: Vec<Json>) -> Result<Vec<Tier>, LoadError> {

@@ -92,7 +92,8 @@ fn tiers_of(items: Vec<Json>, faults: &mut LoadFaults) -> Vec<Tier> {
     items.into_iter().enumerate().map(read).collect()
 }
 
-/// What can't be read is a fault, and something in its place that is never used. None: nothing can be read.
+/// Parses the settings of a policy. Members that can't be parsed are faults, and get placeholders, which are never
+/// used. Returns `None` if the policy can't be parsed at all.
 pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings> {
     let raw: Raw = members(item, faults)?;
     let parts = is_too_many(faults, MOST_KEY_PARTS, "key", "parts", raw.key.len());
@@ -114,7 +115,7 @@ pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings
     let cost = keep(faults, "cost", cost(raw.cost.as_ref()));
     let tiers = raw.tiers.map_or_else(|| vec![Tier::unread()], |items| tiers_of(items, faults));
     let sync = match raw.sync.as_deref() {
-        // Whether it may be there can't be known.
+        // Whether `sync` is allowed is unknown.
         Some(_) if !is_read(faults, "consistency") => None,
         text => keep(faults, "sync", sync(text, raw.consistency)),
     };
@@ -150,7 +151,7 @@ fn key_part(part: Json) -> Result<KeyPart, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// A number, or `{header: name}`.
+/// Parses a number, or `{header: name}`.
 fn cost(raw: Option<&Json>) -> Result<Cost, String> {
     let bad = || "must be a whole number, or { header: <name> }".to_owned();
     match raw {

@@ -1,4 +1,4 @@
-//! The published service levels: limits of each tenant on an endpoint, counted per window of a number of seconds.
+//! Parses the published service levels: limits per tenant and endpoint, in windows of a number of seconds.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Align, BadTier, Tier};
 use crate::policy::{MOST_TIERS, PolicyId, PolicySettings};
 
-/// Any rest of a path, in a template.
+/// Stands for any rest of a path in a template.
 const REST: &str = "**";
-/// In the place of `[^/]`; no path has it.
+/// Replaces `[^/]` while a pattern is split; no path contains it.
 const NO_SLASH: &str = "\0";
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -47,7 +47,7 @@ struct RawMatch {
     path_pattern: String,
 }
 
-/// One tier may stand without a list.
+/// A list of tiers, or a single one.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "use a tier with a `period` in seconds and a `threshold`, or a list of them")]
 enum RawTiers {
@@ -63,7 +63,7 @@ struct RawTier {
     threshold: u64,
 }
 
-/// As of a policy.
+/// Parses a service level as the settings of a policy.
 pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings> {
     let raw: Raw = members(item, faults)?;
     let tiers = match raw.tiers {
@@ -83,7 +83,7 @@ pub(super) fn read(item: Json, faults: &mut LoadFaults) -> Option<PolicySettings
     Some(PolicySettings { enabled: raw.enabled, matching, key, ..PolicySettings::new(id, tiers) })
 }
 
-/// The policy that is the same; None: it has not the shape of a service level.
+/// Converts a service level to a policy. Returns `None` if it is malformed.
 pub(super) fn as_policy(item: &Json) -> Option<Json> {
     let mut faults = LoadFaults::new();
     let raw: Raw = members(item.clone(), &mut faults).filter(|_| faults.is_empty())?;
@@ -107,11 +107,11 @@ fn tier(raw: RawTier) -> Result<Tier, BadTier> {
     Tier::fixed(raw.threshold, Duration::from_secs(raw.period), Align::Epoch { spread: None })
 }
 
-/// A pattern with the wildcards of regular expressions as a template; `.*` at its end stands for any rest, alone for
-/// any path.
+/// Converts a pattern with wildcards of regular expressions to a template. `.*` at its end matches any rest, and `.*`
+/// alone any path.
 ///
 /// # Errors
-/// For what is more of a regular expression than that: as a literal, it would match no request.
+/// For other parts of regular expressions, which would match no request as literals.
 fn template(pattern: &str) -> Result<String, BadPattern> {
     let inner = pattern.strip_prefix('^').unwrap_or(pattern);
     let inner = inner.strip_suffix('$').unwrap_or(inner);
@@ -122,7 +122,7 @@ fn template(pattern: &str) -> Result<String, BadPattern> {
     if !inner.starts_with('/') {
         return Err(bad());
     }
-    // The slash in it parts no segments.
+    // The slash in `[^/]` doesn't separate segments.
     let segments = inner.replace("[^/]", NO_SLASH);
     let last = segments.split('/').count() - 1;
     let segment = |(at, segment): (usize, &str)| match segment {
@@ -137,7 +137,7 @@ fn template(pattern: &str) -> Result<String, BadPattern> {
     Ok(segments.split('/').enumerate().map(segment).collect::<Result<Vec<_>, _>>()?.join("/"))
 }
 
-/// A tenant has one counter for all that a pattern leaves open: as an endpoint, each path would have another one.
+/// A pattern with any rest has one counter per tenant. With the key `endpoint`, each path would have a separate one.
 fn key(template: Option<&str>) -> Vec<KeyPart> {
     if template.is_some_and(|template| template.ends_with(REST)) {
         vec![KeyPart::Tenant]

@@ -9,11 +9,11 @@ use thiserror::Error;
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::LEAST_LEASED;
 
-/// Each costs time in the script and bytes in each scope.
+/// Maximum number of tiers, as each one costs time in scripts and bytes in each scope.
 pub(crate) const MOST_TIERS: usize = 16;
 pub(super) const SCOPES: RangeInclusive<u64> = 1..=1 << 24;
 
-/// All that is wrong with a policy.
+/// All faults of a policy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub struct BadPolicy {
     faults: Vec<PolicyFault>,
@@ -24,14 +24,14 @@ impl BadPolicy {
         Self { faults }
     }
 
-    /// At least one.
+    /// The faults, at least one.
     pub fn faults(&self) -> &[PolicyFault] {
         &self.faults
     }
 }
 
 impl fmt::Display for BadPolicy {
-    /// A line each.
+    /// One fault per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.faults.iter().map(|fault| format!("{}: {fault}", fault.place()));
         f.write_str(&lines.collect::<Vec<_>>().join("\n"))

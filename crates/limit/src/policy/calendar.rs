@@ -32,20 +32,20 @@ pub enum BadCalendar {
     Unit(String),
 }
 
-/// What is read as a unit of the calendar.
+/// All values that [`Unit::parse`] accepts.
 pub const CALENDAR_PERIODS: [&str; 18] = [
     "day", "1d", "1day", "1 day", "24h", "week", "1w", "1week", "1 week", "7d", "month", "1mo", "1month", "1 month",
     "year", "1y", "1year", "1 year",
 ];
 
-/// The rates of a calendar that aren't rates otherwise, as a regular expression.
+/// Regular expression of the rates with a unit of the calendar that other rates don't have.
 pub const CALENDAR_RATE: &str = r"^\s*\+?0*[1-9][0-9]*\s*/\s*(1?(mo|month|y|year)|1 (month|year))\s*$";
 
 impl Unit {
-    /// Reads `day`, `1d`, `month` ….
+    /// Parses `day`, `1d`, `month` ….
     ///
     /// # Errors
-    /// For another word.
+    /// For any other text.
     pub fn parse(text: &str) -> Result<Self, BadCalendar> {
         match text.trim() {
             "day" | "1d" | "1day" | "1 day" | "24h" => Ok(Self::Day),
@@ -56,7 +56,7 @@ impl Unit {
         }
     }
 
-    /// How long a window is, but for changes of the clock, short months and years.
+    /// The nominal length of a window, without clock changes, of the longest months and years.
     pub(crate) fn length(self) -> Duration {
         let days = match self {
             Self::Day => 1,
@@ -86,10 +86,10 @@ impl Calendar {
         &self.zone
     }
 
-    /// Where the window of `now_us` begins, and the next two, in µs since 1970.
+    /// The starts of the window of `now_us` and of the next two, in µs since 1970.
     pub(crate) fn borders(&self, now_us: u64) -> [u64; 3] {
         self.find(now_us).unwrap_or_else(|_| {
-            // Times that no calendar holds: windows of plain length.
+            // Beyond the range of calendar times: windows of the nominal length.
             let length = u64::try_from(self.unit.length().as_micros()).unwrap_or(u64::MAX);
             let start = now_us - now_us % length;
             [start, start + length, start + 2 * length]
@@ -97,7 +97,7 @@ impl Calendar {
     }
 
     fn find(&self, now_us: u64) -> Result<[u64; 3], jiff::Error> {
-        // Known to exist: `new` has got it.
+        // Exists, because `new` has found it.
         let zone = TimeZone::get(&self.zone)?;
         let now = Timestamp::from_microsecond(i64::try_from(now_us).unwrap_or(i64::MAX))?.to_zoned(zone);
         let start = self.start_of(&now)?;
@@ -118,8 +118,8 @@ impl Calendar {
         }
     }
 
-    /// The start of the window after the one that begins at `start`: by date, since not all days have 24 hours, and one
-    /// that a zone left out has none.
+    /// The start of the window after the one that begins at `start`. Computed by date, because days may be shorter or
+    /// longer than 24 hours, and a zone may skip a whole day.
     fn after(&self, start: &Zoned) -> Result<Zoned, jiff::Error> {
         let span = match self.unit {
             Unit::Day => Span::new().days(1),

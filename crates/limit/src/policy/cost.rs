@@ -7,10 +7,10 @@ use crate::policy::request::Request;
 /// The cost of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// The same for each; 0 counts nothing.
+    /// The same for all requests; 0 counts nothing.
     Constant(u64),
-    /// As the header says. Without it, or when it is no whole number of at least 1, one: callers set headers, so none
-    /// makes a request free.
+    /// The number in a header. It is 1 without the header, or if that isn't a whole number of at least 1, because
+    /// callers must not be able to make requests free.
     Header(HeaderName),
 }
 
@@ -29,7 +29,7 @@ impl Cost {
     }
 }
 
-/// More digits than a number holds are still "very much".
+/// A number with more digits than a u64 is the maximum.
 fn read(text: &str) -> u64 {
     let text = text.trim();
     let digits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());

@@ -1,11 +1,11 @@
-//! Detects changed tiers: a state in Redis belongs to the tiers that it was written for.
+//! The fingerprint of tiers, which is part of their state in Redis, so that changed tiers are detected.
 
 use crate::kinds;
 use crate::policy::scope::digest;
 use crate::policy::tier::Tier;
 use crate::policy::wire::{Packed, Phase, calendar};
 
-/// Differs, as good as surely, between different lists of tiers; the same in all processes.
+/// A hash of the tiers, the same in all processes.
 pub(crate) fn fingerprint(tiers: &[Tier]) -> u32 {
     let mut packed = Packed::default();
     for each in tiers {

@@ -1,5 +1,5 @@
-//! The Redis keys of limits. Those of one bucket or service share a hash tag, so that one script can check any of its
-//! policies, also in Redis Cluster.
+//! The Redis keys of limits. The keys of one bucket or service share a hash tag, so that one script can check all of
+//! its policies, also in Redis Cluster.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ pub struct ScopeKeys {
     /// `prefix:{tag}:limit:`
     stem: String,
     salt: Salt,
-    /// Of the salt that it was last asked for with: half of the work for each name.
+    /// The hash state of the latest salt, which is half of the work for each name.
     keyed: Arc<RwLock<KeyedHash>>,
 }
 
 type KeyedHash = Option<([u8; 16], Hmac<Sha256>)>;
 
-/// A scope of a policy, as Redis knows it.
+/// The name of a scope in Redis.
 pub(crate) struct ScopeName {
     pub(crate) key: String,
-    /// For each part of the policy's key, what stands for it in the name.
+    /// The text for each part of the policy's key in the name.
     pub(crate) values: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl ScopeKeys {
         Self { stem: format!("{prefix}:{{{tag}}}:limit:"), salt, keyed: Arc::default() }
     }
 
-    /// Of a bucket that was created at run time: what was consumed in an earlier one of its name doesn't count.
+    /// Separates the keys of a bucket that was created at run time from those of an earlier bucket of the same name.
     #[must_use]
     pub fn of_incarnation(mut self, number: u64) -> Self {
         self.stem.truncate(self.stem.len() - 1);
@@ -46,8 +46,9 @@ impl ScopeKeys {
         self
     }
 
-    /// String: the state of a policy's tiers in one scope. Values from requests are hashed into one of `most` slots, so
-    /// that they can't be read and the number of keys is bounded; values that share a slot share its limit.
+    /// The key of the state of a policy's tiers in one scope, a string. Values from requests are hashed to one of
+    /// `most` slots, so that they can't be read in Redis and the number of keys is bounded. Values in one slot share
+    /// its limit.
     pub(crate) fn scope(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> ScopeName {
         let slot = parts.iter().any(KeyPartValue::is_brought).then(|| self.slot(policy, parts, most));
         let value = |part: &KeyPartValue<'_>| match (part, &slot) {
@@ -68,7 +69,7 @@ impl ScopeKeys {
         ScopeName { key, values }
     }
 
-    /// None: never, as a key of any length is one for HMAC.
+    /// Never `None`, as HMAC accepts keys of any length.
     fn keyed_hash(&self) -> Option<Hmac<Sha256>> {
         let salt = self.salt.bytes();
         if let Some((of_salt, mac)) = &*self.keyed.read()
@@ -81,7 +82,8 @@ impl ScopeKeys {
         Some(mac)
     }
 
-    /// Of what a request brings for `policy`: nobody without the salt knows which values share one.
+    /// The slot of a request's values. It depends on the salt, so that callers can't find out which values share a
+    /// slot.
     fn slot(&self, policy: &PolicyId, parts: &[KeyPartValue<'_>], most: u64) -> String {
         let Some(mut mac) = self.keyed_hash() else { return MISSING.to_owned() };
         let parts = std::iter::once(policy.as_str()).chain(parts.iter().map(|part| match part {
@@ -98,8 +100,8 @@ impl ScopeKeys {
     }
 }
 
-/// What stands for a value that a request doesn't have. All such requests share a scope: who leaves a header out is
-/// limited.
+/// Stands for a value that a request doesn't have. All such requests share a scope, so that leaving a header out
+/// doesn't avoid the limit.
 const MISSING: &str = "-";
 
 #[cfg(test)]

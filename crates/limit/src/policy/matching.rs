@@ -12,7 +12,8 @@ pub(crate) use self::spelling::spelled;
 pub use self::template::Template;
 pub(crate) use self::template::Variables;
 
-/// The methods (none: any) and the paths (None: any) that a policy is for.
+/// The requests that a policy applies to: those with one of the methods, or any if it has none, and with a path that
+/// matches the template, or any path without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     methods: Vec<String>,
@@ -20,7 +21,7 @@ pub struct Match {
 }
 
 impl Match {
-    /// By method, none meaning any, and by a template of the path.
+    /// Parses methods and a path template. Without methods, or without a path, all match.
     ///
     /// # Errors
     /// For a bad method or template, and for too many.
@@ -36,7 +37,7 @@ impl Match {
         self.path.as_ref()
     }
 
-    /// None: the policy isn't for this request.
+    /// The values of the template's variables. `None` if the policy doesn't apply to the request.
     pub(crate) fn variables(&self, method: &str, path: &str) -> Option<Variables> {
         if !self.methods.is_empty() && !self.names_method(method) {
             return None;
@@ -48,7 +49,8 @@ impl Match {
         self.methods.iter().any(|known| known.eq_ignore_ascii_case(method))
     }
 
-    /// Literals before variables before `**`, from the left; then named methods before any.
+    /// A greater match is more specific. Compares segments from the left, literals before variables before `**`; then
+    /// matches with methods are before those without.
     pub(crate) fn compare_specificity(&self, other: &Self) -> Ordering {
         let ranks = |path: &Option<Template>| path.as_ref().map_or_else(|| vec![0], Template::ranks);
         ranks(&self.path).cmp(&ranks(&other.path)).then((!self.methods.is_empty()).cmp(&!other.methods.is_empty()))

@@ -11,11 +11,10 @@ use crate::policy::request::Request;
 use crate::policy::scope::KeyPart;
 use crate::policy::{Policy, PolicyId};
 
-/// Policies in the order of their author, each id once.
+/// Policies in the order of the document, each id once.
 ///
-/// Of the policies that match a request and count by the same key (and are of one mode: a shadow replaces nothing),
-/// those with the most specific match are in force; equally specific ones all are. Policies with other keys are in
-/// force besides.
+/// Of the policies that match a request and have the same key and mode, only those with the most specific match apply;
+/// several if they are equally specific. Policies with other keys apply in addition.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     all: Vec<Arc<Policy>>,
@@ -25,15 +24,15 @@ pub struct Policies {
 #[error("two policies have the id `{id}`")]
 pub struct DuplicateId {
     pub id: PolicyId,
-    /// The place of the second one.
+    /// The index of the second policy with this id.
     pub place: usize,
 }
 
 impl Policies {
-    /// A set that decides together.
+    /// A set of policies that decide together.
     ///
     /// # Errors
-    /// When two have the same id.
+    /// When two policies have the same id.
     pub fn new(policies: Vec<Policy>) -> Result<Self, DuplicateId> {
         let mut ids = HashSet::new();
         for (place, policy) in policies.iter().enumerate() {
@@ -52,12 +51,12 @@ impl Policies {
         self.all.is_empty()
     }
 
-    /// Whether any counts by what is in a request's body.
+    /// Whether any policy counts by a field of the body.
     pub fn see_bodies(&self) -> bool {
         self.iter().any(|policy| policy.settings().key.iter().any(|part| matches!(part, KeyPart::Field(_))))
     }
 
-    /// Those in force for `request`, with what their templates found in the path.
+    /// The policies that apply to `request`, with the values of their templates' variables.
     pub(crate) fn of(&self, request: &Request<'_>) -> Vec<(Arc<Policy>, Variables)> {
         let mut matching: Vec<(Arc<Policy>, Variables)> = Vec::new();
         for policy in self.all.iter().filter(|policy| policy.is_active()) {
@@ -66,7 +65,7 @@ impl Policies {
                 matching.push((policy.clone(), variables));
             }
         }
-        let outdone = |policy: &Policy| matching.iter().any(|(other, _)| outdoes(other, policy));
+        let outdone = |policy: &Policy| matching.iter().any(|(other, _)| overrides(other, policy));
         let keep: Vec<bool> = matching.iter().map(|(policy, _)| !outdone(policy)).collect();
         let mut keep = keep.into_iter();
         matching.retain(|_| keep.next().unwrap_or(true));
@@ -74,7 +73,7 @@ impl Policies {
     }
 }
 
-fn outdoes(other: &Policy, policy: &Policy) -> bool {
+fn overrides(other: &Policy, policy: &Policy) -> bool {
     let (other, policy) = (other.settings(), policy.settings());
     other.mode == policy.mode
         && other.key == policy.key

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use thiserror::Error;
 
-/// The name of a policy, in keys, answers and header fields: letters, digits, `.`, `_`, `-`.
+/// The id of a policy, in Redis keys, answers and headers: letters, digits, `.`, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct PolicyId(String);
 
@@ -25,12 +25,12 @@ impl FromStr for PolicyId {
 }
 
 impl PolicyId {
-    /// That of a pace.
+    /// The id of all paces.
     pub(super) fn pace() -> Self {
         Self("pace".to_owned())
     }
 
-    /// In the place of one that can't be read; never used.
+    /// A placeholder for an id that can't be parsed; never used.
     pub(crate) fn unread() -> Self {
         Self("?".to_owned())
     }

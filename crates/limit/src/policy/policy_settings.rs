@@ -10,33 +10,33 @@ use crate::policy::scope::KeyPart;
 use crate::policy::tier::{Tier, TierKind};
 use crate::quota::{QuotaPolicy, Window};
 
-/// As many that of a thousand values at once one in a few hundred shares its count; at 150 B each 40 MB in Redis.
+/// The default of `max_scopes`: of a thousand values at once, one in a few hundred shares its counter. At 150 B each,
+/// all counters take 40 MB in Redis.
 pub(crate) const MAX_SCOPES: u64 = 1 << 18;
 
-/// Plain data, which [`Policy::new`](super::Policy::new) checks.
+/// The settings of a policy, which [`Policy::new`](super::Policy::new) validates.
 #[derive(Clone, Debug)]
 pub struct PolicySettings {
     pub id: PolicyId,
-    /// False: disabled.
     pub enabled: bool,
     pub mode: Mode,
     pub matching: Match,
-    /// Empty: one scope for all.
+    /// Empty: one scope for all requests.
     pub key: Vec<KeyPart>,
     pub cost: Cost,
-    /// A request must pass all tiers.
+    /// A request is allowed if all tiers allow it.
     pub tiers: Vec<Tier>,
     pub consistency: Consistency,
     pub on_store_error: OnStoreError,
     /// The message for a refused caller.
     pub message: Option<String>,
-    /// Maximum number of counters for values from requests (headers, fields, addresses, path variables), for each of
-    /// the names beside them in the key. Further values share counters: together they never get more than one alone.
+    /// Maximum number of counters for values from requests (headers, fields, addresses, path variables), per
+    /// combination of the other parts of the key. Further values share counters, so together they get the limit of one.
     pub max_scopes: u64,
 }
 
 impl PolicySettings {
-    /// An enforced policy for all requests, in one scope.
+    /// An enforced policy for all requests, with one scope.
     pub fn new(id: PolicyId, tiers: Vec<Tier>) -> Self {
         Self {
             id,
@@ -55,7 +55,7 @@ impl PolicySettings {
 }
 
 impl PolicySettings {
-    /// The tiers as Redis judges them.
+    /// The tiers as Redis enforces them.
     pub(super) fn tiers_in_store(&self) -> Vec<Tier> {
         match self.consistency {
             Consistency::Leased => self.tiers.iter().map(Tier::held_back).collect(),
@@ -63,7 +63,7 @@ impl PolicySettings {
         }
     }
 
-    /// Each tier by the name of the policy, and its number where there are several.
+    /// The tiers as `RateLimit` headers show them, with the policy's id as name, and a number if there are several.
     pub(super) fn quotas(&self) -> Vec<QuotaPolicy> {
         let Self { id, tiers, .. } = self;
         let name = |at: usize| if tiers.len() > 1 { format!("{id}:{}", at + 1) } else { id.to_string() };
@@ -72,7 +72,7 @@ impl PolicySettings {
     }
 }
 
-/// Seconds, where the window has a whole number of them; leases have none.
+/// The window of a tier in whole seconds, if it has any.
 fn window(tier: &Tier) -> Window {
     match tier.kind() {
         TierKind::Concurrent => Window::AtOnce,

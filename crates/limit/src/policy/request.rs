@@ -8,15 +8,15 @@ use http::HeaderMap;
 use serde_json::Value as Json;
 use thiserror::Error;
 
-/// A request to decide on. None: unknown, which is a separate value in scopes.
+/// A request to decide on. `None` stands for an unknown value, which has a scope as any other value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     pub method: &'a str,
-    /// With or without the query, which is ignored. See [`Request::check_path`] for a path that somebody sent.
+    /// With or without the query, which is ignored. See [`Request::check_path`] for paths of clients.
     pub path: &'a str,
     pub headers: Option<&'a HeaderMap>,
     pub caller: Option<&'a str>,
-    /// None: that of the path, see [`crate::KeyPart::Tenant`], else the caller.
+    /// `None`: the tenant in the path, see [`crate::KeyPart::Tenant`], otherwise the caller.
     pub tenant: Option<&'a str>,
     pub ip: Option<IpAddr>,
     pub body: Option<&'a Json>,
@@ -24,7 +24,7 @@ pub struct Request<'a> {
     pub cost: Option<u64>,
 }
 
-/// A path whose endpoint depends on who resolves it.
+/// A path with dot segments, which servers resolve differently.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the segments `.` and `..`, also encoded, are not allowed: send the path that the service would resolve it to")]
 pub struct DotSegments;
@@ -34,7 +34,8 @@ impl<'a> Request<'a> {
         Self { method, path, ..Self::default() }
     }
 
-    /// Templates compare segments and resolve nothing: `/v1/x/../secret` would escape the policies of `/v1/secret`.
+    /// Refuses dot segments, which templates don't resolve: `/v1/x/../secret` would escape the policies of
+    /// `/v1/secret`.
     ///
     /// # Errors
     /// For a path with dot segments.
@@ -42,12 +43,13 @@ impl<'a> Request<'a> {
         if has_dot_segments(self.path) { Err(DotSegments) } else { Ok(()) }
     }
 
-    /// The value of a header; the first, when there are several, and only if it is text.
+    /// The first value of a header, if it is ASCII.
     pub(crate) fn header(&self, name: &http::HeaderName) -> Option<&'a str> {
         self.headers?.get(name)?.to_str().ok()
     }
 
-    /// The same, each byte as one character: values that aren't ASCII, or no text, differ too.
+    /// The first value of a header. If it isn't ASCII, each byte becomes one character, so that such values differ,
+    /// too.
     pub(crate) fn header_bytes(&self, name: &http::HeaderName) -> Option<Cow<'a, str>> {
         let value = self.headers?.get(name)?;
         Some(value.to_str().map_or_else(|_| value.as_bytes().iter().copied().map(char::from).collect(), Cow::from))

@@ -15,20 +15,19 @@ use thiserror::Error;
 use crate::policy::matching::{Match, Variables, spelled};
 use crate::policy::request::Request;
 
-/// Longer values are hashed: key names are kept in memory too.
+/// Longer values are hashed, because Redis keeps the names of keys in memory.
 const LONGEST_PLAIN: usize = 32;
-/// What stands in a key for a value that a request doesn't have.
+/// Stands for a value that a request doesn't have.
 const MISSING: &str = "-";
 
-/// Of HTTP.
 const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"];
 
-/// What a request has for a part of a policy's key.
+/// The value of a request for a part of a policy's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPartValue<'r> {
-    /// A name that the operator or the host of the limiter knows: it can be read in Redis.
+    /// A name from the configuration or the application, readable in Redis.
     Named(Cow<'r, str>),
-    /// A value from a request, possibly secret; there may be any number of values.
+    /// A value from a request. It may be secret, and there may be any number of values.
     Brought(Cow<'r, str>),
     Missing,
 }
@@ -43,18 +42,18 @@ impl KeyPartValue<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyPart {
     Caller,
-    /// What the host says; else the path's variable `tenant`, `org`, `organization` or `organisation` (in any case,
-    /// also as `org_id`, `orgId` …); else the caller.
+    /// [`Request::tenant`](super::request::Request::tenant), otherwise the path's variable `tenant`, `org`,
+    /// `organization` or `organisation` (in any case, also as `org_id`, `orgId` …), otherwise the caller.
     Tenant,
-    /// The method and the path template that matched; where that leaves the rest of the path open, the path itself,
-    /// in one spelling.
+    /// The method and the path template that matched. If that ends with `**`, the normalized path instead of the
+    /// template.
     Endpoint,
     Header(HeaderName),
     /// A member of the JSON body, by pointer.
     Field(String),
     /// A variable of the path template.
     Path(String),
-    /// The caller's address. Of IPv6 the first 64 bits, which is what one subscriber has.
+    /// The caller's address. For IPv6 its first 64 bits, which one subscriber has.
     Ip,
 }
 
@@ -143,7 +142,7 @@ fn endpoint(request: &Request<'_>, matched: &Match) -> KeyPartValue<'static> {
     match matched.path() {
         Some(template) if template.names_one_endpoint() => {
             let name = format!("{method} {template}").into();
-            // Of other methods, clients can make any number.
+            // Clients can send any number of unknown methods.
             let is_known = method.is_empty() || METHODS.contains(&&*method) || matched.names_method(&method);
             if is_known { KeyPartValue::Named(name) } else { KeyPartValue::Brought(name) }
         }
@@ -159,7 +158,7 @@ fn field(value: &Json) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The network of a client: an IPv4 address, or the first 64 bits of an IPv6 address, which is what one subscriber has.
+/// The network of a client: an IPv4 address, or the first 64 bits of an IPv6 address, which one subscriber has.
 #[must_use]
 pub fn subscriber(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
@@ -172,7 +171,7 @@ fn address(ip: IpAddr) -> String {
     subscriber(ip).to_string().replace(':', ".")
 }
 
-/// Short plain text unchanged, so that keys can be read; anything else by its hash.
+/// Returns short plain text unchanged, so that keys can be read, and the hash of any other value.
 pub(crate) fn plain_or_hash(value: &str) -> String {
     let plain = !value.is_empty()
         && value != MISSING

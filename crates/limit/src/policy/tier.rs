@@ -1,4 +1,4 @@
-//! A tier of a policy: its kind and its numbers. The rules are in `rules/` and `kinds/`.
+//! A tier of a policy: its kind and its limits. The rules are in `rules/` and `kinds/`.
 
 mod checked;
 
@@ -12,7 +12,7 @@ use crate::policy::calendar::Calendar;
 use crate::policy::scope::KeyPart;
 pub use checked::BadTier;
 
-/// Below it, nothing useful would be left of a burst to take ahead.
+/// Minimum burst of a leased bucket; of smaller ones too little could be leased in advance.
 pub(crate) const LEAST_LEASED: u64 = 8;
 
 /// A validated tier: `limit` per `period`, by the rule of its kind.
@@ -30,38 +30,38 @@ pub enum TierKind {
     Bucket { burst: u64 },
     /// One call per period, to the microsecond.
     Gate,
-    /// A count that starts again with each window.
+    /// A counter that starts at zero with each window.
     Fixed(Align),
-    /// Like `Fixed`, with the count of the window before weighed in: an estimate.
+    /// Like `Fixed`, plus a weighted count of the previous window: an estimate.
     Sliding,
-    /// The time of each call: exact.
+    /// The time of each call: exact for any window.
     Log { min_gap_us: u64, count_denied: bool },
-    /// Leases that are out; the period is how long one lives.
+    /// Taken leases; the period is the maximum duration of a lease.
     Concurrent,
-    /// The length of the queue that the rules are asked for. Without a period.
+    /// The length of a queue. Has no period.
     Backlog,
 }
 
-/// Where the windows of `TierKind::Fixed` begin.
+/// When the windows of `TierKind::Fixed` begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Align {
-    /// At multiples of the period since 1970; with `spread`, shifted by a share of the period that depends on that part
-    /// of the scope, so that not all begin at once.
+    /// At multiples of the period since 1970. With `spread`, they are shifted by a part of the period that depends on
+    /// this part of the key, so that not all windows begin at once.
     Epoch { spread: Option<KeyPart> },
-    /// At the first call after the window before.
+    /// At the first call after the previous window.
     First,
     /// With the day, week, month or year of a time zone.
     Calendar(Calendar),
 }
 
 impl Tier {
-    /// The bucket of a rate; a burst that can't be counted exactly with it becomes the largest that can.
+    /// The bucket of a rate. A burst that is too large to be counted exactly becomes the largest that can be.
     pub fn of_rate(rate: Rate, burst: u64) -> Self {
         let kind = TierKind::Bucket { burst: burst.clamp(1, Self::most_burst(rate)) };
         Self { limit: rate.limit(), period_us: rate.period_us(), kind }
     }
 
-    /// In the place of one that can't be read; never used.
+    /// A placeholder for a tier that can't be parsed; never used.
     pub(crate) const fn unread() -> Self {
         Self { limit: 1, period_us: 1, kind: TierKind::Gate }
     }
@@ -89,7 +89,7 @@ impl Tier {
         &self.kind
     }
 
-    /// The most that can pass at once: a cost above it never does.
+    /// The maximum that is allowed at once; a higher cost is never allowed.
     pub fn most(&self) -> u64 {
         match self.kind {
             TierKind::Bucket { burst } => burst,
@@ -97,14 +97,13 @@ impl Tier {
         }
     }
 
-    /// Calls that drain per unit, and the unit in µs, in lowest terms: the smaller they are, the larger a burst is
-    /// exact.
+    /// Calls that drain per unit, and the unit in µs, in lowest terms, so that larger bursts can be counted exactly.
     pub(crate) fn drain(&self) -> (u64, u64) {
         let divisor = greatest_divisor(self.limit, self.period_us);
         (self.limit / divisor, self.period_us / divisor)
     }
 
-    /// µs from used up to all left.
+    /// µs from nothing available to all available.
     pub(crate) fn refill_us(&self) -> u64 {
         match self.kind {
             TierKind::Bucket { burst } => {
@@ -116,10 +115,10 @@ impl Tier {
         }
     }
 
-    /// The same tier where replicas take ahead. What was taken and isn't spent comes on top of what the bucket lets
-    /// through at once. Taken calls are good for a quarter of the time in which the burst refills ([`Tier::lease`]), so
-    /// in any window those are at most 3/8 of the burst, that were taken together, and the quarter that came meanwhile;
-    /// and 3/8 are taken in the window itself.
+    /// The same tier with the burst that Redis enforces if replicas lease in advance. Leased calls that aren't spent
+    /// yet are added to what the bucket allows at once. They expire after a quarter of the time in which the burst
+    /// refills ([`Tier::lease`]). So in any window, at most 3/8 of the burst are leased before it at once, 1/4 while
+    /// these are valid, and 3/8 in the window.
     pub(crate) fn held_back(&self) -> Self {
         match self.kind {
             TierKind::Bucket { burst } => Self { kind: TierKind::Bucket { burst: burst * 3 / 8 }, ..*self },
@@ -127,7 +126,7 @@ impl Tier {
         }
     }
 
-    /// How long calls that were taken ahead may be spent; None: to the end of the window that they were taken in.
+    /// How long leased calls may be spent. `None`: until the end of their window.
     pub(crate) fn lease(&self) -> Option<Duration> {
         match self.kind {
             TierKind::Bucket { .. } => Some(Duration::from_micros(self.refill_us() / 4)),
@@ -135,7 +134,7 @@ impl Tier {
         }
     }
 
-    /// The same tier for one of `replicas` that judge apart; None when there is less than one call for each.
+    /// The share of the tier for one of `replicas` that decide separately. `None` if it is less than one call.
     pub(crate) fn share(&self, replicas: u64) -> Option<Self> {
         let replicas = replicas.max(1);
         let part = |count: u64| Some(count / replicas).filter(|part| *part > 0);

@@ -1,13 +1,13 @@
-//! The encoding of tiers in a plan, as `rules/` reads it: little-endian, without padding.
+//! The encoding of plans for the Lua rules: little-endian, without padding.
 
 use crate::policy::calendar::Calendar;
 use crate::policy::scope::digest;
 use crate::policy::tier::{Align, Tier, TierKind};
 
-/// The largest whole number that Lua holds exactly.
+/// The largest whole number that is exact in Lua.
 const LARGEST: u64 = dripfeed_job::rate::EXACT - 1;
 
-/// Bytes being written.
+/// A buffer of packed numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed(Vec<u8>);
 
@@ -16,7 +16,7 @@ impl Packed {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// The low `width` bytes; a number that Lua wouldn't hold becomes the largest that it does.
+    /// Appends the low `width` bytes of a number; one that is too large for Lua becomes the maximum.
     pub(crate) fn number(&mut self, number: u64, width: usize) -> &mut Self {
         self.0.extend_from_slice(&number.min(LARGEST).to_le_bytes()[..width]);
         self
@@ -36,12 +36,12 @@ impl Packed {
     }
 }
 
-/// What a tier's windows depend on besides its settings.
+/// The position of a tier's windows, which depends on scope and time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Phase {
     /// µs by which the windows of this scope are shifted.
     pub(crate) offset: u64,
-    /// Where the calendar's window of now begins, and the next two.
+    /// The starts of the calendar's current window and of the next two.
     pub(crate) borders: [u64; 3],
 }
 

@@ -1,9 +1,9 @@
--- Forgets the rules of a service.
+-- Removes the rules of a service.
 --
 -- needs: now, granted
 -- KEYS  1 the rules (hash: service → JSON)  2 their state (hash: version, bytes)
--- ARGV  1 the service  2 'any': whatever there is now; 'known': only these  3 the rules that its caller knows
--- Result  'deleted'; 'none': there were none; 'changed': there are other rules, and nothing was changed
+-- ARGV  1 the service  2 'any': whatever its rules; 'known': only if its rules are these  3 the rules
+-- Result  'deleted'; 'none': the service isn't registered; 'changed': it has other rules, and keeps them
 local old = redis.call('HGET', KEYS[1], ARGV[1])
 if not old then return 'none' end
 if ARGV[2] == 'known' and old ~= ARGV[3] then return 'changed' end
@@ -11,7 +11,7 @@ local state = redis.call('HMGET', KEYS[2], 'bytes', 'version')
 local bytes = math.max(0, (tonumber(state[1]) or 0) - #old)
 local version = math.max(now_us, (tonumber(state[2]) or 0) + 1)
 check_granted(KEYS[2], 'HSET')
--- What needs no memory comes first: then it can be done at maxmemory too.
+-- Frees memory first, so that both commands succeed at maxmemory.
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[2], 'bytes', string.format('%.0f', bytes), 'version', string.format('%.0f', version))
 return 'deleted'

@@ -1,4 +1,4 @@
-//! `DELETE`: removes a service.
+//! Removes a service.
 
 use dripfeed_store::{REGISTRY_FRAGMENTS, Script};
 
@@ -20,7 +20,7 @@ impl Services {
         self.remove(name, Replaced::Any).await.map(|answer| answer == "deleted")
     }
 
-    /// As [`Services::delete`], if the service has the rules that its caller knows. False: it has others, or none.
+    /// As [`Services::delete`], but only if the service has the rules `known`. Returns false if it has others, or none.
     ///
     /// # Errors
     /// When Redis can't be asked.

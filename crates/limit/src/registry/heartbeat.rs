@@ -1,4 +1,4 @@
-//! Periodic work of an intake: sends its heartbeat, counts the other intakes, and checks for changed rules.
+//! The heartbeat of an intake, which also counts the other intakes and checks for changed rules.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -13,17 +13,17 @@ static HEARTBEAT: Script = Script::new("heartbeat", &[], include_str!("heartbeat
 /// One intake's view of the registry.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
-    /// This intake.
+    /// The id of this intake.
     id: String,
-    /// That of the rules that are known. Empty: none are.
+    /// The version of the known rules. Empty before they are read.
     version: String,
     intakes: Intakes,
 }
 
 pub(super) struct HeartbeatNews {
-    /// How many intakes are alive, this one included.
+    /// The number of live intakes, including this one.
     pub(super) intakes: u64,
-    /// All rules by service, if they have changed.
+    /// All rules by service, if any have changed.
     pub(super) rules: Option<HashMap<String, String>>,
 }
 
@@ -46,7 +46,7 @@ impl Heartbeat {
         Ok(HeartbeatNews { intakes: self.intakes.observe(intakes, Instant::now()), rules })
     }
 
-    /// The others then share the limits without this intake.
+    /// Unregisters this intake, so that the others share the limits without it.
     pub(super) async fn leave(self, store: &Store, keys: &RegistryKeys) {
         let mut forget = redis::cmd("HDEL");
         forget.arg(&keys.intakes).arg(&self.id);

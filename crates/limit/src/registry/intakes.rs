@@ -1,20 +1,20 @@
-//! Detects live intakes: those whose heartbeats grow, by the observer's monotonic clock.
+//! Detects live intakes: those whose number of heartbeats grows, by the observer's monotonic clock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// An intake beats every 400 ms; one that missed this many beats has gone.
+/// An intake without a heartbeat for this long is gone. They come every 400 ms.
 const SILENCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
 pub(super) struct Intakes {
     own: String,
     seen: HashMap<String, SeenIntake>,
-    /// The last time that this intake looked.
-    looked: Option<Instant>,
+    /// When this intake last read the heartbeats.
+    last_read: Option<Instant>,
 }
 
-/// A heartbeat, and since when it is unchanged.
+/// An intake's number of heartbeats, and since when it is unchanged.
 #[derive(Clone, Copy, Debug)]
 struct SeenIntake {
     beats: u64,
@@ -24,13 +24,13 @@ struct SeenIntake {
 
 impl Intakes {
     pub(super) fn seen_by(own: &str) -> Self {
-        Self { own: own.to_owned(), seen: HashMap::new(), looked: None }
+        Self { own: own.to_owned(), seen: HashMap::new(), last_read: None }
     }
 
-    /// How many are alive, this one included.
+    /// Returns the number of live intakes, including this one.
     pub(super) fn observe(&mut self, beats: HashMap<String, u64>, now: Instant) -> u64 {
-        // An observer that stood still, or whose own heart didn't beat, can't judge the others: all start again.
-        let stood_still = self.looked.is_none_or(|looked| now.duration_since(looked) >= SILENCE)
+        // If this process was suspended, or its own heartbeat failed, it can't judge the others, so all count as alive.
+        let stood_still = self.last_read.is_none_or(|last_read| now.duration_since(last_read) >= SILENCE)
             || beats.get(&self.own).copied() == self.seen.get(&self.own).map(|own| own.beats);
         let before = std::mem::take(&mut self.seen);
         let seen = |(intake, beats): (String, u64)| {
@@ -42,12 +42,12 @@ impl Intakes {
             (intake, SeenIntake { beats, since, is_gone })
         };
         self.seen = beats.into_iter().map(seen).collect();
-        self.looked = Some(now);
+        self.last_read = Some(now);
         let alive = self.seen.values().filter(|seen| !seen.is_gone).count();
         u64::try_from(alive).unwrap_or(u64::MAX).max(1)
     }
 
-    /// With their last heartbeats.
+    /// The intakes that are gone, with their last numbers of heartbeats.
     pub(super) fn gone(&self) -> impl Iterator<Item = (&str, u64)> {
         self.seen.iter().filter(|(_, seen)| seen.is_gone).map(|(intake, seen)| (intake.as_str(), seen.beats))
     }

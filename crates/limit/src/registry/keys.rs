@@ -1,13 +1,13 @@
 //! The Redis keys of the registry of services.
 
-/// No bucket and no service can have their hash tag: `@` is in no name.
+/// No bucket and no service has this hash tag, as their names can't contain `@`.
 #[derive(Clone, Debug)]
 pub(crate) struct RegistryKeys {
     /// Hash: service → its rules, `{"policies": […]}`.
     pub(crate) rules: String,
-    /// Hash: `version`, another one after each change; `bytes`, of all rules.
+    /// Hash: `version`, which grows with each change; `bytes` of all rules.
     pub(crate) state: String,
-    /// Hash: intake → its heartbeats.
+    /// Hash: intake → its number of heartbeats.
     pub(crate) intakes: String,
 }
 

@@ -17,13 +17,13 @@ use crate::decide::counts::VerdictCounts;
 use crate::limiter::Limiter;
 use crate::policy::PolicyId;
 
-/// Changed by one at a time: the one that has the registry's attention.
+/// Changed only while the registry's heartbeat is locked.
 #[derive(Debug)]
 pub(super) struct KnownServices {
-    /// None: nothing was read yet.
+    /// `None` until they have been read from Redis.
     services: ArcSwapOption<HashMap<ServiceName, Service>>,
     intakes: AtomicU64,
-    /// How long a decision waits for Redis.
+    /// Timeout of Redis in decisions.
     timeout: Duration,
 }
 
@@ -43,7 +43,7 @@ impl KnownServices {
         Ok(services.as_ref().ok_or(RegistryError::Unread)?.get(name).cloned())
     }
 
-    /// These are all that there are.
+    /// Replaces all services by those of `rules`.
     pub(super) fn replace(&self, store: &Store, rules: HashMap<String, String>) {
         let before = self.services.load_full();
         let mut now = HashMap::with_capacity(rules.len());
@@ -52,8 +52,8 @@ impl KnownServices {
             let old = before.as_ref().and_then(|before| before.get(&name));
             let changed = old.is_none_or(|old| old.rules.text != text);
             let service = match changed.then(|| read(&name, &text)).flatten() {
-                Some(rules) => self.limited(store, &name, old, rules),
-                // Nor do rules change anything that only another version of this program can read.
+                Some(rules) => self.apply(store, &name, old, rules),
+                // Unchanged, or rules that only another version of this program can parse, which are ignored.
                 None => old.cloned(),
             };
             now.extend(service.map(|service| (name, service)));
@@ -66,8 +66,8 @@ impl KnownServices {
         self.services.store(Some(Arc::new(now)));
     }
 
-    /// The same limiter goes on: what it knows about consumption stays.
-    fn limited(&self, store: &Store, name: &ServiceName, old: Option<&Service>, rules: Rules) -> Option<Service> {
+    /// Applies new rules to the service's limiter, which keeps its counters, or creates a limiter.
+    fn apply(&self, store: &Store, name: &ServiceName, old: Option<&Service>, rules: Rules) -> Option<Service> {
         let policies = rules.policies.clone();
         let limiter = match old {
             Some(old) => old.limiter.replace(policies).map(|()| old.limiter.clone()),
@@ -79,7 +79,7 @@ impl KnownServices {
         Some(Service { rules: Arc::new(rules), limiter })
     }
 
-    /// This many intakes share the limits.
+    /// Sets the number of intakes that share the limits.
     pub(super) fn share_with(&self, intakes: u64) {
         if self.intakes.swap(intakes, Ordering::Relaxed) == intakes {
             return;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use dripfeed_job::BucketName;
 use thiserror::Error;
 
-/// The name of a service, of the same letters as a bucket's.
+/// The name of a service, of the same characters as a bucket's.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceName(BucketName);
 
@@ -22,7 +22,7 @@ impl ServiceName {
         self.0.as_str()
     }
 
-    /// What the service's limits have in the names of their keys. A bucket can't have it.
+    /// The tag of the Redis keys of the service's limits. A bucket can't have the same tag.
     pub(crate) fn tag(&self) -> String {
         format!("service:{}", self.0)
     }

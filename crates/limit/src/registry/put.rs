@@ -1,4 +1,4 @@
-//! `PUT`: registers a service, or replaces its rules.
+//! Registers a service, or replaces its rules.
 
 use dripfeed_store::Script;
 
@@ -11,7 +11,7 @@ use crate::lua::FRAGMENTS;
 
 static PUT: Script = Script::new("put rules", &[FRAGMENTS], include_str!("put.lua"));
 
-/// Every intake has a limiter for each.
+/// Every intake has a limiter for each service.
 const MOST_SERVICES: usize = 1000;
 /// Every intake reads all rules again after each change.
 const MOST_BYTES: usize = 8 << 20;
@@ -21,13 +21,13 @@ impl Services {
     /// counters.
     ///
     /// # Errors
-    /// When Redis can't be asked, or there is no room; the rules stay as they were.
+    /// When Redis is unavailable, or there is no room; then the rules are unchanged.
     pub async fn put(&self, name: &ServiceName, rules: &Rules) -> Result<(), RegistryError> {
         self.replace(name, Replaced::Any, rules).await.map(drop)
     }
 
-    /// As [`Services::put`], if the service has the rules that its caller knows; None: it isn't registered. False: it
-    /// has others, and keeps them.
+    /// As [`Services::put`], but only if the service has the rules `known`, where `None` means that it isn't
+    /// registered. Returns false, and changes nothing, if it has others.
     ///
     /// # Errors
     /// As [`Services::put`].

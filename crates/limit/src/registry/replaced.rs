@@ -4,12 +4,12 @@ use super::rules::Rules;
 #[derive(Clone, Copy)]
 pub(super) enum Replaced<'r> {
     Any,
-    /// Only these; None: only if there are none.
+    /// Only these rules; `None`: only if the service isn't registered.
     Known(Option<&'r Rules>),
 }
 
 impl<'r> Replaced<'r> {
-    /// As scripts take it.
+    /// The arguments for scripts.
     pub(super) fn words(self) -> [&'r str; 2] {
         match self {
             Self::Any => ["any", ""],

@@ -10,12 +10,12 @@ use crate::policy::policies::Policies;
 use crate::policy::scope::KeyPart;
 use crate::policy::tier::TierKind;
 
-/// Each policy is looked at for each request.
+/// Every policy is matched with each request.
 const MOST_POLICIES: usize = 100;
 /// Every intake reads all rules again after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Of their hash; none of two rules of a service are the same by chance.
+/// Bytes of the hash, enough that different rules never have the same version.
 const VERSION_BYTES: usize = 16;
 
 /// Validated rules.
@@ -23,7 +23,7 @@ const VERSION_BYTES: usize = 16;
 pub struct Rules {
     pub(super) policies: Policies,
     document: Json,
-    /// As it is stored.
+    /// The document as stored in Redis.
     pub(super) text: String,
 }
 
@@ -37,12 +37,12 @@ pub enum BadRules {
 }
 
 impl Rules {
-    /// Reads `{"policies": […]}`, or `{"slas": […]}` as published.
+    /// Parses `{"policies": […]}`, or the published `{"slas": […]}`.
     ///
     /// # Errors
-    /// All that is wrong, with places; what can't be decided for a service is refused by name.
+    /// All faults with their places, including settings that aren't available for a service.
     pub fn of(document: Json) -> Result<Self, BadRules> {
-        // Looked at first: what is larger isn't read at all.
+        // Checked first, so that larger documents aren't parsed.
         bounded(&document)?;
         let policies = load::document(document.clone())?;
         let faults: Vec<LoadFault> = impossible(&policies);
@@ -57,18 +57,18 @@ impl Rules {
         Ok(Self { policies, document, text })
     }
 
-    /// Other versions of this program may write the same rules in another way.
+    /// Sets the stored text, which another version of this program may have written differently.
     pub(super) fn stored_as(self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self }
     }
 
-    /// Differs between different rules.
+    /// A hash of the rules.
     #[must_use]
     pub fn version(&self) -> String {
         Sha256::digest(&self.text).iter().take(VERSION_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// `{"policies": […]}`, each as its author wrote it.
+    /// `{"policies": […]}`, each policy as its author wrote it.
     #[must_use]
     pub const fn document(&self) -> &Json {
         &self.document

@@ -1,5 +1,5 @@
-//! Local counters that are reported to Redis every `sync`: a two-layer counter. A counter that isn't known here is read
-//! from Redis first.
+//! Local counters that are reported to Redis every `sync`. A counter that this replica doesn't know is read from Redis
+//! first.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -25,27 +25,27 @@ pub(crate) struct AsyncCounter {
     scopes: Cache<String, Arc<Mutex<CountedScope>>>,
     evicted: Evicted,
     next_report: NextReport,
-    /// The last report to Redis failed.
+    /// Whether the last report to Redis failed.
     failing: AtomicBool,
 }
 
 impl AsyncCounter {
-    /// Counters that are known here.
+    /// Maximum number of counters in memory.
     pub(crate) const MOST: u64 = 100_000;
 
-    /// Knows up to `most` counters.
+    /// With up to `most` counters in memory.
     pub(crate) fn new(most: u64) -> Self {
         let (evicted, next_report) = (Evicted::default(), NextReport::default());
         let kept = evicted.clone();
         let scopes = Cache::builder().max_capacity(most).time_to_idle(Duration::from_hours(1));
-        // It locks the counter, so the cache is never used while one is locked.
+        // The listener locks the counter, so the cache must never be used while one is locked.
         let scopes = scopes.eviction_listener(move |_, counted, _| kept.keep(counted)).build();
         Self { scopes, evicted, next_report, failing: AtomicBool::new(false) }
     }
 
-    /// Reads from Redis those of `scopes` that aren't known here, or were known with other tiers: of what was consumed
-    /// earlier, in other replicas or under an earlier limit, nothing is let through again. Where Redis doesn't answer
-    /// within `patience`, they begin with nothing consumed, until the next report.
+    /// Reads from Redis the counters of `scopes` that aren't in memory, or have other tiers, so that calls that were
+    /// counted by other replicas, or under an earlier limit, aren't allowed again. If Redis doesn't answer within
+    /// `patience`, these counters start at zero until the next report.
     pub(crate) async fn look_up(&self, scopes: &[&Scope], store: &Store, clock: &Clock, patience: Duration) {
         let unknown: Vec<&Scope> = scopes.iter().copied().filter(|scope| !self.knows(scope)).collect();
         if unknown.is_empty() {
@@ -55,7 +55,7 @@ impl AsyncCounter {
         let states = timeout(patience, redis_decide::count(store, clock, &nothing)).await;
         let states = states.ok().and_then(Result::ok).unwrap_or_default();
         for (at, scope) in unknown.into_iter().enumerate() {
-            self.meet(scope, states.get(at).map_or(&[], Vec::as_slice), clock.now_us());
+            self.insert(scope, states.get(at).map_or(&[], Vec::as_slice), clock.now_us());
         }
     }
 
@@ -63,17 +63,19 @@ impl AsyncCounter {
         self.scopes.get(&scope.key).is_some_and(|counted| counted.lock().is_of(scope))
     }
 
-    fn meet(&self, scope: &Scope, packed: &[u8], now: u64) {
+    /// Adds a counter with a state from Redis.
+    fn insert(&self, scope: &Scope, packed: &[u8], now: u64) {
         let begin = || Arc::new(Mutex::new(CountedScope::new(scope, now)));
         let entry = self.scopes.entry_by_ref(scope.key.as_str()).or_insert_with(begin);
         let mut counted = entry.value().lock();
-        // Another request may have met it meanwhile, and counted since.
+        // Unless another request has added it meanwhile, and counted calls.
         if entry.is_fresh() || !counted.is_of(scope) {
             counted.begin(scope, packed, now);
         }
     }
 
-    /// Judges by what is known here, and counts if it passes. None: Redis is away for too long to go on.
+    /// Decides by the local counter, and counts the call if it is allowed. Returns `None` if Redis has been unavailable
+    /// for too long.
     pub(crate) fn take(&self, scope: &Scope, clock: &Clock) -> Option<ScopeVerdict> {
         let now = clock.now_us();
         let known = self.counted(scope, now);
@@ -94,7 +96,7 @@ impl AsyncCounter {
         Some(verdict)
     }
 
-    /// Takes back what was counted: here at once, and in Redis with the next report if it was reported already.
+    /// Refunds a call: in the local counter at once, and in Redis with the next report if it was reported already.
     pub(crate) fn refund(&self, scope: &Scope, clock: &Clock) {
         let known = self.counted(scope, clock.now_us());
         let mut counted = known.lock();
@@ -105,7 +107,7 @@ impl AsyncCounter {
         self.report_later(&known, scope);
     }
 
-    /// After something was counted; it isn't locked any more. It may have been evicted before.
+    /// Schedules the report of a counter that has changed. It must not be locked, and may have been evicted.
     fn report_later(&self, counted: &Arc<Mutex<CountedScope>>, scope: &Scope) {
         if self.scopes.get(&scope.key).is_none_or(|known| !Arc::ptr_eq(&known, counted)) {
             self.evicted.keep(Arc::clone(counted));
@@ -114,17 +116,17 @@ impl AsyncCounter {
         self.next_report.within(if at_once { Duration::ZERO } else { sync(scope) });
     }
 
-    /// Is notified when [`AsyncCounter::due`] is earlier than it was, and when this is dropped.
+    /// Is notified when [`AsyncCounter::due`] becomes earlier, and when this is dropped.
     pub(crate) fn earlier(&self) -> Arc<Notify> {
         self.next_report.earlier()
     }
 
-    /// When the next report is due; None: there is nothing to report.
+    /// When the next report is due. `None` if there is nothing to report.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.next_report.due()
     }
 
-    /// Reports to Redis all that was counted, and learns what the others have.
+    /// Reports all counts to Redis, and reads those of the other replicas.
     pub(crate) async fn report(&self, store: &Store, clock: &Clock) {
         self.next_report.begin();
         for part in self.unreported().chunks(PER_CALL) {
@@ -165,11 +167,11 @@ impl AsyncCounter {
         let counted = self.scopes.get_with_by_ref(scope.key.as_str(), begin);
         {
             let mut known = counted.lock();
-            // Of a request that began under other policies.
+            // Another request began before the policies were replaced.
             if !known.is_of(scope) {
                 known.begin(scope, &[], now);
             }
-            // Its `sync` may have changed.
+            // The policy's `sync` may have changed.
             if !Arc::ptr_eq(&known.scope.policy, &scope.policy) {
                 known.scope = scope.clone();
             }

@@ -1,4 +1,4 @@
-//! A local counter of one scope, and what of it Redis wasn't reported yet.
+//! The local counter of one scope, and its calls that haven't been reported to Redis yet.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,26 @@ use crate::policy::tier::{Tier, TierKind};
 #[derive(Debug)]
 pub(super) struct CountedScope {
     pub(super) scope: Scope,
-    /// As Redis reported it, with what was counted here since.
+    /// The state that Redis returned, with the calls that were counted here since.
     pub(super) state: LocalScope,
     pub(super) unreported: Unreported,
 }
 
-/// What wasn't reported to Redis yet.
+/// Calls that haven't been reported to Redis yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unreported {
-    /// Below 0: calls that were reported and then taken back.
+    /// Negative for calls that were reported and then refunded.
     pub(super) calls: i64,
-    /// None: there is nothing to report.
+    /// When the first of them was counted. `None` if there is nothing to report.
     pub(super) since: Option<Instant>,
-    /// When the last of it was let pass; None: nothing was, since it was last reported.
+    /// When the last of them was allowed. `None` if none was since the last report.
     last: Option<Instant>,
-    /// µs of the Redis clock from which on nothing is taken back: it would be of another window.
+    /// µs of the Redis clock after which nothing is refunded, because it would belong to another window.
     ends_us: Option<u64>,
 }
 
 impl CountedScope {
-    /// With nothing consumed.
+    /// A counter with nothing consumed.
     pub(super) fn new(scope: &Scope, now: u64) -> Self {
         let mut state = LocalScope::new(scope.phases(now));
         state.advance(now, scope.phases(now));
@@ -42,7 +42,7 @@ impl CountedScope {
         self.scope.policy.fingerprint() == scope.policy.fingerprint()
     }
 
-    /// Begins with what Redis has of these tiers. What it wasn't reported yet is reported under them.
+    /// Restarts the counter with a state from Redis. Unreported calls will be reported under the new tiers.
     pub(super) fn begin(&mut self, scope: &Scope, packed: &[u8], now: u64) {
         *self = Self { unreported: self.unreported, ..Self::new(scope, now) };
         self.state.read(packed, scope.policy.fingerprint());
@@ -60,21 +60,21 @@ impl CountedScope {
         (count, unreported)
     }
 
-    /// Takes again what may have been reported, of the scope that is returned.
+    /// Restores calls after a failed report. Returns the scope.
     pub(super) fn put_back(&mut self, lost: Unreported) -> Scope {
         self.unreported.put_back(lost);
         self.scope.clone()
     }
 
-    /// `now`: µs of the Redis clock.
+    /// Replaces the state by that of Redis. `now`: µs of the Redis clock.
     pub(super) fn learn(&mut self, packed: &[u8], now: u64) {
-        // Of other tiers: a replica that has another version of the policy has written it last. The next time, then.
+        // Ignores the state of a replica with another version of the policy.
         if self.state.read(packed, self.scope.policy.fingerprint()).is_some() {
             self.count_unreported(now);
         }
     }
 
-    /// The state may be of a time before it was let pass.
+    /// Charges unreported calls to the state, which may be older than they are.
     fn count_unreported(&mut self, now: u64) {
         let Unreported { calls, last, .. } = self.unreported;
         if calls > 0 {
@@ -87,7 +87,7 @@ impl CountedScope {
         }
     }
 
-    /// µs of the Redis clock at which the first of its windows ends; None: it has none.
+    /// µs of the Redis clock when the first of its windows ends. `None` without windows.
     pub(super) fn window_ends(&self) -> Option<u64> {
         let tiers = self.scope.policy.tiers_in_store().iter().zip(self.state.left());
         let resets = tiers.filter(|(tier, _)| is_window(tier)).map(|(_, left)| left.resets).min();
@@ -106,7 +106,8 @@ impl Unreported {
         self.ends_us = ends_us.filter(|_| self.calls < 0);
     }
 
-    /// Twice counted is better than not at all: nothing is taken back again.
+    /// Restores calls that may have been reported: counting them twice is better than not at all. Refunds aren't
+    /// restored.
     fn put_back(&mut self, lost: Self) {
         if lost.calls > 0 {
             let last = self.last.or(lost.last);
@@ -117,12 +118,11 @@ impl Unreported {
     }
 }
 
-/// What it counts is forgotten at the end of a window.
 fn is_window(tier: &Tier) -> bool {
     matches!(tier.kind(), TierKind::Fixed(_) | TierKind::Sliding)
 }
 
-/// How often it is reported.
+/// How often the counter is reported.
 pub(super) fn sync(scope: &Scope) -> Duration {
     match scope.policy.settings().consistency {
         Consistency::Async { sync } => sync,
@@ -130,7 +130,7 @@ pub(super) fn sync(scope: &Scope) -> Duration {
     }
 }
 
-/// For how long it is counted without a report.
+/// How long the counter is used without a successful report.
 pub(super) fn out_of_touch(scope: &Scope) -> Duration {
     2 * sync(scope) + Duration::from_secs(1)
 }

@@ -1,4 +1,4 @@
-//! Counters that are no longer known here, because too many are, with what Redis wasn't reported of them yet.
+//! Counters that were evicted from memory before their last calls were reported.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 
 use crate::replica::counted_scope::CountedScope;
 
-/// While Redis is away they must not fill the memory: of more, what was counted is lost.
+/// Maximum number while Redis is unavailable, to bound the memory; the counts of further ones are lost.
 pub(super) const MOST: usize = 100_000;
-/// From this number on they are reported at once; not before, because each report looks at all that are known.
+/// From this number they are reported at once. Not from a lower one, because each report iterates over all counters.
 const MANY: usize = 10_000;
 
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ impl Evicted {
         std::mem::take(&mut *self.0.lock())
     }
 
-    /// Whether they are to be reported at once.
+    /// Whether they should be reported at once.
     pub(super) fn are_many(&self) -> bool {
         self.0.lock().len() >= MANY
     }

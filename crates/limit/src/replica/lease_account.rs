@@ -11,24 +11,25 @@ use crate::decide::redis_decide::Refunded;
 use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 
-/// What isn't spent by then is returned, so that it isn't missing elsewhere to the end of a long window.
+/// Quota that isn't spent within this time is returned, so that it isn't missing elsewhere until the end of a long
+/// window.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What is returned.
+/// Which quota is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Withdraw {
     All,
-    /// What was not spent in its time.
+    /// Quota that wasn't spent in time.
     Expired,
 }
 
-/// What this replica holds for one scope.
+/// The leased quota of one scope.
 #[derive(Debug)]
 pub(crate) struct LeaseAccount {
     /// The oldest first.
     stock: VecDeque<Stock>,
     scope: Scope,
-    /// As Redis reported it last.
+    /// The remaining quota that Redis last returned.
     tiers: Vec<Remaining>,
     held: Arc<Notify>,
 }
@@ -36,15 +37,15 @@ pub(crate) struct LeaseAccount {
 #[derive(Debug)]
 struct Stock {
     calls: u64,
-    /// When it was asked for; it was taken later.
+    /// When the lease was requested. Redis granted it later.
     taken: Instant,
     until: Instant,
-    /// When it is no longer returned, in µs of the Redis clock; 0: at any time.
+    /// Time of the Redis clock in µs after which it isn't returned; 0: always returned.
     before_us: u64,
 }
 
 impl LeaseAccount {
-    /// With nothing in it. `held` is notified when something is.
+    /// An empty account. `held` is notified when it gets quota.
     pub(super) fn new(scope: &Scope, held: &Arc<Notify>) -> Self {
         Self { stock: VecDeque::new(), scope: scope.clone(), tiers: Vec::new(), held: Arc::clone(held) }
     }
@@ -53,7 +54,8 @@ impl LeaseAccount {
         self.scope.policy.fingerprint() == scope.policy.fingerprint()
     }
 
-    /// Spends `n` if they are there. Of who asks for none and finds none, Redis knows what is left.
+    /// Spends `n` calls. Returns `None` if there are less, or if `n` is 0 and the account is empty, since only Redis
+    /// knows what is left.
     pub(crate) fn spend(&mut self, n: u64) -> Option<ScopeVerdict> {
         let now = Instant::now();
         let mut good: Vec<&mut Stock> = self.stock.iter_mut().filter(|stock| now < stock.until).collect();
@@ -66,7 +68,7 @@ impl LeaseAccount {
             stock.calls -= part;
             rest -= part;
         }
-        // The newest one stays: what turns out not to be used is put back into it.
+        // Keeps the newest one even if it is empty, for `put_back`.
         let newest = self.stock.pop_back();
         self.stock.retain(|stock| stock.calls > 0);
         self.stock.extend(newest);
@@ -74,7 +76,7 @@ impl LeaseAccount {
         Some(ScopeVerdict { passed: true, taken: n, tiers })
     }
 
-    /// Keeps what was taken beyond what was asked for, at `now_us` of the Redis clock.
+    /// Adds the calls that Redis charged beyond the cost of the request, at `now_us` of the Redis clock.
     pub(crate) fn stock_up(&mut self, scope: &Scope, verdict: &ScopeVerdict, sent: Instant, now_us: u64) {
         self.tiers = verdict.tiers.iter().map(|(_, left)| *left).collect();
         let calls = verdict.taken.saturating_sub(scope.cost);
@@ -89,14 +91,14 @@ impl LeaseAccount {
         }
     }
 
-    /// Puts back what was spent but not used, to be spent by others while it is good.
+    /// Puts back calls that were spent but not used, for other requests.
     pub(crate) fn put_back(&mut self, n: u64) {
         if let Some(newest) = self.stock.back_mut() {
             newest.calls += n;
         }
     }
 
-    /// Takes out what is to be returned.
+    /// Removes the quota to return.
     pub(super) fn withdraw(&mut self, what: Withdraw) -> Vec<Refunded> {
         let now = Instant::now();
         let stock = std::mem::take(&mut self.stock);
@@ -115,7 +117,8 @@ impl LeaseAccount {
         due.into_iter().filter_map(back).collect()
     }
 
-    /// Calls that a bucket has drained since: it has room for others in their place, so they can't be returned.
+    /// Calls that a bucket has drained since then. They can't be returned, because the bucket has allowed others
+    /// instead.
     fn drained(&self, since: Instant) -> u64 {
         let us = since.elapsed().as_micros();
         let drained = |tier: &crate::Tier| us * u128::from(tier.limit()) / u128::from(tier.period_us()) + 1;

@@ -11,22 +11,22 @@ use crate::decide::redis_decide::Refunded;
 use crate::replica::evicted;
 use crate::replica::lease_account::{LeaseAccount, Withdraw};
 
-/// One of this many calls that are left is taken ahead: where little is left, a replica keeps little from the others.
+/// One of this many remaining calls is leased in advance, so that a replica leases little if little is left.
 pub(crate) const SHARE: u16 = 100;
 
 #[derive(Debug)]
 pub(crate) struct Leases {
     accounts: Cache<String, Arc<Mutex<LeaseAccount>>>,
-    /// No longer among these, so that what is in them would be spent by nobody.
+    /// Accounts that were evicted from the cache, with quota to return.
     evicted: EvictedAccounts,
-    /// There is something that will have to be spent or returned.
+    /// Notified when there is quota that must be spent or returned.
     held: Arc<Notify>,
 }
 
 type EvictedAccounts = Arc<parking_lot::Mutex<Vec<Arc<Mutex<LeaseAccount>>>>>;
 
 impl Leases {
-    /// Accounts at once.
+    /// Maximum number of accounts.
     pub(crate) const MOST: u64 = 100_000;
 
     /// With up to `most` accounts.
@@ -44,32 +44,30 @@ impl Leases {
         Self { accounts: accounts.eviction_listener(evict).build(), evicted, held }
     }
 
-    /// Is notified when something is taken ahead, and when this is dropped.
+    /// Is notified when quota is leased, and when this is dropped.
     pub(crate) fn held(&self) -> Arc<Notify> {
         self.held.clone()
     }
 
-    /// The account of a scope, for one request at a time: while one asks Redis, those that come meanwhile wait for what
-    /// it brings.
+    /// Locks the account of a scope. While one request calls Redis, the others wait for the quota that it leases.
     pub(crate) async fn account(&self, scope: &Scope) -> OwnedMutexGuard<LeaseAccount> {
         let fresh = || LeaseAccount::new(scope, &self.held);
         let account = self.accounts.get_with_by_ref(scope.key.as_str(), || Arc::new(Mutex::new(fresh())));
         let mut account = account.lock_owned().await;
         if !account.is_of(scope) {
-            // Taken under other tiers: not to be spent under these.
+            // Quota that was leased under other tiers can't be spent.
             *account = fresh();
         }
         account
     }
 
-    /// Takes from the accounts that nobody uses right now what is to be returned, each before a time of the Redis
-    /// clock.
+    /// Removes the quota to return from all accounts that aren't locked.
     pub(crate) fn withdraw(&self, what: Withdraw) -> Vec<Refunded> {
         let mut back = self.withdraw_evicted();
         for (_, account) in &self.accounts {
             match account.try_lock_owned() {
                 Ok(mut account) => back.extend(account.withdraw(what)),
-                // In use: the next time, then.
+                // In use, so it is tried again later.
                 Err(_) => self.held.notify_one(),
             }
         }
@@ -93,8 +91,8 @@ impl Leases {
     }
 }
 
-/// How often leases are looked after.
-pub(crate) const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// How often unspent leases are returned.
+pub(crate) const RETURN_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Drop for Leases {
     fn drop(&mut self) {

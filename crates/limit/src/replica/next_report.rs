@@ -1,4 +1,4 @@
-//! When counts are reported to Redis next: each policy has its own `sync`.
+//! The time of the next report to Redis. Each policy has its own `sync`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
 pub(super) struct NextReport {
-    /// None: there is nothing to report.
+    /// `None` if there is nothing to report.
     due: Mutex<Option<Instant>>,
     earlier: Arc<Notify>,
 }
@@ -23,7 +23,7 @@ impl NextReport {
         }
     }
 
-    /// What is counted from now on is due again.
+    /// Starts a report: later counts need another one.
     pub(super) fn begin(&self) {
         *self.due.lock() = None;
     }
@@ -32,7 +32,7 @@ impl NextReport {
         *self.due.lock()
     }
 
-    /// Is notified when the report is due earlier than it was, and when this is dropped.
+    /// Is notified when the report becomes due earlier, and when this is dropped.
     pub(super) fn earlier(&self) -> Arc<Notify> {
         self.earlier.clone()
     }

@@ -17,17 +17,17 @@ use crate::policy::tier::Tier;
 use crate::policy::wire::Phase;
 
 const MOST: u64 = 100_000;
-/// What a scope used here isn't given to it again by another short outage.
+/// How long a scope's state is kept, so that another short outage doesn't grant its share again.
 const REMEMBERED: Duration = Duration::from_hours(24);
 
-/// The limiter of a replica that is on its own.
+/// Decides without Redis, by each replica's share of the limits.
 #[derive(Debug)]
 pub(crate) struct Outage {
     replicas: AtomicU64,
     scopes: Cache<String, Arc<Mutex<LocalShare>>>,
 }
 
-/// A scope's share, for the number of replicas that are alive, as Redis last reported it.
+/// A scope with this replica's share of the limits, for the last known number of live replicas.
 #[derive(Debug)]
 struct LocalShare {
     fingerprint: u32,
@@ -35,9 +35,9 @@ struct LocalShare {
     scope: LocalScope,
 }
 
-/// How a policy answers without Redis.
+/// How a policy decides without Redis.
 pub(crate) enum OutageVerdict {
-    /// Judged by this replica's share, and charged to it if passed.
+    /// Decided by this replica's share, and charged to it if allowed.
     Here(ScopeVerdict),
     Unchecked,
     Closed,
@@ -57,7 +57,7 @@ impl Outage {
 
     pub(crate) fn answer(&self, scope: &Scope, lease: u64, clock: &Clock) -> OutageVerdict {
         match scope.policy.settings().on_store_error {
-            // A shadow changes no answer.
+            // A policy in shadow mode refuses nothing.
             _ if scope.policy.is_shadow() => OutageVerdict::Unchecked,
             OnStoreError::Closed => OutageVerdict::Closed,
             OnStoreError::Open => OutageVerdict::Unchecked,
@@ -67,8 +67,8 @@ impl Outage {
         }
     }
 
-    /// None: there is less than one call for each replica, or less than this request costs. It may pass when Redis is
-    /// back.
+    /// Returns `None` if the share is less than one call, or than the cost of this request, which may be allowed when
+    /// Redis is available again.
     fn judge(&self, scope: &Scope, lease: u64, now_us: u64) -> Option<ScopeVerdict> {
         let replicas = self.replicas.load(Ordering::Relaxed);
         let shares = shares(scope, replicas, now_us)?;

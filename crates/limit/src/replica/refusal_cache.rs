@@ -11,19 +11,19 @@ use crate::decide::verdict::{Remaining, ScopeVerdict};
 use crate::decide::wait::Wait;
 use crate::policy::tier::TierKind;
 
-/// What was returned by another replica, or raised by it, is seen after that long.
+/// Maximum time in the cache: refunds by other replicas, and raised limits, take effect after it.
 const LONGEST: Duration = Duration::from_secs(1);
 const MOST: u64 = 100_000;
 
-/// What a refused decision said of one scope. Scopes that passed are kept too: the longest wait is known only if the
-/// verdicts of all scopes are.
+/// The verdict on one scope of a refused request. Scopes that allow it are cached, too, because the longest wait
+/// depends on the verdicts of all scopes.
 #[derive(Clone, Debug)]
 struct CachedVerdict {
     cost: u64,
     fingerprint: u32,
-    /// Counted from when Redis was asked: it decided later, so the verdict isn't kept for too long.
+    /// Computed from the time of the call to Redis, which decided later, so that the verdict isn't used for too long.
     until: Instant,
-    /// When its reply was there: it decided before, so who waits for what is left of the wait since then isn't early.
+    /// When the reply came. Redis decided before, so the rest of the wait since then isn't too short.
     answered: Instant,
     verdict: ScopeVerdict,
 }
@@ -36,7 +36,7 @@ impl RefusalCache {
         Self(Cache::builder().max_capacity(MOST).time_to_live(LONGEST).build())
     }
 
-    /// Remembers what was decided on one scope of a refused request; not a refusal that others may end before its time.
+    /// Caches the verdict on one scope of a refused request, except for a refusal that other requests may end early.
     pub(crate) fn remember(&self, scope: &Scope, verdict: &ScopeVerdict, asked: Instant, answered: Instant) {
         let policy = &scope.policy;
         if policy.is_shadow() {
@@ -52,7 +52,7 @@ impl RefusalCache {
         self.0.insert(scope.key.clone(), cached);
     }
 
-    /// The refusal of a request, if what every enforced policy says of it is known.
+    /// The refusal of a request, if the verdicts of all enforced policies are cached and one of them refuses.
     pub(crate) fn find(&self, plan: &Plan) -> Option<PlacedDecision> {
         let now = Instant::now();
         let (mut places, mut verdicts, mut refused) = (Vec::new(), Vec::new(), false);
@@ -75,7 +75,7 @@ impl RefusalCache {
 }
 
 impl CachedVerdict {
-    /// A costlier request waits longer, or forever, and a cheaper one may pass.
+    /// Whether the verdict is valid for this scope. A higher cost may wait longer, and a lower one may be allowed.
     fn is_about(&self, scope: &Scope, now: Instant) -> bool {
         self.cost == scope.cost && self.fingerprint == scope.policy.fingerprint() && now < self.until
     }
@@ -90,7 +90,8 @@ impl CachedVerdict {
     }
 }
 
-/// Leases are returned at any time and queues drain; denied calls that are counted must be asked of Redis.
+/// Whether a wait may become shorter, as leases are returned and queues drain at any time, or whether the refused call
+/// must be counted in Redis.
 fn may_change(kind: &TierKind) -> bool {
     matches!(kind, TierKind::Concurrent | TierKind::Backlog | TierKind::Log { count_denied: true, .. })
 }

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-/// More than there are.
+/// More than HTTP has.
 pub(super) const MOST_METHODS: usize = 32;
-/// Each is compared for each request.
+/// Every segment is compared for each request.
 pub(super) const MOST_SEGMENTS: usize = 64;
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! The spellings of a path: percent-encoded or not, with empty segments or without.
+//! Normalizes paths: percent-encoding, and empty segments.
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 
-/// What stands encoded in the one spelling of a path: as most clients write it.
+/// The characters that are percent-encoded in a normalized path, as most clients do.
 const ENCODED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -21,7 +21,7 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The one spelling of all paths that are the same to a template.
+/// Normalizes a path, so that paths that are equal for templates become equal.
 pub(crate) fn spelled(path: &str) -> String {
     let segment = |segment| {
         let decoded: Vec<u8> = percent_decode_str(segment).collect();
@@ -37,7 +37,7 @@ pub(super) fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// What isn't UTF-8 stays as it was sent.
+/// Decodes a segment; one that isn't UTF-8 stays encoded.
 pub(super) fn decode(segment: &str) -> String {
     percent_decode_str(segment).decode_utf8().map_or_else(|_| segment.to_owned(), Into::into)
 }

@@ -5,18 +5,18 @@ use std::fmt;
 use super::bad_match::{BadMatch, MOST_SEGMENTS};
 use super::spelling::{decode, segments};
 
-/// A path with variables: `/v1/organizations/{org}/product/{id}`. `*` stands for one segment, `**`, at the end, for any
+/// A path with variables: `/v1/organizations/{org}/product/{id}`. `*` matches one segment, and `**` at the end any
 /// rest.
 ///
-/// Segments are compared as the application sees them, percent-decoded; empty ones (`//`, a slash at the end) don't
-/// count, so that another spelling of a path isn't another endpoint.
+/// Segments are compared percent-decoded, and empty ones (`//`, a slash at the end) are ignored, so that differently
+/// written paths of one endpoint match alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     segments: Vec<Segment>,
     text: String,
 }
 
-/// In the order of what is more specific. `End` comes after the last segment of a template without `**`.
+/// From the least to the most specific. `End` comes after the last segment of a template without `**`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Segment {
     Rest,
@@ -25,7 +25,7 @@ enum Segment {
     End,
 }
 
-/// What a path gave a template's variables.
+/// The values of a template's variables in a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variables(pub(super) Vec<(String, String)>);
 
@@ -40,7 +40,7 @@ impl Variables {
 }
 
 impl Template {
-    /// Reads `/v1/{org}/product/*`, with `**` for any rest.
+    /// Parses a template, such as `/v1/{org}/product/*`.
     ///
     /// # Errors
     /// For text that isn't a template, or has too many parts.
@@ -67,7 +67,7 @@ impl Template {
         Ok(Self { segments, text: text.to_owned() })
     }
 
-    /// Whether every path that it matches is the same endpoint.
+    /// Whether all paths that match are the same endpoint: not if the template ends with `**`.
     pub(crate) fn names_one_endpoint(&self) -> bool {
         self.segments.last() == Some(&Segment::End)
     }
@@ -77,16 +77,16 @@ impl Template {
     }
 
     pub(super) fn variables(&self, path: &str) -> Option<Variables> {
-        let mut given = segments(path).map(decode);
+        let mut path_segments = segments(path).map(decode);
         let mut variables = Vec::new();
         for segment in &self.segments {
             match segment {
                 Segment::Rest => return Some(Variables(variables)),
-                Segment::End => return given.next().is_none().then_some(Variables(variables)),
-                Segment::Literal(literal) if given.next()? == *literal => {}
+                Segment::End => return path_segments.next().is_none().then_some(Variables(variables)),
+                Segment::Literal(literal) if path_segments.next()? == *literal => {}
                 Segment::Literal(_) => return None,
                 Segment::Variable(name) => {
-                    let value = given.next()?;
+                    let value = path_segments.next()?;
                     if let Some(name) = name {
                         variables.push((name.clone(), value));
                     }
@@ -125,7 +125,7 @@ fn parse_segment(text: &str) -> Option<Segment> {
             }
             None => {
                 let literal = decode(text);
-                // What a request has of these is refused, or resolved by who asks: it would match nothing.
+                // Requests with dot segments are refused or resolved before, so this template would match none.
                 let is_relative = matches!(literal.as_str(), "." | "..");
                 (!text.contains(['{', '}', '*', '?', '#']) && !is_relative).then_some(Segment::Literal(literal))
             }

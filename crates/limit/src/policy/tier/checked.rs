@@ -1,4 +1,4 @@
-//! Validated construction of tiers: numbers must be countable exactly.
+//! Validated construction of tiers, whose numbers must be exact in Lua.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use thiserror::Error;
 use super::{Align, Tier, TierKind};
 use crate::policy::calendar::Calendar;
 
-/// Counts are kept in five bytes.
+/// Counters have five bytes.
 const MOST_LIMIT: u64 = 1_000_000_000_000;
-/// A log keeps nine bytes for each call, in each scope.
+/// A log stores nine bytes for each call, in each scope.
 pub(super) const MOST_LOG: u64 = 1_000;
-/// A lease takes sixteen bytes.
+/// A lease has sixteen bytes.
 pub(super) const MOST_CONCURRENT: u64 = 1_000;
 const LONGEST_PERIOD_US: u64 = 366 * 24 * 3600 * 1_000_000;
 
-/// The broken rule.
+/// Why a tier is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadTier {
     #[error("a limit of 0 allows nothing: use at least 1")]
@@ -44,7 +44,7 @@ pub enum BadTier {
 }
 
 impl Tier {
-    /// A leaky bucket, which is a token bucket, which is GCRA.
+    /// A bucket: leaky bucket, token bucket and GCRA are the same rule.
     ///
     /// # Errors
     /// When it can't be counted exactly, or the limit, period or burst is zero.
@@ -57,7 +57,7 @@ impl Tier {
         tier.exact(burst, unit, EXACT / 4, || format!("a burst of {burst}"))
     }
 
-    /// One per period.
+    /// One call per period.
     ///
     /// # Errors
     /// When the period is zero or too long.
@@ -65,7 +65,7 @@ impl Tier {
         Self::new(1, period, TierKind::Gate)
     }
 
-    /// `limit` per window.
+    /// `limit` calls per window.
     ///
     /// # Errors
     /// When the limit or the period is zero or too large.
@@ -73,7 +73,7 @@ impl Tier {
         Self::new(limit, period, TierKind::Fixed(align))
     }
 
-    /// Windows of a calendar, whose length is that of its unit.
+    /// `limit` calls per window of a calendar.
     ///
     /// # Errors
     /// When the limit is zero or too large.
@@ -81,7 +81,7 @@ impl Tier {
         Self::new(limit, calendar.unit().length(), TierKind::Fixed(Align::Calendar(calendar)))
     }
 
-    /// `limit` per window that slides, weighted by the share of the last one.
+    /// `limit` calls per sliding window, estimated by the weighted count of the previous window.
     ///
     /// # Errors
     /// When it can't be counted exactly, or the limit or the period is zero.
@@ -91,7 +91,7 @@ impl Tier {
         tier.exact(limit, period_us, EXACT / 8, || "a sliding window".to_owned())
     }
 
-    /// `limit` in any period, each remembered.
+    /// `limit` calls in any period, exact.
     ///
     /// # Errors
     /// When the limit or the period is zero or too large, or the gap is longer than the period.
@@ -149,7 +149,7 @@ impl Tier {
     }
 }
 
-/// Whole µs; what a u64 doesn't hold is refused as too long afterwards.
+/// Whole µs. More than a u64 becomes the maximum, which is refused as too long.
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
