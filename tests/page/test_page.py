@@ -187,8 +187,8 @@ class Pages(unittest.TestCase):
         with Watched(self.stage, timezone_id="Europe/Berlin") as page:
             page.goto(self.stage.address + "/buckets/empty/jobs")
             shown = page.evaluate(
-                """() => import("/assets/times.js").then(({ clock, intakeSays }) => {
-                intakeSays("2026-11-22T23:10:00Z");
+                """() => import("/assets/times.js").then(({ clock, syncClock }) => {
+                syncClock("2026-11-22T23:10:00Z");
                 return ["22:59:59", "23:00:00"].map((time) => clock(new Date(`2026-11-22T${time}Z`))); })"""
             )
             shown = [text.replace("\u202f", " ") for text in shown]

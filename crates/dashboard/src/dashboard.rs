@@ -13,12 +13,12 @@ use crate::web::session::{SessionSecret, Sessions};
 use dripfeed_auth::WaitLimit;
 use dripfeed_job::redaction::Redaction;
 
-/// Exports at a time, and of one visitor: each keeps a page or two of dead letters in memory until its client reads
-/// them.
+/// Maximum number of concurrent exports, in total and per visitor. Each keeps a page or two of dead letters in memory
+/// until its client reads them.
 const EXPORTS: usize = 8;
 const EXPORTS_OF_ONE: usize = 2;
 
-/// The page. Cheap to clone.
+/// The dashboard. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct Dashboard(Arc<DashboardState>);
 
@@ -32,8 +32,8 @@ struct DashboardState {
 }
 
 impl Dashboard {
-    /// Over the routes of the API, which is at this place for others. `playground`: the API has `/v1/dev/upstream`, and
-    /// pages have buttons to play with.
+    /// Uses the routes of the API; `place` is where visitors reach it. `playground`: whether the API has
+    /// `/v1/dev/upstream`, and pages have buttons to submit jobs.
     #[must_use]
     pub fn new(api: Router, place: ApiPlace, secret: SessionSecret, playground: bool, redaction: Redaction) -> Self {
         let sessions = Sessions::new(secret, place.has_tls);

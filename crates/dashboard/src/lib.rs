@@ -1,13 +1,13 @@
 //! The dashboard: shows and operates buckets in a browser.
 //!
-//! The way of a request: `web::visitor` (turns the session into a key) → `pages` (one file per page) → `web::api`
+//! The path of a request: `web::visitor` (turns the session into a key) → `pages` (one file per page) → `web::api`
 //! (calls the public API in this process, with that key) → `parts` (shared elements of pages). `live` turns API events
 //! into updated parts of a page.
 //!
 //! **Architecture invariant:** nothing here accesses Redis or a bucket. The dashboard shows and does only what the API
 //! allows the visitor's key.
 
-/// What a frame of `GET /v1/events` says of buckets, as `dripfeed top` shows it too.
+/// Parses the frames of `GET /v1/events`, also for `dripfeed top`.
 pub mod frame {
     pub use crate::live::event_buffer::EventBuffer;
     pub use crate::live::pulse::Pulse;

@@ -1,7 +1,7 @@
 //! Live updates of page parts, once a second, as server-sent events.
 //!
-//! API events come in, and the parts of the page that changed go out. So each part is rendered by one function, and an
-//! idle bucket costs nothing.
+//! Each frame of the API's events is rendered, and only changed parts of the page are sent. So the same function
+//! renders a part at first and for updates, and an idle bucket costs nothing.
 
 pub(crate) mod event_buffer;
 pub(crate) mod pulse;
@@ -38,15 +38,16 @@ use crate::web::session::SessionEnd;
 /// An element of the page, by its id.
 pub(crate) type Part = (String, Markup);
 
-/// Where a frame doesn't have a bucket: nothing changes while that can't be read, or else it is gone.
+/// The parts of a bucket's page for a frame without the bucket: none if it can't be read now, `None` if it was removed.
 pub(crate) fn without(frame: &Frame, bucket: &String) -> Option<Vec<Part>> {
     frame.unavailable.contains(bucket).then(Vec::new)
 }
 
-/// Draws a frame. None: the page has other elements now, and is to be loaded again.
+/// Renders a frame. Returns `None` if the page has other elements now and must be reloaded.
 type Draw = Box<dyn Fn(Arc<Frame>) -> BoxFuture<'static, Option<Vec<Part>>> + Send>;
 
-/// Events for as long as the visitor looks, or why there are none. `states`: the buckets whose whole state is drawn.
+/// The events of a page, until it is closed, or why there are none. `states`: the buckets whose whole state is
+/// rendered.
 pub(crate) async fn events<D: Future<Output = Option<Vec<Part>>> + Send + 'static>(
     page: &Dashboard,
     visitor: &Visitor,
@@ -83,7 +84,7 @@ fn stream(live: Live) -> Response {
     event_stream(Body::from_stream(live.events()))
 }
 
-/// Whether a key isn't valid any more, as after a revocation.
+/// Whether the visitor's key is no longer valid, for example because it was revoked.
 async fn is_refused(page: &Dashboard, visitor: &Visitor) -> bool {
     let answer = page.api().answer(visitor, Method::GET, "/v1/key", None).await;
     answer.is_ok_and(|(status, _)| status == StatusCode::UNAUTHORIZED)
@@ -92,14 +93,14 @@ async fn is_refused(page: &Dashboard, visitor: &Visitor) -> bool {
 struct Live {
     page: Dashboard,
     visitor: Visitor,
-    /// It shows the whole state of some.
+    /// Whether the page shows the whole state of buckets.
     is_of_buckets: bool,
     frames: BodyDataStream,
     is_over: bool,
     read: EventBuffer,
     draw: Draw,
     pulse: Pulse,
-    /// Hashes of what the page shows, by id.
+    /// Hashes of the parts that the page shows, by id.
     sent: HashMap<String, u64>,
 }
 
@@ -110,14 +111,14 @@ impl Live {
                 return None;
             }
             let event = match live.frame().await {
-                // A frame comes each second.
+                // Checked each second, as frames come.
                 Some(Ok(_)) if live.is_signed_out() => Ok(live.last_event()),
                 Some(Ok(mut frame)) => {
                     live.pulse.take(&mut frame);
-                    Ok(live.event(frame).await)
+                    Ok(live.frame_event(frame).await)
                 }
                 Some(Err(error)) => Err(error),
-                // It also ends where an intake stops, which another one may follow.
+                // The stream also ends when the intake stops. Then the browser reconnects.
                 None if is_refused(&live.page, &live.visitor).await => Ok(live.last_event()),
                 None => return None,
             };
@@ -134,7 +135,7 @@ impl Live {
         Bytes::from_static(SIGNED_OUT.as_bytes())
     }
 
-    /// The next frame of the API. None: the stream has ended.
+    /// The next frame of the API. `None` if the stream has ended.
     async fn frame(&mut self) -> Option<Result<Frame, axum::Error>> {
         loop {
             while let Some(data) = self.read.data() {
@@ -149,22 +150,23 @@ impl Live {
         }
     }
 
-    async fn event(&mut self, frame: Frame) -> Bytes {
+    async fn frame_event(&mut self, frame: Frame) -> Bytes {
         let frame = Arc::new(frame);
-        let drawn = (self.draw)(Arc::clone(&frame));
-        let Some(parts) = drawn.await else { return Bytes::from_static(b"event: reload\ndata:\n\n") };
+        let Some(parts) = (self.draw)(Arc::clone(&frame)).await else {
+            return Bytes::from_static(b"event: reload\ndata:\n\n");
+        };
         let changed: Vec<(String, String)> = parts
             .into_iter()
             .map(|(id, part)| (id, part.into_string()))
-            .filter(|(id, part)| self.is_new(id, part))
+            .filter(|(id, part)| self.has_changed(id, part))
             .collect();
-        // Lists stay as they were read.
+        // Parts that can't be read now stay unchanged.
         let is_unread = self.is_of_buckets && frame.states.is_empty() && !frame.unavailable.is_empty();
         let event = json!({ "at": frame.at, "unread": is_unread, "parts": changed });
         Bytes::from(format!("event: frame\ndata: {event}\n\n"))
     }
 
-    fn is_new(&mut self, id: &str, part: &str) -> bool {
+    fn has_changed(&mut self, id: &str, part: &str) -> bool {
         let mut hasher = DefaultHasher::new();
         part.hash(&mut hasher);
         let hash = hasher.finish();

@@ -1,4 +1,4 @@
-//! Responses of the API, as far as the dashboard shows them.
+//! Responses of the API, with the members that the dashboard shows.
 
 pub(crate) mod audit;
 pub(crate) mod bucket;

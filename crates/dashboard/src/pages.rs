@@ -1,4 +1,4 @@
-//! One file per page: reads its data from the API and renders it.
+//! The pages, one file each, which reads the data from the API and renders it.
 
 pub(crate) mod audit;
 pub(crate) mod bucket;

@@ -1,4 +1,4 @@
-//! The routes of the page.
+//! The routes of the dashboard.
 
 use axum::Router;
 use axum::middleware::from_fn;
@@ -12,7 +12,7 @@ use crate::pages::{
 use crate::web::{assets, retry};
 
 impl Dashboard {
-    /// All routes of the page, `/` among them.
+    /// All routes of the dashboard, including `/`.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", get(buckets::show))

@@ -1,10 +1,10 @@
-// Filters what is on the page.
+// Filters the cards of the page.
 
 export function filter() {
   const field = document.querySelector("[data-filter]");
   if (!field) return;
   field.closest(".filter").hidden = false;
-  // The page is loaded again when there is another bucket, also while somebody types.
+  // The page reloads when a bucket is added, even while somebody types.
   const kept = history.state?.filter;
   if (kept?.text) field.value = kept.text;
   if (kept?.focused) field.focus();
@@ -15,7 +15,7 @@ export function filter() {
   };
   field.addEventListener("input", again);
   for (const event of ["input", "focus", "blur"]) field.addEventListener(event, keep);
-  // A card that a frame has is drawn again, as one that is seen.
+  // A frame replaces cards by unfiltered ones.
   document.addEventListener("frame", again);
   again();
 }

@@ -1,10 +1,10 @@
-// One cursor for all strips of a bucket, and the strips again when there may be more in them.
+// The charts of a bucket: a shared cursor, and reloading.
 import { morph } from "./morph.js";
 import { clock, all as times } from "./times.js";
 
 const [WIDTH, HEIGHT] = [600, 64];
 const LONGEST_MS = 60000;
-// The place of the slot that is looked at; null: none.
+// The index of the slot at the cursor; null: no cursor.
 let place = null;
 
 export function strips() {
@@ -62,21 +62,21 @@ function point(section, at) {
   if (place !== null) section.querySelector(".moment").ariaValueText = spoken(section, row);
 }
 
-// The slider has only the number of a slot, which means nothing to those who hear it.
+// The value of the slider for screen readers; the number of a slot would say nothing.
 function spoken(section, row) {
   if (row) return [...section.querySelectorAll(".readout")].map((part) => part.textContent).join("; ");
   const from = new Date(section.querySelector(".axis time").dateTime).getTime();
   return `${clock(new Date(from + place * Number(section.dataset.slotMs)))}: no activity`;
 }
 
-// The last slot goes on.
+// The length of a slot; the last one is incomplete.
 function secondsOf(section, row) {
   const [at, to] = [row.querySelector("time"), section.querySelector(".axis time:last-of-type")];
   const ms = new Date(to.dateTime) - new Date(at.dateTime);
   return Math.min(Math.max(ms, 1000), Number(section.dataset.slotMs)) / 1000;
 }
 
-// Of a strip of rates: a count of the slot is one, too.
+// Formats a count as a rate if the chart shows rates.
 function value(text, seconds) {
   const count = Number(text.replaceAll(",", ""));
   if (!seconds || !count) return text;
@@ -84,7 +84,7 @@ function value(text, seconds) {
   return `${rate >= 9.95 ? Math.round(rate).toLocaleString("en") : Number(rate.toFixed(rate < 0.1 ? 4 : 1))}/s (${text})`;
 }
 
-// In one line; the first strip has the time for all of them.
+// The values at the cursor in one line. The first chart also shows the time.
 function readout(strip, row, headings) {
   if (!row) return "no activity";
   const [first, last] = strip.dataset.columns.split(" ").map(Number);

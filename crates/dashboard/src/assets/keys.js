@@ -1,4 +1,4 @@
-// The keyboard: `?` lists the keys.
+// Keyboard shortcuts; `?` lists them.
 
 export function keys() {
   const dialog = document.getElementById("keys");

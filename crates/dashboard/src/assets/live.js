@@ -1,7 +1,7 @@
-// Keeps the page as the intake draws it: once a second, and not while nobody looks.
+// Live updates: once a second, while the tab is visible.
 import { inUse, morph } from "./morph.js";
-import { signIn, whenSignedOut } from "./session.js";
-import { clock, intakeSays } from "./times.js";
+import { signIn, onSignedOut } from "./session.js";
+import { clock, syncClock } from "./times.js";
 
 const STALE_AFTER_MS = 5000;
 const WORDS = {
@@ -21,7 +21,7 @@ export function live() {
   if (!path || !status) return;
   let source;
   let stale;
-  // Parts that are in use now, by their ids.
+  // Updates of parts that are in use now, by id.
   const later = new Map();
 
   const say = (state, why) => {
@@ -30,7 +30,7 @@ export function live() {
     const old = ["unread", "stale", "gone"].includes(state);
     const more = why ?? (old ? status.title : "");
     status.querySelector(".word").replaceChildren(WORDS[state] + (more ? `: ${more}` : ""));
-    if (state === "signed-out") status.querySelector(".word").append(wayToSignIn());
+    if (state === "signed-out") status.querySelector(".word").append(signInLink());
     document.body.dataset.state = state;
   };
   const wait = () => {
@@ -44,12 +44,12 @@ export function live() {
       const { at, unread, parts } = JSON.parse(event.data);
       say(unread ? "unread" : "live");
       wait();
-      intakeSays(at);
+      syncClock(at);
       if (!unread) status.title = `numbers of ${clock(new Date(at))}`;
       for (const [id, markup] of parts) later.set(id, markup);
       for (const [id, markup] of later) if (replace(id, markup)) later.delete(id);
       if (later.size && !unread) status.title += "; a list waits until nothing in it is in use";
-      titled();
+      updateTitle();
       document.dispatchEvent(new CustomEvent("frame"));
     });
     source.addEventListener("reload", () => location.reload());
@@ -65,7 +65,7 @@ export function live() {
     source.addEventListener("error", () => {
       clearTimeout(stale);
       say("gone");
-      // A refusal isn't tried again by the browser.
+      // The browser doesn't retry a refused stream.
       if (source.readyState === EventSource.CLOSED) stale = setTimeout(open, STALE_AFTER_MS);
     });
   };
@@ -73,15 +73,15 @@ export function live() {
     clearTimeout(stale);
     source?.close();
   };
-  // A tab that is opened in the background needs no stream before somebody looks at it.
+  // A tab that is opened in the background needs no stream until it is visible.
   const begin = () => {
     say("connecting");
     open();
   };
   if (document.hidden) say("hidden");
   else begin();
-  // A stream that is open goes on, and the next one is refused.
-  whenSignedOut(() => {
+  // The open stream would continue; a new one is refused.
+  onSignedOut(() => {
     if (document.hidden) return;
     close();
     open();
@@ -94,15 +94,15 @@ export function live() {
   addEventListener("pagehide", close);
 }
 
-function wayToSignIn() {
+function signInLink() {
   const link = document.createElement("a");
   link.href = signIn();
   link.textContent = "sign in";
   return link;
 }
 
-// A tab in the background shows that something is wrong, too.
-function titled() {
+// Shows the number of problems in the title, which background tabs also show.
+function updateTitle() {
   const problems = Number(document.getElementById("attention")?.dataset.problems);
   const title = (problems ? `(${problems}) ` : "") + document.title.replace(/^\(\d+\) /, "");
   if (document.title !== title) document.title = title;
@@ -113,7 +113,7 @@ function replace(id, markup) {
   if (!element) return true;
   if ("calm" in element.dataset && inUse(element)) return false;
   const template = document.createElement("template");
-  // A row stands in a table only.
+  // A template, because a row can't be parsed outside of a table otherwise.
   template.innerHTML = markup;
   morph(element, template.content.firstElementChild);
   return true;

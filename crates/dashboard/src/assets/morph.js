@@ -1,4 +1,4 @@
-// Makes an element like another one, and touches only what differs: focus, open details and running motion stay.
+// Updates an element to equal another one. Changes only differences, so that focus, open details and animations stay.
 
 export function morph(from, to) {
   if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
@@ -12,19 +12,19 @@ export function morph(from, to) {
   if (isKept(from, to)) return;
   attributes(from, to);
   if (from.localName.includes("-")) return;
-  const said = refused(from, to);
-  const [now, then] = [[...from.childNodes].filter((node) => node !== said), [...to.childNodes]];
+  const refusal = refused(from, to);
+  const [now, then] = [[...from.childNodes].filter((node) => node !== refusal), [...to.childNodes]];
   then.forEach((node, at) => (now[at] ? morph(now[at], node) : from.append(node)));
   now.slice(then.length).forEach((node) => node.remove());
 }
 
-// Why a form was refused stays in it, and goes where the form is of something else now.
+// Keeps the refusal shown in a form, unless the form is for something else now.
 function refused(from, to) {
-  const said = from.localName === "form" && from.querySelector(":scope > .refusal");
+  const refusal = from.localName === "form" && from.querySelector(":scope > .refusal");
   const of = (form) => [form, ...form.querySelectorAll("[type=hidden]")].map(({ attributes }) => attributes);
   const values = (form) => JSON.stringify(of(form).map(({ action, value }) => (action ?? value)?.value));
-  if (said && values(from) !== values(to)) said.remove();
-  return said;
+  if (refusal && values(from) !== values(to)) refusal.remove();
+  return refusal;
 }
 
 function attributes(from, to) {
@@ -36,21 +36,21 @@ function attributes(from, to) {
   }
 }
 
-// Forms that the visitor has submitted: what their button does next is what they wait for.
+// Forms that the visitor has submitted, whose button may change under the pointer.
 const submitted = new WeakSet();
 
 export function submits(form) {
   submitted.add(form);
 }
 
-// Somebody else's action doesn't turn a button into its opposite under the pointer.
+// Keeps a button that is in use if somebody else's action would turn it into its opposite.
 function isKept(from, to) {
   if (from.localName !== "form" || from.getAttribute("action") === to.getAttribute("action")) return false;
   if (submitted.delete(from)) return false;
   return from.querySelector("button:hover, button:focus-visible") !== null;
 }
 
-// Nothing else comes under the pointer, into a selection, or into a form that somebody fills in.
+// Whether the pointer, the focus, a selection or typed text is in the element, so that it must not change.
 export function inUse(element) {
   const selection = getSelection();
   if (!selection.isCollapsed && selection.containsNode(element, true)) return true;

@@ -1,4 +1,4 @@
-// The page works without this: it adds live numbers, keys, and copying.
+// Optional scripts: live updates, keyboard shortcuts, and copying. The page works without them.
 import { live } from "./live.js";
 import { submits } from "./morph.js";
 import { times } from "./times.js";
@@ -18,14 +18,14 @@ filter();
 strips();
 live();
 
-// What was done is said once, and not again after a reload.
+// Removes the result of an action from the address, so that a reload doesn't show it again.
 const address = new URL(location);
 if (address.searchParams.has("done")) {
   for (const name of ["done", "count"]) address.searchParams.delete(name);
   history.replaceState(history.state, "", address);
 }
 
-// The answer to a form, which a link asks for as well: a reload, or the way back, is none of the form.
+// Replaces the address of a form's answer by a link to the same page, so that it can be reloaded.
 const link = document.querySelector("a[data-address]");
 if (link) history.replaceState(history.state, "", link.href);
 
@@ -45,7 +45,7 @@ document.addEventListener("click", async ({ target }) => {
   target.textContent = "Copied";
 });
 
-// Actions whose effect the next frame shows: the page stays.
+// Forms whose effect the next frame shows: submitted without leaving the page.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!("stay" in form.dataset) || !document.body.dataset.live) return;
@@ -63,7 +63,7 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// Actions that lead to another page: where one is refused this one stays, with what was typed.
+// Forms that lead to another page: a refusal is shown in the form, which keeps the typed values.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!("here" in form.dataset)) return;
@@ -78,21 +78,21 @@ document.addEventListener("submit", async (event) => {
   say(form, answer ? await reason(answer) : UNANSWERED);
 });
 
-// With line breaks as a browser submits them.
+// Encodes line breaks as browsers do.
 function encoded(form, submitter) {
   const fields = [...new FormData(form, submitter)];
   return new URLSearchParams(fields.map(([name, value]) => [name, value.replace(/\r\n|\r|\n/g, "\r\n")]));
 }
 
-// Of a page of the intake. A proxy before it has other ones, and nobody knows what was done.
+// The text of an error page. If it isn't from the intake but from a proxy, the result of the action is unknown.
 async function reason(answer) {
   const text = await answer.text().catch(() => "");
-  const said = new DOMParser().parseFromString(text, "text/html").querySelector("main");
-  const parts = [...(said?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent);
+  const main = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+  const parts = [...(main?.querySelectorAll("h1, p") ?? [])].slice(0, 2).map((part) => part.textContent);
   return parts.join(". ") || `Status ${answer.status}, without a reason. ${UNCLEAR}`;
 }
 
-// In the form, which somebody may have folded since, or a frame have taken from the page.
+// Shows a refusal in its form, which may be folded, or removed by a frame.
 function say(form, text) {
   forget();
   if (!form.isConnected) return note(text);
@@ -121,12 +121,12 @@ function refusal(text) {
 
 // An action runs once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
-  // A field of this name would stand for the property.
+  // Not `target.method`, because a field may have this name.
   if (event.target.getAttribute("method") !== "post") return;
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "yes";
 });
-// With this key a browser gives up the page that comes next: nobody sees what was done.
+// Escape stops loading the next page, so the result of the action is unknown.
 document.addEventListener("keydown", ({ key }) => {
   if (key !== "Escape") return;
   for (const form of document.forms) {

@@ -1,8 +1,8 @@
-// The session of this browser: all of its tabs have the same one.
+// The session, which all tabs of a browser share.
 
 const ENDED = "signed-out";
 
-// A browser may refuse to store anything: then each page forgets.
+// Browsers may refuse to store anything; then nothing is remembered.
 export function remembered(name) {
   try {
     return localStorage.getItem(name);
@@ -17,18 +17,18 @@ export function remember(name, value) {
   } catch {}
 }
 
-// Where a visitor signs in again, to come back to this page.
+// The page to sign in, which leads back to this page.
 export function signIn() {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }
 
-// The page to sign in is there only where no session is: the other tabs of the browser hear of it.
+// The sign-in page is only shown without a session, so it notifies the other tabs.
 export function session() {
   if (document.querySelector('form[action="/sign-in"]')) remember(ENDED, Date.now());
 }
 
-// In another tab, or in an answer to this one.
-export function whenSignedOut(then) {
+// Calls `then` after the session has ended, in this tab or another.
+export function onSignedOut(then) {
   addEventListener("storage", ({ key }) => key === ENDED && then());
   document.addEventListener(ENDED, then);
 }

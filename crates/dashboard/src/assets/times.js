@@ -1,7 +1,7 @@
-// Keeps times going: how long ago, and the exact time on hover, local or UTC.
+// Updates relative times, and shows exact ones on hover, local or UTC.
 import { remember, remembered } from "./session.js";
 
-// Less is the way of a page or frame to the browser.
+// A smaller difference is network latency.
 const SAME_CLOCK_MS = 2000;
 let utc = remembered("zone") === "utc";
 // How far the intake's clock is ahead of the browser's, which may be wrong.
@@ -19,13 +19,13 @@ export function times() {
     remember("zone", utc ? "utc" : "local");
     show();
   });
-  intakeSays(document.body.dataset.now);
+  syncClock(document.body.dataset.now);
   show();
   setInterval(all, 1000);
   document.addEventListener("frame", all);
 }
 
-export function intakeSays(time) {
+export function syncClock(time) {
   const difference = new Date(time).getTime() - Date.now();
   ahead = Math.abs(difference) < SAME_CLOCK_MS ? 0 : difference;
 }
@@ -46,7 +46,8 @@ export function all() {
   }
 }
 
-// The time of day, and of another day than today its date. Its zone is said where it isn't the one of the clock beside the page.
+// The time of day, and of another day than today its date. Its zone is said where it isn't the one of the clock beside
+// the page.
 export function clock(at) {
   const day = (time) => exact(time, { dateStyle: "short" });
   const date = day(at) === day(new Date(now())) ? {} : { dateStyle: "medium" };
@@ -67,7 +68,7 @@ function relative(at) {
   return past < 1000 ? "now" : `${duration(Math.floor(past / 1000))} ago`;
 }
 
-// Of seconds, as the intake shows it (numbers.rs): the text doesn't change once the script runs.
+// Formats seconds exactly as the intake (numbers.rs), so that the script doesn't change the text.
 function duration(seconds) {
   const nearest = (unit) => Math.round(seconds / unit);
   if (seconds < 100) return `${seconds} s`;

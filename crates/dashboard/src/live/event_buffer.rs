@@ -4,11 +4,11 @@ use bytes::{Bytes, BytesMut};
 
 const END: &[u8] = b"\n\n";
 
-/// What has arrived, and isn't read yet.
+/// Received bytes, from which whole events are taken.
 #[derive(Default)]
 pub struct EventBuffer {
     arrived: BytesMut,
-    /// Bytes at its beginning in which no event ends: a long event comes in many pieces, and each byte is looked at
+    /// Number of bytes at the start that contain no end of an event, so that each byte of a long event is searched
     /// once.
     searched: usize,
 }
@@ -18,13 +18,13 @@ impl EventBuffer {
         self.arrived.extend_from_slice(bytes);
     }
 
-    /// The bytes of an event of which the end hasn't come yet.
+    /// The number of bytes of an incomplete event.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.arrived.len()
     }
 
-    /// The data of the next event. None: its end hasn't come yet.
+    /// The data of the next event. `None` if it is incomplete.
     pub fn data(&mut self) -> Option<Bytes> {
         loop {
             let event = self.event()?;
@@ -35,9 +35,9 @@ impl EventBuffer {
         }
     }
 
-    /// The next event that is whole, with its end.
+    /// The next complete event, with its end.
     fn event(&mut self) -> Option<Bytes> {
-        // The last byte that was looked at may begin an end.
+        // The end may begin with the last searched byte.
         let from = self.searched.saturating_sub(END.len() - 1);
         let Some(end) = self.arrived[from..].windows(END.len()).position(|bytes| bytes == END) else {
             self.searched = self.arrived.len();

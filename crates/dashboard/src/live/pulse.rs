@@ -1,5 +1,5 @@
-//! Current rates: computed over the last seconds from the counters of buckets. The rates of the API cover a longer
-//! window, in which a burst is visible after it has ended.
+//! Computes current rates from the counters of buckets over the last seconds. The rates of the API cover a longer
+//! window, so they still show a burst that has ended.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,16 +7,17 @@ use jiff::Timestamp;
 
 use crate::model::bucket::{Bucket, Frame};
 
-/// Frames that a rate is measured over.
+/// The window of a rate, in frames, which come each second.
 const FRAMES: usize = 5;
-/// Of a slow rate: which has no event in most of the shorter windows, and many in a few of them.
+/// The window of a slow rate, for which most short windows contain no event.
 const MOST_FRAMES: usize = 30;
-/// A rate with no more events than these in the shorter window is a slow one.
+/// A rate is slow if the short window has at most this many events.
 const FEW: u64 = 2;
-/// A longer window ends before what has more events: these are of a burst that has ended.
+/// The long window is shortened so that it has at most this many events, as more of them belong to a burst that has
+/// ended.
 const MANY: u64 = 15;
 
-/// What buckets counted in the last frames.
+/// The counters of buckets in the last frames.
 #[derive(Default)]
 pub struct Pulse {
     seen: HashMap<String, Seen>,
@@ -25,24 +26,24 @@ pub struct Pulse {
 #[derive(Default)]
 struct Seen {
     beats: VecDeque<Beat>,
-    /// Before these it couldn't be read, and maybe no call was made.
+    /// Whether the bucket couldn't be read before these frames, so that perhaps no call was made.
     was_away: bool,
 }
 
-/// What a bucket had counted at a moment.
+/// The counters of a bucket in one frame.
 #[derive(Clone, Copy)]
 struct Beat {
     at_ms: i64,
     accepted: u64,
     refused: u64,
     ended: u64,
-    /// What limited its calls.
+    /// The effective rate, which limits its calls.
     effective_per_s: Option<f64>,
     has_processor: bool,
 }
 
 impl Pulse {
-    /// Replaces the rates of a frame's buckets, once there is a frame before it.
+    /// Replaces the rates of a frame's buckets, from the second frame on.
     pub fn take(&mut self, frame: &mut Frame) {
         let Ok(at) = frame.at.parse::<Timestamp>() else { return };
         for name in &frame.unavailable {
@@ -55,7 +56,7 @@ impl Pulse {
                 frame.summary.subtract_rates(bucket);
                 bucket.accepted_per_s = beat.rate(beats, |beat| beat.accepted);
                 bucket.refused_per_s = beat.rate(beats, |beat| beat.refused);
-                // Calls end in groups: in a second or two maybe none of many.
+                // Calls end in groups, so that a shorter window may contain none.
                 if beats.len() >= FRAMES {
                     bucket.settled_per_s = beat.rate(beats, |beat| beat.ended);
                 }
@@ -84,13 +85,13 @@ impl Beat {
         }
     }
 
-    /// Where no rate is set, the effective one is measured and says nothing.
+    /// Whether the rate limit has changed, or whether there is a processor. Without a limit, all rates count as equal.
     fn differs(&self, later: &Self) -> bool {
         let rates = [self.effective_per_s, later.effective_per_s].map(|rate| rate.unwrap_or(0.0));
         self.has_processor != later.has_processor || rates[0].total_cmp(&rates[1]).is_ne()
     }
 
-    /// Events per second of what `of` counts, up to this beat, which comes after others.
+    /// The rate of the counter `of` between `beats` and this later one, per second.
     fn rate(&self, beats: &VecDeque<Self>, of: fn(&Self) -> u64) -> f64 {
         let since = |first: &Self| of(self).saturating_sub(of(first));
         let per_second = |first: &Self| per_second(since(first), self.at_ms.saturating_sub(first.at_ms));

@@ -1,4 +1,4 @@
-//! Lists beside the frames: read again after the counts of their bucket changed, and for a small part of the time.
+//! Decides when a live page reads a list again: after the counts of its bucket have changed, and from time to time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::model::bucket::{Bucket, Totals};
 
-/// Some of what a list shows is in no count: that a job was tried once more.
+/// Some changes of a list, such as another attempt of a job, change no count.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(10);
-/// A list that takes long to read, of rare matches among many jobs, is read a tenth of the time.
+/// After a read, the list isn't read for ten times as long as that took: a filter that few jobs match may be slow.
 const REST: i32 = 10;
 
-/// When a list was read, by the times of frames, and what its bucket counted then.
+/// When a list was read, by the times of frames, and the counts of its bucket then.
 #[derive(Clone, Default)]
 pub(crate) struct Reread(Arc<Mutex<Option<Known>>>);
 
@@ -23,7 +23,7 @@ struct Known {
     rest: SignedDuration,
 }
 
-/// What differs once a job came, went or changed its state.
+/// The counts that change when a job is added, removed, or changes its state.
 #[derive(PartialEq)]
 struct Counts {
     now: [u64; 9],
@@ -31,7 +31,8 @@ struct Counts {
 }
 
 impl Reread {
-    /// With the first frame, and with later ones of another count. None: the list stays as it was read.
+    /// Reads the list with the first frame, and with later ones if the counts have changed. `None` if it needn't be
+    /// read.
     pub(crate) async fn with<T, E>(
         &self,
         at: &str,
@@ -43,9 +44,9 @@ impl Reread {
         if known.as_ref().is_some_and(|known| known.is_current(&counts, at)) {
             return None;
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let list = read.await;
-        let took = SignedDuration::try_from(begun.elapsed()).unwrap_or(AT_LEAST_EVERY);
+        let took = SignedDuration::try_from(started.elapsed()).unwrap_or(AT_LEAST_EVERY);
         *known = list.is_ok().then(|| Known { counts, at, rest: took.saturating_mul(REST) });
         list.ok()
     }
@@ -57,12 +58,12 @@ impl Known {
     }
 }
 
-/// Whether what was read then is shown now without being read again, unless it is seen that it has changed.
+/// Whether data of `then` needn't be read again now if no change of it is known.
 pub(crate) fn is_recent(then: Timestamp, now: Timestamp) -> bool {
     is_within(AT_LEAST_EVERY, then, now)
 }
 
-/// A clock that was set back begins again.
+/// False if the clock was set back.
 fn is_within(most: SignedDuration, then: Timestamp, now: Timestamp) -> bool {
     (SignedDuration::ZERO..most).contains(&now.duration_since(then))
 }

@@ -1,4 +1,4 @@
-//! A visitor who follows a page, and what a page gets that may not be followed.
+//! The visitor of a live page, and the answer if the page can't be live.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -16,7 +16,7 @@ use crate::web::visitor::recognise;
 
 pub(super) const SIGNED_OUT: &str = "event: signed-out\ndata:\n\n";
 
-/// An event, as scripts don't see how a stream was refused. One that can't be served now is tried again anyway.
+/// A refusal as an event, because scripts can't read the response to a refused stream. Browsers retry others anyway.
 pub(super) fn refused(failure: &Failure) -> Response {
     match failure.status {
         StatusCode::UNAUTHORIZED => event_stream(Body::from(SIGNED_OUT)),
@@ -25,7 +25,7 @@ pub(super) fn refused(failure: &Failure) -> Response {
     }
 }
 
-/// A visitor who follows a page.
+/// The visitor of a live page.
 pub(crate) struct Watcher(pub(crate) Visitor);
 
 impl FromRequestParts<Dashboard> for Watcher {

@@ -1,4 +1,4 @@
-//! A bucket, and a frame of many.
+//! A bucket, and a frame of the API's events.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A bucket at one moment.
+/// The state of a bucket.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Bucket {
     pub name: String,
@@ -27,11 +27,11 @@ pub struct Bucket {
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
-    /// What limits it changed a moment ago: the rate of what leaves it is still that of before.
+    /// Whether its limits have just changed, so that `settled_per_s` is still the earlier rate.
     #[serde(skip)]
     pub is_changing: bool,
     pub pace: Pace,
-    /// Calls a moment ago by class of answer; an intake of an earlier version doesn't send them.
+    /// Recent calls by class of answer. An intake of an earlier version doesn't send them.
     #[serde(default)]
     pub recent_answers: BTreeMap<String, u64>,
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Bucket {
     pub paused: bool,
     pub replicas: Vec<Replica>,
     pub totals: Totals,
-    /// Names of what needs an operator; an intake of an earlier version doesn't send these.
+    /// Names of problems that need an operator. An intake of an earlier version doesn't send them.
     #[serde(default)]
     pub problems: Vec<String>,
     #[serde(default)]
@@ -63,12 +63,12 @@ pub struct Pace {
 pub struct Replica {
     pub consumer: String,
     pub in_flight: u64,
-    /// When it became a member.
+    /// When it joined.
     #[serde(default)]
     pub since: Option<String>,
     #[serde(default)]
     pub heartbeat_age_ms: Option<u64>,
-    /// Its heartbeat is overdue.
+    /// Whether its heartbeat is overdue.
     #[serde(default)]
     pub silent: bool,
 }
@@ -83,13 +83,13 @@ pub struct Totals {
     pub dead_replayed: u64,
 }
 
-/// In a list: or the reason why its state can't be read.
+/// A bucket in a list, whose state may be unavailable.
 pub(crate) enum ListedBucket {
     State(Box<Bucket>),
     Unavailable { name: String },
 }
 
-/// Each text is read as a state at once: `untagged` would first make a tree of values of it.
+/// Not `untagged`, which would first deserialize to a tree of values.
 impl<'de> Deserialize<'de> for ListedBucket {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -110,7 +110,7 @@ pub struct Frame {
     pub at: String,
     pub summary: Summary,
     columns: Vec<String>,
-    /// The names in the columns `problems` and `warnings`, of which rows have the indices.
+    /// The names for the columns `problems` and `warnings`, in which rows have indices.
     #[serde(default)]
     needs: Vec<String>,
     buckets: Vec<Vec<Value>>,
@@ -121,16 +121,16 @@ pub struct Frame {
     attention: Attention,
 }
 
-/// What needs an operator, of all buckets.
+/// Problems and warnings of all buckets.
 #[derive(Default, Deserialize)]
 struct Attention {
     problems: u64,
     warnings: u64,
-    /// Where a frame hasn't a row of each, of those with the most problems.
+    /// If the frame lacks rows: rows of the buckets with the most problems.
     buckets: Vec<Vec<Value>>,
 }
 
-/// All buckets of a frame together, also where it has no rows of them because they are too many.
+/// Totals of all buckets, also of those without a row in the frame.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Summary {
     pub buckets: u64,
@@ -163,16 +163,16 @@ pub struct Row {
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
     pub settled_per_s: f64,
-    /// As of a [`Bucket`].
+    /// See [`Bucket::is_changing`].
     #[serde(skip)]
     pub is_changing: bool,
     pub effective_per_s: Option<f64>,
     pub reason: String,
     pub held_for_ms: Option<u64>,
-    /// Of a whole state alone: a frame's rows are to stay small.
+    /// Only known for a whole state, as frames have small rows.
     #[serde(default)]
     pub used_up_for_ms: Option<u64>,
-    /// Of a whole state alone, too.
+    /// Only known for a whole state.
     #[serde(default)]
     pub recent_answers: BTreeMap<String, u64>,
     /// An earlier version sends none.
@@ -193,13 +193,13 @@ impl Frame {
         self.rows_of(&self.buckets)
     }
 
-    /// Rows of buckets that need an operator: of the most urgent ones, where there are many buckets.
+    /// Rows of the buckets that need an operator, of the most urgent ones if there are many buckets.
     #[must_use]
     pub fn urgent(&self) -> Vec<Row> {
         self.rows_of(&self.attention.buckets)
     }
 
-    /// The problems and the warnings of all buckets.
+    /// The numbers of problems and warnings of all buckets.
     #[must_use]
     pub fn notices(&self) -> (u64, u64) {
         (self.attention.problems, self.attention.warnings)
@@ -214,7 +214,7 @@ impl Frame {
         rows.iter().filter_map(row).collect()
     }
 
-    /// A value of a row, with names in place of their indices.
+    /// Replaces indices in a value of a row by names.
     fn named(&self, column: &str, value: &Value) -> Value {
         if !matches!(column, "problems" | "warnings") {
             return value.clone();
@@ -223,7 +223,7 @@ impl Frame {
         indices.filter_map(|index| self.needs.get(index)).cloned().collect()
     }
 
-    /// Whether it has a row of each bucket that can be read, and not only of those that were asked for.
+    /// Whether it has a row for each bucket that can be read, not only for requested ones.
     #[must_use]
     pub fn has_all(&self) -> bool {
         self.summary.buckets == (self.buckets.len() + self.unavailable.len()) as u64
@@ -237,7 +237,7 @@ impl Summary {
         self.settled_per_s += bucket.settled_per_s;
     }
 
-    /// What is left of a sum of fractions may be just below 0.
+    /// Clamped at 0, because of rounding errors.
     pub(crate) fn subtract_rates(&mut self, bucket: &Bucket) {
         self.accepted_per_s = (self.accepted_per_s - bucket.accepted_per_s).max(0.0);
         self.refused_per_s = (self.refused_per_s - bucket.refused_per_s).max(0.0);
@@ -282,12 +282,12 @@ impl Bucket {
 }
 
 impl Row {
-    /// Jobs are refused for want of room: a bucket that leaks isn't full at each moment.
+    /// Whether jobs were refused because it was full. A bucket that leaks isn't full all the time.
     pub(crate) fn refuses(&self) -> bool {
         self.has_problem("refusing")
     }
 
-    /// Most of its calls fail.
+    /// Whether most of its calls fail.
     pub(crate) fn fails(&self) -> bool {
         self.has_problem("failing")
     }

@@ -1,4 +1,4 @@
-//! Callers whose jobs wait for their turns.
+//! Callers with waiting jobs, for fair queuing.
 
 use serde::Deserialize;
 
@@ -9,8 +9,8 @@ pub(crate) struct Flows {
 
 #[derive(Deserialize)]
 pub(crate) struct Flow {
-    /// None: of a group, or without a key.
+    /// `None` for a group, or jobs without a key.
     pub(crate) caller: Option<String>,
-    /// When it is looked at again, while its rate or its concurrency is used up, or it is paused.
+    /// While it is throttled or paused: when it is checked again.
     pub(crate) throttled_until: Option<String>,
 }

@@ -12,14 +12,14 @@ pub(crate) struct History {
     pub(crate) slot_ms: u64,
     pub(crate) from: Timestamp,
     pub(crate) to: Timestamp,
-    /// At `from`. None: not known, or an intake of an earlier version doesn't send it.
+    /// The gauges at `from`. `None` if unknown; an intake of an earlier version doesn't send them.
     #[serde(default)]
     pub(crate) before: Option<Gauges>,
-    /// Those in which something happened.
+    /// The slots with events.
     pub(crate) slots: Vec<Slot>,
 }
 
-/// What a bucket has at a moment.
+/// The gauges of a bucket at one time.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Gauges {
     pub(crate) waiting: u64,
@@ -56,12 +56,12 @@ pub(crate) struct Quantiles {
 }
 
 impl History {
-    /// Nothing has happened for so long that no history is kept.
+    /// Whether there is no history, because nothing has happened for long.
     pub(crate) fn is_unknown(&self) -> bool {
         self.slots.is_empty() && self.before.is_none()
     }
 
-    /// With what the bucket has now, where nothing else is known.
+    /// Adds the current gauges if there is no history.
     pub(crate) fn or_now(mut self, now: &Row) -> Self {
         if self.is_unknown() {
             let &Row { waiting, in_flight, parked, capacity, .. } = now;
@@ -70,17 +70,17 @@ impl History {
         self
     }
 
-    /// How many slots the window has, that which isn't over included.
+    /// The number of slots in the window, including the incomplete one.
     pub(crate) fn count(&self) -> usize {
         usize::try_from(self.ms_from_begin(self.to) / self.slot_ms.max(1)).unwrap_or(0) + 1
     }
 
-    /// Where a slot stands among all of the window.
+    /// The index of a slot in the window.
     pub(crate) fn place(&self, slot: &Slot) -> usize {
         usize::try_from(self.ms_from_begin(slot.at) / self.slot_ms.max(1)).unwrap_or(0)
     }
 
-    /// How long a slot has been going on, or went.
+    /// The length of a slot, which is shorter for the incomplete one.
     pub(crate) fn seconds(&self, slot: &Slot) -> f64 {
         let ms = self.to.duration_since(slot.at).as_millis().clamp(1000, i128::from(self.slot_ms.max(1000)));
         std::time::Duration::from_millis(u64::try_from(ms).unwrap_or(1000)).as_secs_f64()

@@ -29,7 +29,7 @@ pub(crate) struct Holder {
     pub(crate) bytes: u64,
 }
 
-/// What an intake decided since it started.
+/// The decisions of an intake since it started.
 #[derive(Deserialize)]
 pub(crate) struct LimitCounts {
     pub(crate) allowed: u64,

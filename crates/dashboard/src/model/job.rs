@@ -15,11 +15,11 @@ pub(crate) struct Job {
     #[serde(default)]
     pub(crate) failed_attempts: Vec<FailedAttempt>,
     pub(crate) replay_of: Option<String>,
-    /// None: it wasn't asked for, the job has ended, or the visitor may not see it.
+    /// `None` if it wasn't requested, the job has ended, or the visitor may not see it.
     pub(crate) payload: Option<JobPayload>,
 }
 
-/// What is sent to the upstream, but for what the bucket adds.
+/// The request to the upstream, without the settings of the bucket.
 #[derive(Deserialize)]
 pub(crate) struct JobPayload {
     pub(crate) content_type: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) struct JobPayload {
     pub(crate) truncated: bool,
     pub(crate) method: Option<String>,
     pub(crate) path: Option<String>,
-    /// None: the visitor may not see them.
+    /// `None` if the visitor may not see them.
     pub(crate) headers: Option<Vec<Header>>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct LetterGroups {
     pub(crate) items: Vec<LetterGroup>,
     /// Letters in groups that aren't listed.
     pub(crate) others: u64,
-    /// Letters that weren't counted come after it.
+    /// The cursor of the letters that weren't counted.
     pub(crate) next: Option<String>,
 }
 
@@ -105,13 +105,13 @@ pub(crate) struct Receipt {
     pub(crate) id: String,
 }
 
-/// How a bulk cancel ended.
+/// The result of a bulk cancel.
 #[derive(Deserialize)]
 pub(crate) struct Cancelled {
     pub(crate) cancelled: u64,
 }
 
-/// How a deletion of many dead letters ended.
+/// The result of deleting many dead letters.
 #[derive(Deserialize)]
 pub(crate) struct Deleted {
     pub(crate) deleted: u64,

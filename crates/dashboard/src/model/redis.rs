@@ -23,7 +23,7 @@ pub(crate) struct Server {
     pub(crate) append_fsync: Option<String>,
     pub(crate) replicas: u64,
     pub(crate) findings: Vec<ServerFinding>,
-    /// The newest first. None: Redis denies the question, or an intake of an earlier version doesn't ask it.
+    /// The newest first. `None` if Redis denies `SLOWLOG`; an intake of an earlier version doesn't send them.
     #[serde(default)]
     pub(crate) slow_commands: Option<Vec<SlowCommand>>,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Replay {
     pub(crate) key: Option<String>,
 }
 
-/// What was asked for.
+/// The filter of the replayed letters.
 #[derive(Deserialize)]
 pub(crate) struct Filter {
     pub(crate) reason: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Filter {
     pub(crate) exact_reason: bool,
     pub(crate) status: Option<LastStatus>,
     pub(crate) caller: Option<String>,
-    /// Of the letters' deaths.
+    /// Range of the times when the letters died.
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
 }

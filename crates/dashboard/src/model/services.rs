@@ -13,7 +13,7 @@ pub(crate) struct Service {
     pub(crate) verdicts: BTreeMap<String, Verdicts>,
 }
 
-/// What this intake decided since it started, or in a slot.
+/// The decisions of this intake since it started, or in a slot.
 #[derive(Clone, Copy, Default, Deserialize)]
 pub(crate) struct Verdicts {
     pub(crate) allowed: u64,
@@ -27,16 +27,16 @@ pub(crate) struct Rules {
     pub(crate) policies: Vec<Value>,
 }
 
-/// More than the API has.
+/// More than the API returns.
 const MOST_SLOTS: usize = 100;
 
-/// What this intake decided in the last hour.
+/// The decisions of this intake in the last hour.
 #[derive(Default, Deserialize)]
 pub(crate) struct ServiceHistory {
     slot_ms: u64,
     from: Timestamp,
     to: Timestamp,
-    /// By policy: the slots in which it decided.
+    /// By policy: the slots with decisions.
     pub(crate) policies: BTreeMap<String, Vec<DecidedSlot>>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct DecidedSlot {
 }
 
 impl ServiceHistory {
-    /// For each slot of the hour; 0 where nothing was decided.
+    /// The values of all slots of the hour, 0 for slots without decisions.
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
     pub(crate) fn values(&self, slots: &[DecidedSlot], of: impl Fn(&Verdicts) -> u64) -> Vec<Option<f64>> {
         let mut values = vec![Some(0.0); (self.place(self.to) + 1).min(MOST_SLOTS)];

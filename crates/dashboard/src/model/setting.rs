@@ -6,19 +6,19 @@ use serde_json::Value;
 
 #[derive(Deserialize)]
 pub(crate) struct Setting {
-    /// As in PATCH, with a dot after its section.
+    /// As in PATCH, with a dot between section and member.
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) example: String,
-    /// In force; null: no limit.
+    /// The current value; null: no limit.
     pub(crate) value: Value,
     pub(crate) configured: Value,
-    /// At run time.
+    /// Whether it was changed at run time.
     pub(crate) changed: bool,
 }
 
 impl Setting {
-    /// Whether it is a list or an object: written in JSON.
+    /// Whether the value is a list or an object, edited as JSON.
     pub(crate) fn is_document(&self) -> bool {
         self.example.starts_with(['[', '{'])
     }
@@ -27,13 +27,13 @@ impl Setting {
         matches!(self.example.as_str(), "true" | "false")
     }
 
-    /// A value of it, as a person writes it.
+    /// Formats a value of this setting.
     pub(crate) fn shown(&self, value: &Value) -> String {
         let bytes = value.as_u64().filter(|_| size::parse(&self.example).is_ok());
         bytes.map_or_else(|| shown(value), size::show)
     }
 
-    /// What somebody typed as PATCH takes it, or why it isn't JSON.
+    /// Converts typed text to a value for PATCH, or returns why it isn't JSON.
     pub(crate) fn parsed(&self, text: &str) -> Result<Value, String> {
         let invalid = |error| format!("{}: not JSON: {error}", self.name);
         match serde_json::from_str(text) {

@@ -1,4 +1,4 @@
-//! `/audit`: who changed what, in all buckets and among the keys.
+//! `/audit`: the audit logs of all buckets and of the keys.
 
 use std::cmp::Reverse;
 
@@ -19,20 +19,20 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// Buckets whose logs are read for one page.
+/// Maximum number of buckets whose logs are read for one page.
 const MOST_LOGS: usize = 64;
 const MOST_ENTRIES: usize = 200;
 
 #[derive(Deserialize)]
 pub(crate) struct AuditQuery {
-    /// Empty: all.
+    /// Empty for all buckets.
     bucket: Option<String>,
 }
 
 /// The entries of several logs.
 #[derive(Default)]
 struct Logs {
-    /// With the bucket; None: of keys.
+    /// With their buckets; `None` for entries about keys.
     entries: Vec<(Option<String>, AuditEntry)>,
     unreadable: Vec<String>,
 }
@@ -77,14 +77,14 @@ async fn of_bucket(page: &Dashboard, visitor: &Visitor, name: &str) -> Result<Lo
     Ok(Logs { entries, unreadable: Vec::new() })
 }
 
-/// A log that can't be read is named, and the others are shown.
+/// Reads the logs of buckets. Those that can't be read are listed by name.
 async fn of_all(page: &Dashboard, visitor: &Visitor, names: &[String]) -> Result<Logs, Failure> {
     let read = join_all(names.iter().take(MOST_LOGS).map(|name| of_bucket(page, visitor, name))).await;
     let mut logs = Logs::default();
     for (name, read) in names.iter().zip(read) {
         match read {
             Ok(of_bucket) => logs.entries.extend(of_bucket.entries),
-            // It was deleted since the list was read.
+            // Deleted since the list was read.
             Err(failure) if failure.status == StatusCode::NOT_FOUND => {}
             Err(_) => logs.unreadable.push(name.clone()),
         }
@@ -93,9 +93,9 @@ async fn of_all(page: &Dashboard, visitor: &Visitor, names: &[String]) -> Result
     Ok(logs)
 }
 
-/// Of keys created over the API, for those who may see them.
+/// Reads the log of keys that were created over the API, if the visitor may see it.
 async fn of_keys(page: &Dashboard, visitor: &Visitor) -> Result<Vec<AuditEntry>, Failure> {
-    // Without a key in the configuration there are none.
+    // Without a key in the configuration, none can be created.
     if visitor.permissions.id.is_none() || !visitor.may("keys") {
         return Ok(Vec::new());
     }

@@ -37,7 +37,7 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// The ids of these parts.
+/// The ids of parts of the page.
 const ATTENTION: &str = "attention";
 const OVERVIEW: &str = "overview";
 const AUDIT_LOG: &str = "audit";
@@ -52,7 +52,7 @@ pub(crate) async fn show(
 ) -> Response {
     match page.bucket(&visitor, &name).await {
         Ok(bucket) => {
-            // What the bucket is doing matters more than that its trail can't be read.
+            // If the audit log can't be read, the rest of the page is shown all the same.
             let trail = trail::read(&page, &visitor, &name).await.ok();
             let around = Around {
                 history: history::section(&page, &visitor, &name, &window).await,
@@ -70,7 +70,7 @@ pub(crate) async fn show(
     }
 }
 
-/// Of what the page shows that isn't drawn with each frame.
+/// The query of live updates: what the page shows that isn't rendered with each frame.
 #[derive(Deserialize)]
 pub(crate) struct Shown {
     /// The version of the settings.
@@ -81,7 +81,7 @@ fn live_path(bucket: &Bucket) -> String {
     format!("/live/buckets/{}?settings={}", escaped(&bucket.name), settings::version(&bucket.changes))
 }
 
-/// What stands around the bucket itself.
+/// The parts of the page that aren't rendered with each frame.
 struct Around {
     history: Markup,
     panel: Markup,
@@ -97,7 +97,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
         (done.show())
         @for (id, part) in parts {
             @match id.as_str() {
-                // What needs a person comes first.
+                // Problems come first.
                 ATTENTION => { (part) (around.panel) }
                 OVERVIEW => { (part) (first_job(visitor, bucket)) (around.history) }
                 "details" => div.columns { (one(parts, REPLICAS)) (part) (around.callers) (one(parts, AUDIT_LOG)) },
@@ -124,7 +124,7 @@ fn body(visitor: &Visitor, bucket: &Bucket, parts: &[Part], around: &Around, don
     }
 }
 
-/// How to submit one, while there was none.
+/// The command that submits a job, until the first one is accepted.
 fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
     html! {
         @if bucket.totals.accepted == 0 {
@@ -133,7 +133,7 @@ fn first_job(visitor: &Visitor, bucket: &Bucket) -> Markup {
     }
 }
 
-/// What changes with each frame.
+/// The parts that are rendered with each frame.
 fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) -> Vec<Part> {
     let paused_by = trail.and_then(|trail| trail::paused_by(bucket, trail));
     let mut parts = vec![
@@ -146,13 +146,13 @@ fn parts(visitor: &Visitor, bucket: &Bucket, trail: Option<&Vec<AuditEntry>>) ->
     parts
 }
 
-/// The rest of the page stays, with what somebody has typed: it can be read again soon.
+/// The parts if the bucket can't be read now. The rest of the page stays unchanged, including typed values.
 fn unavailable(name: &str) -> Vec<Part> {
     let notice = attention::list(vec![attention::of_unavailable(name)]);
     vec![(ATTENTION.to_owned(), notice), (OVERVIEW.to_owned(), overview::unavailable())]
 }
 
-/// A part that stands beside the details or before them.
+/// The part with this id.
 fn one(parts: &[Part], id: &str) -> Markup {
     html! { @for (_, part) in parts.iter().filter(|(of, _)| of == id) { (part) } }
 }

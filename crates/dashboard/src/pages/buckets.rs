@@ -1,4 +1,4 @@
-//! `/`: all buckets, and first what needs attention.
+//! `/`: all buckets, after their problems and warnings.
 
 mod drawn;
 mod live;
@@ -58,7 +58,7 @@ pub(crate) async fn show(
     }
 }
 
-/// What programs get at `/`.
+/// The response at `/` for programs.
 async fn links(page: &Dashboard) -> Response {
     match page.api().send(&Visitor::default(), Method::GET, "/", None).await {
         Ok(answer) => answer.into_response(),
@@ -66,7 +66,7 @@ async fn links(page: &Dashboard) -> Response {
     }
 }
 
-/// How to submit one, while there was none.
+/// The command that submits a job, until the first one is accepted.
 fn first_job(visitor: &Visitor, listed: &Listed) -> Markup {
     let first = listed.states.first().filter(|_| listed.states.iter().all(|bucket| bucket.totals.accepted == 0));
     html! {
@@ -82,7 +82,7 @@ fn first_job(visitor: &Visitor, listed: &Listed) -> Markup {
 const FIRST_BUCKET: &str =
     "[buckets.orders]\nupstream = \"https://api.example.com/orders\"\nleak = { rate = \"10/s\" }";
 
-/// What the page shows of all buckets, and where it gets its frames from.
+/// The buckets as shown by the page, and the path of their live updates.
 struct Shown {
     buckets: Markup,
     live: String,
@@ -121,7 +121,7 @@ fn cards(listed: &Listed) -> Markup {
     }
 }
 
-/// Of the last hour; none for a bucket whose history can't be read.
+/// Charts of the last hour, without buckets whose history can't be read.
 async fn sparklines(page: &Dashboard, visitor: &Visitor, rows: &[Row]) -> Sparklines {
     let read = rows.iter().map(async |row| {
         let path = format!("/v1/buckets/{}/history?window=1h", escaped(&row.name));

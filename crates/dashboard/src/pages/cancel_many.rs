@@ -16,7 +16,7 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// Of the jobs that the page shows: what is cancelled is seen before.
+/// The form to cancel the jobs of the page's filter.
 pub(crate) fn form(visitor: &Visitor, name: &str, path: &str, wanted: &JobsQuery) -> Markup {
     let fields = html! {
         p {

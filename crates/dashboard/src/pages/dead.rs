@@ -23,7 +23,7 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// The ids of these parts.
+/// The ids of parts of the page.
 const REPLAYS: &str = "replays";
 const LETTERS: &str = "letters";
 
@@ -39,7 +39,7 @@ pub(crate) async fn show(
     }
     match letters(&page, &visitor, &name, &wanted).await {
         Ok(letters) => {
-            // The letters matter more than that replays can't be read.
+            // If replays can't be read, the letters are shown all the same.
             let replays = replays::read(&page, &visitor, &name).await.unwrap_or_default();
             let path = path(&name);
             let body = html! {
@@ -63,7 +63,7 @@ fn path(name: &str) -> String {
 async fn letters(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &DeadQuery) -> Result<Markup, Failure> {
     let path = path(name);
     let letters: List<DeadLetter> = page.api().get(visitor, &format!("/v1{path}{}", wanted.of_page())).await?;
-    // Counted once, not again with each page of the list.
+    // Counted only for the first page of the list.
     let groups = match wanted.cursor {
         None => dead_groups::read(page, visitor, &path, wanted).await,
         Some(_) => None,
@@ -73,7 +73,7 @@ async fn letters(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &DeadQ
     })
 }
 
-/// The progress of replays, and the letters, read again when they may be other ones.
+/// Live updates: the progress of replays, and the letters, which are read again when they may have changed.
 pub(crate) async fn live(
     State(page): State<Dashboard>,
     Watcher(visitor): Watcher,
@@ -139,7 +139,7 @@ fn list(
     }
 }
 
-/// As on the page of jobs.
+/// Forms to find letters, as on the page of jobs.
 fn find_forms(path: &str, wanted: &DeadQuery) -> Markup {
     html! {
         div.toolbar {

@@ -1,4 +1,4 @@
-//! Dead letters of one reason and status, which can be replayed and deleted together.
+//! Groups of dead letters with one reason and status, which can be replayed and deleted together.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -18,14 +18,14 @@ use crate::web::identity::Visitor;
 
 const MOST_SHOWN: &str = "50";
 
-/// Of all letters that match. None: they can't be counted now; the letters matter more.
+/// Reads the groups of all matching letters. `None` if they can't be read now: then only the letters are shown.
 pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, path: &str, wanted: &DeadQuery) -> Option<LetterGroups> {
     let [reason, exact_reason, status, caller] = wanted.pairs();
     let query = listing::query(&[reason, exact_reason, status, caller, ("limit", Some(MOST_SHOWN))]);
     page.api().get(visitor, &format!("/v1{path}/groups{query}")).await.ok()
 }
 
-/// By status and reason, the largest first.
+/// The groups, the largest first.
 pub(crate) fn list(visitor: &Visitor, path: &str, wanted: &DeadQuery, groups: &LetterGroups) -> Markup {
     let counted: u64 = groups.items.iter().map(|group| group.letters).sum::<u64>() + groups.others;
     html! {

@@ -14,7 +14,7 @@ pub(crate) struct DeadQuery {
     pub(crate) status: Option<String>,
     pub(crate) caller: Option<String>,
     pub(crate) cursor: Option<String>,
-    /// Shows that letter instead.
+    /// Shows the letter with this id instead.
     id: Option<String>,
 }
 
@@ -28,25 +28,25 @@ impl DeadQuery {
         ]
     }
 
-    /// Of a page of the list.
+    /// The query of a page of the list.
     pub(crate) fn page(&self, cursor: Option<&str>) -> String {
         let [reason, exact_reason, status, caller] = self.pairs();
         listing::query(&[reason, exact_reason, status, caller, ("cursor", cursor)])
     }
 
-    /// Of this page of the list.
+    /// The query of this page of the list.
     pub(crate) fn of_page(&self) -> String {
         self.page(self.cursor.as_deref())
     }
 
-    /// Of the page that comes after an action on these letters.
+    /// The query of the page after an action on these letters.
     pub(crate) fn after(&self, done: &str, count: Option<u64>) -> String {
         let [reason, exact_reason, status, caller] = self.pairs();
         let count = count.map(|count| count.to_string());
         listing::query(&[reason, exact_reason, status, caller, ("done", Some(done)), ("count", count.as_deref())])
     }
 
-    /// Those of these letters that have one reason and status.
+    /// The filter for these letters with one reason and status.
     pub(crate) fn group(&self, reason: &str, status: LastStatus) -> Self {
         Self {
             reason: Some(reason.to_owned()),
@@ -57,7 +57,7 @@ impl DeadQuery {
         }
     }
 
-    /// Of the fields of a form.
+    /// The filter in the fields of a form.
     pub(crate) fn of_action(action: &Action) -> Self {
         let wanted = |name| action.field(name).map(str::to_owned);
         let [reason, exact_reason, status, caller] = ["reason", "exact_reason", "status", "caller"].map(wanted);
@@ -68,18 +68,18 @@ impl DeadQuery {
         self.id.as_deref().map(str::trim).filter(|id| !id.is_empty())
     }
 
-    /// Those of these letters that are of one caller.
+    /// The query for these letters of one caller.
     pub(crate) fn of_caller(&self, caller: &str) -> String {
         Self { caller: Some(caller.to_owned()), cursor: None, ..self.clone() }.page(None)
     }
 
-    /// `status 410, the reason “gone”, of shop`. Empty: all letters.
+    /// The filter as text: `status 410, the reason “gone”, of shop`. Empty for all letters.
     pub(crate) fn described(&self) -> String {
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let reason = replays::reason(self.reason.as_deref(), self.exact_reason.as_deref() == Some("true"));
-        let status = given(&self.status)
+        let status = non_empty(&self.status)
             .map(|text| text.parse().map_or_else(|_| format!("status {text}"), LastStatus::described));
-        let caller = given(&self.caller).map(|caller| format!("of {caller}"));
+        let caller = non_empty(&self.caller).map(|caller| format!("of {caller}"));
         [status, reason, caller].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
@@ -87,7 +87,7 @@ impl DeadQuery {
         self.pairs().iter().any(|(_, value)| value.is_some_and(|value| !value.is_empty()))
     }
 
-    /// As fields of a form.
+    /// The filter as hidden fields of a form.
     pub(crate) fn fields(&self) -> Markup {
         html! {
             @for (name, value) in self.pairs() { input type="hidden" name=(name) value=(value.unwrap_or_default()); }

@@ -9,7 +9,7 @@ use crate::web::answer;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// In the query of the page that comes after.
+/// The result of the action in the query of the next page.
 #[derive(Default, Deserialize)]
 pub(crate) struct Done {
     done: Option<String>,
@@ -17,12 +17,12 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Nothing that a link brings is shown, but numbers.
+    /// Shows fixed texts with numbers of the query, but no texts of the query, which anyone may put into a link.
     pub(crate) fn show(&self) -> Markup {
         self.show_of("")
     }
 
-    /// As [`Done::show`], where the page shows the jobs or letters of a filter: to these it was done. Empty: to all.
+    /// As [`Done::show`], after an action on the jobs or letters of a filter. Empty if it was on all.
     pub(crate) fn show_of(&self, filter: &str) -> Markup {
         let count = self.count.unwrap_or(0);
         let of = if filter.is_empty() { String::new() } else { format!(": {filter}") };
@@ -49,7 +49,7 @@ impl Done {
     }
 }
 
-/// Shows the next page, or why nothing was done.
+/// Redirects to the next page, or shows why the action failed.
 pub(crate) fn after(visitor: &Visitor, result: Result<String, Failure>) -> Response {
     match result {
         Ok(next) => answer::see_other(&next),

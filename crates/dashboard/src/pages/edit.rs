@@ -16,10 +16,10 @@ use crate::web::form::Action;
 use crate::web::identity::Visitor;
 use dripfeed_job::redaction::{Redaction, Shown};
 
-/// In bytes: a form of up to 2 MiB is read, in which some bytes take three.
+/// Maximum bytes of the payload. Forms are limited to 2 MiB, and escapes may triple some bytes.
 const LARGEST: usize = 512 * 1024;
 
-/// The line breaks of all of a text.
+/// The kind of all line breaks of a text.
 #[derive(Clone, Copy, PartialEq)]
 enum LineBreaks {
     Lf,
@@ -27,7 +27,7 @@ enum LineBreaks {
 }
 
 impl LineBreaks {
-    /// None: a form doesn't return such a text as it was. It makes all line breaks the same, and replaces NUL.
+    /// Returns `None` if a form would change the text: it makes all line breaks the same, and replaces NUL.
     fn of(text: &str) -> Option<Self> {
         let count = |of: &str| text.matches(of).count();
         match [count("\r\n"), count("\r"), count("\n")] {
@@ -39,7 +39,7 @@ impl LineBreaks {
     }
 }
 
-/// A form has text alone, and can't have what the visitor may not see.
+/// The form, if the payload is text, isn't too long, and may be seen by the visitor.
 pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter: &DeadLetter) -> Markup {
     let may = ["operate", "inspect", "submit"].into_iter().all(|scope| visitor.may(scope));
     let can_be_edited = |body: &&str| may && body.len() <= LARGEST && redaction.of_text(body) == Shown::Whole;
@@ -59,7 +59,7 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
                         input name="content_type" value=(letter.payload.content_type.as_deref().unwrap_or_default())
                             autocomplete="off" spellcheck="false";
                     }
-                    // A form writes line breaks in its own way.
+                    // Forms submit all line breaks as CRLF.
                     @if breaks == LineBreaks::CrLf { input type="hidden" name="crlf" value="yes"; }
                     p.faint { "It becomes a new job with the same method, path and headers; this one is removed." }
                     button type="submit" { "Replay with this payload" }
@@ -69,7 +69,7 @@ pub(crate) fn form(redaction: &Redaction, visitor: &Visitor, path: &str, letter:
     }
 }
 
-/// A slip of the hand isn't sent to the upstream as JSON. Another content type sends it as it stands.
+/// Refuses invalid JSON if the content type is JSON, as it is probably a typing error.
 fn check_json(content_type: &str, body: &str) -> Result<(), Failure> {
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if media != "application/json" && !media.ends_with("+json") {

@@ -44,7 +44,7 @@ pub(crate) async fn export(
     let pages = stream::unfold((export, Some(first)), |(export, letters)| async move {
         let letters = letters?;
         let next = match letters.next.as_deref() {
-            // What was sent is whole; the answer ends short, so that nobody takes it for all.
+            // On an error the response is aborted, so that it isn't taken for complete.
             Some(cursor) => match export.letters(Some(cursor)).await {
                 Ok(next) => Some(next),
                 Err(failure) => return Some((Err(std::io::Error::other(failure.detail)), (export, None))),

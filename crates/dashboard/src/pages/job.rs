@@ -19,7 +19,7 @@ use crate::web::api::escaped;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// The ids of these parts of the page.
+/// The ids of parts of the page.
 const ACTIONS: &str = "job-actions";
 const CONTENT: &str = "job-content";
 
@@ -29,7 +29,7 @@ pub(crate) async fn show(
     Path((name, id)): Path<(String, String)>,
     Query(done): Query<Done>,
 ) -> Response {
-    // Only where it is shown: it may be large.
+    // The payload may be large, so it is only requested if it is shown.
     let payload = if visitor.may("inspect") { "?payload=true" } else { "" };
     let path = format!("/v1/buckets/{}/jobs/{}{payload}", escaped(&name), escaped(&id));
     match page.api().get::<Job>(&visitor, &path).await {
@@ -66,7 +66,7 @@ fn actions(visitor: &Visitor, name: &str, job: &Job) -> Markup {
     }
 }
 
-/// What is sent, and once it has ended the answer to that.
+/// The request to the upstream, and the answer after the job has ended.
 fn content(page: &Dashboard, visitor: &Visitor, name: &str, job: &Job) -> Markup {
     html! {
         div id=(CONTENT) data-calm {

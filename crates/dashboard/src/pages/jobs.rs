@@ -36,9 +36,9 @@ const STATES: [(&str, &str); 8] = [
     ("cancelled", "cancelled"),
 ];
 
-/// The id of the list.
+/// The id of the part with the list.
 const LIST: &str = "jobs";
-/// Parts of the list that are looked through for one page of it, while none has a job that matches.
+/// Maximum number of pages of the API that are read for one page, until one has a matching job.
 const MOST_PARTS: usize = 10;
 
 pub(crate) async fn show(
@@ -82,7 +82,7 @@ fn path(name: &str) -> String {
     format!("/buckets/{}/jobs", escaped(name))
 }
 
-/// The list, read again when it may be another one.
+/// Live updates: the list, which is read again when it may have changed.
 pub(crate) async fn live(
     State(page): State<Dashboard>,
     Watcher(visitor): Watcher,
@@ -103,7 +103,7 @@ pub(crate) async fn live(
     live::events(&page, &visitor, &[name], draw).await
 }
 
-/// A page of the API may be empty and not the last: rare jobs may come after it.
+/// Reads a page of the list. A page of the API may be empty although matching jobs follow.
 async fn read(page: &Dashboard, visitor: &Visitor, path: &str, wanted: &JobsQuery) -> Result<List<Job>, Failure> {
     let mut query = wanted.of_api(None);
     for _ in 1..MOST_PARTS {
@@ -181,7 +181,7 @@ fn row(path: &str, wanted: &JobsQuery, job: &Job) -> Markup {
     }
 }
 
-/// The look of a layer of the bucket, or a shape.
+/// The colour of a layer of the bucket, or a shape.
 fn mark(state: &str) -> Markup {
     let (shape, mood) = match state {
         "waiting" | "parked" | "in_flight" => return html! { span.swatch.(state.replace('_', "-")) {} },

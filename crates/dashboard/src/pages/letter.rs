@@ -28,7 +28,7 @@ pub(crate) async fn show(
         Ok(letter) => {
             let payload = request::masked(page.redaction(), letter.payload);
             let letter = DeadLetter { payload, ..letter };
-            // The letter matters more than that the bucket can't be read.
+            // If the bucket can't be read, the letter is shown all the same.
             let is_list = page.bucket(&visitor, &name).await.is_ok_and(|bucket| bucket.kind == "list");
             let body = body(&page, &visitor, &name, &path, &letter, is_list);
             layout::show(&visitor, &Page { title: &format!("Dead letter {id}"), section: "/", live: None, body })
@@ -47,7 +47,7 @@ fn body(page: &Dashboard, visitor: &Visitor, name: &str, path: &str, letter: &De
         @if visitor.may("operate") {
             div.actions {
                 (action::button(visitor, &format!("{path}/replay"), "Replay"))
-                // A list has no place for another payload.
+                // List buckets don't support another payload.
                 @if !is_list { (edit::form(page.redaction(), visitor, path, letter)) }
                 @let what = "Permanently deletes this letter and its payload.";
                 (action::confirmed(visitor, &format!("{path}/delete"), "Delete…", what, "delete"))

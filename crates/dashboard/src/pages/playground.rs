@@ -18,9 +18,9 @@ use crate::web::identity::Visitor;
 
 const MODES: [&str; 5] = ["normal", "slow", "failing", "throttling", "unreachable"];
 const COUNTS: [(&str, &str); 3] = [("1", "Send 1"), ("200", "Send 200"), ("overflow", "Overflow it")];
-/// Beyond what has room.
+/// How many more jobs are sent than there is room for.
 const OVERFLOW: u64 = 50;
-/// Of one press of a button.
+/// Maximum number of jobs per click.
 const MOST_JOBS: u64 = 20_000;
 const LARGEST_BATCH: usize = 1000;
 
@@ -29,7 +29,7 @@ struct Upstream {
     mode: String,
 }
 
-/// Nothing, where there is nothing to play with.
+/// The panel; empty without a playground.
 pub(crate) async fn panel(page: &Dashboard, visitor: &Visitor, bucket: Option<&Bucket>) -> Markup {
     let Some(bucket) = bucket.filter(|_| page.has_playground() && visitor.may("submit")) else { return html! {} };
     let upstream = page.api().get::<Upstream>(visitor, "/v1/dev/upstream").await;
@@ -79,7 +79,7 @@ async fn sent(page: &Dashboard, action: &Action, name: &str) -> Result<String, F
 async fn submit(page: &Dashboard, action: &Action, name: &str, jobs: &[Value]) -> Result<(), Failure> {
     let path = format!("/v1/buckets/{}/jobs/batch", escaped(name));
     match page.api().call(&action.visitor, Method::POST, &path, Some(&json!(jobs))).await {
-        // That it is full is what the page shows.
+        // Not an error if the bucket is full, which the page shows.
         Err(failure) if failure.status != StatusCode::TOO_MANY_REQUESTS => Err(failure),
         _ => Ok(()),
     }

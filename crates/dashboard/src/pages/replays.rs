@@ -28,7 +28,8 @@ pub(crate) async fn start(State(page): State<Dashboard>, Path(name): Path<String
 async fn started(page: &Dashboard, action: &Action, name: &str) -> Result<String, Failure> {
     let mut filter = action.members(&["reason", "caller", "rate"]);
     if let Some(status) = action.field("status") {
-        // The API refuses what is no status: without it, letters of every status would be replayed.
+        // Sent even if it isn't a status, so that the API refuses it. Without it, letters of any status would be
+        // replayed.
         let wanted = status.parse::<LastStatus>().map_or_else(|_| json!(status), |status| json!(status));
         filter.insert("status".to_owned(), wanted);
     }

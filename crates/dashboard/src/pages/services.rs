@@ -1,4 +1,4 @@
-//! `/services`: rules, what they decided over time, and a form to try a request.
+//! `/services`: rules, their decisions over time, and a form to try a request.
 
 mod decisions;
 mod ruled;
@@ -22,7 +22,7 @@ use crate::parts::{listing, teach};
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// With more services, which are all read each second, the page isn't live.
+/// With more services the page isn't live, because all are read each second.
 const MOST_LIVE: usize = 30;
 
 /// Rules for a first service.
@@ -36,7 +36,7 @@ pub(crate) async fn show(State(page): State<Dashboard>, visitor: Visitor) -> Res
 async fn shown(page: &Dashboard, visitor: &Visitor, tried: Option<&Tried<'_>>) -> Response {
     match read(page, visitor).await {
         Ok(services) => {
-            // An answer to a form isn't loaded again.
+            // The answer to a form can't be reloaded, so it isn't live.
             let live = (tried.is_none() && services.len() <= MOST_LIVE).then(|| live_path(&services));
             let body = body(visitor, &services, tried);
             layout::show(visitor, &Page { title: "Services", section: "/services", live: live.as_deref(), body })
@@ -63,7 +63,7 @@ pub(crate) async fn check(State(page): State<Dashboard>, Path(service): Path<Str
     }
 }
 
-/// What a page shows that follows its services.
+/// The query of live updates: the services that the page shows.
 #[derive(Deserialize)]
 pub(crate) struct Watched {
     #[serde(default)]
@@ -78,7 +78,7 @@ fn names(services: &[Ruled]) -> String {
     services.iter().map(|ruled| ruled.service.name.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// The tables, while there are the same services.
+/// Live updates of the tables, as long as the services are the same.
 pub(crate) async fn live(
     State(page): State<Dashboard>,
     Watcher(visitor): Watcher,

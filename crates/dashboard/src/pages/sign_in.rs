@@ -21,16 +21,16 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    /// A path of ours, and nothing else.
+    /// The path to continue at, only within the dashboard.
     fn path(&self) -> &str {
-        // Browsers take `\` for `/`, and leave out tabs and line breaks.
+        // Browsers read `\` as `/`, and drop tabs and line breaks.
         let is_misread = |c: char| c == '\\' || c.is_control();
         let is_ours = |path: &&str| path.starts_with('/') && !path.starts_with("//") && !path.contains(is_misread);
         self.next.as_deref().filter(is_ours).unwrap_or("/")
     }
 }
 
-/// Anyone who is signed in already, or needs no key, goes on.
+/// The form. A visitor who is signed in already, or needs no key, is redirected.
 pub(crate) async fn show(
     State(page): State<Dashboard>,
     Query(next): Query<Next>,
@@ -39,11 +39,11 @@ pub(crate) async fn show(
     drop(page);
     match visitor {
         Ok(_) => answer::see_other(next.path()),
-        Err(_) => asked(&next, None),
+        Err(_) => form(&next, None),
     }
 }
 
-fn asked(next: &Next, failure: Option<&Failure>) -> Response {
+fn form(next: &Next, failure: Option<&Failure>) -> Response {
     let status = failure.map_or(StatusCode::OK, |failure| failure.status);
     answer::page(
         status,
@@ -80,15 +80,15 @@ pub(crate) async fn sign_in(State(page): State<Dashboard>, request: Request) -> 
             let key = fields.get("key").map_or("", |key| key.trim());
             begin(&page, &parts, key, &next).await
         }
-        Err(failure) => asked(&Next::default(), Some(&failure)),
+        Err(failure) => form(&Next::default(), Some(&failure)),
     }
 }
 
 async fn begin(page: &Dashboard, from: &Parts, key: &str, next: &Next) -> Response {
     if let Err(failure) = identify(page, Some(key), from).await {
         let unknown = || Failure::new(failure.status, "This key isn't known", "Check it, or ask for another one.");
-        let said = if failure.status == StatusCode::UNAUTHORIZED { unknown() } else { failure.clone() };
-        return asked(next, Some(&said));
+        let shown = if failure.status == StatusCode::UNAUTHORIZED { unknown() } else { failure.clone() };
+        return form(next, Some(&shown));
     }
     let mut response = answer::see_other(next.path());
     response.headers_mut().extend(page.sessions().begin(key).map(|cookie| (header::SET_COOKIE, cookie)));

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::web::identity::Visitor;
 
-/// The name of the field that carries the token.
+/// The name of the field with the token.
 pub(crate) const TOKEN: &str = "form_token";
 
 /// The hidden field with the token.
@@ -12,7 +12,7 @@ pub(crate) fn token(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name=(TOKEN) value=(visitor.form_token); }
 }
 
-/// One button. A form with `data-here` shows in itself why it was refused.
+/// A form with one button. A form with `data-here` shows a refusal in the form.
 pub(crate) fn button(visitor: &Visitor, path: &str, label: &str) -> Markup {
     html! {
         form.inline method="post" action=(path) data-here {
@@ -22,7 +22,7 @@ pub(crate) fn button(visitor: &Visitor, path: &str, label: &str) -> Markup {
     }
 }
 
-/// A button that a key of the keyboard presses, too.
+/// A button with a keyboard shortcut.
 pub(crate) fn keyed(visitor: &Visitor, path: &str, label: &str, key: &str) -> Markup {
     html! {
         form.inline method="post" action=(path) data-stay {
@@ -42,12 +42,12 @@ pub(crate) fn quiet(visitor: &Visitor, path: &str, label: &str) -> Markup {
     }
 }
 
-/// Something that can't be undone: the visitor types a word first.
+/// A form for an action that can't be undone: the visitor must type a word.
 pub(crate) fn confirmed(visitor: &Visitor, path: &str, label: &str, what: &str, word: &str) -> Markup {
     confirmed_with(visitor, path, label, word, &html! { p { (what) } })
 }
 
-/// As [`confirmed`], with more than a text before the word.
+/// As [`confirmed`], with markup in place of a text.
 pub(crate) fn confirmed_with(visitor: &Visitor, path: &str, label: &str, word: &str, fields: &Markup) -> Markup {
     html! {
         details.confirm {

@@ -1,4 +1,4 @@
-//! What needs attention, and the remedies: first on the page.
+//! Problems and warnings, with remedies, which are shown first on a page.
 
 mod failing;
 mod room;
@@ -11,15 +11,15 @@ use crate::model::bucket::Row;
 use crate::model::redis::Redis;
 use crate::parts::numbers;
 
-/// Where it has room for more jobs, a bucket is full of bytes.
+/// A full bucket with fewer jobs than this percentage of its capacity is full by bytes.
 const FULL_PERCENT: u64 = 90;
-/// More than a person reads, and each frame may have them all.
+/// Bounds the size of a frame.
 const MOST_SHOWN: usize = 20;
 
-/// One thing.
+/// One problem or warning.
 #[derive(Clone)]
 pub struct Notice {
-    /// `bad`: work stands still, or is refused or at risk. `look`: it may soon.
+    /// `bad` for a problem: jobs are stuck, refused or at risk. `look` for a warning: they may be soon.
     pub mood: &'static str,
     /// The bucket's name, or `Redis`.
     pub subject: String,
@@ -28,7 +28,7 @@ pub struct Notice {
     pub what_to_do: String,
 }
 
-/// The intake says what needs attention; here are the words for it.
+/// The notices of a bucket: texts for the names that the intake returns.
 #[must_use]
 pub fn of_bucket(bucket: &Row) -> Vec<Notice> {
     let notice = |mood, name: &String| {
@@ -74,13 +74,13 @@ fn words(name: &str, bucket: &Row) -> (String, Cow<'static, str>) {
             (format!("throttled by the upstream for another {left}"), "ask the upstream, or lower leak.rate")
         }
         "dead_letters" => (numbers::counted(bucket.dead, "dead letter", "dead letters"), "replay or delete them"),
-        // Of a later version of the intake.
+        // An intake of a later version has sent an unknown name.
         other => (other.replace('_', " "), ""),
     };
     (what, Cow::Borrowed(what_to_do))
 }
 
-/// A bucket that can't be read now.
+/// The notice of a bucket that can't be read now.
 #[must_use]
 pub fn of_unavailable(name: &str) -> Notice {
     Notice {
@@ -92,7 +92,7 @@ pub fn of_unavailable(name: &str) -> Notice {
     }
 }
 
-/// Where no bucket can be read (`is_any_read`), one line says so, instead of one for each.
+/// Notices of buckets that can't be read now. If none can be read (`is_any_read`), one notice for all of them.
 pub(crate) fn of_all_unavailable(names: &[String], is_any_read: bool) -> Vec<Notice> {
     if is_any_read || names.len() < 2 {
         return names.iter().map(|name| of_unavailable(name)).collect();
@@ -119,25 +119,25 @@ pub fn of_redis(redis: &Redis) -> Vec<Notice> {
     notices
 }
 
-/// The worst first.
+/// Puts problems before warnings.
 pub fn sort(notices: &mut [Notice]) {
     notices.sort_by_key(|notice| notice.mood != "bad");
 }
 
-/// How many are problems, and how many warnings.
+/// The numbers of problems and warnings.
 #[must_use]
 pub fn counts(notices: &[Notice]) -> (u64, u64) {
     let problems = notices.iter().filter(|notice| notice.mood == "bad").count();
     (problems as u64, (notices.len() - problems) as u64)
 }
 
-/// The worst first; a sentence when nothing needs anybody.
+/// A list of notices, problems first; a sentence if there are no notices.
 pub(crate) fn list(notices: Vec<Notice>) -> Markup {
     let counts = counts(&notices);
     list_of(notices, counts)
 }
 
-/// As [`list`], of some notices, with the numbers of all problems and warnings.
+/// As [`list`], if `notices` aren't all, with the total numbers of problems and warnings.
 pub(crate) fn list_of(mut notices: Vec<Notice>, (problems, warnings): (u64, u64)) -> Markup {
     sort(&mut notices);
     notices.truncate(MOST_SHOWN);

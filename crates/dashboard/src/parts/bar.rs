@@ -5,14 +5,14 @@ use maud::{Markup, html};
 use crate::model::bucket::Row;
 use crate::parts::numbers;
 
-/// The level of a bucket in its layers.
+/// The level of a bucket by state of its jobs.
 pub(crate) fn level(row: &Row) -> Markup {
     let full = numbers::share(row.level, row.capacity);
     let layers = [("in-flight", row.in_flight), ("waiting", row.waiting), ("parked", row.parked)];
     drawn(&format!("full: {full}"), &layers, row.capacity)
 }
 
-/// Names are classes of the style sheet.
+/// A bar whose parts have the names of classes.
 pub(crate) fn drawn(label: &str, parts: &[(&str, u64)], whole: u64) -> Markup {
     let begins = parts.iter().scan(0, |end, (_, part)| Some(std::mem::replace(end, *end + part)));
     html! {

@@ -37,12 +37,12 @@ pub(crate) fn of(bucket: &Bucket) -> Markup {
     }
 }
 
-/// The badge of one whose state can't be read.
+/// The badge of a bucket whose state can't be read.
 pub(crate) fn unavailable() -> Markup {
     html! { span.badge data-mood="bad" { "✕ unavailable" } }
 }
 
-/// Where there are any, the way to them.
+/// The number of dead letters, with a link if there are any.
 pub(crate) fn dead(row: &Row) -> Markup {
     number(
         "dead letters",
@@ -70,12 +70,12 @@ pub(crate) fn number(name: &str, value: &Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }
 
-/// A number, and what it is measured by.
+/// A number and its unit or limit.
 pub(crate) fn tile(name: &str, value: &str, of: &str) -> Markup {
     html! { div { dt { (name) } dd { strong { (value) } " " (of) } } }
 }
 
-/// A layer of the drawing, with its look.
+/// A layer of the drawing, with its colour.
 pub(crate) fn swatch(name: &str, jobs: u64) -> Markup {
     let class = name.replace(' ', "-");
     html! { div { dt { span.swatch.(class) {} (name) } dd { (numbers::count(jobs)) } } }

@@ -8,10 +8,11 @@ use crate::parts::teach;
 use crate::web::identity::Visitor;
 use dripfeed_job::redaction::{Redaction, Shown};
 
-/// In bytes. A longer payload makes a long page of it, and an argument that a shell refuses.
-const LONGEST: usize = 64 * 1024;
+/// A longer payload would make the page long, and an argument that shells refuse.
+const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
 
-/// With what is redacted masked. None: the payload isn't shown, or not whole, or is too long for a command.
+/// The command, with redacted values masked. `None` if the payload isn't shown, is truncated, or is too long for a
+/// command.
 pub(crate) fn of(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &JobPayload) -> Option<String> {
     if job.truncated {
         return None;
@@ -20,14 +21,14 @@ pub(crate) fn of(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &J
     let fields = fields(job);
     let of_bytes = |base64: &str| format!("printf %s {base64} | base64 -d | curl {url}{fields} --data-binary @-");
     let of_text = |body: &str| {
-        // Neither a page nor a command line carries these as they are.
+        // HTML and command lines can't contain these unchanged.
         if body.contains(['\0', '\r']) {
             return of_bytes(&STANDARD.encode(body));
         }
         format!("curl {url}{fields} --data-raw {}", quoted(body))
     };
     let (text, base64) = (job.body.as_deref().unwrap_or_default(), job.body_base64.as_deref());
-    if base64.unwrap_or(text).len() > LONGEST {
+    if base64.unwrap_or(text).len() > MAX_PAYLOAD_BYTES {
         return None;
     }
     let shown = if base64.is_some() { redaction.of_bytes() } else { redaction.of_text(text) };
@@ -36,30 +37,30 @@ pub(crate) fn of(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &J
         Shown::Masked(masked) => of_text(&masked),
         Shown::Hidden => return None,
     };
-    Some(command).filter(|command| command.len() <= LONGEST)
+    Some(command).filter(|command| command.len() <= MAX_PAYLOAD_BYTES)
 }
 
 fn fields(job: &JobPayload) -> String {
     let content_type = job.content_type.as_ref().map_or_else(
-        // What curl would send is a form.
+        // Removes curl's default, which is a form.
         || " -H 'Content-Type:'".to_owned(),
         |content_type| header("content-type", content_type),
     );
     let own = [("Dripfeed-Method".to_owned(), job.method.as_ref()), ("Dripfeed-Path".to_owned(), job.path.as_ref())];
     let forwarded = job.headers.iter().flatten();
     let forwarded = forwarded.map(|header| (format!("Dripfeed-Forward-{}", header.name), Some(&header.value)));
-    let given = own.into_iter().chain(forwarded).filter_map(|(name, value)| Some((name, value?)));
-    let others = given.map(|(name, value)| header(&name, value));
-    std::iter::once(content_type).chain(others).collect()
+    let headers = own.into_iter().chain(forwarded).filter_map(|(name, value)| Some((name, value?)));
+    let headers = headers.map(|(name, value)| header(&name, value));
+    std::iter::once(content_type).chain(headers).collect()
 }
 
-/// Without a value a header ends with a semicolon: with a colon, curl leaves it out.
+/// An empty header ends with a semicolon, as curl omits one with a colon.
 fn header(name: &str, value: &str) -> String {
     let header = if value.is_empty() { format!("{name};") } else { format!("{name}: {value}") };
     format!(" -H {}", quoted(&header))
 }
 
-/// For a shell.
+/// Quotes a text for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -107,8 +108,10 @@ mod tests {
 
     #[test]
     fn a_command_is_not_long() {
-        assert!(with_body(&"\"".repeat(LONGEST / 2)).is_some());
-        for body in ["\"".repeat(LONGEST + 1), "'".repeat(LONGEST / 2), "\0".repeat(LONGEST)] {
+        assert!(with_body(&"\"".repeat(MAX_PAYLOAD_BYTES / 2)).is_some());
+        for body in
+            ["\"".repeat(MAX_PAYLOAD_BYTES + 1), "'".repeat(MAX_PAYLOAD_BYTES / 2), "\0".repeat(MAX_PAYLOAD_BYTES)]
+        {
             assert_eq!(with_body(&body), None);
         }
     }

@@ -1,7 +1,7 @@
 //! The drawing of a bucket: inflow at the top, level in layers, outflow below with what limits it, and overflow.
 //!
-//! All drawings share the shapes of [`shapes`], which are once in a page. The start of a layer is an attribute that the
-//! style sheet animates; the rest of the geometry is the same in each drawing.
+//! All drawings share [`shapes`], which a page contains once. The start of a layer is an attribute that the style sheet
+//! animates; all other geometry is the same in each drawing.
 
 use maud::{Markup, html};
 
@@ -12,13 +12,13 @@ use crate::parts::numbers;
 /// The surface of a full bucket, and of an empty one.
 const TOP: f64 = 56.0;
 const HEIGHT: f64 = 96.0;
-/// Below the round bottom.
+/// The lower edge of the round bottom.
 const BELOW: f64 = 168.0;
-/// Half the width of the bucket, below and how much more above.
+/// Half the width of the bucket at its bottom, and by how much it is wider at the top.
 const BOTTOM_RADIUS: f64 = 42.0;
 const WIDENS: f64 = 14.0;
 
-/// Once in each page that draws buckets.
+/// To be contained once in each page with drawings.
 pub(crate) fn shapes() -> Markup {
     html! {
         svg.shapes width="0" height="0" aria-hidden="true" focusable="false" {
@@ -64,13 +64,13 @@ fn is_full(row: &Row) -> bool {
     row.level >= row.capacity || row.refuses()
 }
 
-/// The surfaces of the layers from the top down: of parked, waiting and in flight.
+/// The surfaces of the layers from top to bottom: parked, waiting, in flight.
 fn surfaces(row: &Row) -> [f64; 3] {
     let below_parked = row.in_flight + row.waiting;
     [below_parked + row.parked, below_parked, row.in_flight].map(|jobs| surface(jobs, row.capacity))
 }
 
-/// Whatever there is at all is seen.
+/// At least one job is always visible.
 #[expect(clippy::cast_precision_loss, reason = "a picture")]
 fn surface(jobs: u64, capacity: u64) -> f64 {
     match jobs {
@@ -79,8 +79,8 @@ fn surface(jobs: u64, capacity: u64) -> f64 {
     }
 }
 
-/// From the top down, each to the bottom: a lower one covers those above. The ellipse where a layer begins has the look
-/// of what lies on it.
+/// The layers from top to bottom, each drawn down to the bottom, so that a lower one covers those above. The ellipse at
+/// the top of a layer has the colour of the layer above.
 fn layers(row: &Row, [parked, waiting, in_flight]: [f64; 3]) -> Markup {
     let on_waiting = if row.parked > 0 { "parked" } else { "surface" };
     let on_in_flight = if row.waiting > 0 { "waiting" } else { on_waiting };
@@ -102,14 +102,14 @@ fn radius(y: f64) -> f64 {
     BOTTOM_RADIUS + WIDENS * (TOP + HEIGHT - y) / HEIGHT
 }
 
-/// With one decimal: of whole tenths, which are written in a fraction of the time.
+/// One decimal. Formatted from whole tenths, which takes a fraction of the time.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "all are below 200, and none below 0")]
 fn short(number: f64) -> String {
     let tenths = (number * 10.0).round() as u32;
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// How full it is, beside the surface.
+/// The percentage beside the surface.
 fn mark(row: &Row, surface: f64) -> Markup {
     html! {
         svg.mark y=(short(surface - 8.0)) height="16" width="36" {
@@ -138,8 +138,8 @@ fn outflow(row: &Row, state: &State) -> Markup {
     }
 }
 
-/// What keeps a bucket from leaking at its rate: two bars, a clock, an arrow down, an exclamation mark, a
-/// cross.
+/// A symbol for what keeps a bucket from leaking at its rate: two bars, a clock, an arrow down, an exclamation mark, or
+/// a cross.
 fn valve(state: &State) -> Option<&'static str> {
     match state.word {
         "paused" => Some("M89 168v8M95 168v8"),
@@ -151,7 +151,7 @@ fn valve(state: &State) -> Option<&'static str> {
     }
 }
 
-/// The class of a stream: the more, the wider. Less than is shown is none.
+/// The class for the width of a stream. Rates that would be shown as 0 have none.
 fn flow(per_s: f64) -> &'static str {
     match per_s {
         0.05..1.0 => "thin",

@@ -8,7 +8,8 @@ use crate::model::flows::Flows;
 use crate::model::holders::Holders;
 use crate::parts::{listing, numbers, when};
 
-const MATTERS: SignedDuration = SignedDuration::from_secs(10);
+/// Shorter throttling isn't shown, because the card may be this old.
+const MIN_SHOWN: SignedDuration = SignedDuration::from_secs(10);
 
 /// The content of a card.
 pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
@@ -39,17 +40,17 @@ pub(crate) fn of(bucket: &Bucket, holders: &Holders, flows: &Flows) -> Markup {
     }
 }
 
-/// Where they can be cancelled, too.
+/// A link to the jobs of a caller, where they can be cancelled.
 fn jobs_of(bucket: &Bucket, caller: &str) -> Markup {
     let query = listing::query(&[("caller", Some(caller))]);
     html! { a href={ "/buckets/" (bucket.name) "/jobs" (query) } { (caller) } }
 }
 
-/// For longer than the card may be old.
+/// When a throttled caller is checked again.
 fn throttled(flows: &Flows, caller: &str) -> Markup {
     let flows = flows.items.iter().filter(|flow| flow.caller.as_deref() == Some(caller));
     let until = flows.filter_map(|flow| flow.throttled_until.as_deref()?.parse::<Timestamp>().ok()).max();
-    let until = until.filter(|until| until.duration_since(Timestamp::now()) > MATTERS);
+    let until = until.filter(|until| until.duration_since(Timestamp::now()) > MIN_SHOWN);
     html! { @if let Some(at) = until { br; span.faint { "throttled, next check at " (when::clock(at)) } } }
 }
 

@@ -23,9 +23,9 @@ const KEYS: [(&str, &str); 5] = [
 /// A page.
 pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
-    /// The section that it belongs to, by its path.
+    /// The path of its section.
     pub(crate) section: &'a str,
-    /// Where its frames come from; None: it stays as it was loaded.
+    /// The path of its live updates; `None` if it has none.
     pub(crate) live: Option<&'a str>,
     pub(crate) body: Markup,
 }
@@ -45,7 +45,7 @@ pub(crate) fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
                 p.faint { "This page is tried again every 5 s." }
             }
             p.actions {
-                // Where the browser has kept what was typed.
+                // The browser keeps the typed values of the previous page.
                 button type="button" data-back hidden { "Back" }
                 a.button href="/" { "All buckets" }
             }
@@ -88,7 +88,7 @@ fn links(visitor: &Visitor) -> Markup {
     html! {
         " · " a href=(visitor.api.link("/docs/")) { "API explorer" }
         " · " a href=(visitor.api.link("/openapi.json")) { "OpenAPI" }
-        // A session isn't a key, which they need where there are keys.
+        // If keys are configured, metrics need one; a session isn't sufficient.
         @if visitor.permissions.id.is_none() { " · " a href=(visitor.api.link("/metrics")) { "metrics" } }
     }
 }
@@ -142,7 +142,7 @@ fn keys() -> Markup {
     }
 }
 
-/// The API's details begin as its logs do, or with the name of a member.
+/// Makes a detail of the API a sentence, unless it begins with the name of a member.
 fn sentence(detail: &str) -> String {
     if detail.split_whitespace().next().is_some_and(|word| word.ends_with(':')) {
         return detail.to_owned();
@@ -152,7 +152,7 @@ fn sentence(detail: &str) -> String {
     first.unwrap_or_default() + characters.as_str()
 }
 
-/// What stands between backticks in a text is code.
+/// Renders text between backticks as code.
 fn marked(text: &str) -> Markup {
     // An odd one stands for itself.
     let is_paired = text.matches('`').count().is_multiple_of(2);
@@ -164,7 +164,7 @@ fn marked(text: &str) -> Markup {
     }
 }
 
-/// Each state has its own: a lock, an empty bucket, a broken one.
+/// The picture of a page's state: a lock, an empty bucket, or a broken one.
 fn picture(status: StatusCode) -> Markup {
     let (name, path) = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {

@@ -5,15 +5,15 @@ use maud::{Markup, html};
 use crate::model::bucket::{Bucket, Row};
 use crate::parts::{numbers, when};
 
-/// Of a slower rate, what was measured in half a minute says little.
-const LEAST_COMPARED_PER_S: f64 = 0.2;
-/// Jobs that wait for as many seconds at its rate wait for something else.
+/// Minimum rate that can be compared with the measured one, which covers half a minute.
+const MIN_COMPARED_PER_S: f64 = 0.2;
+/// If the waiting jobs need longer than this at the bucket's rate, something else limits it.
 const BACKLOG_S: f64 = 2.0;
-/// Calls of jobs that came a moment ago haven't ended yet.
-const WAITED_MS: u64 = 10_000;
+/// Minimum age of the oldest job: calls of younger jobs haven't ended yet.
+const MIN_AGE_MS: u64 = 10_000;
 const MOSTLY: f64 = 0.8;
 
-/// What the state of a bucket is called, with a shape: colour alone says nothing.
+/// The name of a bucket's state, with a shape, because colour alone isn't accessible.
 pub struct State {
     pub word: &'static str,
     pub shape: &'static str,
@@ -49,11 +49,11 @@ impl State {
     }
 }
 
-/// The target, the effective rate, and why they differ: a sentence with its main words.
+/// Why the effective rate differs from the target: a sentence with a highlighted part.
 pub struct Why {
     before: &'static str,
     main: String,
-    /// For how long yet it is throttled, or its quota used up.
+    /// How long it is still throttled, or its quota used up.
     for_ms: Option<u64>,
     after: String,
 }
@@ -65,7 +65,7 @@ impl Why {
         Self::with(&bucket.row(), Some(target))
     }
 
-    /// Of a row of many, which has no target.
+    /// For a row of a table, which has no target.
     #[must_use]
     pub fn of_row(row: &Row) -> Self {
         Self::with(row, None)
@@ -109,7 +109,7 @@ impl Why {
         }
     }
 
-    /// As plain text.
+    /// The sentence as plain text.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { before, main, for_ms, after } = self;
@@ -128,10 +128,11 @@ pub(crate) fn why(bucket: &Bucket) -> Markup {
     }
 }
 
-/// When it will be empty if nothing else comes, or until when surely not. None: it is, or nothing leaves it.
+/// When the bucket will be empty if no more jobs come, or until when it certainly won't. `None` if it is empty, or if
+/// no job can leave it.
 #[must_use]
 pub fn empties(bucket: &Row) -> Option<String> {
-    // Parked jobs leave when they are due, and not before.
+    // Parked jobs don't leave before they are due.
     let ready = Some(bucket.waiting + bucket.in_flight).filter(|ready| *ready > 0 && bucket.replicas > 0)?;
     let stops_for = match bucket.reason.as_str() {
         "held" => bucket.held_for_ms,
@@ -145,12 +146,12 @@ pub fn empties(bucket: &Row) -> Option<String> {
     Some(numbers::time(ms_for(ready, rate)))
 }
 
-/// What leaves a bucket whose calls have no rate limit, as it is shown.
+/// The rate of settled jobs if the bucket has no rate limit.
 fn unlimited(bucket: &Row) -> Option<f64> {
     (bucket.reason == "no_rate").then_some(bucket.settled_per_s).filter(|rate| *rate > 0.0)
 }
 
-/// Whether its calls, and not its rate, limit what leaves it.
+/// Whether slow calls, not the rate, limit the bucket.
 pub(crate) fn is_slow(bucket: &Row) -> bool {
     slower(bucket).is_some()
 }
@@ -166,13 +167,13 @@ fn cause(row: &Row) -> &'static str {
     }
 }
 
-/// What leaves the bucket, where that is less than its rate allows though jobs wait: its calls take too long. None: the
-/// rate is what limits it, or it isn't known yet.
+/// The rate of settled jobs if it is lower than allowed although jobs wait, because calls take too long. `None` if the
+/// rate limits the bucket, or if it isn't known yet.
 #[expect(clippy::cast_precision_loss, reason = "a comparison")]
 fn slower(bucket: &Row) -> Option<f64> {
-    let rate = bucket.effective_per_s.filter(|rate| *rate >= LEAST_COMPARED_PER_S)?;
+    let rate = bucket.effective_per_s.filter(|rate| *rate >= MIN_COMPARED_PER_S)?;
     let is_limited = matches!(bucket.reason.as_str(), "target" | "refusals" | "timeouts");
-    let has_waited = bucket.oldest_age_ms.is_some_and(|age| age >= WAITED_MS);
+    let has_waited = bucket.oldest_age_ms.is_some_and(|age| age >= MIN_AGE_MS);
     let is_behind = is_limited && has_waited && !bucket.is_changing && bucket.waiting as f64 > rate * BACKLOG_S;
     (is_behind && bucket.settled_per_s < rate * MOSTLY).then_some(bucket.settled_per_s)
 }

@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use crate::parts::numbers;
 use crate::web::api::escaped;
 
-/// Pairs of a query, without those that are empty.
+/// A query string, without empty values.
 pub(crate) fn query(pairs: &[(&str, Option<&str>)]) -> String {
-    let given = pairs.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
-    let pairs: Vec<String> = given.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    let pairs = pairs.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let pairs: Vec<String> = pairs.map(|(name, value)| format!("{name}={}", escaped(value))).collect();
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn head(columns: &[&str]) -> Markup {
     }
 }
 
-/// Asks for the id of one to show.
+/// A form for the id of an item to show.
 pub(crate) fn id_form(path: &str) -> Markup {
     html! {
         form.find method="get" action=(path) {
@@ -36,7 +36,7 @@ pub(crate) fn id_form(path: &str) -> Markup {
     }
 }
 
-/// What a page of a list shows: `3 jobs` if these are all, `the first 3 jobs`, or `3 more jobs` on a page after it.
+/// The number of items on a page: `3 jobs` if these are all, `the first 3 jobs`, or `3 more jobs` on later pages.
 pub(crate) fn shown(items: usize, (one, many): (&str, &str), is_first: bool, is_last: bool) -> String {
     let what = if items == 1 { one } else { many };
     let count = numbers::count(items as u64);
@@ -57,7 +57,7 @@ pub(crate) fn next(path: &str, query: &str, shown: &str) -> Markup {
     }
 }
 
-/// The head of a page of a bucket: the way to it, the heading, and the ways within the bucket.
+/// The head of a bucket's page: breadcrumbs, heading, and tabs.
 pub(crate) fn heading(bucket: &str, title: &Markup, current: &str) -> Markup {
     let tabs = [("", "Overview"), ("/jobs", "Jobs"), ("/dead", "Dead letters")];
     let is_overview = current.is_empty();

@@ -1,7 +1,7 @@
 //! Formats numbers.
 
 const KIB: u64 = 1024;
-/// Once in three years is above zero.
+/// Enough for a rate of once in three years.
 const MOST_DECIMALS: i32 = 9;
 
 /// `12,345`
@@ -34,25 +34,25 @@ pub(crate) fn attempts(number: u32) -> String {
 #[must_use]
 pub fn bytes(number: u64) -> String {
     let units = [(1, "B"), (KIB, "KiB"), (KIB.pow(2), "MiB"), (KIB.pow(3), "GiB")];
-    // What would be rounded to 1024 of a unit is 1 of the next.
+    // A number that would be rounded to 1024 is 1 of the next unit.
     let fits = |(unit, _): &(u64, &str)| number as f64 / (*unit as f64) < 1023.5;
     let (unit, name) = units.into_iter().find(fits).unwrap_or((KIB.pow(3), "GiB"));
     format!("{} {name}", tenths(number as f64 / unit as f64))
 }
 
-/// `4.2/s`; a slow one that was set isn't none: `0.033/s`
+/// A configured rate: `4.2/s`, or `0.033/s` if it is slow.
 #[must_use]
 pub fn per_second(rate: f64) -> String {
     format!("{}/s", if 0.0 < rate && rate < 0.1 { two_digits(rate) } else { tenths(rate) })
 }
 
-/// A rate that was measured: `5.0/s`, as wide as `4.9/s` a second before.
+/// A measured rate: `5.0/s`, as wide as `4.9/s` a second before.
 #[must_use]
 pub fn measured(rate: f64) -> String {
     format!("{}/s", self::rate(rate))
 }
 
-/// The same in a column that says so.
+/// A measured rate without its unit, for a column with the unit in its heading.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
     match per_second {
@@ -66,7 +66,7 @@ fn whole(number: f64) -> String {
     count(number.round() as u64)
 }
 
-/// One decimal below ten, none above: what is measured isn't more exact.
+/// One decimal below ten, none above, as measured values aren't more exact.
 fn tenths(number: f64) -> String {
     if number >= 9.95 {
         return whole(number);
@@ -75,15 +75,15 @@ fn tenths(number: f64) -> String {
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// Of a number below 0.1.
+/// Two significant digits of a number below 0.1.
 fn two_digits(number: f64) -> String {
     let decimals = (1..MOST_DECIMALS).find(|decimals| number * 10_f64.powi(*decimals) >= 9.5).unwrap_or(MOST_DECIMALS);
     let text = format!("{number:.*}", decimals.unsigned_abs() as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `41 s`, `3 min`, `2 h 5 min`, `4 d 15 h`. Seconds are rounded up, and longer units to the nearest; the script of the
-/// page has the same (times.js).
+/// `41 s`, `3 min`, `2 h 5 min`, `4 d 15 h`. Seconds are rounded up, longer units to the nearest, as in the page's
+/// script (times.js).
 #[must_use]
 pub fn time(ms: u64) -> String {
     let seconds = ms.div_ceil(1000);
@@ -109,7 +109,7 @@ fn two(number: u64, of: u64, large: &str, small: &str) -> String {
     }
 }
 
-/// `12 ms`, `1.5 s`, `41 s`; what takes no longer than 1 ms is shown as that.
+/// `12 ms`, `1.5 s`, `41 s`; at least `1 ms`.
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub(crate) fn latency(ms: u64) -> String {
     match ms {
@@ -119,12 +119,12 @@ pub(crate) fn latency(ms: u64) -> String {
     }
 }
 
-/// 40, of a whole that isn't 0.
+/// 40 for 40 %; 0 if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }
 
-/// `40 %`, and `<1 %` of what isn't nothing.
+/// `40 %`; `<1 %` for a small part that isn't 0.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> String {
     match percent(part, whole) {

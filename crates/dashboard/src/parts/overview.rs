@@ -34,7 +34,7 @@ pub(crate) fn now(visitor: &Visitor, bucket: &Bucket, paused_by: Option<&AuditEn
     }
 }
 
-/// In place of numbers that may be wrong by now.
+/// Replaces numbers that may be outdated.
 pub(crate) fn unavailable() -> Markup {
     html! {
         section.card #overview aria-label="Now" data-mood="bad" {
@@ -75,7 +75,7 @@ fn tiles(bucket: &Bucket, row: &Row) -> Markup {
     }
 }
 
-/// A part of the page that is apart, as ages of heartbeats change with each frame.
+/// A separate part of the page, because the ages of heartbeats change with each frame.
 pub(crate) fn replicas(bucket: &Bucket) -> Markup {
     html! {
         section.card #replicas {

@@ -13,14 +13,14 @@ use dripfeed_job::redaction::{Redaction, Shown};
 use self::indent::indented;
 use crate::parts::numbers;
 
-/// More is cut: it can be had from the API.
+/// A longer body is cut; the API returns all of it.
 const SHOWN_BYTES: usize = 64 * 1024;
 const BYTES_IN_LINE: usize = 16;
 
-/// As the API returns it.
+/// A body as the API returns it.
 pub(crate) struct Payload<'a> {
     pub(crate) text: Option<&'a str>,
-    /// The text is base64, because it isn't UTF-8.
+    /// Whether the text is base64, because the body isn't UTF-8.
     pub(crate) is_base64: bool,
     pub(crate) content_type: Option<&'a str>,
     pub(crate) truncated: bool,
@@ -67,7 +67,7 @@ fn whole(text: &str, &Payload { is_base64, content_type, truncated, .. }: &Paylo
     }
 }
 
-/// For keys without the scope `inspect`.
+/// The text for keys without the scope `inspect`.
 pub(crate) fn hidden() -> Markup {
     html! { p.faint { "Your key doesn't show payloads and answers: this needs the scope " code { "inspect" } "." } }
 }

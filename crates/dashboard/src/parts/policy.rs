@@ -18,7 +18,7 @@ pub(crate) fn cells(policy: &Value) -> Markup {
     }
 }
 
-/// That it isn't enforced, and for which requests it is.
+/// Notes if the policy isn't enforced, and the requests that it matches.
 fn notes(policy: &Value) -> Vec<String> {
     let mode = match (policy["enabled"].as_bool(), policy["mode"].as_str()) {
         (Some(false), _) => Some("disabled"),
@@ -31,7 +31,7 @@ fn notes(policy: &Value) -> Vec<String> {
     mode.map(str::to_owned).into_iter().chain(matched).collect()
 }
 
-/// `bucket 10/s, burst 20`; whatever else it has, by name.
+/// `bucket 10/s, burst 20`, and all other members by name.
 fn described(tier: &Value) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut shown = text(&tier["kind"]);

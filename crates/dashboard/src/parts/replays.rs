@@ -7,10 +7,10 @@ use crate::model::replay::{Filter, Replay};
 use crate::parts::{action, numbers, when};
 use crate::web::identity::Visitor;
 
-/// Those that have ended beside those that are running: the latest.
+/// The latest replays are shown, and all that are running.
 const MOST_SHOWN: usize = 3;
 
-/// `path`: of the dead letters' page.
+/// `path` is that of the dead letters' page.
 pub(crate) fn of(visitor: &Visitor, path: &str, replays: &[Replay]) -> Markup {
     let shown = replays.iter().enumerate().filter(|(number, replay)| *number < MOST_SHOWN || replay.is_running());
     html! {
@@ -66,7 +66,7 @@ fn what(filter: &Filter) -> Markup {
     }
 }
 
-/// What a filter asks of the reasons of letters. None: nothing.
+/// The condition of a filter on reasons, as text. `None` if it has none.
 pub(crate) fn reason(reason: Option<&str>, is_exact: bool) -> Option<String> {
     let which = if is_exact { "the reason" } else { "a reason with" };
     let named = reason.filter(|reason| !reason.is_empty()).map(|reason| format!("{which} “{reason}”"));

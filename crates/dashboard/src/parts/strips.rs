@@ -68,7 +68,7 @@ fn drawn(series: &Series, top: f64) -> String {
     if series.filled { path::closed(&line) } else { line }
 }
 
-/// The highest of each, for those who don't see it.
+/// The highest value of each series, for screen readers.
 fn label(strip: &Strip) -> String {
     let measured = strip.series.iter().filter(|series| series.values.iter().any(Option::is_some));
     let most = measured.map(|series| format!("{} up to {}", series.name, strip.unit.show(series.most)));
@@ -76,7 +76,7 @@ fn label(strip: &Strip) -> String {
     format!("{}: {}", strip.title, if most.is_empty() { "none" } else { &most })
 }
 
-/// The level alone, without words: beside numbers that say it.
+/// A small chart of the level without labels, shown beside the number.
 pub(crate) fn sparkline(history: &History) -> Markup {
     let level = series::level(history);
     html! {
@@ -88,12 +88,12 @@ pub(crate) fn sparkline(history: &History) -> Markup {
 
 /// A line of a small chart.
 pub(crate) struct Line<'v> {
-    /// Of the style sheet.
+    /// A class of the style sheet.
     pub(crate) class: &'static str,
     pub(crate) values: &'v [Option<f64>],
 }
 
-/// A small chart of several lines that share one scale: beside words that say it.
+/// A small chart of several lines with one scale and without labels, shown beside a text.
 pub(crate) fn lines(lines: &[Line<'_>]) -> Markup {
     let top = series::highest(lines.iter().flat_map(|line| line.values.iter().flatten().copied()));
     html! {

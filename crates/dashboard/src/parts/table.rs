@@ -13,7 +13,7 @@ use crate::parts::leak::State;
 use crate::parts::{bar, card, numbers};
 use crate::web::api::escaped;
 
-/// The levels of the last hour of each bucket, as a picture.
+/// A chart of the level in the last hour, by bucket.
 pub(crate) type Sparklines = HashMap<String, Markup>;
 
 pub(crate) fn of(query: &TableQuery, selection: &Selection, sparklines: &Sparklines) -> Markup {
@@ -45,7 +45,7 @@ fn search(query: &TableQuery) -> Markup {
     }
 }
 
-/// A column's heading sorts by it.
+/// The head of the table; a heading is a link that sorts by its column.
 fn head(query: &TableQuery) -> Markup {
     html! {
         thead { tr {
@@ -53,14 +53,14 @@ fn head(query: &TableQuery) -> Markup {
                 th.number[column.is_number] scope="col" aria-sort=[query.sorted_by(column)] {
                     a href={ "/" (query.sorting(column)) } { (column.heading) }
                 }
-                // Beside the level that it ends with.
+                // Beside the level, which is its last value.
                 @if column.heading == "level" { th scope="col" { "last hour" } }
             }
         } }
     }
 }
 
-/// A row without a sparkline leaves the one that the page has.
+/// Without a sparkline, the row keeps the one of the page.
 pub(crate) fn row(bucket: &Row, sparkline: Option<&Markup>) -> Markup {
     let path = format!("/buckets/{}", escaped(&bucket.name));
     html! {
@@ -82,7 +82,7 @@ pub(crate) fn row(bucket: &Row, sparkline: Option<&Markup>) -> Markup {
     }
 }
 
-/// What doesn't happen steps back.
+/// A rate, faint if it is 0.
 fn rate(per_s: f64) -> Markup {
     html! { td.number.faint[per_s <= 0.0] { (numbers::rate(per_s)) } }
 }

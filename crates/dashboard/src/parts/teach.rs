@@ -1,10 +1,10 @@
-//! Empty pages show a command to try, with the address of the intake.
+//! Commands to try, with the address of the intake, for empty pages.
 
 use maud::{Markup, html};
 
 use crate::web::identity::Visitor;
 
-/// The argument with the visitor's key, from a variable of the shell. Empty: none is needed.
+/// The argument for the key, as a shell variable. Empty if none is needed.
 pub(crate) fn key(visitor: &Visitor) -> &'static str {
     if visitor.permissions.id.is_some() { " -H \"Dripfeed-Key: $KEY\"" } else { "" }
 }
@@ -19,7 +19,7 @@ pub(crate) fn command(text: &str) -> Markup {
     }
 }
 
-/// How to submit a job.
+/// The command that submits a job.
 pub(crate) fn submit(visitor: &Visitor, bucket: &str) -> Markup {
     let (address, key) = (visitor.api.origin(), key(visitor));
     command(&format!("curl {address}/v1/buckets/{bucket}/jobs{key} --json '{{\"hello\":\"world\"}}'"))

@@ -20,7 +20,7 @@ pub(crate) fn of(entries: &[AuditEntry]) -> Markup {
     }
 }
 
-/// Of a row: time, key, action and detail.
+/// The cells of a row: time, key, action and detail.
 pub(crate) fn cells(entry: &AuditEntry) -> Markup {
     html! {
         td { (when::ago(&entry.at)) }

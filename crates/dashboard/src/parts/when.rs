@@ -1,4 +1,4 @@
-//! Times: relative, with the exact time beside it. A script of the page updates them.
+//! Relative times, with the exact time as tooltip. A script of the page updates them.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,13 +11,13 @@ pub(crate) fn ago(text: &str) -> Markup {
     html! { time datetime=(text) title=(exact(text)) { (relative(text)) } }
 }
 
-/// The time of day in so long.
+/// The time of day `ms` from now.
 pub(crate) fn clock_in(ms: u64) -> Markup {
     let at = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(now_ms().saturating_add(ms)).ok());
     clock(at.unwrap_or(Timestamp::MAX))
 }
 
-/// The time of day, to the second: `14:03:20 UTC`. Of another day with its date.
+/// The time of day, `14:03:20 UTC`, with a date unless it is today.
 pub(crate) fn clock(at: Timestamp) -> Markup {
     let text = format!("{at:.0}");
     let day = |at: Timestamp| at.to_zoned(TimeZone::UTC).date();
@@ -25,12 +25,12 @@ pub(crate) fn clock(at: Timestamp) -> Markup {
     html! { time datetime=(text) title=(exact(&text)) data-clock { (shown) } }
 }
 
-/// With its zone: `2026-11-23 14:03:20 UTC`.
+/// The exact time: `2026-11-23 14:03:20 UTC`.
 fn exact(text: &str) -> String {
     text.parse::<Timestamp>().map_or_else(|_| text.to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// For the script: the browser's clock may be wrong.
+/// The time for the page's script, as the browser's clock may be wrong.
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }

@@ -4,11 +4,11 @@ use axum::response::{Html, IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use maud::Markup;
 
-/// Only our own scripts and styles, from files; no request to anywhere else; no frame around us.
+/// Allows scripts, styles and connections only from the dashboard, and forbids framing it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A page, which nobody may keep.
+/// A page, which must not be cached.
 pub(crate) fn page(status: StatusCode, markup: Markup) -> Response {
     (status, guards(), Html(markup.into_string())).into_response()
 }

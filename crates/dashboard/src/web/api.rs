@@ -18,7 +18,7 @@ use crate::web::identity::Visitor;
 
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-/// A part of a path or of a query.
+/// Percent-encodes a part of a path or query.
 pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, IN_PATH).to_string()
 }
@@ -47,7 +47,7 @@ impl Api {
         Ok((read, parts.headers.get(header::ETAG).cloned()))
     }
 
-    /// The items of all pages of a list, whose path has no query; they may be a second old.
+    /// The items of all pages of a list, which may be a second old. `path` must have no query.
     pub(crate) async fn list<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<Vec<T>, Failure> {
         let (mut all, mut from) = (Vec::new(), String::new());
         loop {
@@ -70,7 +70,7 @@ impl Api {
         Ok(succeeded(self.send(visitor, method, path, body).await?).await?.1)
     }
 
-    /// Changes what has this version, or any. False: it has another one by now, and nothing was changed.
+    /// Changes a resource if it has this `version`, or any. Returns false if it has another one, and isn't changed.
     pub(crate) async fn change(
         &self,
         visitor: &Visitor,
@@ -100,7 +100,7 @@ impl Api {
         Ok(succeeded(self.made(visitor, request).await).await?.1)
     }
 
-    /// The whole answer, however it is.
+    /// Returns any answer, also a refusal.
     pub(crate) async fn answer(
         &self,
         visitor: &Visitor,
@@ -112,7 +112,7 @@ impl Api {
         Ok((parts.status, body))
     }
 
-    /// The answer as it comes.
+    /// Returns any answer, with its body as a stream.
     pub(crate) async fn send(
         &self,
         visitor: &Visitor,
@@ -125,7 +125,7 @@ impl Api {
         Ok(self.made(visitor, request(method, path, content_type, body)?).await)
     }
 
-    /// `max_age`: how old what it reads may be.
+    /// `max_age`: the maximum age of the data.
     async fn read<T: DeserializeOwned>(
         &self,
         visitor: &Visitor,
@@ -158,7 +158,7 @@ async fn received(answer: Response<Body>) -> Result<(Parts, Bytes), Failure> {
     Ok((parts, body.collect().await.map_err(|_| Failure::unreadable())?.to_bytes()))
 }
 
-/// Of an answer that isn't one of success, what it says.
+/// Returns a successful answer, otherwise its problem.
 async fn succeeded(answer: Response<Body>) -> Result<(Parts, Bytes), Failure> {
     let (parts, body) = received(answer).await?;
     if parts.status.is_success() { Ok((parts, body)) } else { Err(Failure::of(parts.status, &body)) }

@@ -1,4 +1,4 @@
-//! Where visitors reach the API, for commands and links.
+//! The address of the API for visitors, in commands and links.
 
 use std::net::SocketAddr;
 
@@ -8,16 +8,16 @@ use http::uri::Authority;
 
 const DEFAULT_HOST: &str = "127.0.0.1:7180";
 
-/// Where it listens, seen from the page.
+/// Where the API listens.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ApiPlace {
-    /// Browsers reach page and API over TLS only.
+    /// Whether browsers reach dashboard and API only over TLS.
     pub has_tls: bool,
-    /// None: beside the page, at the same address.
+    /// The address of the API, if it isn't that of the dashboard.
     pub apart: Option<SocketAddr>,
 }
 
-/// As one visitor's browser reaches it.
+/// The address of the API for one visitor's browser.
 #[derive(Clone, Default)]
 pub(crate) struct ApiAddress {
     origin: String,
@@ -49,13 +49,13 @@ fn host(parts: &Parts) -> &str {
     host.or_else(|| parts.uri.authority().map(Authority::as_str)).unwrap_or(DEFAULT_HOST)
 }
 
-/// A proxy ends TLS: the visitor comes from another page of this address.
+/// Whether a proxy terminates TLS: then the visitor comes from a page of this host over TLS.
 fn is_behind_tls(parts: &Parts, host: &str) -> bool {
     let from = parts.headers.get(REFERER).and_then(|referer| referer.to_str().ok()).unwrap_or_default();
     from.strip_prefix("https://").and_then(|from| from.strip_prefix(host)).is_some_and(|path| path.starts_with('/'))
 }
 
-/// An API that listens everywhere is where the page is.
+/// The host and port of the API. If it listens on all addresses, the host is that of the page.
 fn authority(address: SocketAddr, host: &str) -> String {
     match host.parse::<Authority>() {
         Ok(page) if address.ip().is_unspecified() => format!("{}:{}", page.host(), address.port()),

@@ -1,4 +1,4 @@
-//! Errors as pages, where a browser asks for a page and no page of ours answers.
+//! Shows errors as pages if a browser requests a path without a page.
 
 use axum::Router;
 use axum::extract::Request;
@@ -10,7 +10,7 @@ use crate::parts::layout;
 use crate::web::failure::Failure;
 use crate::web::visitor::wants_page;
 
-/// Over all routes of an address, since the dashboard has no route for an unknown path.
+/// To be applied to all routes of an address, because the dashboard has no route for unknown paths.
 pub fn with_error_pages(routes: Router) -> Router {
     routes.layer(from_fn(as_page))
 }
@@ -40,7 +40,7 @@ fn is_page(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|content_type| content_type.starts_with("text/html"))
 }
 
-/// Keeps the other headers of the answer.
+/// Replaces the body of an answer, and keeps its other headers.
 fn replaced(mut answer: Response, page: Response) -> Response {
     answer.headers_mut().remove(header::CONTENT_LENGTH);
     let (parts, body) = page.into_parts();

@@ -1,4 +1,4 @@
-//! Errors, as the API reports them.
+//! Errors of the API.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -11,12 +11,12 @@ pub(crate) struct Failure {
     pub(crate) detail: String,
 }
 
-/// The members of an RFC 9457 problem that a person reads.
+/// The members of an RFC 9457 problem that are shown.
 #[derive(Deserialize)]
 struct Problem {
     title: String,
     detail: String,
-    /// Of the request.
+    /// The member of the request with the error.
     member: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Failure {
         Self { status, title: title.to_owned(), detail: detail.to_owned() }
     }
 
-    /// Of an answer of the API.
+    /// The failure of an answer of the API.
     pub(crate) fn of(status: StatusCode, body: &[u8]) -> Self {
         match serde_json::from_slice::<Problem>(body) {
             Ok(Problem { title, detail, member: Some(member) }) if !detail.contains(&member) => {

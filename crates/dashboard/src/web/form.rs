@@ -20,7 +20,7 @@ pub(crate) type Fields = BTreeMap<String, String>;
 
 const MOST_FIELDS: usize = 64;
 
-/// A visitor's wish to change something.
+/// A submitted form.
 pub(crate) struct Action {
     pub(crate) visitor: Visitor,
     pub(crate) fields: Fields,
@@ -32,12 +32,12 @@ impl Action {
         self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Those of these fields that aren't empty, as members of a request to the API.
+    /// The non-empty ones of these fields, as members of a request to the API.
     pub(crate) fn members(&self, names: &[&str]) -> Map<String, Value> {
         names.iter().filter_map(|name| Some(((*name).to_owned(), self.field(name)?.into()))).collect()
     }
 
-    /// For an operator's action.
+    /// Checks the confirmation of an operator's action.
     ///
     /// # Errors
     /// When the visitor isn't an operator, or didn't type the word.
@@ -75,7 +75,7 @@ impl FromRequest<Dashboard> for Action {
     }
 }
 
-/// The fields of a form, of anyone. What isn't UTF-8 in it is replaced.
+/// Parses the fields of a form, without checks. Invalid UTF-8 is replaced.
 pub(crate) async fn fields(body: Body) -> Result<Fields, Failure> {
     let body = body.collect().await.map_err(|_| unreadable("reload the page and try again"))?.to_bytes();
     if body.iter().filter(|byte| **byte == b'&').count() >= MOST_FIELDS {
@@ -90,7 +90,7 @@ fn unreadable(detail: &str) -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, "The form can't be read", detail)
 }
 
-/// What browsers say of where a request comes from: older ones say nothing.
+/// Whether the request comes from a page of the dashboard, by the headers of browsers. Older browsers send none.
 pub(crate) fn is_of_our_page(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
     site && is_same_origin(headers)

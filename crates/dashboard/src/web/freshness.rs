@@ -1,4 +1,4 @@
-//! How old what a page lists may be: a second, and nothing right after a change, which is to be seen at once.
+//! The maximum age of listed data: a second, but 0 right after a change, so that the change is visible at once.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 const RECENT: Duration = Duration::from_secs(1);
 const MAX_AGE: HeaderValue = HeaderValue::from_static("max-age=1");
 
-/// When somebody last changed something on a page.
+/// When the last change was made with the dashboard.
 #[derive(Default)]
 pub(super) struct Freshness(Mutex<Option<Instant>>);
 
@@ -17,7 +17,7 @@ impl Freshness {
         *self.0.lock() = Some(Instant::now());
     }
 
-    /// As `Cache-Control`. None: what is read is to be new.
+    /// The value of `Cache-Control`. `None` if the data must be current.
     pub(super) fn max_age(&self) -> Option<HeaderValue> {
         let was_changed = self.0.lock().is_some_and(|changed| changed.elapsed() <= RECENT);
         (!was_changed).then_some(MAX_AGE)

@@ -10,14 +10,14 @@ use crate::web::session::SessionEnd;
 
 #[derive(Clone, Default)]
 pub(crate) struct Visitor {
-    /// None: no session, or no keys are configured.
+    /// `None` without a session, or if no keys are configured.
     pub(crate) key: Option<HeaderValue>,
     /// Where the request came from, for limits by address.
     pub(crate) peer: Option<Peer>,
-    /// None: no session is needed.
+    /// `None` if no session is needed.
     pub(crate) session_end: Option<SessionEnd>,
     pub(crate) form_token: String,
-    /// Submitted a form: the page that answers it has no address to load it again from.
+    /// Whether the request submits a form. Its answer can't be reloaded.
     pub(crate) is_submitting: bool,
     pub(crate) permissions: Permissions,
     pub(crate) api: ApiAddress,
@@ -26,7 +26,7 @@ pub(crate) struct Visitor {
 /// As `GET /v1/key` returns them.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Permissions {
-    /// None: no keys are configured.
+    /// `None` if no keys are configured.
     pub(crate) id: Option<String>,
     scopes: Vec<String>,
     pub(crate) all_buckets: bool,
@@ -43,7 +43,7 @@ impl Visitor {
         self.permissions.may(scope)
     }
 
-    /// Makes a request to the API this visitor's.
+    /// Adds the visitor's key and address to a request to the API.
     pub(crate) fn sign<B>(&self, request: &mut Request<B>) {
         if let Some(key) = &self.key {
             request.headers_mut().insert(DRIPFEED_KEY, key.clone());

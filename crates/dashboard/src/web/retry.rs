@@ -1,4 +1,4 @@
-//! Pages that an outage left without content come back alone.
+//! Reloads pages that failed because of an outage.
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Method};
 const REFRESH: HeaderName = HeaderName::from_static("refresh");
 const AFTER_S: HeaderValue = HeaderValue::from_static("5");
 
-/// A page of an error has no live updates. A form isn't submitted again.
+/// Makes browsers reload an error page, which has no live updates, unless it answers a form.
 pub(crate) async fn reload_failed(request: Request, next: Next) -> Response {
     let is_page = request.method() == Method::GET;
     let mut response = next.run(request).await;

@@ -1,7 +1,7 @@
 //! The session cookie: the visitor's key, encrypted, and valid at every intake of the installation.
 //!
-//! It contains the key itself, not an id: anyone who learns the salt can decrypt a cookie that they have, but create
-//! none without a key, and revoking a key ends its sessions at once.
+//! It contains the key, not an id of a session. So anyone who knows the salt can decrypt a cookie, but can't create one
+//! without a key; and revoking a key ends its sessions at once.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,16 +14,16 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sha2::Sha256;
 
-/// From the sign-in on.
+/// The lifetime of a session, from the sign-in.
 const LIFETIME: Duration = Duration::from_hours(12);
-/// Longer cookies aren't opened.
+/// Longer cookies aren't decrypted.
 const LONGEST_COOKIE: usize = 4096;
 
-/// Yields the installation's salt, which all of its intakes know.
+/// Returns the installation's salt, which all of its intakes know.
 pub struct SessionSecret(Box<dyn Fn() -> Vec<u8> + Send + Sync>);
 
 impl SessionSecret {
-    /// The salt may change while the program runs, so it is asked for each time.
+    /// `salt` is called each time, because the salt may change at run time.
     pub fn new(salt: impl Fn() -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self(Box::new(salt))
     }
@@ -33,14 +33,14 @@ impl SessionSecret {
     }
 }
 
-/// An opened one.
+/// A decrypted session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) key: String,
     pub(crate) end: SessionEnd,
 }
 
-/// In seconds since 1970.
+/// The end of a session, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SessionEnd(pub(crate) u64);
 
@@ -54,10 +54,10 @@ impl SessionEnd {
     }
 }
 
-/// Seals and opens sessions.
+/// Encrypts and decrypts sessions.
 pub(crate) struct Sessions {
     secret: SessionSecret,
-    /// Over TLS: the cookie is sent over nothing else.
+    /// Whether the cookie is sent only over TLS.
     secure: bool,
 }
 
@@ -66,12 +66,12 @@ impl Sessions {
         Self { secret, secure }
     }
 
-    /// In the request's cookie.
+    /// The session in the request's cookie.
     pub(crate) fn session(&self, headers: &HeaderMap) -> Option<Session> {
         self.open(self.cookie(headers)?, now_s())
     }
 
-    /// `Set-Cookie` of a new session. None: no random number could be had.
+    /// `Set-Cookie` of a new session. `None` if the system has no random numbers.
     pub(crate) fn begin(&self, key: &str) -> Option<HeaderValue> {
         let sealed = self.seal(key, now_s())?;
         self.set_cookie(&sealed, "")
@@ -82,7 +82,7 @@ impl Sessions {
         self.set_cookie("", "; Max-Age=0")
     }
 
-    /// The token that each form of this visitor carries: nobody who can't read the page knows it.
+    /// The token in each form of this visitor, which only a reader of the page knows.
     pub(crate) fn form_token(&self, headers: &HeaderMap) -> String {
         let session = self.cookie(headers).unwrap_or_default();
         URL_SAFE_NO_PAD.encode(self.derived("form token", session.as_bytes()))
@@ -119,14 +119,14 @@ impl Sessions {
     }
 
     fn cookie<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
-        // Of one that sends none, no name is made.
+        // Without cookies, the name needn't be derived.
         let name = headers.contains_key(header::COOKIE).then(|| self.name())?;
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
         pairs.find(|(found, value)| *found == name && value.len() <= LONGEST_COOKIE).map(|(_, value)| value)
     }
 
-    /// Cookies don't know ports: two installations on one machine need two names.
+    /// Derived from the salt, because cookies ignore ports, so two installations on one host need different names.
     fn name(&self) -> String {
         let prefix = if self.secure { SECURE_COOKIE } else { "" };
         let [a, b, c, d, ..] = self.derived("cookie name", &[]);
@@ -143,7 +143,7 @@ impl Sessions {
         self.mac(purpose, of).map_or([0; 32], |mac| mac.finalize().into_bytes().into())
     }
 
-    /// One secret for each purpose.
+    /// A separate secret for each purpose.
     fn mac(&self, purpose: &str, of: &[u8]) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret.salt()).ok()?;
         mac.update(b"dripfeed page: ");

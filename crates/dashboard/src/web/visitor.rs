@@ -14,7 +14,7 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::{Permissions, Visitor};
 
-/// Signed in by this key, or by none.
+/// The visitor with this key, or without one.
 ///
 /// # Errors
 /// When the API doesn't accept it.
@@ -44,7 +44,7 @@ impl FromRequestParts<Dashboard> for Visitor {
     }
 }
 
-/// By the session of the request.
+/// The visitor of a request, by its session.
 ///
 /// # Errors
 /// When no session is valid, or the API refuses its key.
@@ -56,13 +56,13 @@ pub(crate) async fn recognise(parts: &Parts, page: &Dashboard) -> Result<Visitor
     Ok(visitor)
 }
 
-/// A script of a page asks for something else: what it would get of another page it would take for an answer.
+/// Whether the request is for a page. Requests of a page's script aren't, and would take another page for their answer.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
     accepted.any(|accept| accept.contains("text/html"))
 }
 
-/// Only a page is worth coming back to: an action has no page.
+/// The page to sign in, which leads back to the requested page, but not to an action.
 fn sign_in(parts: &Parts) -> String {
     match parts.uri.path_and_query().filter(|path| parts.method == Method::GET && path.as_str() != "/") {
         Some(path) => format!("/sign-in?next={}", escaped(path.as_str())),

@@ -13,19 +13,19 @@ use crate::web::identity::Visitor;
 
 /// The id of the card.
 pub(super) const CARD: &str = "callers";
-/// That hold the most room.
+/// Maximum number of callers, those with the most jobs.
 const MOST_CALLERS: usize = 10;
-/// Of all callers whose jobs wait: those that are throttled come last.
+/// Enough for all callers with waiting jobs, because the throttled ones come last.
 const MOST_FLOWS: usize = 1000;
 
 pub(super) async fn card(page: &Dashboard, visitor: &Visitor, bucket: &Bucket) -> Result<Markup, Failure> {
     let path = format!("/v1/buckets/{}", escaped(&bucket.name));
-    let found: Holders = page.api().get(visitor, &format!("{path}/holders?limit={MOST_CALLERS}")).await?;
-    // Only jobs with a caller wait for the turn of one, and the numbers matter more.
-    let flows: Flows = if found.items.is_empty() || bucket.waiting == 0 {
+    let callers: Holders = page.api().get(visitor, &format!("{path}/holders?limit={MOST_CALLERS}")).await?;
+    // Flows exist only for waiting jobs with a caller. If they can't be read, the numbers are shown all the same.
+    let flows: Flows = if callers.items.is_empty() || bucket.waiting == 0 {
         Flows::default()
     } else {
         page.api().get(visitor, &format!("{path}/flows?limit={MOST_FLOWS}")).await.unwrap_or_default()
     };
-    Ok(html! { section.card id=(CARD) data-calm { (holders::of(bucket, &found, &flows)) } })
+    Ok(html! { section.card id=(CARD) data-calm { (holders::of(bucket, &callers, &flows)) } })
 }

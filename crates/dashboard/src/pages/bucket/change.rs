@@ -1,7 +1,7 @@
 //! `/buckets/{b}/change`: changes settings at run time, with a preview.
 //!
-//! A form carries the values that it showed. Where somebody has changed one of them since, nothing is applied before
-//! the visitor has seen it.
+//! A form contains the values that it showed. If somebody has changed one of them since, the visitor sees the preview
+//! again before anything is applied.
 
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
@@ -21,12 +21,12 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// How often a change is tried again that meets another one.
+/// How often a change is tried if others change the bucket at the same time.
 const TRIES: usize = 10;
-/// Proxies refuse longer ones.
+/// Proxies refuse longer links.
 const LONGEST_LINK: usize = 2000;
 
-/// By a link.
+/// The preview of a link.
 pub(crate) async fn linked(
     State(page): State<Dashboard>,
     visitor: Visitor,
@@ -36,7 +36,7 @@ pub(crate) async fn linked(
     previewed(&page, &visitor, &name, &wanted, StatusCode::OK).await
 }
 
-/// A document is longer than an address may be.
+/// The preview of a form, which may be too long for a link.
 pub(crate) async fn preview(State(page): State<Dashboard>, Path(name): Path<String>, action: Action) -> Response {
     previewed(&page, &action.visitor, &name, &action.fields, StatusCode::OK).await
 }
@@ -61,7 +61,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
     let refusal = if visitor.may("operate") { patch::try_out(page, visitor, name, &changes).await.err() } else { None };
     Ok(html! {
         (listing::heading(name, &html! { "Change settings" }, "/change"))
-        // For a script: a browser can neither reload the answer to a form nor go back to it.
+        // For the page's script, because a browser can neither reload the answer to a form nor go back to it.
         @if link.len() <= LONGEST_LINK { a hidden data-address href=(link) {} }
         @if changes.is_empty() {
             p { "Nothing would change: fill in a setting of " a href={ "/buckets/" (name) } { "the bucket" } "." }
@@ -87,7 +87,7 @@ async fn body(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) 
     })
 }
 
-/// Which settings somebody else has changed since the form was loaded.
+/// A note about settings that somebody else has changed since the form was loaded.
 fn conflict(changes: &[Change<'_>]) -> Markup {
     let stale = changes.iter().filter(|change| change.stale.is_some());
     let names: Vec<&str> = stale.map(|change| change.setting.name.as_str()).collect();
@@ -101,7 +101,7 @@ fn conflict(changes: &[Change<'_>]) -> Markup {
     }
 }
 
-/// What was typed and refused.
+/// A form with the refused values.
 fn corrections(visitor: &Visitor, name: &str, changes: &[Change<'_>]) -> Markup {
     let typed = changes.iter().filter_map(|change| Some((change.setting, change.typed?)));
     html! {
@@ -110,7 +110,7 @@ fn corrections(visitor: &Visitor, name: &str, changes: &[Change<'_>]) -> Markup 
     }
 }
 
-/// What was typed into documents. Where somebody else has changed one, both changes may be wanted.
+/// Editors with the typed documents. If somebody else has changed one, both changes can be merged there.
 fn editors<'c>(visitor: &Visitor, name: &str, changes: impl Iterator<Item = &'c Change<'c>>) -> Markup {
     html! {
         @for change in changes.filter(|change| change.setting.is_document()) {
@@ -138,7 +138,7 @@ fn table(changes: &[Change<'_>]) -> Markup {
     }
 }
 
-/// What follows from it.
+/// The consequences of the changes.
 fn notes(bucket: &Bucket, changes: &[Change<'_>]) -> Vec<String> {
     let capacity =
         changes.iter().find(|change| change.setting.name == "capacity").and_then(|change| change.to.as_u64());
@@ -158,9 +158,9 @@ pub(crate) async fn apply(State(page): State<Dashboard>, Path(name): Path<String
     }
 }
 
-/// False: somebody else's change came first, and nothing was changed.
+/// Returns false, and applies nothing, if somebody else has changed one of the settings.
 async fn applied(page: &Dashboard, visitor: &Visitor, name: &str, wanted: &Wanted) -> Result<bool, Failure> {
-    // Again where the bucket was changed in between: maybe by nothing that the form has.
+    // Tries again if the bucket was changed meanwhile, perhaps in settings that the form doesn't have.
     for _ in 0..TRIES {
         let (settings, version) = current::read_version(page, visitor, name).await?;
         let changes = changes(&settings, wanted)?;

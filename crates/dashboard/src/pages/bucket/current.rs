@@ -13,7 +13,7 @@ pub(super) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> R
     page.api().get::<List<Setting>>(visitor, &path(bucket)).await.map(|list| list.items)
 }
 
-/// With the version of the bucket that has them.
+/// Reads the settings, with the version of the bucket.
 pub(super) async fn read_version(
     page: &Dashboard,
     visitor: &Visitor,

@@ -15,21 +15,21 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// In the query of the page.
+/// The window of the charts, in the query of the page.
 #[derive(Default, Deserialize)]
 pub(crate) struct Window {
     window: Option<String>,
 }
 
 impl Window {
-    /// One that the page links to.
+    /// The window, if it is one of [`WINDOWS`]; otherwise the first.
     fn name(&self) -> &'static str {
         let mut known = WINDOWS.into_iter().map(|(name, _)| name);
         known.find(|name| Some(*name) == self.window.as_deref()).unwrap_or(WINDOWS[0].0)
     }
 }
 
-/// Nothing, where it can't be read: what the bucket is doing matters more.
+/// The charts; empty if the history can't be read, so that the rest of the page is shown.
 pub(crate) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str, window: &Window) -> Markup {
     read(page, visitor, bucket, window).await.unwrap_or_default()
 }
@@ -45,7 +45,7 @@ async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str, window: &Window
     Ok(strips::of(bucket, window, &history))
 }
 
-/// The part alone, which the page asks for again from time to time.
+/// The charts alone, which the page reloads from time to time.
 pub(crate) async fn show(
     State(page): State<Dashboard>,
     visitor: Visitor,

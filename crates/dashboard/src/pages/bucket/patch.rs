@@ -1,4 +1,4 @@
-//! A change of settings as a request of the API.
+//! Sends changes of settings to the API.
 
 use http::{HeaderValue, Method};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// Validates them: nothing is changed.
+/// Validates the changes without applying them.
 pub(super) async fn try_out(
     page: &Dashboard,
     visitor: &Visitor,
@@ -20,7 +20,7 @@ pub(super) async fn try_out(
     page.api().call(visitor, Method::PATCH, &path, Some(&patch(changes))).await.map(drop)
 }
 
-/// Changes the bucket that has this version. False: it has another one by now, and nothing was changed.
+/// Applies the changes if the bucket still has this version. Returns false otherwise.
 pub(super) async fn send(
     page: &Dashboard,
     visitor: &Visitor,
@@ -43,7 +43,7 @@ fn patch(changes: &[Change<'_>]) -> Value {
     Value::Object(patch)
 }
 
-/// `leak.rate` is a member of `leak`.
+/// Sets a member; `leak.rate` is a member of `leak`.
 fn put(patch: &mut Map<String, Value>, name: &str, value: Value) {
     match name.split_once('.') {
         Some((section, member)) => {

@@ -16,7 +16,7 @@ use crate::web::failure::Failure;
 use crate::web::form::Action;
 use crate::web::identity::Visitor;
 
-/// Nothing, where there are none or they can't be read: what the bucket is doing matters more.
+/// The schedules; empty if there are none, or if they can't be read, so that the rest of the page is shown.
 pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Markup {
     let path = format!("/buckets/{}/schedules", escaped(bucket));
     let Ok(list) = page.api().get::<List<Schedule>>(visitor, &format!("/v1{path}")).await else { return html! {} };
@@ -67,7 +67,7 @@ fn timetable(schedule: &Schedule) -> Markup {
     }
 }
 
-/// Or why nothing is submitted.
+/// The next tick, or why nothing is submitted.
 fn next(schedule: &Schedule) -> Markup {
     html! {
         @if schedule.paused { span.badge data-mood="look" { "‖ paused" } }

@@ -13,10 +13,10 @@ use crate::model::setting::Setting;
 use crate::parts::{action, listing};
 use crate::web::identity::Visitor;
 
-/// The id of the note that these settings are old.
+/// The id of the note that the shown settings are outdated.
 pub(super) const NOTE: &str = "settings-note";
 
-/// Nothing, where they can't be read: what the bucket is doing matters more.
+/// The settings; empty if they can't be read, so that the rest of the page is shown.
 pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Markup {
     let Ok(settings) = current::read(page, visitor, bucket).await else { return html! {} };
     html! {
@@ -39,12 +39,12 @@ pub(super) async fn section(page: &Dashboard, visitor: &Visitor, bucket: &str) -
     }
 }
 
-/// What was changed at run time, in short: whether a page shows it is seen by that.
+/// A hash of the run-time changes, to detect that a page shows outdated settings.
 pub(super) fn version(changes: &Value) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(changes.to_string()))
 }
 
-/// The fields stay as they are, with what was typed into them.
+/// A note if the shown settings are outdated. The fields aren't updated, because they may contain typed values.
 pub(super) fn note(is_old: bool) -> Markup {
     html! {
         div id=(NOTE) {
@@ -57,7 +57,7 @@ pub(super) fn note(is_old: bool) -> Markup {
     }
 }
 
-/// Of settings, with what was typed: an empty field changes nothing.
+/// Fields of settings, with the typed values. An empty field changes nothing.
 pub(super) fn fields<'s>(
     visitor: &Visitor,
     bucket: &str,
@@ -99,7 +99,7 @@ fn text(setting: &Setting) -> String {
     serde_json::to_string_pretty(&setting.value).unwrap_or_default()
 }
 
-/// A list or an object, in a form apart: only what somebody opens is replaced.
+/// A separate form for a list or an object, so that only an opened one is changed.
 pub(super) fn document(visitor: &Visitor, bucket: &str, setting: &Setting, text: &str, is_open: bool) -> Markup {
     html! {
         details.confirm open[is_open] {
@@ -119,7 +119,7 @@ pub(super) fn document(visitor: &Visitor, bucket: &str, setting: &Setting, text:
     }
 }
 
-/// What isn't as configured, and the way back.
+/// The changed settings, with buttons that restore the configured values.
 fn changed(visitor: &Visitor, bucket: &str, settings: &[Setting]) -> Markup {
     let changed: Vec<&Setting> = settings.iter().filter(|setting| setting.changed).collect();
     html! {
@@ -158,12 +158,12 @@ fn table(settings: &[Setting]) -> Markup {
     }
 }
 
-/// A document keeps its lines.
+/// A value; one of several lines keeps its line breaks.
 pub(super) fn value(text: &str) -> Markup {
     html! { @if text.contains('\n') { pre.value { (text) } } @else { (text) } }
 }
 
-/// Its words in backquotes are code.
+/// The description, with text between backquotes as code.
 fn description(setting: &Setting) -> Markup {
     let parts = setting.description.split('`').enumerate();
     html! { @for (at, part) in parts { @if at % 2 == 1 { code { (part) } } @else { (part) } } }

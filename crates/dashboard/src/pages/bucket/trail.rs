@@ -14,7 +14,7 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// The newest first.
+/// The entries, the newest first.
 pub(crate) type Trail = Arc<Vec<AuditEntry>>;
 
 pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> Result<Trail, Failure> {
@@ -22,14 +22,14 @@ pub(crate) async fn read(page: &Dashboard, visitor: &Visitor, bucket: &str) -> R
     page.api().get::<List<AuditEntry>>(visitor, &path).await.map(|list| Arc::new(list.items))
 }
 
-/// Who paused a bucket that is paused, and when.
+/// The entry about the pause of a paused bucket.
 pub(crate) fn paused_by<'t>(bucket: &Bucket, trail: &'t [AuditEntry]) -> Option<&'t AuditEntry> {
     let latest = trail.iter().find(|entry| matches!(entry.action.as_str(), "pause" | "resume"));
     latest.filter(|entry| bucket.paused && entry.action == "pause")
 }
 
-/// Of a page that somebody looks at: a trail isn't read with each frame, but when the bucket was paused, resumed or
-/// changed, and from time to time for what can't be seen of the bucket.
+/// The audit log of a live page. It is read when the bucket was paused, resumed or changed, and from time to time for
+/// other entries, but not with each frame.
 #[derive(Clone, Default)]
 pub(crate) struct LiveTrail(Arc<Mutex<Option<Known>>>);
 
@@ -41,7 +41,7 @@ struct Known {
 }
 
 impl LiveTrail {
-    /// At the time of a frame. None: it can't be read now.
+    /// The log at the time of a frame. `None` if it can't be read now.
     pub(crate) async fn read(&self, page: &Dashboard, visitor: &Visitor, at: &str, bucket: &Bucket) -> Option<Trail> {
         let (mut known, at) = (self.0.lock().await, at.parse::<Timestamp>().ok()?);
         let of = (bucket.paused, bucket.changes.to_string());
@@ -49,7 +49,7 @@ impl LiveTrail {
         if let Some(known) = before.filter(|known| known.is_final && is_recent(known.at, at)) {
             return Some(known.trail.clone());
         }
-        // What is done is written down just after it took effect: the frame after that has it for sure.
+        // An entry is written just after the change, so only the log of the next frame certainly has it.
         let is_final = before.is_some();
         let trail = read(page, visitor, &bucket.name).await.ok()?;
         *known = Some(Known { of, trail: trail.clone(), at, is_final });

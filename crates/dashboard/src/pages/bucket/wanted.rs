@@ -1,4 +1,4 @@
-//! What a form or a link asks for, and whether the settings are still those that the form showed.
+//! The changes that a form or a link requests, and whether the settings are still those that the form showed.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::web::failure::Failure;
 
 pub(super) type Wanted = BTreeMap<String, String>;
 
-/// Before the name of a setting: the field with the value that a form showed, as JSON.
+/// The prefix of the field with the value that a form showed, as JSON. The name of the setting follows.
 const SHOWN: &str = "shown:";
 /// The field with the name of the setting whose configured value is restored.
 pub(super) const RESTORE: &str = "restore";
 
-/// A setting, and what it is to be.
+/// A requested change of a setting.
 pub(super) struct Change<'s> {
     pub(super) setting: &'s Setting,
     pub(super) to: Value,
-    /// None: the configured value is restored.
+    /// `None`: the configured value is restored.
     pub(super) typed: Option<&'s str>,
-    /// The value that the form showed, where somebody has changed the setting since.
+    /// The value that the form showed, if somebody has changed the setting since.
     pub(super) stale: Option<Value>,
 }
 
-/// What was filled in, in the order of the settings.
+/// The requested changes, in the order of the settings.
 ///
 /// # Errors
-/// When it can't be sent.
+/// When a value is invalid.
 pub(super) fn changes<'s>(settings: &'s [Setting], wanted: &'s Wanted) -> Result<Vec<Change<'s>>, Failure> {
     let restored = field(wanted, RESTORE);
     let mut changes = Vec::new();
@@ -48,17 +48,17 @@ pub(super) fn changes<'s>(settings: &'s [Setting], wanted: &'s Wanted) -> Result
     Ok(changes)
 }
 
-/// An empty one isn't filled in.
+/// A field that isn't empty.
 fn field<'w>(wanted: &'w Wanted, name: &str) -> Option<&'w str> {
     wanted.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// None: of a link, or of a program.
+/// The value that the form showed; `None` for a link or a program.
 fn shown_value(wanted: &Wanted, setting: &Setting) -> Option<Value> {
     serde_json::from_str(field(wanted, &format!("{SHOWN}{}", setting.name))?).ok()
 }
 
-/// What asks for the same, with the values that were shown of these settings alone.
+/// The query for the same changes, with the shown values only of the changed settings.
 pub(super) fn query(wanted: &Wanted) -> String {
     let is_asked = |name: &str| match name.strip_prefix(SHOWN) {
         Some(of) => field(wanted, of).is_some() || field(wanted, RESTORE) == Some(of),
@@ -79,7 +79,7 @@ pub(super) fn showing(setting: &Setting) -> Markup {
 }
 
 impl Change<'_> {
-    /// The hidden fields that ask for this change of what the form shows now.
+    /// The hidden fields that request this change again, with the current value as shown.
     pub(super) fn fields(&self) -> Markup {
         let (name, value) =
             self.typed.map_or((RESTORE, self.setting.name.as_str()), |typed| (&self.setting.name, typed));

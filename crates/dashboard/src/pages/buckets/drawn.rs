@@ -9,10 +9,10 @@ use crate::parts::attention::{self, Notice};
 use crate::parts::{card, numbers};
 use crate::web::identity::Visitor;
 
-/// From this number on a table shows more than drawings.
+/// Maximum number of cards; more buckets are shown as a table.
 pub(super) const MOST_CARDS: usize = 30;
 
-/// As [`attention`], of a frame that hasn't a row of each bucket.
+/// As [`attention`], for a frame without rows for all buckets.
 pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
     let gone = attention::of_all_unavailable(&frame.unavailable, frame.summary.capacity > 0);
     let mut notices: Vec<Notice> = others.iter().cloned().chain(gone).collect();
@@ -22,32 +22,32 @@ pub(super) fn attention_of_many(frame: &Frame, others: &[Notice]) -> Markup {
     attention::list_of(notices, (problems + of_buckets.0, warnings + of_buckets.1))
 }
 
-/// `others` are those of Redis.
+/// The notices of the page. `others` are those of Redis.
 pub(super) fn attention(rows: &[Row], unavailable: &[String], others: &[Notice]) -> Markup {
     let states = rows.iter().flat_map(attention::of_bucket);
     let gone = attention::of_all_unavailable(unavailable, !rows.is_empty());
     attention::list(others.iter().cloned().chain(states).chain(gone).collect())
 }
 
-/// Only for keys that may see it; that it can't be had is seen by the buckets.
+/// The notices of Redis, if the key may see them. None if they can't be read, as the buckets show that.
 pub(super) async fn of_redis(page: &Dashboard, visitor: &Visitor) -> Vec<Notice> {
     if !visitor.permissions.all_buckets {
         return Vec::new();
     }
     let redis = page.api().get::<Redis>(visitor, "/v1/redis").await;
     let redis = redis.map(|redis| Redis {
-        // What an installation to try things with needs isn't worth a warning.
+        // A playground may lack persistence and memory.
         memory_warning: redis.memory_warning.filter(|_| !page.has_playground()),
         ..redis
     });
     redis.map(|redis| attention::of_redis(&redis)).unwrap_or_default()
 }
 
-/// All buckets together.
+/// The totals of all buckets.
 pub(super) fn summary(all: &Summary) -> Markup {
     let dead = format!("in {}", numbers::counted(all.buckets_with_dead, "bucket", "buckets"));
     let paused = format!("{} paused", numbers::count(all.paused));
-    // Where no bucket can be read, nothing is known: that isn't 0.
+    // If no bucket can be read, the totals are unknown, not 0.
     let is_known = all.capacity > 0 || all.buckets == 0;
     let shown = |text: String| if is_known { text } else { "–".to_owned() };
     let capacity = format!("of {}", shown(numbers::count(all.capacity)));

@@ -1,4 +1,5 @@
-//! The buckets that a page shows, requested by name, so that a frame doesn't grow with the total number of buckets.
+//! Live updates of the buckets that a page shows. They are requested by name, so that a frame doesn't grow with the
+//! total number of buckets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::model::bucket::{Bucket, Frame, Row};
 use crate::parts::attention::Notice;
 use crate::parts::{card, listing, table};
 
-/// What a page shows of how many.
+/// The query of live updates: the shown buckets, and the number of all.
 #[derive(Deserialize)]
 pub(crate) struct Watched {
     /// Names, separated by commas.
@@ -25,7 +26,7 @@ pub(crate) struct Watched {
     of: Option<u64>,
 }
 
-/// Where the frames come from of a page that shows these buckets, of `of`.
+/// The path of the live updates of a page that shows these buckets, of `of` in total.
 pub(super) fn path(names: &[&str], of: usize) -> String {
     let query = listing::query(&[("names", Some(&names.join(","))), ("of", Some(&of.to_string()))]);
     format!("/live/buckets{query}")
@@ -50,7 +51,7 @@ pub(crate) async fn events(
     live::events(&page, &visitor, &states, draw).await
 }
 
-/// None: there are other buckets than the page knows.
+/// The parts for a frame. `None` if buckets were added or removed since the page was loaded.
 fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) -> Option<Vec<Part>> {
     let gone: Vec<&String> = frame.unavailable.iter().filter(|name| names.contains(name)).collect();
     if of.is_some_and(|of| of != frame.summary.buckets) || frame.states.len() + gone.len() != names.len() {
@@ -73,7 +74,7 @@ fn parts(frame: &Frame, names: &[String], of: Option<u64>, others: &[Notice]) ->
     Some(parts)
 }
 
-/// As the page shows them: the rates of a state are newer than those of a row.
+/// The rows for the page; from states if the frame has all of them, because their rates are more recent.
 fn rows(frame: &Frame) -> Vec<Row> {
     if of_few(frame) {
         return frame.states.iter().map(Bucket::row).collect();

@@ -1,4 +1,4 @@
-//! What is wrong with Redis, while somebody looks.
+//! The notices of Redis on a live page.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::bucket::Frame;
 use crate::parts::attention::Notice;
 use crate::web::identity::Visitor;
 
-/// Of one stream of frames.
+/// The last notices of one stream of frames.
 #[derive(Clone, Default)]
 pub(super) struct RedisNotices(Arc<Mutex<Known>>);
 

@@ -1,4 +1,4 @@
-//! A job while somebody looks at it: its attempts, and how it ends.
+//! Live updates of a job: its attempts, and its outcome.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::model::job::Job;
 use crate::web::api::escaped;
 use crate::web::identity::Visitor;
 
-/// What the page shows of the job.
+/// The job as the page shows it.
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
-    /// As the API sent it.
+    /// The response of the API.
     job: Bytes,
     has_ended: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) async fn events(
 }
 
 impl Shown {
-    /// Those of a job that has changed. None: it is no longer known, as the page then says.
+    /// The parts of a job that has changed. `None` if the job no longer exists; the reloaded page reports that.
     async fn parts(&self, page: &Dashboard, visitor: &Visitor, name: &str, id: &str) -> Option<Vec<Part>> {
         let mut known = self.0.lock().await;
         if known.has_ended {
@@ -66,7 +66,7 @@ impl Shown {
         let mut parts =
             vec![(TIMELINE.to_owned(), timeline(page, name, &job)), (ACTIONS.to_owned(), actions(visitor, name, &job))];
         if job.outcome.is_some() {
-            // Until then the payload stays, which isn't read with each frame.
+            // Only now, because frames are read without the payload.
             parts.push((CONTENT.to_owned(), content(page, visitor, name, &job)));
             known.has_ended = true;
         }

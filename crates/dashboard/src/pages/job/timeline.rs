@@ -1,4 +1,4 @@
-//! What happened to a job: its attempts, and how it ended.
+//! The timeline of a job: its attempts, and its outcome.
 
 use dripfeed_job::redaction::Redaction;
 use maud::{Markup, html};
@@ -43,12 +43,12 @@ pub(super) fn timeline(page: &Dashboard, name: &str, job: &Job) -> Markup {
     }
 }
 
-/// Each attempt has its own line.
+/// Whether all attempts are listed as failed ones.
 fn all_failed(job: &Job) -> bool {
     usize::try_from(job.attempts).is_ok_and(|attempts| attempts == job.failed_attempts.len())
 }
 
-/// Of failed attempts the latest are kept.
+/// A note if only the latest failed attempts are kept.
 fn not_kept(job: &Job) -> Markup {
     let first = job.failed_attempts.first().map_or(1, |failed| failed.attempt);
     html! { @if first > 1 { ", the latest failed ones:" } }

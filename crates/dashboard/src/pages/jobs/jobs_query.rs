@@ -12,56 +12,56 @@ pub(crate) struct JobsQuery {
     caller: Option<String>,
     older_than: Option<String>,
     cursor: Option<String>,
-    /// Shows that job instead,
+    /// Shows the job with this id instead.
     id: Option<String>,
-    /// or the one that this idempotency key of the caller names.
+    /// Shows the job with this idempotency key of the caller instead.
     key: Option<String>,
 }
 
-/// Without spaces around it; None: empty.
-fn given(text: Option<&String>) -> Option<&str> {
+/// Trims a text. `None` if it is empty.
+fn non_empty(text: Option<&String>) -> Option<&str> {
     text.map(|text| text.trim()).filter(|text| !text.is_empty())
 }
 
 impl JobsQuery {
-    /// Of the fields of a form.
+    /// The filter in the fields of a form.
     pub(crate) fn of_action(action: &Action) -> Self {
         let wanted = |name| action.field(name).map(str::to_owned);
         let [state, caller, older_than] = ["state", "caller", "older_than"].map(wanted);
         Self { state, caller, older_than, ..Self::default() }
     }
 
-    /// Empty: all in the bucket.
+    /// Empty for all states in the bucket.
     pub(crate) fn state(&self) -> &str {
         self.state.as_deref().unwrap_or_default()
     }
 
     pub(crate) fn caller(&self) -> Option<&str> {
-        given(self.caller.as_ref())
+        non_empty(self.caller.as_ref())
     }
 
     pub(crate) fn older_than(&self) -> Option<&str> {
-        given(self.older_than.as_ref())
+        non_empty(self.older_than.as_ref())
     }
 
     pub(crate) fn id(&self) -> Option<&str> {
-        given(self.id.as_ref())
+        non_empty(self.id.as_ref())
     }
 
     pub(crate) fn key(&self) -> Option<&str> {
-        given(self.key.as_ref())
+        non_empty(self.key.as_ref())
     }
 
     pub(crate) fn is_first_page(&self) -> bool {
         self.cursor.is_none()
     }
 
-    /// By more than a state.
+    /// Whether it filters by more than a state.
     pub(crate) fn is_narrowed(&self) -> bool {
         self.caller().is_some() || self.older_than().is_some()
     }
 
-    /// Whether it names waiting or parked jobs, and not all of them.
+    /// Whether it matches only waiting or parked jobs, and not all jobs.
     pub(crate) fn can_be_cancelled(&self) -> bool {
         match self.state() {
             "" => self.is_narrowed(),
@@ -77,7 +77,7 @@ impl JobsQuery {
         }
     }
 
-    /// Of a page of the list.
+    /// The query of a page of the list.
     pub(crate) fn page(&self, cursor: Option<&str>) -> String {
         let [state, caller, older_than] = self.pairs();
         listing::query(&[state, caller, older_than, ("cursor", cursor)])
@@ -93,7 +93,7 @@ impl JobsQuery {
         listing::query(&[state, ("caller", Some(caller)), older_than])
     }
 
-    /// Of the page that comes after a bulk cancel.
+    /// The query of the page after a bulk cancel.
     pub(crate) fn after(&self, done: &str, count: u64) -> String {
         let [state, caller, older_than] = self.pairs();
         let count = count.to_string();
@@ -104,14 +104,14 @@ impl JobsQuery {
         [("state", Some(self.state())), ("caller", self.caller()), ("older_than", self.older_than())]
     }
 
-    /// As fields of a form.
+    /// The filter as hidden fields of a form.
     pub(crate) fn fields(&self) -> Markup {
         html! {
             @for (name, value) in self.pairs() { input type="hidden" name=(name) value=(value.unwrap_or_default()); }
         }
     }
 
-    /// `waiting, of shop, older than 10m`. Empty: all jobs in the bucket.
+    /// The filter as text: `waiting, of shop, older than 10m`. Empty for all jobs in the bucket.
     pub(crate) fn described(&self) -> String {
         let state = Some(self.state().replace('_', " ")).filter(|state| !state.is_empty());
         let caller = self.caller().map(|caller| format!("of {caller}"));

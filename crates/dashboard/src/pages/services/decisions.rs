@@ -1,4 +1,4 @@
-//! The policies of a service, and what each decided: since the intake started, and by minute.
+//! The policies of a service with their decisions, since the intake started, and by minute.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::parts::{listing, numbers, policy};
 
 const COLUMNS: [&str; 4] = ["last hour", "#allowed", "#refused", "#shadow refused"];
 
-/// Of the table, for live updates.
+/// The id of the table.
 pub(super) fn id(service: &Service) -> String {
     format!("decisions-{}", service.name)
 }
@@ -40,7 +40,7 @@ fn row(ruled: &Ruled, policy: &str, cells: &Markup) -> Markup {
     }
 }
 
-/// By minute, with the highest of them in words.
+/// A chart by minute, with the highest values as text.
 fn chart(ruled: &Ruled, policy: &str) -> Markup {
     let Some(slots) = ruled.history.policies.get(policy) else { return html! { span.faint { "no requests" } } };
     let allowed = ruled.history.values(slots, |verdicts| verdicts.allowed + verdicts.unchecked);

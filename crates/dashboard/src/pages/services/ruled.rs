@@ -1,4 +1,4 @@
-//! Services with their rules, and what these decided.
+//! Services with their rules and decisions.
 
 use http::StatusCode;
 
@@ -9,7 +9,7 @@ use crate::web::api::escaped;
 use crate::web::failure::Failure;
 use crate::web::identity::Visitor;
 
-/// A service, its rules, and what they decided.
+/// A service, its rules, and their decisions.
 pub(super) struct Ruled {
     pub(super) service: Service,
     pub(super) rules: Rules,
@@ -22,11 +22,11 @@ pub(super) async fn read(page: &Dashboard, visitor: &Visitor) -> Result<Vec<Rule
     for service in services.items {
         let path = format!("/v1/services/{}", escaped(&service.name));
         let rules = match page.api().get(visitor, &format!("{path}/rules")).await {
-            // It was deleted since the list was read.
+            // Deleted since the list was read.
             Err(failure) if failure.status == StatusCode::NOT_FOUND => continue,
             rules => rules?,
         };
-        // The rules matter more.
+        // If the history can't be read, the rules are shown all the same.
         let history = page.api().get(visitor, &format!("{path}/history")).await.unwrap_or_default();
         ruled.push(Ruled { service, rules, history });
     }

@@ -1,4 +1,4 @@
-//! A form to try a request, and how a try came out.
+//! A form to try a request, and the result.
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
@@ -11,23 +11,23 @@ use crate::web::failure::Failure;
 use crate::web::form::{Action, Fields};
 use crate::web::identity::Visitor;
 
-/// The fields of the form: it keeps what was typed, for the next try.
+/// The fields of the form, with their defaults. The form keeps typed values for the next try.
 const METHOD: (&str, &str) = ("method", "GET");
 const PATH: (&str, &str) = ("path", "/");
 const CALLER: (&str, &str) = ("caller", "");
 const COST: (&str, &str) = ("cost", "1");
 
-/// A try of a request.
+/// A tried request.
 pub(super) struct Tried<'t> {
     pub(super) service: &'t str,
     pub(super) fields: &'t Fields,
     pub(super) verdict: Result<Verdict, Failure>,
 }
 
-/// How a try came out.
+/// The decision on a tried request.
 pub(super) struct Verdict {
     allowed: bool,
-    /// None: it was allowed, or no wait helps.
+    /// `None` if it was allowed, or waiting doesn't help.
     retry_after_ms: Option<u64>,
     answer: String,
 }

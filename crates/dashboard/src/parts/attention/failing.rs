@@ -1,19 +1,19 @@
-//! A bucket most of whose calls fail.
+//! The notice of a bucket of which most calls fail.
 
 use crate::model::bucket::Row;
 use crate::parts::numbers;
 
-/// Classes of answers that deliver nothing, and what they are called.
+/// Classes of failed calls, with their names.
 const FAILED: [(&str, &str); 4] = [
     ("none", "without an answer"),
     ("5xx", "with a 5xx status"),
     ("4xx", "with a 4xx status"),
     ("3xx", "with a redirect"),
 ];
-/// Of these the jobs die at once.
+/// Classes of which the jobs are dead-lettered at once.
 const FINAL: [&str; 2] = ["4xx", "3xx"];
 
-/// How many fail, and how; a row of many has no numbers.
+/// How many calls fail, and how. A row of a table has no numbers.
 pub(super) fn words(bucket: &Row) -> String {
     let Some((class, _)) = most(bucket) else { return "most of its calls fail".to_owned() };
     let all: u64 = bucket.recent_answers.values().sum();
@@ -25,7 +25,7 @@ pub(super) fn words(bucket: &Row) -> String {
     format!("{of} of the last {calls} failed, {most}{how}")
 }
 
-/// Where the reasons are to be seen.
+/// The page that shows the reasons.
 pub(super) fn page(bucket: &Row) -> &'static str {
     match most(bucket) {
         Some((class, _)) if FINAL.contains(&class) => "/dead",
@@ -36,7 +36,7 @@ pub(super) fn page(bucket: &Row) -> &'static str {
 
 pub(super) const WHAT_TO_DO: &str = "check the upstream; pause the bucket until it answers, to save attempts";
 
-/// The class of most calls that failed.
+/// The class with the most failed calls.
 fn most(bucket: &Row) -> Option<(&'static str, u64)> {
     let failed = FAILED.iter().filter_map(|(class, _)| Some((*class, *bucket.recent_answers.get(*class)?)));
     failed.max_by_key(|(_, count)| *count)

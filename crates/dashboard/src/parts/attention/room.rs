@@ -1,9 +1,9 @@
-//! How to make room in a bucket that is full.
+//! The remedy for a full bucket.
 
 use crate::model::bucket::Row;
 use crate::parts::leak;
 
-/// What helps depends on what limits the calls of its jobs. `capacity`: the setting that it has reached.
+/// The remedy depends on what limits the calls of its jobs. `capacity` is the setting that it has reached.
 pub(super) fn words(bucket: &Row, capacity: &str) -> String {
     let first = match bucket.reason.as_str() {
         "paused" => format!("resume it, raise {capacity}"),

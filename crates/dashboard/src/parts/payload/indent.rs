@@ -1,10 +1,10 @@
 //! Indented JSON. The order of members and all digits of numbers are kept.
 
 const INDENT: &str = "  ";
-/// Below it lines begin at the same place: a text must not become many times as long.
+/// Deeper lines aren't indented further, so that a text doesn't become many times as long.
 const DEEPEST: usize = 16;
 
-/// `json`: valid.
+/// Indents `json`, which must be valid.
 pub(super) fn indented(json: &str) -> String {
     let mut shown = String::with_capacity(json.len() * 2);
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);

@@ -1,4 +1,4 @@
-//! What is sent to the upstream: payload, method, path and headers, and a command that submits it again.
+//! The request to the upstream: payload, method, path and headers, and a command that submits it again.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::parts::{card, curl, listing, teach};
 use crate::web::identity::Visitor;
 use dripfeed_job::redaction::{MASK, Redaction};
 
-/// Headers alone: of the payload it is to be seen that something is masked.
+/// Masks only headers. The payload is masked when it is shown, with a note.
 pub(crate) fn masked(redaction: &Redaction, mut job: JobPayload) -> JobPayload {
     let headers = job.headers.iter_mut().flatten();
     for header in headers.filter(|header| redaction.masks_header(&header.name)) {
@@ -17,7 +17,7 @@ pub(crate) fn masked(redaction: &Redaction, mut job: JobPayload) -> JobPayload {
     job
 }
 
-/// A card. `job` is None where the payload isn't there any more; its headers are masked.
+/// The card. `job` has masked headers, and is `None` if the payload no longer exists.
 pub(crate) fn section(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: Option<&JobPayload>) -> Markup {
     html! {
         section.card {
@@ -46,7 +46,7 @@ fn shown(redaction: &Redaction, visitor: &Visitor, bucket: &str, job: &JobPayloa
     }
 }
 
-/// What of the call isn't the bucket's own.
+/// The parts of the call that override the bucket's.
 fn call(job: &JobPayload) -> Markup {
     html! {
         @if job.method.is_some() || job.path.is_some() {

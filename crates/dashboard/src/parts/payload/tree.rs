@@ -1,25 +1,25 @@
-//! JSON as a tree with branches that open and close, without JavaScript.
+//! JSON as a collapsible tree, without JavaScript.
 
 use dripfeed_job::members::Members;
 use maud::{Markup, html};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Branches below are closed.
+/// Deeper branches are closed at first.
 const OPEN: usize = 2;
-/// Of a branch: more is in the text.
+/// Maximum number of items of a branch; the text has all of them.
 const MOST_SHOWN: usize = 200;
-/// As deep as a parser goes.
+/// The maximum depth of the parser.
 const DEEPEST: usize = 127;
 
-/// In the order of the text and with all digits of its numbers, which a map of values hasn't.
+/// Keeps the order of members and all digits of numbers, unlike `serde_json::Value`.
 pub(super) enum Node<'j> {
     Object(Vec<(String, Node<'j>)>),
     Array(Vec<Node<'j>>),
     Leaf(&'j str),
 }
 
-/// An object or an array. None: the text is something else, or cut.
+/// Parses an object or an array. Returns `None` for any other text, or if it is truncated.
 pub(super) fn parsed(json: &str) -> Option<Node<'_>> {
     node(serde_json::from_str::<&RawValue>(json).ok()?, 0).filter(|node| !matches!(node, Node::Leaf(_)))
 }
@@ -76,7 +76,7 @@ fn named(name: Option<&str>) -> Markup {
     html! { @if let Some(name) = name { span.member { (name) } ": " } }
 }
 
-/// The class of a value.
+/// The class of a value for the style sheet.
 fn kind(leaf: &str) -> &'static str {
     match leaf.bytes().next() {
         Some(b'"') => "text",
@@ -85,7 +85,7 @@ fn kind(leaf: &str) -> &'static str {
     }
 }
 
-/// A text without escapes that it doesn't need.
+/// Formats a leaf, without unnecessary escapes in strings.
 fn shown(leaf: &str) -> String {
     let is_text = kind(leaf) == "text";
     let text = Some(leaf).filter(|_| is_text).and_then(|leaf| serde_json::from_str::<Value>(leaf).ok());

@@ -2,10 +2,10 @@
 
 pub(super) const WIDTH: usize = 600;
 pub(super) const HEIGHT: usize = 64;
-/// So that the highest line isn't cut.
+/// Keeps the highest line inside the image.
 const MARGIN: f64 = 1.0;
 
-/// A line that is broken where nothing was measured. `top`: the value at the upper edge.
+/// A line with gaps for missing values. `top` is the value at the upper edge.
 pub(super) fn steps(values: &[Option<f64>], top: f64) -> String {
     let (mut path, mut before) = (String::new(), None);
     for (at, value) in values.iter().enumerate() {
@@ -25,7 +25,7 @@ pub(super) fn steps(values: &[Option<f64>], top: f64) -> String {
     path
 }
 
-/// The area between a line, which may begin late and has no gaps, and the lower edge.
+/// The area between a line and the lower edge. The line must have no gaps, but may begin late.
 pub(super) fn closed(line: &str) -> String {
     let begin = line.strip_prefix('M').and_then(|rest| rest.split(' ').next());
     begin.map_or_else(String::new, |begin| format!("{line}V{HEIGHT}H{begin}Z"))
@@ -42,7 +42,7 @@ fn y(value: f64, top: f64) -> String {
     short(HEIGHT as f64 - MARGIN - part * (HEIGHT as f64 - 2.0 * MARGIN))
 }
 
-/// One decimal, where it says something.
+/// One decimal, unless it is 0.
 fn short(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)

@@ -3,16 +3,16 @@
 use crate::model::history::{Gauges, History, Quantiles, Slot};
 use crate::parts::numbers;
 
-/// Classes of the API, from the bottom of the pile on.
+/// Classes of answers, from the bottom of the stack to its top.
 pub(super) const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "429", "5xx", "none"];
 const CLASSES: [&str; 6] = ["c2xx", "c3xx", "c4xx", "c429", "c5xx", "unanswered"];
 
-/// In a line above a strip.
+/// Maximum number of series that are all named above a strip.
 const MOST_NAMED: usize = 4;
 
 pub(super) struct Strip {
     pub(super) title: &'static str,
-    /// The first and the last of the table's columns that have its numbers.
+    /// The first and the last column of the table with its numbers.
     pub(super) columns: (usize, usize),
     pub(super) unit: Unit,
     pub(super) series: Vec<Series>,
@@ -20,12 +20,12 @@ pub(super) struct Strip {
 
 pub(super) struct Series {
     pub(super) name: &'static str,
-    /// Of the style sheet.
+    /// A class of the style sheet.
     pub(super) class: &'static str,
     pub(super) filled: bool,
-    /// One for each slot of the window, with what it stands on. None: nothing was measured.
+    /// One value for each slot of the window, including the series below it in a stack. `None` if nothing was measured.
     pub(super) values: Vec<Option<f64>>,
-    /// The highest, without what it stands on.
+    /// The highest value, without the series below it.
     pub(super) most: f64,
 }
 
@@ -52,13 +52,13 @@ impl Unit {
 }
 
 impl Strip {
-    /// Of many series those that have something, and of a few all.
+    /// All series if there are few, otherwise those with values above 0.
     pub(super) fn named(&self) -> impl Iterator<Item = &Series> {
         let all = self.series.len() <= MOST_NAMED;
         self.series.iter().filter(move |series| all || series.most > 0.0)
     }
 
-    /// The highest value of all.
+    /// The highest value of all series.
     pub(super) fn top(&self) -> f64 {
         highest(self.series.iter().flat_map(|series| series.values.iter().flatten().copied()))
     }
@@ -81,13 +81,13 @@ pub(super) fn strips(history: &History) -> Vec<Strip> {
     ]
 }
 
-/// All that was in the bucket first, and the capacity last.
+/// The jobs by state, then the capacity.
 pub(super) fn level(history: &History) -> Strip {
     let series = Slots::of(history).levels();
     Strip { title: "Level", columns: (8, 11), unit: Unit::Jobs, series }
 }
 
-/// All slots of a window; None: nothing happened.
+/// All slots of a window; `None` for slots without events.
 struct Slots<'h> {
     history: &'h History,
     slots: Vec<Option<&'h Slot>>,
@@ -110,10 +110,10 @@ impl<'h> Slots<'h> {
         line(name, class, self.slots.iter().map(|slot| Some(slot.map_or(0.0, per_second))).collect())
     }
 
-    /// One on the other, what is on top first: the others are drawn over it.
+    /// A stack, the top series first, because the others are drawn over it.
     fn levels(&self) -> Vec<Series> {
         let (in_flight, waiting) = (self.jobs(|gauges| gauges.in_flight), self.jobs(|gauges| gauges.waiting));
-        let mut series = piled(vec![
+        let mut series = stacked(vec![
             line("in flight", "in-flight", in_flight),
             line("waiting", "waiting", waiting),
             line("parked", "parked", self.jobs(|gauges| gauges.parked)),
@@ -130,7 +130,7 @@ impl<'h> Slots<'h> {
         line("rate in force", "ceiling", self.gauges(|gauges| gauges.effective_per_s))
     }
 
-    /// Where nothing happened they are as before.
+    /// Gauges of all slots. In slots without events they are unchanged.
     fn gauges(&self, value: impl Fn(&Gauges) -> Option<f64>) -> Vec<Option<f64>> {
         let mut before = self.history.before.as_ref().and_then(&value);
         let values = self.slots.iter().map(|slot| {
@@ -152,7 +152,7 @@ impl<'h> Slots<'h> {
         let of_class = |(name, class): (&'static str, &'static str)| {
             self.flow(name, class, |slot| slot.answers.get(name).copied().unwrap_or(0))
         };
-        piled(ANSWERS.into_iter().zip(CLASSES).map(of_class).collect())
+        stacked(ANSWERS.into_iter().zip(CLASSES).map(of_class).collect())
     }
 }
 
@@ -160,8 +160,8 @@ fn line(name: &'static str, class: &'static str, values: Vec<Option<f64>>) -> Se
     Series { name, class, filled: false, most: highest(values.iter().flatten().copied()), values }
 }
 
-/// Each stands on those before it, and is drawn before them.
-fn piled(mut series: Vec<Series>) -> Vec<Series> {
+/// Stacks series from the bottom to the top. Returns them in reverse order, for drawing.
+fn stacked(mut series: Vec<Series>) -> Vec<Series> {
     let mut below: Vec<f64> = Vec::new();
     for each in &mut series {
         below.resize(each.values.len(), 0.0);

@@ -6,7 +6,7 @@ use super::series::ANSWERS;
 use crate::model::history::{History, Quantiles, Slot};
 use crate::parts::{listing, numbers, when};
 
-/// Strips name their columns by their places (series.rs).
+/// Strips refer to columns by index (series.rs).
 const COUNTS: [&str; 13] = [
     "#accepted",
     "#refused",

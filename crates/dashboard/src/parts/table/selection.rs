@@ -8,12 +8,12 @@ use crate::model::bucket::Row;
 use crate::parts::leak::State;
 use crate::parts::listing;
 
-/// Rows of one page. A stream of the API takes up to 64 names.
+/// Rows per page; a stream of the API accepts up to 64 names.
 const MOST_ROWS: usize = 40;
 
-/// What a table can be sorted by.
+/// A column by which the table can be sorted.
 pub(super) struct Column {
-    /// In the query of the page.
+    /// Its name in the query of the page.
     key: &'static str,
     pub(super) heading: &'static str,
     pub(super) is_number: bool,
@@ -40,7 +40,7 @@ pub(super) const COLUMNS: [Column; 9] = [
     number("dead", "dead", |a, b| a.dead.cmp(&b.dead)),
 ];
 
-/// The worst first, and equal states together.
+/// Sorts the worst state first, and groups equal ones.
 fn severity(row: &Row) -> (usize, &'static str) {
     let State { word, mood, .. } = State::of(row);
     (["bad", "look", "good"].into_iter().position(|one| one == mood).unwrap_or(0), word)
@@ -51,23 +51,23 @@ fn fullness(row: &Row) -> f64 {
     row.level as f64 / row.capacity.max(1) as f64
 }
 
-/// In the query of the page.
+/// The search, order and page in the query.
 #[derive(Default, Deserialize)]
 pub(crate) struct TableQuery {
     /// A part of the name.
     q: Option<String>,
-    /// The key of a column; after `-`: the highest first.
+    /// The key of a column; with a leading `-`, the highest first.
     sort: Option<String>,
-    /// From 1.
+    /// Counted from 1.
     page: Option<String>,
 }
 
 /// One page of the table.
 pub(crate) struct Selection {
     pub(crate) rows: Vec<Row>,
-    /// Buckets with such a name, on all pages.
+    /// The number of matching buckets, on all pages.
     pub(super) found: usize,
-    /// From 1.
+    /// Counted from 1.
     page: usize,
 }
 
@@ -91,7 +91,7 @@ impl TableQuery {
         self.q.as_deref().map_or("", str::trim)
     }
 
-    /// For a form that keeps the order.
+    /// The order, for a form that keeps it.
     pub(super) fn sort(&self) -> Option<&str> {
         self.sort.as_deref()
     }
@@ -103,20 +103,20 @@ impl TableQuery {
         COLUMNS.iter().find(|column| column.key == key).map_or((&COLUMNS[0], false), |column| (column, down))
     }
 
-    /// As `aria-sort` says it. None: the table isn't sorted by this column.
+    /// The value of `aria-sort`. `None` if the table isn't sorted by this column.
     pub(super) fn sorted_by(&self, column: &Column) -> Option<&'static str> {
         let (current, down) = self.order();
         (current.key == column.key).then_some(if down { "descending" } else { "ascending" })
     }
 
-    /// The page that is sorted by this column: the other way round, where it is already.
+    /// The query of the page sorted by this column, in reverse order if it already is.
     pub(super) fn sorting(&self, column: &Column) -> String {
         let down = self.sorted_by(column).map_or(column.is_number, |now| now == "ascending");
         let sort = format!("{}{}", if down { "-" } else { "" }, column.key);
         listing::query(&[("q", self.q.as_deref()), ("sort", Some(&sort))])
     }
 
-    /// Another page in the same order.
+    /// The query of another page in the same order.
     pub(super) fn turned_to(&self, page: usize) -> String {
         let page = page.to_string();
         listing::query(&[("q", self.q.as_deref()), ("sort", self.sort.as_deref()), ("page", Some(&page))])
@@ -132,7 +132,7 @@ impl Selection {
         (self.page * MOST_ROWS < self.found).then_some(self.page + 1)
     }
 
-    /// The number of its first row among those found, from 1.
+    /// The number of its first row among all matching ones, from 1.
     pub(super) fn first(&self) -> usize {
         (self.page - 1) * MOST_ROWS + 1
     }
