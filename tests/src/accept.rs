@@ -1,10 +1,10 @@
-//! Accepting connections for as long as a test runs.
+//! Accepts connections as long as a test runs.
 
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-/// The next connection. One that fails, or a lack of files for the moment, ends nothing: others are heard all the same.
+/// Accepts the next connection. Errors, such as a lack of file descriptors, are ignored.
 pub async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {

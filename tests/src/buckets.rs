@@ -1,4 +1,4 @@
-//! Buckets for tests: small and fast unless a test says otherwise.
+//! Buckets for tests, small and fast by default.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::redis_server::TestRedis;
 
-/// Of replicas that live as long as their test.
+/// Longer than any test, so that no replica looks dead.
 const LEASE: Duration = Duration::from_mins(1);
 
 pub fn settings(name: &str) -> BucketSettings {
@@ -57,7 +57,7 @@ pub fn settings(name: &str) -> BucketSettings {
     }
 }
 
-/// One setting changed at run time, by the name and in the form that the API has for it; null restores it.
+/// A run-time change of one setting, with name and value as in the API; null restores the configured value.
 pub fn changed(name: &str, value: impl Into<Value>) -> Overrides {
     Overrides::of(name, value).expect("a setting")
 }
@@ -119,7 +119,7 @@ pub fn refused(admission: Result<Admission, BucketError>) -> Refused {
     }
 }
 
-/// Up to `most` jobs: at least one is there.
+/// Claims up to `most` jobs. There must be at least one.
 pub async fn take(replica: &Replica, most: usize) -> Vec<ClaimedJob> {
     match replica.take(most).await.expect("Redis answers") {
         Take::Jobs(jobs, _) => jobs,
@@ -155,7 +155,7 @@ pub fn buried(reason: &str) -> Settlement {
     Settlement::Bury { reason: reason.into(), status: None, answer: None, called: true }
 }
 
-/// Puts a place that processes have had among their settings (name, kind and key) down as noted long ago.
+/// Makes an entry of a process about a bucket (name, kind and key) as old as possible.
 pub async fn silence(store: &Store, place: &str) {
     let silence = redis::Cmd::hset("dripfeed:{@installation}:buckets", place, 1);
     store.command::<u64>(&silence).await.expect("Redis answers");

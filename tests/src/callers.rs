@@ -1,4 +1,4 @@
-//! Callers that submit without end, each job under its own key, and sent again under it until it is in.
+//! Callers that submit endlessly. Each job has an idempotency key, and is sent until it is accepted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ pub struct Callers {
     callers: Vec<JoinHandle<Seen>>,
 }
 
-/// What callers saw.
+/// The responses to callers.
 #[derive(Default)]
 pub struct Seen {
-    /// The ids that were answered with 202, by key.
+    /// The ids of accepted jobs, by idempotency key.
     pub accepted: HashMap<String, String>,
     /// How long each 503 took.
     pub refusals: Vec<Duration>,
-    /// How many of these said that the outcome is unknown.
+    /// How many 503 had an unknown outcome.
     pub unknown: usize,
 }
 
 impl Callers {
-    /// This many, spread over the clients, that submit this many jobs a second in all, as far as these are taken.
+    /// Starts `count` callers, distributed over the clients, that submit up to `per_second` jobs a second in total.
     #[must_use]
     pub fn start(count: u32, clients: &[Client], bucket: &str, per_second: u32) -> Self {
         let every = Duration::from_secs(1) * count / per_second;
@@ -42,7 +42,7 @@ impl Callers {
         Self { callers: (0..count).map(start).collect(), ended }
     }
 
-    /// Ends when each has its last job in.
+    /// Stops after the last job of each caller is accepted.
     pub async fn stop(self) -> Seen {
         self.ended.store(true, Ordering::SeqCst);
         let mut all = Seen::default();
@@ -56,7 +56,7 @@ impl Callers {
     }
 }
 
-/// Keys whose one job didn't get to the upstream, and those of which more than one did.
+/// Idempotency keys without a delivered job, and those with several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
     pub lost: Vec<String>,
@@ -64,7 +64,7 @@ pub struct Broken {
 }
 
 impl Seen {
-    /// What was accepted, and not kept as one job.
+    /// The accepted jobs that the upstream didn't get exactly as one job.
     pub fn broken_at(&self, upstream: &Upstream) -> Broken {
         let mut jobs: HashMap<String, HashSet<String>> = HashMap::new();
         for call in upstream.calls() {
@@ -95,7 +95,7 @@ async fn submit(client: Client, bucket: String, name: u32, every: Duration, ende
         }
         let key = format!("{name}-{number}");
         loop {
-            let begun = Instant::now();
+            let started = Instant::now();
             let answer = client.submit_once(&bucket, &key, key.clone()).await.expect("an answer");
             match answer.status {
                 202 => {
@@ -107,7 +107,7 @@ async fn submit(client: Client, bucket: String, name: u32, every: Duration, ende
                     let outcome = answer.text("outcome");
                     assert!(["not_stored", "unknown"].contains(&outcome.as_str()), "{outcome}");
                     assert!(answer.headers.contains_key("retry-after"));
-                    seen.refusals.push(begun.elapsed());
+                    seen.refusals.push(started.elapsed());
                     seen.unknown += usize::from(outcome == "unknown");
                 }
                 429 => {}
@@ -119,14 +119,14 @@ async fn submit(client: Client, bucket: String, name: u32, every: Duration, ende
     seen
 }
 
-/// Submits until it is taken, and shows how long that took.
+/// Submits a job until it is accepted. Returns how long that took.
 ///
 /// # Panics
 /// When there is no answer at all.
 pub async fn until_taken(client: &Client, bucket: &str) -> Duration {
-    let begun = Instant::now();
+    let started = Instant::now();
     while client.submit(bucket, "again").await.expect("an answer").status != 202 {
         tokio::time::sleep(BETWEEN_TRIES).await;
     }
-    begun.elapsed()
+    started.elapsed()
 }

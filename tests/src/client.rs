@@ -1,4 +1,4 @@
-//! A caller of the intake.
+//! An HTTP client for the intake.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
-/// Longer than an answer may take in any state of the service.
+/// Timeout of a response, longer than it may take in any state of the service.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Cheap to clone; clones share their connections.
+/// An HTTP client for one intake. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
     address: SocketAddr,
-    /// The caller's key, where it has one.
+    /// The caller's API key, if any.
     key: Option<String>,
 }
 
@@ -36,12 +36,12 @@ impl ClientResponse {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// A member that is text.
+    /// A string member.
     pub fn text(&self, member: &str) -> String {
         self.json()[member].as_str().unwrap_or_else(|| panic!("no `{member}`: {self:?}")).to_owned()
     }
 
-    /// A member that is a number.
+    /// A number member.
     pub fn number(&self, member: &str) -> u64 {
         self.json()[member].as_u64().unwrap_or_else(|| panic!("no `{member}`: {self:?}"))
     }
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// # Errors
-    /// When no answer comes: the server is gone.
+    /// When no response comes because the server is gone.
     pub async fn call(
         &self,
         request: http::request::Builder,
@@ -91,7 +91,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, read).await.unwrap_or_else(|_| Err(format!("no event in {PATIENCE:?}")))
     }
 
-    /// A stream of events, once it has begun.
+    /// Opens a stream of events.
     pub async fn stream(&self, path: &str) -> Result<Incoming, String> {
         let request = self.request(Method::GET, path).body(Full::new(Bytes::new())).expect("a request");
         let answer = self.http.request(request).await.map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! A private Redis Cluster for one test: nodes on ports of 127.0.0.1, gone with the test.
+//! A private Redis Cluster for one test, with nodes on ports of 127.0.0.1, which ends with the test.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use crate::redis_server::{RunningRedis, TestRedis, free_port_of_a_node, patient}
 use crate::service::until;
 
 const SLOTS: usize = 16384;
-/// How many keys are moved at once, as the tools of Redis do.
+/// Keys per `MIGRATE`, as in the tools of Redis.
 const MOVED_AT_ONCE: usize = 10;
 
 pub struct TestCluster {
     nodes: Vec<Node>,
 }
 
-/// One server of it. What is asked of it alone goes over its socket, so it isn't redirected.
+/// One server of the Cluster. Commands for this node use its socket, so that they aren't redirected.
 pub struct Node {
     pub redis: TestRedis,
     pub id: String,
@@ -25,8 +25,8 @@ pub struct Node {
 }
 
 impl TestCluster {
-    /// This many masters, and for each one this many replicas, which each write needs one of. `more` as on the command
-    /// line.
+    /// Starts masters and, for each of them, replicas; if there are any, each write needs one. `more` are further
+    /// arguments of `redis-server`.
     pub async fn start(masters: usize, replicas: usize, more: &str) -> Self {
         let mut nodes = Vec::new();
         for _ in 0..masters * (1 + replicas) {
@@ -56,7 +56,7 @@ impl TestCluster {
         cluster
     }
 
-    /// Returns when each node knows each other, and all slots are served.
+    /// Waits until all nodes know each other, and all slots are served.
     pub async fn agreed(&self) {
         for node in &self.nodes {
             until("the nodes agree", async || {
@@ -68,18 +68,18 @@ impl TestCluster {
         }
     }
 
-    /// By `durability` of what is written.
+    /// A store with this durability of writes.
     pub async fn store(&self, durability: Durability) -> Store {
         let address = self.url().parse().expect("an address");
         Store::connect(&patient(address, durability)).await.expect("the Cluster answers")
     }
 
-    /// Which node serves the key.
+    /// The index of the node that serves the key.
     pub async fn owner_of(&self, key: &str) -> usize {
         self.owner_as_seen_by(&self.nodes[0], key).await
     }
 
-    /// Which node serves the key, in the eyes of another one than `gone`, which may not answer.
+    /// The index of the node that serves the key according to a node other than `gone`, which may not answer.
     pub async fn owner_without(&self, gone: usize, key: &str) -> usize {
         self.owner_as_seen_by(&self.nodes[(gone + 1) % self.nodes.len()], key).await
     }
@@ -107,7 +107,7 @@ impl TestCluster {
         &mut self.nodes[number]
     }
 
-    /// A replica of the node, which follows it.
+    /// The index of a replica of the node.
     pub async fn replica_of(&self, number: usize) -> usize {
         let port = format!("master_port:{}\r", self.nodes[number].port);
         for (place, node) in self.nodes.iter().enumerate() {
@@ -118,11 +118,11 @@ impl TestCluster {
         panic!("it has no replica")
     }
 
-    /// Promotes a replica, though its master is well.
+    /// Promotes a replica while its master works.
     pub async fn steps_in(&self, replica: usize) {
         let replica = &self.nodes[replica].redis;
         until("it is promoted", async || {
-            // Redis gives such a failover five seconds, which on a busy machine may be too few.
+            // Redis gives up a failover after five seconds, which may be too short on a busy machine.
             let asked = Instant::now();
             let _: String = replica.ask("CLUSTER FAILOVER").await;
             while !replica.is_master().await && asked.elapsed() < Duration::from_secs(6) {
@@ -133,8 +133,8 @@ impl TestCluster {
         .await;
     }
 
-    /// Moves the slot of the key to another master, with all that is in it, as the tools of Redis do; `halfway` is
-    /// called when its keys have begun to move.
+    /// Moves the slot of the key with all of its keys to another master, as the tools of Redis do. Calls `halfway` when
+    /// some keys have been moved.
     pub async fn move_slot_of<F: Future>(&self, key: &str, to: usize, halfway: impl FnOnce() -> F) {
         let (from, to) = (&self.nodes[self.owner_of(key).await], &self.nodes[to]);
         let slot: u16 = from.redis.ask(&format!("CLUSTER KEYSLOT {key}")).await;

@@ -1,5 +1,5 @@
-//! What the tests share: private servers and a door to them that misbehaves, separate buckets, real processes, and an
-//! upstream that writes down every call.
+//! The test harness: private Redis servers and faulty proxies in front of them, separate buckets, real processes, and
+//! an upstream that records every call.
 
 pub mod accept;
 pub mod buckets;

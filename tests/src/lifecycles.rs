@@ -1,4 +1,4 @@
-//! All that can happen to a job, one after the other.
+//! Everything that can happen to a job, in sequence.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use dripfeed_store::{Durability, ServerInfo, Store};
 
 use crate::buckets::{self, DELIVERED, buried, changed, join, settle, submit, take, take_one, takes_nothing};
 
-/// Of a bucket that buries what its replica died of.
+/// Settings of a bucket that dead-letters jobs during which its replica died.
 #[must_use]
 pub fn settings(name: &str, kind: Kind) -> BucketSettings {
     let attempts = if kind == Kind::Stream { 3 } else { 1 };
@@ -51,10 +51,10 @@ async fn schedule(bucket: &Bucket, store: &Store) {
     assert_eq!(bucket.end_all_schedules().await.unwrap(), 0);
 }
 
-/// What a job and its operator can do in both kinds.
+/// Everything that jobs and operators can do with both kinds of buckets.
 ///
 /// # Panics
-/// When it can't be done.
+/// When a step fails.
 pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     ServerInfo::gather(store, Durability::Process).await.expect("INFO");
     let replica = join(bucket, "a").await;
@@ -93,7 +93,7 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
             Take::Fenced => panic!("it lives"),
         }
     };
-    // It may have ended before.
+    // The replay may already have ended.
     assert_ne!(bucket.cancel_replay(replay).await.unwrap(), CancelledReplay::Unknown);
     settle(&replica, replayed, buried("no luck")).await;
     assert_eq!(bucket.delete_dead_many(&DeadFilter::default()).await.unwrap(), 1);
@@ -131,10 +131,10 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     bucket.report(Duration::from_hours(1)).await.unwrap();
     bucket.sample_history(&CallStats::default()).await.unwrap();
     bucket.history(HistoryWindow::Hour).await.unwrap();
-    // Redis 6.2 can't be asked.
+    // Unknown on Redis 6.2.
     assert_eq!(bucket.denied().await.unwrap().unwrap_or_default(), Vec::<String>::new());
 
-    // All that ended is forgotten, and the idempotency key of what ends then.
+    // Ended jobs and idempotency keys expire at once.
     let configured = bucket.settings();
     let mut settings = BucketSettings::clone(&configured);
     (settings.keep.outcomes, settings.keep.idempotency_keys) = (Duration::ZERO, Duration::ZERO);
@@ -147,17 +147,17 @@ pub async fn go_all_ways(bucket: &Bucket, store: &Store) {
     replica.leave().await.unwrap();
 }
 
-/// What they can do in a stream alone. `admin` may do anything.
+/// What only stream buckets support. `admin` is a store with all permissions.
 ///
 /// # Panics
-/// When it can't be done.
+/// When a step fails.
 pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     let replica = join(bucket, "s").await;
     submit(bucket, buckets::job("again")).await;
     settle(&replica, take_one(&replica).await, Settlement::Retry { after: Duration::ZERO }).await;
     settle(&replica, take_one(&replica).await, Settlement::Throttled { wait: Some(Duration::from_millis(1)) }).await;
     submit(bucket, Submission { start: Start::After(Duration::from_hours(1)), ..buckets::job("later") }).await;
-    // Only who waits for a new entry, and not for the end of a throttle, is woken by one.
+    // Until throttling has ended, because it isn't interrupted by a new entry.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let idle = loop {
         match replica.take(1).await.unwrap() {
@@ -173,7 +173,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     let ((), rung) = tokio::join!(replica.wait(&idle), submit(bucket, buckets::job("bell")));
     assert!(rung.level > 0);
 
-    // What somebody broke by hand, for the doctor to repair.
+    // Damage by hand, which the doctor repairs.
     let mut strand = redis::cmd("XACK");
     let held = take_one(&replica).await;
     strand
@@ -183,7 +183,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     admin.command::<u64>(&strand).await.unwrap();
     assert!(bucket.examine(true).await.unwrap().findings.iter().any(|finding| finding.kind == FindingKind::Stranded));
 
-    // The second has to wait for the first.
+    // The second job waits for the first.
     for caller in ["one", "other"] {
         submit(bucket, Submission { caller: Some(caller.to_owned()), ..buckets::job("waits") }).await;
     }
@@ -193,7 +193,7 @@ pub async fn go_the_ways_of_a_stream(bucket: &Bucket, admin: &Store) {
     replica.leave().await.unwrap();
 }
 
-/// Of each caller, while that changes: what is kept of them is looked at again, and forgotten.
+/// Limits per caller, and their changes, after which the state of callers is checked again, and removed.
 async fn own_pace(bucket: &Bucket, replica: &Replica) {
     for rate in ["7/s", "8/s"] {
         bucket.apply_overrides(&changed("fair.rate", rate)).await.unwrap();

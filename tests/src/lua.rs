@@ -1,4 +1,4 @@
-//! All files of Lua, as Redis' own compiler sees them: alone, and joined with what they need.
+//! Checks all Lua files with Redis' own compiler, alone and joined with the fragments that they need.
 
 mod bytecode;
 mod headers;
@@ -14,20 +14,20 @@ use crate::redis_server::TestRedis;
 use crate::sources;
 use bytecode::Chunk;
 
-/// What Redis gives to scripts.
+/// The globals that Redis provides.
 const OF_REDIS: [&str; 22] = [
     "redis", "KEYS", "ARGV", "cjson", "cmsgpack", "struct", "bit", "string", "table", "math", "assert", "error",
     "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring", "type", "unpack", "xpcall",
 ];
 
-/// What a file stands in when it isn't joined: the kinds of limits are the statements of one function of `code`.
+/// Files in this folder are parts of the body of a function with the argument `code`.
 const IN_LIMIT_KIND: &str = "crates/limit/src/kinds/";
 
 struct File {
-    /// From the root of the workspace on.
+    /// Relative to the root of the workspace.
     path: String,
     text: &'static str,
-    /// What it may be joined from: once for each kind of bucket that has all that it needs.
+    /// The tables of fragments with which it can be joined: one for each kind of bucket that has all needed fragments.
     tables: Vec<&'static [&'static Fragments]>,
 }
 
@@ -40,8 +40,8 @@ impl File {
         self.path.rsplit('/').next().and_then(|name| name.strip_suffix(".lua")).expect("a file of Lua")
     }
 
-    /// What the fragment that it opens needs: where a fragment that it needs opens another one, with the same need, the
-    /// file names that, so that it stands once before both.
+    /// The needs of opened fragments. If a needed fragment opens another one with the same need, the file lists that
+    /// need, so that it is included once before both.
     fn needs_of_opened(&self) -> BTreeSet<&'static str> {
         let mut needs = BTreeSet::new();
         let mut open: Vec<&str> = headers::opens(self.text).map(|(_, fragment)| fragment).into_iter().collect();
@@ -52,7 +52,7 @@ impl File {
         needs
     }
 
-    /// Joined with what it needs.
+    /// The file joined with its fragments, once per table.
     fn scripts(&self) -> impl Iterator<Item = Script> {
         self.tables.iter().map(|tables| Script::new("a file of Lua", tables, self.text))
     }
@@ -88,7 +88,7 @@ fn fragment(tables: &[&Fragments], need: &str) -> Option<&'static str> {
     tables.iter().flat_map(|table| table.iter()).find(|fragment| fragment.name() == need).map(Fragment::text)
 }
 
-/// What Redis makes of a text, or what it says against it.
+/// Compiles a text in Redis. Returns Redis' error if it is invalid.
 async fn compile(redis: &Store, text: &str) -> Result<Chunk, String> {
     const COMPILE: &str = "
         local chunk, problem = loadstring(ARGV[1])
@@ -119,7 +119,7 @@ async fn every_file_has_all_that_it_uses_from_what_it_needs() {
 
     for file in files().iter().filter(|file| !file.path.starts_with(IN_LIMIT_KIND)) {
         assert!(!file.tables.is_empty(), "{} needs what no kind has", file.path);
-        // The rules of the kinds are no file alone: their text in the table is the function with all of them.
+        // The kinds of limits aren't separate fragments: one function contains all of them.
         for script in file.scripts() {
             let chunk = compile(&redis, script.source()).await.unwrap_or_else(|error| panic!("{}: {error}", file.path));
             let foreign = chunk.globals.iter().find(|global| global.written || !OF_REDIS.contains(&&*global.name));
@@ -135,7 +135,7 @@ async fn no_file_needs_what_it_does_not_use() {
     let redis = server.store().await;
     let mut compiled = BTreeMap::new();
     for file in files() {
-        // What it is joined as, where that isn't the file alone.
+        // The text of the fragment, if it has more than the file.
         let named = file.tables.iter().flat_map(|tables| tables.iter().flat_map(|table| table.iter()));
         let text = named.map(Fragment::text).find(|text| text.starts_with(file.text)).unwrap_or(file.text);
         let used: BTreeSet<String> =
@@ -145,15 +145,15 @@ async fn no_file_needs_what_it_does_not_use() {
         }
         let opened = file.needs_of_opened();
         for need in headers::needs(file.text).into_iter().filter(|need| !opened.contains(need)) {
-            let mut given = BTreeSet::new();
+            let mut provided = BTreeSet::new();
             for text in file.tables.iter().filter_map(|tables| fragment(tables, need)) {
                 if !compiled.contains_key(text) {
                     compiled.insert(text, compile(&redis, text).await.expect("Lua").locals);
                 }
-                given.extend(compiled[text].iter().cloned());
+                provided.extend(compiled[text].iter().cloned());
             }
-            // One that has no functions does what it does where it stands.
-            assert!(given.is_empty() || !given.is_disjoint(&used), "{} doesn't use `{need}`", file.path);
+            // A fragment without functions has an effect where it is included.
+            assert!(provided.is_empty() || !provided.is_disjoint(&used), "{} doesn't use `{need}`", file.path);
         }
     }
 }
@@ -191,14 +191,14 @@ fn every_verb_says_what_it_is_given_and_what_it_answers() {
         let sources: Vec<String> = verb.scripts().map(|script| script.source().to_owned()).collect();
         for table in ["KEYS", "ARGV"] {
             let section = headers::section(verb.text, table);
-            let (said, many) = headers::numbered(&section);
-            assert_eq!(said, (1..=said.len()).collect::<Vec<_>>(), "{}: {section:?}", verb.path);
+            let (listed, many) = headers::numbered(&section);
+            assert_eq!(listed, (1..=listed.len()).collect::<Vec<_>>(), "{}: {section:?}", verb.path);
             let read: BTreeSet<usize> =
                 sources.iter().flat_map(|source| headers::read_by_number(source, table)).collect();
-            let unsaid: Vec<_> = read.iter().filter(|place| !said.contains(place)).collect();
-            assert!(unsaid.is_empty(), "{} reads {table} {unsaid:?} and doesn't say what it is", verb.path);
-            // An argument may be for the other kind. What stands for many is read by other means.
-            let unread: Vec<_> = said.iter().filter(|place| !read.contains(place)).collect();
+            let unlisted: Vec<_> = read.iter().filter(|place| !listed.contains(place)).collect();
+            assert!(unlisted.is_empty(), "{} reads {table} {unlisted:?} and doesn't say what it is", verb.path);
+            // An argument may be only for the other kind of bucket. Repeated arguments aren't read by number.
+            let unread: Vec<_> = listed.iter().filter(|place| !read.contains(place)).collect();
             let read_otherwise = usize::from(many);
             let is_all = table == "ARGV" || unread.len() <= read_otherwise;
             assert!(is_all, "{} says that {table} {unread:?} are given, and doesn't read them", verb.path);

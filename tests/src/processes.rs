@@ -1,4 +1,4 @@
-//! `dripfeed` as real processes: started, killed, suspended, continued. None outlives its test.
+//! `dripfeed` as real processes, which tests start, kill, suspend and resume. None outlives its test.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -15,22 +15,22 @@ use tokio::sync::watch;
 
 use crate::client::Client;
 
-/// For a process to listen, and to end: far more than it takes.
+/// Timeout for a process to listen, and to end; far more than it needs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Lines of a log that are shown when a test fails.
+/// Number of log lines that are shown when a test fails.
 const SHOWN: usize = 60;
 
 /// The executable that was built with the tests.
 ///
 /// # Panics
-/// When it wasn't.
+/// When it wasn't built.
 pub fn executable() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     let built = test.ancestors().map(|folder| folder.join("dripfeed")).find(|path| path.is_file());
     built.expect("there is no `dripfeed` to start beside this test: run `cargo build -p dripfeed` first")
 }
 
-/// The executable with nothing of this test's environment but the path.
+/// The executable, with only `PATH` of this test's environment.
 pub fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(executable());
     command.args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -38,24 +38,24 @@ pub fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comma
     command
 }
 
-/// A process's memory, as the kernel reports it, in KiB: `VmRSS` now, `VmHWM` at the most so far.
+/// A process's memory in KiB, as the kernel reports it: `VmRSS` now, `VmHWM` the peak.
 pub fn memory_kib(id: u32, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("a running process");
     let line = status.lines().find(|line| line.starts_with(which)).expect("its memory");
     line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
 }
 
-/// A role that runs until it is asked to stop.
+/// A running role.
 pub struct Process {
     name: String,
     child: Child,
-    /// Kept open: waiting for the child's end would close it.
+    /// Kept open, because waiting for the child would close it.
     _stdin: Option<ChildStdin>,
     log: Log,
     address: watch::Receiver<Option<SocketAddr>>,
 }
 
-/// What a process says, line by line as it comes; it outlives the process. Cheap to clone.
+/// The log of a process, which outlives it. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<(Instant, String)>>>);
 
@@ -70,17 +70,17 @@ impl Log {
         self.text_from(lines.saturating_sub(SHOWN))
     }
 
-    /// When lines came that have `part` in them.
+    /// The times of lines that contain `part`.
     pub fn times_of(&self, part: &str) -> Vec<Instant> {
         self.lines().iter().filter(|(_, line)| line.contains(part)).map(|(at, _)| *at).collect()
     }
 
-    /// The lines that came between two moments.
+    /// The lines between two times.
     pub fn text_between(&self, from: Instant, until: Instant) -> String {
         joined(self.lines().iter().filter(|(at, _)| (from..until).contains(at)))
     }
 
-    /// How many lines came between two moments.
+    /// The number of lines between two times.
     pub fn lines_between(&self, from: Instant, until: Instant) -> usize {
         self.lines().iter().filter(|(at, _)| (from..until).contains(at)).count()
     }
@@ -103,22 +103,23 @@ impl Process {
     pub async fn start(name: &str, command: Command) -> Self {
         let process = Self::spawn(name, command);
         let mut address = process.address.clone();
-        let listens =
-            tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await.is_ok_and(|told| told.is_ok());
+        let listens = tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some))
+            .await
+            .is_ok_and(|listening| listening.is_ok());
         assert!(listens, "{name} doesn't listen; its log:\n{}", process.log.end());
         process.ready().await;
         process
     }
 
-    /// Starts a role, and waits for nothing.
+    /// Starts a role, without waiting until it is ready.
     pub fn spawn(name: &str, mut command: Command) -> Self {
-        // Its standard input is a pipe from this test: it ends with it, also where nothing can be dropped any more.
+        // Its standard input is a pipe from this test, so that it ends with the test even if that is killed.
         command.arg("--until-stdin-ends").stdin(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the executable can be started");
         let log = Log::default();
-        let (told, address) = watch::channel(None);
+        let (listening, address) = watch::channel(None);
         let lines = child.stderr.take().expect("a pipe for the log");
-        tokio::spawn(read(lines, log.clone(), told));
+        tokio::spawn(read(lines, log.clone(), listening));
         let stdin = child.stdin.take();
         Self { name: name.to_owned(), child, _stdin: stdin, log, address }
     }
@@ -131,7 +132,7 @@ impl Process {
         }
     }
 
-    /// Where it listens, once it does.
+    /// Its address, once it listens.
     pub fn address(&self) -> watch::Receiver<Option<SocketAddr>> {
         self.address.clone()
     }
@@ -140,7 +141,7 @@ impl Process {
         self.address.borrow().expect("it was waited for")
     }
 
-    /// Of the running process.
+    /// The id of the running process.
     pub fn id(&self) -> u32 {
         self.child.id().expect("it runs")
     }
@@ -149,7 +150,7 @@ impl Process {
         Client::to(self.listening())
     }
 
-    /// Where it is reached: `http://127.0.0.1:…`.
+    /// Its URL: `http://127.0.0.1:…`.
     pub fn url(&self) -> String {
         format!("http://{}", self.listening())
     }
@@ -158,12 +159,12 @@ impl Process {
         self.log.text()
     }
 
-    /// What it says, also after its end.
+    /// Its log, which can be read after its end.
     pub fn whole_log(&self) -> Log {
         self.log.clone()
     }
 
-    /// As a crash would end it; returns when it is gone.
+    /// Kills it (SIGKILL), and waits until it has ended.
     pub async fn kill(&mut self) {
         self.child.kill().await.expect("it runs");
     }
@@ -173,33 +174,33 @@ impl Process {
         self.signal(Signal::SIGSTOP);
     }
 
-    /// Lets it go on.
+    /// Resumes it (SIGCONT).
     pub fn resume(&self) {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Asks it to end.
+    /// Asks it to stop (SIGTERM).
     pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
     }
 
-    /// Asks it to read its settings again.
+    /// Asks it to reload its settings (SIGHUP).
     pub fn hang_up(&self) {
         self.signal(Signal::SIGHUP);
     }
 
-    /// Its end, which is due.
+    /// Waits for its end, which must come soon.
     pub async fn ended(&mut self) -> ExitStatus {
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         ended.unwrap_or_else(|_| panic!("{} doesn't end; its log:\n{}", self.name, self.log.end())).expect("a child")
     }
 
-    /// Its end, however long it runs. May be dropped at any time.
+    /// Waits for its end without a timeout. May be dropped at any time.
     pub async fn gone(&mut self) -> ExitStatus {
         self.child.wait().await.expect("a child")
     }
 
-    /// To our own child, which isn't reaped while it has an id.
+    /// Sends a signal. The child isn't reaped while it has an id.
     fn signal(&self, signal: Signal) {
         let id = self.child.id().and_then(|id| i32::try_from(id).ok()).expect("it runs");
         signal::kill(Pid::from_raw(id), signal).expect("a signal to our own child");
@@ -215,13 +216,13 @@ impl Drop for Process {
     }
 }
 
-/// Keeps the log, and shows where the process listens.
-async fn read(stderr: ChildStderr, log: Log, told: watch::Sender<Option<SocketAddr>>) {
+/// Reads the log, and finds the address in it.
+async fn read(stderr: ChildStderr, log: Log, listening: watch::Sender<Option<SocketAddr>>) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Some((_, address)) = line.split_once("listening on http://") {
-            // In a line of JSON it ends with its quote.
-            told.send_replace(address.split(['"', ' ']).next().and_then(|address| address.parse().ok()));
+            // In a JSON line the address ends with a quote.
+            listening.send_replace(address.split(['"', ' ']).next().and_then(|address| address.parse().ok()));
         }
         log.lines().push((Instant::now(), line));
     }

@@ -1,5 +1,5 @@
-//! A TCP proxy that breaks things: it delays, cuts at a byte, loses replies, resets; before Redis it knows which script
-//! goes by, and springs traps there.
+//! A TCP proxy that injects faults: delays, cuts after a number of bytes, lost replies and resets. In front of Redis it
+//! recognizes scripts, and triggers breakpoints.
 
 pub(crate) mod resp;
 
@@ -22,10 +22,10 @@ use crate::machine;
 use crate::scripts::{Called, Scripts};
 use crate::torture::breakpoint::{BreakpointAction, Breakpoints, Step};
 
-/// One for all proxies: the source goes by once for each server.
+/// Shared by all proxies, because the source of a script is sent once per server.
 static SCRIPTS: LazyLock<Mutex<Scripts>> = LazyLock::new(Mutex::default);
 
-/// What is behind a proxy.
+/// The server behind a proxy.
 #[derive(Clone)]
 pub enum Behind {
     /// Redis, on its socket.
@@ -36,17 +36,17 @@ pub enum Behind {
     Tcp(SocketAddr),
 }
 
-/// One connection through a proxy, and what is to go wrong with it.
+/// One connection through a proxy, and its faults.
 pub struct Link {
-    /// Bytes that still pass to the server, and to the client; then it is cut.
+    /// Bytes that are still forwarded to the server, and to the client, before the connection is cut.
     to_server: AtomicUsize,
     to_client: AtomicUsize,
-    /// What the server says is lost.
+    /// Whether the server's replies are dropped.
     mute: AtomicBool,
     delay_ms: AtomicU64,
     replies_delay_ms: AtomicU64,
     reset: AtomicBool,
-    /// How much later than it comes what the server says goes on, over any link of the proxy.
+    /// Delay of the server's replies on all links of the proxy.
     late_ms: Arc<AtomicU64>,
     cut: CancellationToken,
 }
@@ -65,27 +65,27 @@ impl Link {
         }
     }
 
-    /// Cut after this many more bytes to the server.
+    /// Cuts the connection after this many more bytes to the server.
     pub fn cut_to_server_after(&self, bytes: usize) {
         self.to_server.store(bytes, Ordering::SeqCst);
     }
 
-    /// Cut after this many more bytes to the client.
+    /// Cuts the connection after this many more bytes to the client.
     pub fn cut_to_client_after(&self, bytes: usize) {
         self.to_client.store(bytes, Ordering::SeqCst);
     }
 
-    /// Requests still arrive, and no reply comes back.
+    /// Forwards requests, but drops replies.
     pub fn lose_replies(&self) {
         self.mute.store(true, Ordering::SeqCst);
     }
 
-    /// Whatever is sent on either way takes so much longer.
+    /// Delays both directions.
     pub fn delay(&self, by: Duration) {
         self.delay_ms.store(ms(by), Ordering::SeqCst);
     }
 
-    /// Whatever the server says takes so much longer.
+    /// Delays the server's replies.
     pub fn delay_replies(&self, by: Duration) {
         self.replies_delay_ms.store(ms(by), Ordering::SeqCst);
     }
@@ -96,12 +96,12 @@ impl Link {
         Duration::from_millis(self.delay_ms.load(Ordering::SeqCst) + replies)
     }
 
-    /// The client's side is closed.
+    /// Closes the client's side.
     pub fn cut(&self) {
         self.cut.cancel();
     }
 
-    /// The client's side is reset: what was not read yet is lost to it.
+    /// Resets the client's side, which loses unread bytes.
     pub fn reset(&self) {
         self.reset.store(true, Ordering::SeqCst);
         self.cut.cancel();
@@ -144,19 +144,19 @@ impl Proxy {
         Self { address, words, links, late_ms, _serving: serving }
     }
 
-    /// Whatever the server says from now on comes so much later, over all links, also those to come.
+    /// Delays the server's replies on all links, including later ones.
     pub fn answers_late(&self, by: Duration) {
         self.late_ms.store(ms(by), Ordering::SeqCst);
     }
 
-    /// The connections that there are, oldest first.
+    /// The open connections, oldest first.
     pub fn links(&self) -> Vec<Arc<Link>> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.strong_count() > 0);
         links.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// What Redis said to settlements and joins that came through here.
+    /// The replies of Redis to settlements and joins through this proxy.
     pub fn words(&self) -> Vec<(Instant, MembershipReply)> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -182,7 +182,7 @@ async fn serve(
 
 async fn connect(client: TcpStream, behind: Behind, link: Arc<Link>, words: MembershipReplies) {
     client.set_nodelay(true).ok();
-    // A server that is gone refuses: the client sees a connection that is closed at once.
+    // If the server is gone, the client's connection is closed at once.
     match behind {
         Behind::Redis { socket, breakpoints } => {
             let Ok(server) = UnixStream::connect(socket).await else { return };
@@ -218,11 +218,11 @@ enum Way {
     ToClient,
 }
 
-/// Read at once, and kept until they are due.
+/// Bytes per read, and reads that are kept until they are due.
 const CHUNK: usize = 16 << 10;
 const CHUNKS: usize = 256;
 
-/// Until either side is at its end, or the link is cut.
+/// Forwards until one side has ended, or the link is cut.
 async fn pump(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -233,12 +233,12 @@ async fn pump(
     let (arrivals, arrived) = mpsc::channel(CHUNKS);
     tokio::select! {
         () = forward(arrived, to, link, way, watch) => {}
-        // What has arrived before the end is still forwarded.
+        // Bytes that arrived before the end are still forwarded.
         () = async { read(from, arrivals).await; std::future::pending().await } => {}
     }
 }
 
-/// Reads on while earlier bytes wait, so that a delay costs time and no throughput.
+/// Reads while earlier bytes wait, so that a delay doesn't reduce throughput.
 async fn read(from: &mut (impl AsyncRead + Unpin), arrivals: mpsc::Sender<(Instant, BytesMut)>) {
     let mut bytes = BytesMut::with_capacity(CHUNK);
     while matches!(from.read_buf(&mut bytes).await, Ok(1..)) {
@@ -283,16 +283,16 @@ async fn forward(
     }
 }
 
-/// Watches what goes to Redis and what comes back.
+/// Watches commands and replies of Redis.
 struct ReplyWatch {
     breakpoints: Breakpoints,
     words: MembershipReplies,
-    /// The scripts whose replies are to come, in order; None: another command.
+    /// The scripts whose replies are outstanding, in order; `None` for other commands.
     awaited: Mutex<VecDeque<Option<&'static str>>>,
 }
 
 impl ReplyWatch {
-    /// How many of these bytes, whole messages, may pass; false when nothing may after them.
+    /// How many of these bytes, in whole messages, may be forwarded. False if nothing may be after them.
     async fn pass(&self, bytes: &[u8], way: Way) -> (usize, bool) {
         let mut passed = 0;
         while let Some(length) = resp::length(&bytes[passed..]) {
@@ -320,7 +320,7 @@ impl ReplyWatch {
     }
 
     fn reply(&self, message: &[u8]) -> Option<BreakpointAction> {
-        // What Redis says unasked answers no command.
+        // A push message isn't a reply to a command.
         if message[0] == b'>' {
             return None;
         }
@@ -335,7 +335,7 @@ impl ReplyWatch {
         if let Some(word) = word {
             self.words.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), word));
         }
-        // An error says that nothing ran, and a take may have found nothing.
+        // After an error nothing ran, and a take may have claimed no jobs.
         let nothing = message[0] == b'-' || script == "take" && !says(b"jobs");
         if nothing { None } else { self.breakpoints.take(Step::After(script)) }
     }

@@ -1,5 +1,4 @@
-//! A door to Redis that misbehaves as reported. Behind it is a real server, so that all state is real; before it,
-//! chosen calls get another answer than that server's, or none.
+//! A proxy in front of a real Redis that injects faults into selected calls: another reply than the server's, or none.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,30 +22,30 @@ use crate::proxy::resp::Messages;
 use crate::redis_server::TestRedis;
 use crate::scripts::{Called, Scripts};
 
-/// For a call that a test has brought about to come.
+/// Timeout for a call that a test has caused.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// In which the calls of something regular are counted.
+/// Number of seconds in which regular calls are counted.
 const SECONDS: u64 = 5;
 
-/// What becomes of a call.
+/// A fault of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyFault {
-    /// It isn't carried out; this error is the answer.
+    /// It isn't executed, and this error is the reply.
     Error(&'static str),
-    /// It isn't carried out, and the connection is closed.
+    /// It isn't executed, and the connection is closed.
     Drop,
-    /// It is carried out, and the connection is closed instead of an answer;
+    /// It is executed, and the connection is closed instead of a reply.
     Close,
-    /// in the middle of the answer;
+    /// It is executed, and the connection is closed in the middle of the reply.
     Half,
-    /// or bytes come that are none.
+    /// It is executed, and the reply is invalid.
     Garbage,
-    /// It waits until the test releases it, and is carried out then.
+    /// It waits until the test releases it, and is executed then.
     Hold,
 }
 
 impl ProxyFault {
-    /// Whether the call has taken effect all the same.
+    /// Whether the call is executed all the same.
     pub const fn is_carried_out(self) -> bool {
         matches!(self, Self::Close | Self::Half | Self::Garbage | Self::Hold)
     }
@@ -61,16 +60,16 @@ pub struct RedisFaultProxy {
 struct Shared {
     redis: PathBuf,
     book: Mutex<Book>,
-    /// How many faults were done.
+    /// The number of injected faults.
     done: watch::Sender<u64>,
-    /// For the call that waits.
+    /// Releases the waiting call.
     released: Notify,
 }
 
 #[derive(Default)]
 struct Book {
     scripts: Scripts,
-    /// By the name of the call: what becomes of the next this many.
+    /// By name of the call: the fault of the next calls, and their number.
     plans: BTreeMap<String, (ProxyFault, u64)>,
     calls: BTreeMap<String, u64>,
 }
@@ -91,27 +90,27 @@ impl RedisFaultProxy {
         format!("redis://{}", self.address)
     }
 
-    /// The next `times` calls of that name are answered so: a script by the name of its file, or a command.
+    /// Injects a fault into the next `times` calls of a script, by the name of its file, or of a command.
     pub fn plan(&self, name: &str, fault: ProxyFault, times: u64) {
         self.shared.book().plans.insert(name.to_owned(), (fault, times));
     }
 
-    /// No call of that name is answered otherwise any more.
+    /// Removes the planned fault of a call.
     pub fn behave(&self, name: &str) {
         self.shared.book().plans.remove(name);
     }
 
-    /// Whether what was planned for that name has happened.
+    /// Whether all planned faults of a call have happened.
     pub fn has_done(&self, name: &str) -> bool {
         !self.shared.book().plans.contains_key(name)
     }
 
-    /// Returns when what was planned for that name has happened.
+    /// Waits until all planned faults of a call have happened.
     pub async fn done(&self, name: &str) {
         self.any_done(&[name]).await;
     }
 
-    /// Returns when what was planned for one of these names has happened.
+    /// Waits until all planned faults of one of these calls have happened.
     pub async fn any_done(&self, names: &[&str]) {
         let mut changes = self.shared.done.subscribe();
         let is_done = || names.iter().any(|name| self.has_done(name));
@@ -119,18 +118,18 @@ impl RedisFaultProxy {
         assert!(done, "nobody called {names:?} within {PATIENCE:?}");
     }
 
-    /// The call that waits goes on.
+    /// Releases the waiting call.
     pub fn release(&self) {
         self.shared.released.notify_one();
     }
 
-    /// How often a script or command was called so far.
+    /// The number of calls of a script or command so far.
     pub fn calls(&self, name: &str) -> u64 {
         self.shared.book().calls.get(name).copied().unwrap_or(0)
     }
 
-    /// Whether a script is called once a second or more often, for some seconds. This test sleeps them one after the
-    /// other: what delays the sleep of the caller on a busy machine delays these too.
+    /// Whether a script is called at least once a second, for some seconds. The test sleeps one second at a time,
+    /// because a busy machine delays these sleeps as those of the caller.
     pub async fn is_called_every_second(&self, name: &str) -> bool {
         let before = self.calls(name);
         for _ in 0..SECONDS {
@@ -139,19 +138,19 @@ impl RedisFaultProxy {
         self.calls(name) - before >= SECONDS
     }
 
-    /// Returns when a script that nothing else calls has been called twice from now on, one after the other. Then the
-    /// first caller knows the answer.
+    /// Waits until a script with a single caller has been called twice from now on. Then the caller has the first
+    /// reply.
     pub async fn answered(&self, name: &str) {
         let before = self.calls(name);
         crate::service::until(&format!("{name} is called twice"), async || self.calls(name) >= before + 2).await;
     }
 
-    /// All calls so far, without questions about the ACL, of which one request every few seconds has many.
+    /// The number of all calls so far, without the ACL commands, of which one request every few seconds has many.
     pub fn all_calls(&self) -> u64 {
         self.shared.book().calls.iter().filter(|(name, _)| *name != "ACL").map(|(_, calls)| calls).sum()
     }
 
-    /// Which scripts and commands were called.
+    /// The names of called scripts and commands.
     pub fn names(&self) -> Vec<String> {
         self.shared.book().calls.keys().cloned().collect()
     }
@@ -162,13 +161,13 @@ impl Shared {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// None: as Redis will.
+    /// The fault of a command; `None` if it is forwarded unchanged.
     fn judge(&self, command: &[u8]) -> Option<ProxyFault> {
         let mut book = self.book();
         let name = match book.scripts.called_by(command)? {
             Called::Script(name) => name.to_owned(),
             Called::Command(name) => name,
-            // Its source comes next, and reports its name.
+            // Then the client sends the source, which identifies the script.
             Called::UnknownScript => return Some(ProxyFault::Error("NOSCRIPT No matching script. Please use EVAL.")),
         };
         *book.calls.entry(name.clone()).or_default() += 1;
@@ -191,13 +190,13 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
         let client = accept(&listener).await;
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            // Whatever ends one end of a connection ends the other.
+            // If one side ends, the other is closed, too.
             let _ = pass(client, &shared).await;
         });
     }
 }
 
-/// One call after the other, each answered before the next is read: as Redis does it.
+/// Forwards one call after the other, and reads the next after the reply, as Redis does.
 async fn pass(client: TcpStream, shared: &Shared) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     let (from_client, mut to_client) = client.into_split();
@@ -228,7 +227,7 @@ async fn pass(client: TcpStream, shared: &Shared) -> std::io::Result<()> {
     Ok(())
 }
 
-/// None: Redis has gone. What Redis says unasked goes on at once.
+/// Reads a reply. `None` if Redis is gone. Push messages are forwarded at once.
 async fn reply_to(
     redis: &mut FramedRead<OwnedReadHalf, Messages>,
     client: &mut (impl AsyncWrite + Unpin),

@@ -1,4 +1,4 @@
-//! A private Redis for one test: on a unix socket, in its own folder, gone with the test.
+//! A private Redis for one test, on a Unix socket in a separate folder, which ends with the test.
 
 use std::net::{TcpListener, UdpSocket};
 use std::ops::Range;
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use crate::service::PATIENCE;
 use crate::wall_clock::WallClock;
 
-/// What a service can run over.
+/// A Redis installation that a service can use.
 pub trait RunningRedis {
     /// The `redis.url` to reach it.
     fn url(&self) -> String;
 
-    /// Where a test may put its files; gone with the test.
+    /// A folder for the files of a test, removed after it.
     fn folder(&self) -> &Path;
 }
 
@@ -32,29 +32,28 @@ impl RunningRedis for TestRedis {
     }
 }
 
-/// Below those that the system gives to outgoing connections. Else one of these could take the port of a server that is
-/// down for a while; even one to that very port, which then meets itself.
+/// Below the range of outgoing connections. Otherwise one of these could occupy the port of a server that is down for a
+/// while; a connection to that port could even connect to itself.
 const PORTS: Range<u16> = 10_000..30_000;
-const TO_THE_BUS: u16 = 10_000;
+const BUS_OFFSET: u16 = 10_000;
 
-/// Of the ports that this process has given to its tests: no other process of tests gives them to its own meanwhile. A
-/// server may need a while until it listens.
-static GIVEN: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
+/// Reserves the ports of this process's tests, so that other test processes don't use them before a server listens.
+static RESERVED: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
 
-/// A port of 127.0.0.1 that was free a moment ago.
+/// Reserves a free port of 127.0.0.1.
 ///
 /// # Panics
 /// When none is found.
 pub fn free_port() -> u16 {
-    ports().find(|port| is_given(*port)).expect("a free port")
+    ports().find(|port| reserve(*port)).expect("a free port")
 }
 
-/// A port of 127.0.0.1 for a node of a Cluster: its bus has that of this many more, which Redis 6.2 can't be set.
+/// Reserves a free port of 127.0.0.1 for a node of a Cluster, and that of its bus, which is fixed in Redis 6.2.
 ///
 /// # Panics
 /// When none is found.
 pub fn free_port_of_a_node() -> u16 {
-    let has_bus = |port: &u16| PORTS.contains(&(port + TO_THE_BUS)) && is_given(*port) && is_given(port + TO_THE_BUS);
+    let has_bus = |port: &u16| PORTS.contains(&(port + BUS_OFFSET)) && reserve(*port) && reserve(port + BUS_OFFSET);
     ports().find(has_bus).expect("two free ports")
 }
 
@@ -62,11 +61,11 @@ fn ports() -> impl Iterator<Item = u16> {
     std::iter::repeat_with(|| fastrand::u16(PORTS)).take(1000)
 }
 
-fn is_given(port: u16) -> bool {
-    let Ok(given) = UdpSocket::bind(("127.0.0.1", port)) else { return false };
+fn reserve(port: u16) -> bool {
+    let Ok(socket) = UdpSocket::bind(("127.0.0.1", port)) else { return false };
     let is_free = TcpListener::bind(("127.0.0.1", port)).is_ok();
     if is_free {
-        GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(given);
+        RESERVED.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
     }
     is_free
 }
@@ -91,18 +90,18 @@ impl TestRedis {
         self.folder.path()
     }
 
-    /// How often a command has been called so far, in scripts too.
+    /// The number of calls of a command so far, including those in scripts.
     pub async fn calls(&self, command: &str) -> u64 {
         let statistics: String = self.ask("INFO commandstats").await;
         let line = statistics.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
         line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
     }
 
-    /// The answer to a command that only a test gives it, as words; given again when the connection is lost or the
-    /// server loads its data, as it does when it becomes a replica.
+    /// Sends a command of the test, given as words, and returns the reply. Tries again if the connection is lost, or
+    /// the server is loading its data, as when it becomes a replica.
     ///
     /// # Panics
-    /// When it refuses.
+    /// When Redis returns an error.
     pub async fn ask<T: FromRedisValue>(&self, words: &str) -> T {
         let mut words = words.split(' ');
         let mut command = redis::cmd(words.next().expect("a command"));
@@ -111,8 +110,8 @@ impl TestRedis {
         });
         let begun = Instant::now();
         loop {
-            let told = async { self.connect().await?.command(&command).await };
-            match told.await {
+            let reply = async { self.connect().await?.command(&command).await };
+            match reply.await {
                 Ok(answer) => return answer,
                 Err(error) if is_for_a_while(&error) && begun.elapsed() < PATIENCE => tokio::task::yield_now().await,
                 Err(error) => panic!("{error:?}"),
@@ -120,7 +119,7 @@ impl TestRedis {
         }
     }
 
-    /// Replicas that follow it now.
+    /// The number of connected replicas.
     pub async fn followers(&self) -> usize {
         self.ask::<String>("INFO replication").await.matches("state=online").count()
     }
@@ -129,7 +128,7 @@ impl TestRedis {
         self.ask::<String>("INFO replication").await.contains("role:master")
     }
 
-    /// Sets the clock that it goes by to this many seconds ahead of the machine's.
+    /// Sets the server's clock to this many seconds ahead of the machine's.
     pub async fn set_clock(&self, clock: &WallClock, seconds: i64) {
         clock.set_for(&self.store().await, seconds).await;
     }
@@ -143,7 +142,7 @@ impl TestRedis {
     }
 }
 
-/// For what a test itself asks: a slow machine, or a server that has just begun to follow another one, takes its time.
+/// Settings with long timeouts for the test's own commands, as the machine may be slow, or the server be synchronizing.
 pub fn patient(address: Address, durability: Durability) -> RedisSettings {
     let (connect_timeout, response_timeout) = (Duration::from_secs(10), Duration::from_secs(10));
     RedisSettings { connect_timeout, response_timeout, ..RedisSettings::new(address, "dripfeed", durability) }

@@ -1,4 +1,4 @@
-//! Which script a command on its way to Redis runs: the last file whose first line is in its source is the verb.
+//! Identifies the script that a command runs: the last file whose first line is in its source is the verb.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 use crate::proxy::resp;
 use crate::sources;
 
-/// The first lines of all files of Lua, by the name of the verb. No two are the same, and where a bug is planted they
-/// stay.
+/// The first lines of all Lua files, by verb. All are different, and planted bugs don't change them.
 static FILES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let files = sources::of_the_product("lua").into_iter().map(|file| {
         let name = file.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");
@@ -21,20 +20,20 @@ static FILES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Called {
     Script(&'static str),
-    /// By a hash of which the source hasn't come by.
+    /// A script that was called by its hash before its source was sent.
     UnknownScript,
-    /// In capitals.
+    /// The name of a command in capitals.
     Command(String),
 }
 
-/// The scripts that have come by.
+/// The scripts whose source was sent.
 #[derive(Default)]
 pub(crate) struct Scripts {
     by_hash: HashMap<Vec<u8>, &'static str>,
 }
 
 impl Scripts {
-    /// None: no command.
+    /// `None` if it isn't a command.
     pub(crate) fn called_by(&mut self, command: &[u8]) -> Option<Called> {
         let [name] = resp::words(command)?;
         let name = String::from_utf8_lossy(name).to_ascii_uppercase();

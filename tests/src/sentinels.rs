@@ -1,4 +1,4 @@
-//! A master, its replicas, and the Sentinels that watch them, for one test: on ports of 127.0.0.1, gone with the test.
+//! A master, its replicas and Sentinels for one test, on ports of 127.0.0.1, which end with the test.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::redis_server::{RunningRedis, TestRedis, free_port, patient};
 use crate::service::{PATIENCE, until};
 
 const SENTINELS: usize = 3;
-/// What the master is called.
+/// The name of the master.
 const NAME: &str = "drip";
 
 pub struct Sentinels {
@@ -26,9 +26,9 @@ pub struct Sentinels {
 
 struct Server {
     redis: TestRedis,
-    /// Where others reach it.
+    /// The port at which others reach it.
     port: u16,
-    /// What is there instead of itself: also for those that follow it, and for the Sentinels.
+    /// The proxy in front of it, also for replicas and Sentinels.
     proxy: Option<Proxy>,
 }
 
@@ -47,12 +47,13 @@ struct Watcher {
 }
 
 impl Sentinels {
-    /// A master that takes no write without a replica, and this many replicas. `more` as on the command line.
+    /// Starts a master that refuses writes without a replica, and replicas. `more` are further arguments of
+    /// `redis-server`.
     pub async fn start(replicas: usize, more: &str) -> Self {
         Self::start_each(replicas, Way::Straight, more).await
     }
 
-    /// The same, each with a proxy before it.
+    /// As `start`, with a proxy in front of each server.
     pub async fn start_behind_proxies(replicas: usize) -> Self {
         Self::start_each(replicas, Way::ThroughAProxy, "").await
     }
@@ -71,7 +72,7 @@ impl Sentinels {
         sentinels
     }
 
-    /// Returns when each Sentinel knows the others and all servers.
+    /// Waits until each Sentinel knows the others and all servers.
     pub async fn agreed(&self) {
         for watcher in &self.watchers {
             until("the Sentinels know each other", async || {
@@ -84,7 +85,7 @@ impl Sentinels {
         }
     }
 
-    /// The server that most Sentinels name.
+    /// The index of the server that most Sentinels consider the master.
     pub async fn master(&self) -> usize {
         let mut named = Vec::new();
         for watcher in &self.watchers {
@@ -104,12 +105,12 @@ impl Sentinels {
         &mut self.servers[number].redis
     }
 
-    /// What any server behind a proxy says comes so much later, to whomever.
+    /// Delays the replies of all servers behind proxies.
     pub fn answer_late(&self, by: Duration) {
         self.servers.iter().filter_map(|server| server.proxy.as_ref()).for_each(|proxy| proxy.answers_late(by));
     }
 
-    /// Asks a Sentinel to promote a replica, though the master is well.
+    /// Asks a Sentinel to promote a replica while the master works.
     pub async fn fail_over(&self) {
         let sentinel = self.watchers[0].store().await;
         let mut command = cmd("SENTINEL");
@@ -175,7 +176,7 @@ impl Watcher {
         }
     }
 
-    /// What it knows of the master.
+    /// The Sentinel's information about the master.
     async fn master(&self) -> HashMap<String, String> {
         let mut question = cmd("SENTINEL");
         question.arg("MASTER").arg(NAME);

@@ -1,4 +1,4 @@
-//! dripfeed as it runs for real: a private Redis, and as many intakes and processors as a test wants.
+//! dripfeed as real processes: a private Redis, and as many intakes and processors as a test needs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::machine::{self, Machine};
 use crate::processes::{Process, command};
 use crate::redis_server::{RunningRedis, TestRedis, patient};
 
-/// A test's time for what must happen at last: far more than the promise says, so that a slow machine changes nothing.
+/// Timeout for events that must happen; far longer than promised, so that tests don't depend on the machine's speed.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The settings that tests share; `{redis}` stands for the address of theirs. Calls of Redis and heartbeats have more
-/// time than a busy machine stands still for: what becomes of those that are late is for tests that say so.
+/// The settings that tests share; `{redis}` is replaced by the address of their Redis. Timeouts of Redis and heartbeats
+/// are longer than stalls of a busy machine, except in tests about them.
 const BASIS: &str = r#"
 [redis]
 url = "{redis}"
@@ -34,7 +34,7 @@ lease = "6s"
 drain = "10s"
 "#;
 
-/// The same time, for files of settings that a test writes itself: before the first section.
+/// The same timeouts for configuration files that a test writes; to be placed before the first section.
 pub const TIMEOUTS: &str = "redis.connect_timeout = \"2s\"\nredis.response_timeout = \"2s\"\n";
 
 pub struct Service<R = TestRedis> {
@@ -43,11 +43,12 @@ pub struct Service<R = TestRedis> {
     durability: Durability,
     configuration: PathBuf,
     started: AtomicUsize,
-    /// Several processes under load, and the machine may have two cores. None: another one's place serves for both.
+    /// Limits the number of services, which are several processes under load. `None` for a service beside another one,
+    /// whose place counts for both.
     _machine: Option<Machine>,
 }
 
-/// What is in a bucket.
+/// The counts of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub level: u64,
@@ -59,30 +60,30 @@ pub struct Counts {
 }
 
 impl Service {
-    /// `buckets` are their sections, in TOML.
+    /// `buckets` are the TOML sections of the buckets.
     pub async fn new(buckets: &str) -> Self {
         Self::over(TestRedis::start().await, Durability::Everysec, buckets).await
     }
 
-    /// Another one, over another Redis, in the same place: who waits for a second place while somebody waits to be
-    /// alone waits for ever.
+    /// Another service with another Redis, but without another place: waiting for a second place would deadlock with a
+    /// test that waits to be alone.
     pub async fn beside(&self, buckets: &str) -> Self {
         Self::on(None, TestRedis::start().await, Durability::Everysec, buckets).await
     }
 }
 
 impl<R: RunningRedis> Service<R> {
-    /// Over a Redis of any kind, with accepted jobs kept by `durability`.
+    /// A service with any Redis and durability.
     pub async fn over(redis: R, durability: Durability, buckets: &str) -> Self {
         Self::on(Some(machine::place().await), redis, durability, buckets).await
     }
 
-    /// The same, with nothing beside it: for what is measured by time.
+    /// As `over`, but alone on the machine, for tests that measure time.
     pub async fn alone(redis: R, durability: Durability, buckets: &str) -> Self {
         Self::on(Some(machine::alone().await), redis, durability, buckets).await
     }
 
-    /// Beside others of this kind alone: for what is measured by time, and loads the machine little.
+    /// As `over`, but only beside other quiet services, for tests that measure time and need little CPU.
     pub async fn quiet(redis: R, durability: Durability, buckets: &str) -> Self {
         Self::on(Some(machine::quiet().await), redis, durability, buckets).await
     }
@@ -96,7 +97,7 @@ impl<R: RunningRedis> Service<R> {
         service
     }
 
-    /// Other buckets from now on: for processes that start then, or are asked to read their settings again.
+    /// Replaces the buckets in the configuration, for processes that start, or reload their settings, after that.
     pub fn configure(&self, buckets: &str) {
         let basis = BASIS.replace("{redis}", &self.redis.url()).replace("{durability}", &self.durability.to_string());
         fs::write(&self.configuration, basis + buckets).expect("a file of settings");
@@ -110,7 +111,7 @@ impl<R: RunningRedis> Service<R> {
         self.role("processor", &[]).await
     }
 
-    /// `settings` as after `--set`.
+    /// `settings` are values of `--set`.
     pub async fn role(&self, role: &str, settings: &[&str]) -> Process {
         let mut command = self.command(settings);
         command.arg(role);
@@ -128,11 +129,11 @@ impl<R: RunningRedis> Service<R> {
         command
     }
 
-    /// Runs it to its end: its exit code, and all that it said.
+    /// Runs a command to its end. Returns its exit code and output.
     pub async fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let mut command = self.command(&[]);
-        let ended = command.args(arguments).output().await.expect("the executable");
-        (ended.status.code(), String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
+        let output = command.args(arguments).output().await.expect("the executable");
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
     }
 
     /// As [`buckets::silence`].
@@ -144,7 +145,7 @@ impl<R: RunningRedis> Service<R> {
         &self.store
     }
 
-    /// The answer to a command, given as words.
+    /// Sends a command, given as words, and returns the reply.
     pub async fn redis<T: FromRedisValue>(&self, words: &str) -> T {
         let mut words = words.split(' ');
         let mut command = redis::cmd(words.next().expect("a command"));
@@ -166,7 +167,8 @@ impl<R: RunningRedis> Service<R> {
         let parked: u64 = self.redis(&format!("ZCARD dripfeed:{{{bucket}}}:parked")).await;
         let mut pending = redis::cmd("XPENDING");
         pending.arg(format!("dripfeed:{{{bucket}}}:jobs")).arg("processors");
-        // Four members: how many, from, to, by whom. Without a group, which the first replica makes, none is pending.
+        // Four members: count, first, last, consumers. Before the first replica there is no group, so nothing is
+        // pending.
         let pending: Result<(u64, redis::Value, redis::Value, redis::Value), _> = self.store.command(&pending).await;
         let pending = match pending {
             Ok((pending, ..)) => pending,
@@ -183,7 +185,7 @@ impl<R: RunningRedis> Service<R> {
         }
     }
 
-    /// Returns when nothing is left in the bucket.
+    /// Waits until the bucket is empty.
     pub async fn drained(&self, bucket: &str) {
         let begun = Instant::now();
         while self.level(bucket).await > 0 {
@@ -193,7 +195,7 @@ impl<R: RunningRedis> Service<R> {
     }
 }
 
-/// Returns when `happened` says so.
+/// Waits until `happened` returns true.
 pub async fn until<F: Future<Output = bool>>(what: &str, happened: impl Fn() -> F) {
     let begun = Instant::now();
     while !happened().await {

@@ -1,16 +1,15 @@
-//! The product's own sources, for tests that must not forget a part of it.
+//! The source files of the product, for tests that must cover all of them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A path that begins at the root of the workspace.
+/// A path relative to the root of the workspace.
 pub fn from_the_root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join(path)
 }
 
-/// All files of the crates with this extension, but those of their tests and examples, and of the lab, which serves
-/// nobody.
+/// All files of the crates with this extension, except tests, examples, and the lab.
 pub fn of_the_product(extension: &str) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![from_the_root("crates")]);
     while let Some(folder) = folders.pop() {
@@ -29,7 +28,7 @@ pub fn of_the_product(extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The names of all scripts: of their files, and the first word of what errors call them.
+/// The names of all scripts: those of their files, and the first words of their names in errors.
 pub fn scripts() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in of_the_product("rs") {

@@ -1,7 +1,7 @@
-//! Faults under load: a seeded driver, real processes in slots where they are followed by new ones, proxies and traps
-//! on their ways, an upstream that writes down every call, and the invariants that every run ends with.
+//! The fault injection suite: a seeded load, real processes in slots that restart them, proxies and breakpoints on
+//! their connections, an upstream that records every call, and invariants that are checked after every run.
 //!
-//! A row of the fault suite begins a [`run::Run`], does its faults to the [`harness::Harness`], and finishes it.
+//! A row of the suite begins a [`run::Run`], injects its faults into the [`harness::Harness`], and finishes the run.
 
 pub mod breakpoint;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! An upstream that writes down every call, and answers as the test says.
+//! An upstream that records every call, and answers as the test decides.
 
 mod arrival;
 pub mod ceiling;
@@ -27,7 +27,7 @@ use crate::accept::accept;
 /// One request, as it arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// When the kernel had its head.
+    /// When the kernel received the head.
     pub arrived: Instant,
     pub job: String,
     pub attempt: u32,
@@ -43,13 +43,13 @@ impl Call {
     }
 }
 
-/// What the upstream does about a call.
+/// The upstream's answer to a call.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Status(u16),
     /// With `Retry-After` in seconds.
     Throttle(u16, u64),
-    /// The connection is closed without an answer.
+    /// Closes the connection without an answer.
     Nothing,
 }
 
@@ -64,11 +64,11 @@ pub struct Upstream {
 /// All calls, in the order of their arrival.
 type Book = Arc<watch::Sender<Vec<Call>>>;
 
-/// Longer than anything a test waits for.
+/// Timeout, longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Upstream {
-    /// Answers each call with what `script` makes of it; time may pass in it.
+    /// Answers each call with the result of `script`, which may take time.
     pub async fn start<F, A>(script: F) -> Self
     where
         F: Fn(Call) -> A + Send + Sync + 'static,
@@ -78,7 +78,7 @@ impl Upstream {
         Self::serving(script, Arc::clone(&book), Some(book)).await
     }
 
-    /// As `start`, and writes nothing down: for calls of many bytes in all.
+    /// As `start`, without recording calls, for large bodies.
     pub async fn without_book<F, A>(script: F) -> Self
     where
         F: Fn(Call) -> A + Send + Sync + 'static,
@@ -109,17 +109,17 @@ impl Upstream {
         format!("http://{}/feed", self.address)
     }
 
-    /// In the order of their arrival.
+    /// The recorded calls, in the order of their arrival.
     pub fn calls(&self) -> Vec<Call> {
         self.book.borrow().clone()
     }
 
-    /// How many have arrived.
+    /// The number of calls.
     pub fn count(&self) -> usize {
         self.book.borrow().len()
     }
 
-    /// How many calls each job got.
+    /// The number of calls by job.
     pub fn calls_by_job(&self) -> BTreeMap<String, u32> {
         let mut counts = BTreeMap::new();
         for call in self.book.borrow().iter() {
@@ -128,7 +128,7 @@ impl Upstream {
         counts
     }
 
-    /// Returns when this many calls have arrived in all.
+    /// Waits until this many calls have arrived in total.
     pub async fn has_got(&self, calls: usize) {
         let mut book = self.book.subscribe();
         let got = tokio::time::timeout(PATIENCE, book.wait_for(|book| book.len() >= calls)).await.is_ok();
@@ -137,7 +137,7 @@ impl Upstream {
 }
 
 async fn serve(listener: TcpListener, script: Script, book: Option<Book>) {
-    // Dropped with the upstream, and all its connections with it.
+    // Dropped with the upstream, so that all connections are closed.
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let stream = accept(&listener).await;
@@ -146,7 +146,7 @@ async fn serve(listener: TcpListener, script: Script, book: Option<Book>) {
 }
 
 async fn connection(stream: TcpStream, script: Script, book: Option<Book>) {
-    // A caller that is killed breaks its connection: nothing to report.
+    // Ignores errors, as killed callers break their connections.
     stream.set_nodelay(true).ok();
     let stream = NotedStream::new(stream);
     let arrival = stream.arrival();

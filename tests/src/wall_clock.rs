@@ -1,4 +1,4 @@
-//! The wall clock of a real server, set as an operator or NTP sets it: its own, apart from the machine's.
+//! A separate wall clock for a real server, which tests set as an operator or NTP would.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,19 +12,19 @@ use tempfile::TempDir;
 
 use crate::service::until;
 
-/// Compiled by what links Rust programs too.
+/// The compiler that Rust also uses for linking.
 const COMPILER: &str = "cc";
-/// How far the time of a script may be from the time at which it runs.
+/// Maximum difference between the time in a script and the time when it runs.
 const INEXACT_MS: i128 = 100;
 
-/// A clock that a server started with its environment goes by.
+/// The clock of a server that is started with its environment.
 pub struct WallClock {
     folder: TempDir,
     seconds: File,
 }
 
 impl WallClock {
-    /// As the machine's, still.
+    /// A clock that equals the machine's.
     ///
     /// # Panics
     /// Without a C compiler.
@@ -55,8 +55,8 @@ impl WallClock {
         self.seconds.write_all_at(&seconds.to_ne_bytes(), 0).expect("the file of the clock");
     }
 
-    /// [`WallClock::set_ahead`], and returns once scripts go by it. Valkey 9 reads this clock every 100 ms; in between,
-    /// it adds what has passed on the monotonic one.
+    /// As [`WallClock::set_ahead`], and waits until scripts use the new time. Valkey 9 reads this clock only every 100
+    /// ms, and adds elapsed monotonic time in between.
     ///
     /// # Panics
     /// When the server doesn't answer.

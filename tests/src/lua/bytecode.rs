@@ -1,7 +1,6 @@
-//! What a text of Lua does with globals, as the bytecode says that Redis' own compiler makes of it (`string.dump`, Lua
-//! 5.1).
+//! Finds the globals that a Lua text uses, in the bytecode of Redis' own compiler (`string.dump`, Lua 5.1).
 
-/// A name that a text uses and that is no local of it.
+/// A name that a text uses and that isn't a local.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Global {
     pub(super) name: String,
@@ -12,11 +11,11 @@ pub(super) struct Global {
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub(super) globals: Vec<Global>,
-    /// What it leaves to the texts behind it.
+    /// The locals that following texts can use.
     pub(super) locals: Vec<String>,
 }
 
-/// Of a build with 64 bits: the lengths of an int, a size, an instruction and a number.
+/// The header of a 64-bit build, with the sizes of an int, a size, an instruction and a number.
 const HEADER: [u8; 12] = *b"\x1bLua\x51\x00\x01\x04\x08\x04\x08\x00";
 const GETGLOBAL: u32 = 5;
 const SETGLOBAL: u32 = 7;
@@ -29,7 +28,7 @@ pub(super) fn read(dump: &[u8]) -> Chunk {
     chunk
 }
 
-/// Notes the globals of a function and of those in it. The names of its own locals.
+/// Adds the globals of a function and its inner functions to `globals`. Returns the names of its locals.
 fn function(reader: &mut Reader<'_>, globals: &mut Vec<Global>) -> Vec<String> {
     reader.text();
     let [_first_line, _last_line] = [reader.number(), reader.number()];
@@ -77,7 +76,7 @@ impl<'d> Reader<'d> {
         (0..self.number()).map(|_| read(self)).collect()
     }
 
-    /// Led by its length, and ended by a zero.
+    /// A text, preceded by its length, and terminated by zero.
     fn text(&mut self) -> String {
         let length = u64::from_le_bytes(self.bytes(8).try_into().expect("eight bytes"));
         let text = self.bytes(usize::try_from(length).expect("a length"));

@@ -1,6 +1,6 @@
-//! The comment at the head of a file of Lua: what it needs, and what a verb is given and answers.
+//! Parses the comment at the head of a Lua file: its needs, and the KEYS, ARGV and result of a verb.
 
-/// The lines of the comment that a text begins with, without their dashes.
+/// The lines of the comment at the start of a text, without dashes.
 fn head(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map_while(|line| line.strip_prefix("--"))
 }
@@ -15,15 +15,14 @@ pub(super) fn opens(text: &str) -> Option<(&str, &str)> {
     head(text).find_map(|line| line.strip_prefix(" opens: "))?.split_once(" = ")
 }
 
-/// The lines of a section of the head: `KEYS`, `ARGV` or `Result`; none where it has no such section.
+/// The lines of a section of the head: `KEYS`, `ARGV` or `Result`. Empty without this section.
 pub(super) fn section<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let mut lines = head(text).skip_while(|line| !line.starts_with(&format!(" {name}  ")));
     let first = lines.next().map(|line| &line[1 + name.len()..]);
     first.into_iter().chain(lines.take_while(|line| line.starts_with("    "))).collect()
 }
 
-/// The numbers by which a section names what is given: `1 jobs  2 pace (hash)`; and whether the last one stands for
-/// many: `3…`.
+/// The numbers in a section, as in `1 jobs  2 pace (hash)`; and whether the last one is repeated, as in `3…`.
 pub(super) fn numbered(section: &[&str]) -> (Vec<usize>, bool) {
     let (mut numbers, mut many) = (Vec::new(), false);
     for item in section.iter().flat_map(|line| line.split("  ")) {
@@ -36,7 +35,7 @@ pub(super) fn numbered(section: &[&str]) -> (Vec<usize>, bool) {
     (numbers, many)
 }
 
-/// The places of `KEYS` or `ARGV` that a text reads by their numbers.
+/// The indices of `KEYS` or `ARGV` that a text reads by number.
 pub(super) fn read_by_number(text: &str, table: &str) -> Vec<usize> {
     let code = text.lines().map(|line| line.split("--").next().unwrap_or_default());
     let read = code.flat_map(|line| line.split(&format!("{table}[")).skip(1).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Whether the machine stood still: where a promise is about a short time, a test asks again when it did.
+//! Detects stalls of the machine, after which tests of short times are repeated.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use dripfeed_store::Store;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Between two looks.
+/// Interval between two checks.
 const TICK: Duration = Duration::from_millis(1);
-/// What a machine that goes on may be late.
+/// How late a check may be without a stall.
 const CALM: Duration = Duration::from_millis(10);
 
 /// Watches this process and its Redis until dropped.
@@ -61,7 +61,7 @@ impl Stalls {
         seen
     }
 
-    /// Whether there was one since this was last asked.
+    /// Whether there was a stall since the last call.
     pub fn were_there(&self) -> bool {
         let mut seen = self.look();
         let stalls = seen.stalls.len();
@@ -69,12 +69,12 @@ impl Stalls {
         stalls > before
     }
 
-    /// Whether there was one in this time, which is over.
+    /// Whether there was a stall in a period, which is over.
     pub fn were_in(&self, time: &Range<SystemTime>) -> bool {
         self.look().stalls.iter().any(|stall| stall.start < time.end && time.start < stall.end)
     }
 
-    /// How long the machine went on, in all.
+    /// How long the machine ran without a stall, in all.
     pub fn went_on(&self) -> Duration {
         self.look().went_on
     }

@@ -1,12 +1,12 @@
-//! Where one message of Redis' protocol ends and the next begins, in both directions and both versions of it.
+//! Splits Redis' protocol (RESP 2 and 3) into messages, in both directions.
 
 use bytes::{Bytes, BytesMut};
 use tokio_util::codec::Decoder;
 
-/// The length of the message that `bytes` begin with; None while it isn't whole.
+/// The length of the message at the start of `bytes`; `None` while it is incomplete.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
-    // How many values are still to come.
+    // The number of values that are still missing.
     let mut wanted = 1_u64;
     while wanted > 0 {
         wanted -= 1;
@@ -22,7 +22,7 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
             }
             b'*' | b'~' | b'>' => wanted += number.unwrap_or(0),
             b'%' => wanted += 2 * number.unwrap_or(0),
-            // Attributes come before the value that they are about.
+            // Attributes precede their value.
             b'|' => wanted += 2 * number.unwrap_or(0) + 1,
             _ => {}
         }
@@ -30,12 +30,12 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     (at <= bytes.len()).then_some(at)
 }
 
-/// Of a line `…\r\n`; None for -1, which stands for null, and for what is no number.
+/// The number in a line `…\r\n`; `None` for -1, which stands for null, and for other text.
 fn number(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(line).ok()?.trim_end().parse().ok()
 }
 
-/// Takes one message after the other, as it came.
+/// Decodes one unchanged message after the other.
 pub(crate) struct Messages;
 
 impl Decoder for Messages {
@@ -47,7 +47,7 @@ impl Decoder for Messages {
     }
 }
 
-/// The words that a command begins with.
+/// The first words of a command.
 pub(crate) fn words<const N: usize>(command: &[u8]) -> Option<[&[u8]; N]> {
     let mut words = [&[][..]; N];
     let mut at = line_end(command, 0)?;

@@ -1,4 +1,4 @@
-//! Breakpoints: a process is killed at the very step that it is about to take, or has just taken.
+//! Breakpoints: kill a process exactly before or after a step.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
-/// Kills a process; done when it is dead.
+/// Kills a process, and waits until it is dead.
 pub type Killer = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Steps that are seen from outside the process.
+/// Steps that can be observed from outside the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A script's call was sent and goes no further.
+    /// The call of a script was sent, and isn't forwarded.
     Before(&'static str),
-    /// A script has run; its reply goes no further.
+    /// A script has run, and its reply isn't forwarded.
     After(&'static str),
-    /// Connected to the upstream, nothing sent.
+    /// Connected to the upstream, with nothing sent.
     BeforeSend,
     /// The upstream has read the request.
     AfterSend,
@@ -24,17 +24,17 @@ pub enum Step {
     MidAnswer,
 }
 
-/// What happens at the step.
+/// The action at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakpointAction {
     Kill,
-    /// The connection is cut there, the process lives.
+    /// Cut the connection; the process lives.
     Cut,
-    /// Nothing: a later step of the same sort is meant.
+    /// Nothing, so that the breakpoint applies to a later step of the same kind.
     Pass,
 }
 
-/// Breakpoints in the order in which they are met; `hit` reports the last.
+/// Breakpoints in their order. `hit` is notified of the last.
 struct Chain {
     steps: VecDeque<(Step, BreakpointAction)>,
     hit: oneshot::Sender<()>,
@@ -47,7 +47,7 @@ pub struct Breakpoints {
     set: Arc<Mutex<Option<Chain>>>,
 }
 
-/// Nothing is set and nobody is killed.
+/// Without breakpoints, and without a process to kill.
 impl Default for Breakpoints {
     fn default() -> Self {
         Self::new(Arc::new(|| Box::pin(async {})))
@@ -59,14 +59,14 @@ impl Breakpoints {
         Self { killer, set: Arc::default() }
     }
 
-    /// Sets breakpoints, each once the one before was hit; what comes back is done when the last was.
+    /// Sets breakpoints, each of which is active after the previous one was hit. The result resolves with the last.
     pub fn set(&self, steps: impl IntoIterator<Item = (Step, BreakpointAction)>) -> oneshot::Receiver<()> {
         let (hit, done) = oneshot::channel();
         *self.chain() = Some(Chain { steps: steps.into_iter().collect(), hit });
         done
     }
 
-    /// Whether a deadly breakpoint is set at this step; then it is used up, and anyone who asks must kill.
+    /// Whether the next breakpoint kills at this step. If so, it is removed, and the caller must kill the process.
     pub(crate) fn takes(&self, step: Step) -> bool {
         self.take(step) == Some(BreakpointAction::Kill)
     }
@@ -78,7 +78,7 @@ impl Breakpoints {
         if chain.steps.is_empty()
             && let Some(chain) = set.take()
         {
-            // Who set it may have given it up.
+            // The receiver may have been dropped.
             chain.hit.send(()).ok();
         }
         (action != BreakpointAction::Pass).then_some(action)
@@ -92,7 +92,7 @@ impl Breakpoints {
         (self.killer)().await;
     }
 
-    /// Kills where a breakpoint is set at this step.
+    /// Kills the process if the next breakpoint is at this step.
     pub(crate) async fn kills_at(&self, step: Step) -> bool {
         let hit = self.takes(step);
         if hit {

@@ -1,4 +1,4 @@
-//! The load of a run: callers who submit one job after the other, at both intakes.
+//! The load of a run: callers that submit one job after the other, at both intakes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,14 @@ use crate::client::{Client, ClientResponse};
 use crate::service::PATIENCE;
 
 const CALLERS: usize = 24;
-/// Before a caller who was refused, or got no answer, tries again.
+/// Pause of a caller before the next try, after a refusal or no answer.
 const PAUSE: Duration = Duration::from_millis(25);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// At least this many, and on until the faults are over.
+    /// The minimum number of jobs; more are submitted until the faults are over.
     pub jobs: u64,
-    /// Submitted per second while there are faults to come.
+    /// Jobs per second until the faults are over.
     pub per_second: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct Driver {
     callers: JoinSet<()>,
 }
 
-/// How often each status was answered.
+/// The number of answers by status.
 type Statuses = Arc<std::sync::Mutex<BTreeMap<u16, u64>>>;
 
 struct Caller {
@@ -77,18 +77,18 @@ impl Driver {
         Self { faults_over, progress: seen, statuses, callers }
     }
 
-    /// Returns when this many jobs have been submitted.
+    /// Waits until this many jobs have been submitted.
     pub async fn reached(&self, jobs: u64) {
         self.progress.clone().wait_for(|done| *done >= jobs).await.expect("the driver runs");
     }
 
-    /// The rest goes as fast as it can; returns when all of it is submitted.
+    /// Submits the rest of the jobs as fast as possible, and waits for its end.
     pub async fn finish(self) {
         self.faults_over.store(true, Ordering::SeqCst);
         self.callers.join_all().await;
     }
 
-    /// How often callers were answered so.
+    /// The number of answers with this status.
     pub fn answered(&self, status: u16) -> u64 {
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner).get(&status).copied().unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Caller {
         }
     }
 
-    /// Spaces the jobs out.
+    /// Waits until the next job may be submitted.
     async fn turn(&self) {
         let mut next = self.next.lock().await;
         *next = (*next + Duration::from_secs(1) / self.load.per_second).max(Instant::now());
@@ -119,7 +119,8 @@ impl Caller {
         tokio::time::sleep_until(until.into()).await;
     }
 
-    /// Until its fate is known, or is left unknown: without a key it can't be asked again, and with one a part isn't.
+    /// Submits a job until its result is known. It stays unknown without an idempotency key, as the job can't be
+    /// submitted again, and for some jobs with a key.
     async fn submit(&self, number: u64, name: usize) {
         let key = self.jobs.key(number);
         let mut draw = self.jobs.draw(number, 3);
@@ -192,8 +193,7 @@ impl SubmitResult {
     }
 }
 
-/// The answer to what may be asked repeatedly, as soon as Redis has answered in time: while the machine stands still
-/// nothing does.
+/// Repeats a call until it isn't answered with a timeout of Redis, which a stalled machine may cause.
 pub async fn answered<F: Future<Output = Result<ClientResponse, String>>>(ask: impl Fn() -> F) -> ClientResponse {
     let begun = Instant::now();
     loop {
@@ -205,7 +205,7 @@ pub async fn answered<F: Future<Output = Result<ClientResponse, String>>>(ask: i
     }
 }
 
-/// All of several runs at once.
+/// Waits until all slots are ready.
 pub async fn all_ready(slots: &[ProcessSlot]) {
     join_all(slots.iter().map(ProcessSlot::ready)).await;
 }

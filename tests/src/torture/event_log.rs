@@ -1,20 +1,19 @@
-//! The faults of a run: what was done to whom, and when.
+//! The log of a run's faults.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Whose calls a fault may keep from being settled.
+/// The processors whose calls a fault may keep from being settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// Nobody's: it must cause no duplicate.
+    /// No processor: the fault must cause no duplicate call.
     Nobody,
     Processor(usize),
     Everybody,
 }
 
-/// How long after a fault a process still does what it was about to do: a call that was on its way to the socket when
-/// the process was stopped arrives when it goes on.
-const ON_ITS_WAY: Duration = Duration::from_millis(500);
+/// How long after a fault a call can arrive that the process was about to send when it was suspended.
+const IN_TRANSIT: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Debug)]
 pub struct LoggedFault {
@@ -25,20 +24,20 @@ pub struct LoggedFault {
 }
 
 impl LoggedFault {
-    /// Whether it may have kept a call that `processor` made at `called` from being settled before `again`.
+    /// Whether the fault may have kept a call by `processor` at `called` from being settled before `again`.
     pub fn came_between(&self, processor: usize, called: Instant, again: Instant) -> bool {
         let hit = match self.hit {
             Hit::Nobody => false,
             Hit::Processor(hit) => hit == processor,
             Hit::Everybody => true,
         };
-        hit && self.from <= again && self.until + ON_ITS_WAY >= called
+        hit && self.from <= again && self.until + IN_TRANSIT >= called
     }
 
-    /// Whether it may have delayed a call that `processor` was about to make, so that another one called the job at
-    /// `meanwhile`, and this one only at `arrived`: which is before its end is noted, when it goes on at once.
+    /// Whether the fault may have delayed a call by `processor` until `arrived`, so that another processor called the
+    /// job at `meanwhile`. The call may arrive before the end of the fault is logged.
     pub fn delayed(&self, processor: usize, meanwhile: Instant, arrived: Instant) -> bool {
-        self.hit == Hit::Processor(processor) && self.from <= meanwhile && arrived <= self.until + ON_ITS_WAY
+        self.hit == Hit::Processor(processor) && self.from <= meanwhile && arrived <= self.until + IN_TRANSIT
     }
 }
 
@@ -50,7 +49,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Does it, and writes it down.
+    /// Injects a fault, and logs it.
     pub async fn fault<T>(&self, what: &'static str, hit: Hit, deed: impl Future<Output = T>) -> T {
         let from = Instant::now();
         let done = deed.await;
@@ -62,7 +61,7 @@ impl EventLog {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
     }
 
-    /// How long it took until all worked again.
+    /// Logs the time of a recovery.
     pub fn recovered_within(&self, time: Duration) {
         self.recoveries.lock().unwrap_or_else(PoisonError::into_inner).push(time);
     }
@@ -71,7 +70,7 @@ impl EventLog {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How long before `at` the last fault ended that hit a processor.
+    /// The time between the end of the last fault of a processor and `at`.
     pub fn last_before(&self, processor: usize, at: Instant) -> Option<Duration> {
         let faults = self.faults();
         let hit = faults.iter().filter(|fault| matches!(fault.hit, Hit::Processor(hit) if hit == processor));

@@ -1,5 +1,4 @@
-//! The load of rows whose Redis is several servers, one taking the place of another: separate callers, and what came of
-//! what they submitted.
+//! The load of rows about failovers between several Redis servers: callers, and checks of their jobs.
 
 use std::time::{Duration, Instant};
 
@@ -16,28 +15,28 @@ use crate::service::Service;
 use crate::upstream::Upstream;
 
 const CALLERS: u32 = 8;
-/// How soon after there is a master again jobs are taken.
+/// How soon after a new master exists jobs must be accepted.
 const TAKING_AGAIN: Duration = Duration::from_secs(10);
-/// Between two looks at who follows the master.
+/// Interval between two checks of the master's replicas.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// How a master goes.
+/// A fault of a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MasterFault {
     Killed,
-    /// Its connections stay open, and it believes to be the master when it goes on.
+    /// Its connections stay open, and it considers itself the master when it is resumed.
     Hangs,
-    /// An operator has another one promoted.
+    /// An operator promotes a replica.
     StepsDown,
 }
 
 impl MasterFault {
-    /// This many, in turn.
+    /// A sequence of this many faults.
     pub fn in_turn(faults: u32) -> impl Iterator<Item = Self> {
         [Self::Killed, Self::Hangs, Self::StepsDown].into_iter().cycle().take(faults as usize)
     }
 
-    /// Does to a master what nobody has to ask for.
+    /// Kills or suspends a master; `StepsDown` must be triggered separately.
     pub async fn strikes(self, master: &mut TestRedis) {
         match self {
             Self::Killed => master.server.kill().await.expect("it runs"),
@@ -64,13 +63,14 @@ pub struct Load {
     callers: Callers,
     begun: Instant,
     report: Report,
-    /// Calls per second, and those that may come at once.
+    /// Rate in calls per second, and burst.
     pace: Option<(u64, u64)>,
-    /// How many times as long as promised a recovery may take.
+    /// By which factor a recovery may take longer than promised.
     slack: u32,
 }
 
-/// The bucket that is under load. It keeps as many keys as there are jobs: at the bound new ones are refused for a day.
+/// The bucket under load. It keeps the idempotency keys of all jobs, because at the maximum new ones are refused for a
+/// day.
 pub fn buckets(upstream: &Upstream) -> String {
     let keep = "keep = { most_idempotency_keys = 10000000 }";
     format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 500\n{keep}\n", upstream.url())
@@ -99,48 +99,48 @@ impl Load {
         load
     }
 
-    /// That the bucket was set to leak at this rate, and with this burst, is looked at when it ends.
+    /// Checks at the end that the bucket has kept this rate and burst.
     #[must_use]
     pub const fn paced(mut self, rate: u64, burst: u64) -> Self {
         self.pace = Some((rate, burst));
         self
     }
 
-    /// A recovery may take this many times as long as promised.
+    /// Sets by which factor a recovery may take longer than promised.
     #[must_use]
     pub const fn with_slack(mut self, slack: u32) -> Self {
         self.slack = slack;
         self
     }
 
-    /// Of an intake.
+    /// A client of an intake.
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// That the answers name this class.
+    /// Checks the durability class of receipts.
     ///
     /// # Panics
-    /// When they don't.
+    /// When it is another one.
     pub async fn is_kept_by(&self, class: Durability) {
         let accepted = self.client.submit("b", "x").await.expect("an answer");
         assert_eq!((accepted.status, accepted.text("durability")), (202, class.to_string()));
     }
 
-    /// Returns when some more jobs went through.
+    /// Waits until some more jobs are delivered.
     pub async fn flows(&self) {
         self.upstream.has_got(self.upstream.count() + 50).await;
     }
 
-    /// There is somebody to write to again: jobs are taken soon, and go through.
+    /// Checks that jobs are accepted and delivered soon after a new master exists.
     pub async fn goes_on(&mut self, fault: &str) {
         let again = until_taken(&self.client, "b").await;
         self.went_on(fault, again).await;
     }
 
-    /// The same, and the time counts from when the master last had nobody who follows it: as long Redis itself refuses
-    /// every write. That may come twice, as a Sentinel that hasn't heard of an election yet may hold another one: then
-    /// the first one's master follows after ten seconds.
+    /// As `goes_on`, with the time counted from when the master last had no replica, since until then Redis refuses all
+    /// writes. That may happen twice, because a Sentinel that doesn't know of an election may start another one; then
+    /// the first master becomes a replica after ten seconds.
     pub async fn goes_on_once_followed(&mut self, redis: &Sentinels, fault: &str) {
         let mut since = Instant::now();
         let look = async {
@@ -167,7 +167,7 @@ impl Load {
         self.flows().await;
     }
 
-    /// Ends it: all that was accepted is delivered, and of each key one job.
+    /// Ends the load, and checks that exactly one job of each idempotency key was delivered.
     pub async fn ends<R: RunningRedis>(self, service: &Service<R>, fault: &str) -> Report {
         let Self { upstream, callers, begun, mut report, pace, .. } = self;
         let seen = callers.stop().await;

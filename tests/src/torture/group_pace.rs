@@ -1,4 +1,4 @@
-//! Whether each group kept its own pace, and its bound of calls under way, as the upstream saw it.
+//! Checks at the upstream that each group has kept its rate and its maximum of concurrent calls.
 
 use std::time::Instant;
 
@@ -7,19 +7,19 @@ use super::jobs::{GROUPS, Jobs};
 use super::report::Report;
 use super::upstream::Call;
 
-/// What a group may have.
+/// The limits of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupPace {
-    /// Calls per second, and those that may come at once.
+    /// Calls per second, and burst.
     pub rate: u64,
     pub burst: u64,
-    /// The same of a tier.
+    /// Rate and burst of a tier.
     pub tier: Option<(u64, u64)>,
-    /// Calls under way at once.
+    /// Maximum number of concurrent calls.
     pub most: usize,
 }
 
-/// Of all groups, each with its pace.
+/// Checks the calls of all groups.
 pub fn check(calls: &[Call], jobs: Jobs, paces: &[GroupPace; GROUPS], report: &mut Report) {
     for (group, pace) in paces.iter().enumerate() {
         let of_group = |call: &&Call| call.number.is_some_and(|number| jobs.group_number(number) == group);
@@ -43,11 +43,11 @@ pub fn check(calls: &[Call], jobs: Jobs, paces: &[GroupPace; GROUPS], report: &m
     }
 }
 
-/// The most that were open at once, from when they arrived until they were answered: the caller's view is longer.
+/// The maximum of concurrent calls, from arrival to answer. For the caller, calls take longer.
 fn under_way(calls: Vec<(Instant, Instant)>) -> usize {
     let mut steps: Vec<(Instant, bool)> =
         calls.into_iter().flat_map(|(from, to)| [(from, true), (to, false)]).collect();
-    // One that ends at a moment ends before another begins.
+    // Ends are before starts at the same time.
     steps.sort_unstable();
     let (mut open, mut most) = (0_usize, 0);
     for (_, begins) in steps {

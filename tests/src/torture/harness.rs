@@ -1,5 +1,5 @@
-//! What a run happens on: its own Redis, intakes and processors in their slots, a proxy before Redis for each of them,
-//! and an upstream.
+//! The processes of a run: a Redis, intakes and processors in slots, a proxy between Redis and each of them, and an
+//! upstream.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,11 +21,11 @@ use crate::redis_server::TestRedis;
 
 /// The bucket of a run.
 pub const BUCKET: &str = "b";
-/// The lease where nobody kills or stops a processor: long enough that a busy machine lets none look dead.
+/// The lease in rows that don't kill or suspend processors: long enough that none looks dead on a busy machine.
 pub const STEADY_LEASE: Duration = Duration::from_secs(10);
-/// Another one, where a row wants it: nothing of the run is in it.
+/// A second bucket for some rows, without jobs of the run.
 pub const BESIDE: &str = "beside";
-/// Ten groups take turns, one of them with its own pace and one with a weight.
+/// Fair queuing of ten groups, one of them with a rate limit, and one with a weight.
 const FAIR: &str = r#"fair.by = "group"
 fair.flows.g0 = { rate = "400/s", burst = 20, max_in_flight = 20 }
 fair.flows.g1 = { weight = 3 }"#;
@@ -38,7 +38,7 @@ pub struct Setup {
     pub processors: usize,
     pub lease: Duration,
     pub response_timeout: Duration,
-    /// Calls per second, and those that may come at once.
+    /// Calls per second, and burst.
     pub rate: u32,
     pub burst: u32,
     pub concurrency: u32,
@@ -46,28 +46,28 @@ pub struct Setup {
     pub attempts: u32,
     pub deliveries: u32,
     pub server: ServerOptions,
-    /// Whether there is a proxy between processors and upstream too.
+    /// Whether there are also proxies between processors and upstream.
     pub far_proxies: bool,
-    /// Whether there is a bucket beside.
+    /// Whether there is a second bucket.
     pub beside: bool,
-    /// Numbers of jobs whose every call kills the caller.
+    /// Numbers of the jobs of which every call kills the processor.
     pub deadly: BTreeSet<u64>,
-    /// The upstream answers every call.
+    /// Whether the upstream answers every call.
     pub prompt: bool,
-    /// The upstream throttles nobody unless a row has it do so.
+    /// Whether the upstream throttles only if a row requests it.
     pub patient: bool,
-    /// How many times as long as promised a recovery may take.
+    /// By which factor a recovery may take longer than promised.
     pub slack: u32,
     /// Maximum time that the bucket is throttled.
     pub max_hold: Duration,
-    /// Whose turn it is, in TOML.
+    /// Settings of fair queuing, in TOML.
     pub fair: &'static str,
-    /// Whether nothing is called until a row resumes the bucket.
+    /// Whether the bucket is paused until a row resumes it.
     pub paused: bool,
     /// Further settings of the bucket, and further sections, in TOML.
     pub settings: String,
     pub sections: String,
-    /// The bug to be in all processes, where they were built with bugs.
+    /// The bug that all processes have, if they were built with planted bugs.
     pub plant: Option<&'static str>,
 }
 
@@ -85,7 +85,7 @@ impl Setup {
             concurrency: 50,
             capacity: 3000,
             attempts: 5,
-            // The same job may be hit repeatedly: only the row about poison wants it buried for that.
+            // High, because faults may hit the same job repeatedly. Only the row about poison jobs sets a lower one.
             deliveries: 1000,
             server: ServerOptions::default(),
             far_proxies: false,
@@ -109,7 +109,7 @@ impl Setup {
         if self.patient { jobs.answered_patiently() } else { jobs }
     }
 
-    /// Each process is given its own addresses besides.
+    /// The shared configuration; each process has separate addresses in addition.
     fn configuration(&self, redis: &str, upstream: &str) -> String {
         let Self { rate, burst, concurrency, capacity, attempts, deliveries, fair, settings, sections, .. } = self;
         let durability = match self.server.append_fsync {
@@ -120,7 +120,7 @@ impl Setup {
         let beside =
             if self.beside { format!("[buckets.{BESIDE}]\nupstream = \"{upstream}\"\n") } else { String::new() };
         let [lease, response, hold] = [self.lease, self.response_timeout, self.max_hold].map(|time| time.as_millis());
-        // At rest all processors are still members, so that it can be seen that nobody else is.
+        // Idle processors stay members, so that a check can find other members.
         format!(
             r#"
 [redis]
@@ -167,11 +167,11 @@ pub struct Harness {
     pub store: Store,
     pub intakes: Vec<ProcessSlot>,
     pub processors: Vec<ProcessSlot>,
-    /// Between the processes and Redis, intakes first.
+    /// The proxies between the processes and Redis, intakes first.
     pub proxies: Vec<Proxy>,
-    /// Between processors and upstream, when asked for.
+    /// The proxies between processors and upstream, if requested.
     pub far_proxies: Vec<Proxy>,
-    /// Of the processes before Redis, intakes first.
+    /// The breakpoints between the processes and Redis, intakes first.
     pub breakpoints: Vec<Breakpoints>,
     pub upstream: Target,
     configuration: PathBuf,
@@ -237,7 +237,7 @@ impl Harness {
         self.intakes.iter().chain(&self.processors)
     }
 
-    /// The breakpoints on a processor's way to Redis, or, for steps of a call, to the upstream.
+    /// The breakpoints between a processor and Redis or, for steps of a call, the upstream.
     pub fn breakpoints_of_processor(&self, processor: usize, step: Step) -> &Breakpoints {
         match step {
             Step::Before(_) | Step::After(_) => &self.breakpoints[self.setup.intakes + processor],
@@ -250,19 +250,19 @@ impl Harness {
         format!("dripfeed:{{{BUCKET}}}:{name}")
     }
 
-    /// The answer to a command, by a connection that no fault is done to.
+    /// Sends a command over a connection without faults, and returns the reply.
     pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
         self.try_to_ask(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    /// The same, where Redis may refuse it.
+    /// As `ask`, for commands that Redis may refuse.
     pub async fn try_to_ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, StoreError> {
         let mut command = Cmd::new();
         command.arg(words);
         self.store.command(&command).await
     }
 
-    /// Pauses or resumes the bucket, by an intake that nobody kills meanwhile.
+    /// Pauses or resumes the bucket, with an intake that isn't killed meanwhile.
     pub async fn operate(&self, what: &str) {
         let client = self.intakes[0].client().expect("it is ready");
         let path = format!("/v1/buckets/{BUCKET}/{what}");
@@ -274,17 +274,17 @@ impl Harness {
         self.ask(&["XLEN", &Self::key("jobs")]).await
     }
 
-    /// What the doctor finds wrong: nothing, when all is well.
+    /// The findings of the doctor; empty without problems.
     pub async fn doctor(&self) -> String {
         let mut doctor = command(["-c"]);
         doctor.arg(&self.configuration).args(["doctor", BUCKET]);
-        let ended = doctor.output().await.expect("the executable");
-        if ended.status.success() { String::new() } else { String::from_utf8_lossy(&ended.stdout).into_owned() }
+        let output = doctor.output().await.expect("the executable");
+        if output.status.success() { String::new() } else { String::from_utf8_lossy(&output.stdout).into_owned() }
     }
 }
 
-/// Its processes end with it. A slot keeps its process running for as long as nobody empties it, and one that outlives
-/// its harness reconnects to the port of a proxy that is gone: to another run, when that was given the port.
+/// Ends all processes. A slot restarts its process until it is emptied, and a process that outlives its harness could
+/// connect to another run, which has reused the port of its proxy.
 impl Drop for Harness {
     fn drop(&mut self) {
         self.slots().for_each(ProcessSlot::empty_out);

@@ -1,14 +1,14 @@
-//! What must hold after every run, whatever was done to it.
+//! The invariants that must hold after every run.
 
-/// Bodies arrive as submitted; attempts, duplicates, and no call after the success.
+/// Calls have the submitted bodies, correct attempts, explained duplicates, and none follows a success.
 mod calls;
-/// No accepted job is lost, none comes from nowhere, each has one outcome.
+/// No accepted job is lost, no unknown job appears, and each has one outcome.
 mod kept;
-/// rate · w + burst, in every window.
+/// At most rate · w + burst calls in every window w.
 pub mod pace;
-/// What is left in Redis: nothing.
+/// Nothing is left in Redis.
 mod quiescence;
-/// Secrets are found nowhere.
+/// Logs, metrics and outcomes contain no secrets.
 mod secret_leaks;
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,24 +22,24 @@ use super::ledger::{Fate, Submitted};
 use super::report::Report;
 use super::upstream::Call;
 
-/// What a row expects that others don't.
+/// The exceptions of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Lenience {
-    /// Somebody deleted jobs, the last time until then: what was submitted before that is out of our hands.
+    /// When jobs were last deleted by hand. Jobs that were submitted before aren't checked.
     pub wiped: Option<Instant>,
-    /// Numbers of the run whose jobs are to be dead.
+    /// Numbers of the jobs that must be dead-lettered.
     pub poison: BTreeSet<u64>,
-    /// Jobs that the row submitted on its own.
+    /// Jobs that the row has submitted itself.
     pub strangers: BTreeSet<JobId>,
-    /// Entries that the row wrote into the stream by hand.
+    /// Entries that the row has added to the stream by hand.
     pub foreign: BTreeSet<JobId>,
-    /// Somebody purged the bucket: a job may be cancelled without a call.
+    /// Whether the bucket was purged, so that jobs may be cancelled without a call.
     pub purged: bool,
-    /// What the row itself found wrong.
+    /// Violations that the row has found.
     pub took: Vec<String>,
 }
 
-/// What was seen of a run.
+/// The observations of a run.
 pub(crate) struct Seen<'r> {
     pub(crate) harness: &'r Harness,
     pub(crate) submitted: Vec<Submitted>,
@@ -49,7 +49,7 @@ pub(crate) struct Seen<'r> {
     pub(crate) lenience: &'r Lenience,
 }
 
-/// How a job ended, as recorded.
+/// The recorded outcome of a job.
 pub(crate) struct Ended {
     pub(crate) at_ms: u64,
     pub(crate) result: String,
@@ -71,7 +71,7 @@ pub(crate) async fn check(seen: &Seen<'_>) -> Report {
     let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     report.recoveries_ms = seen.event_log.recoveries().into_iter().map(ms).collect();
     report.highest_level = seen.highest;
-    // What is added by hand isn't asked whether there is room.
+    // Entries that are added by hand aren't refused at the capacity.
     let capacity = u64::from(seen.harness.setup.capacity) + seen.lenience.foreign.len() as u64;
     report.must(seen.highest <= capacity, || format!("the level was {}, the capacity is {capacity}", seen.highest));
 

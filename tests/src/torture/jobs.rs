@@ -1,13 +1,13 @@
-//! The jobs of a run. What number `n` is, and how its calls are answered, follows from the seed alone.
+//! The jobs of a run. Each job and the answers to its calls depend only on the seed and its number.
 
 use bytes::Bytes;
 use fastrand::Rng;
 
-/// Part of every secret that a run puts in, and of the longer bodies.
+/// Part of all secrets of a run, and of longer bodies.
 pub const CANARY: &str = "canary";
 const LONGEST: usize = 64 << 10;
 
-/// What the upstream does about a call.
+/// The upstream's answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlannedAnswer {
     Ok,
@@ -15,24 +15,24 @@ pub enum PlannedAnswer {
     Failed,
     /// 429 with `Retry-After`.
     Throttled,
-    /// None, until the caller gives up.
+    /// No answer until the caller times out.
     Silent,
-    /// It breaks off in the middle.
+    /// The connection is closed in the middle of the answer.
     Cut,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Jobs {
     seed: u64,
-    /// The upstream answers every call.
+    /// Whether the upstream answers every call.
     prompt: bool,
-    /// The upstream throttles nobody unless a row has it do so.
+    /// Whether the upstream throttles only if a row requests it.
     patient: bool,
 }
 
-/// How many groups take turns.
+/// The number of groups for fair queuing.
 pub const GROUPS: usize = 10;
-/// The highest first. The one in the middle is that of jobs without one.
+/// The highest first. Jobs without a priority have the one in the middle.
 pub const PRIORITIES: [&str; 3] = ["high", "normal", "low"];
 
 impl Jobs {
@@ -50,7 +50,7 @@ impl Jobs {
         Self { patient: true, ..self }
     }
 
-    /// For other decisions of a run; `salt` sets them apart.
+    /// A generator for a decision about a job; `salt` differs between decisions.
     pub fn draw(&self, number: u64, salt: u64) -> Rng {
         let mixed = (self.seed ^ number.rotate_left(24) ^ salt.rotate_left(52)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Rng::with_seed(mixed ^ (mixed >> 29))
@@ -73,12 +73,12 @@ impl Jobs {
         body.into()
     }
 
-    /// Every other job has one.
+    /// The idempotency key; half of the jobs have one.
     pub fn key(&self, number: u64) -> Option<String> {
         self.draw(number, 2).bool().then(|| format!("torture-{number}"))
     }
 
-    /// Whose turn it waits for.
+    /// The group for fair queuing.
     pub fn group(&self, number: u64) -> String {
         format!("g{}", self.group_number(number))
     }
@@ -87,7 +87,7 @@ impl Jobs {
         self.draw(number, 4).usize(0..GROUPS)
     }
 
-    /// Most have none.
+    /// The priority; most jobs have none.
     pub fn priority(&self, number: u64) -> Option<&'static str> {
         match self.draw(number, 5).u32(0..10) {
             0 => Some(PRIORITIES[0]),
@@ -96,7 +96,7 @@ impl Jobs {
         }
     }
 
-    /// What is answered to the `call`-th call for a job, counted from 0; and after how many ms.
+    /// The answer to the `call`-th call of a job, counted from 0, and its delay in ms.
     pub fn answer(&self, number: u64, call: u32) -> (PlannedAnswer, u64) {
         let mut draw = self.draw(number, 100 + u64::from(call));
         let answer = match draw.u32(0..100) {
@@ -105,7 +105,7 @@ impl Jobs {
             94..96 if !self.patient => PlannedAnswer::Throttled,
             96..98 if !self.prompt => PlannedAnswer::Silent,
             96.. => PlannedAnswer::Cut,
-            // What this upstream doesn't do to its callers.
+            // Answers that this upstream doesn't give.
             _ => PlannedAnswer::Ok,
         };
         (answer, draw.u64(0..15))

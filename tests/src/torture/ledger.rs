@@ -1,11 +1,11 @@
-//! What became of each submission of a run.
+//! The results of all submissions of a run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use dripfeed_job::JobId;
 
-/// A submission has three results, and none while it is under way.
+/// The result of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     UnderWay,
@@ -17,18 +17,18 @@ pub enum Fate {
 #[derive(Clone, Copy, Debug)]
 pub struct Submitted {
     pub fate: Fate,
-    /// Tries whose outcome is unknown: without a key each may be a job.
+    /// Tries with an unknown result: without an idempotency key each may have become a job.
     pub unknown_tries: u32,
     pub keyed: bool,
     pub begun: Instant,
 }
 
-/// By the number of the job. Cheap to clone.
+/// All submissions, by number of the job. Cheap to clone; clones share their state.
 #[derive(Clone, Default)]
 pub struct Ledger(Arc<Mutex<Vec<Submitted>>>);
 
 impl Ledger {
-    /// The number of the next one.
+    /// Adds a submission. Returns its number.
     pub fn open(&self, keyed: impl Fn(u64) -> bool) -> u64 {
         let mut all = self.all();
         let number = all.len() as u64;

@@ -1,4 +1,4 @@
-//! Every command that Redis carries out, also those of scripts, in their order: what no process can show.
+//! Reads all commands that Redis executes, including those of scripts, in their order, with MONITOR.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio_util::task::AbortOnDropHandle;
 
-/// What is read of a command: whether a script calls it, and its words. None: it is of no interest.
+/// Converts a command: whether a script calls it, and its words. Returns `None` to ignore it.
 pub type Reader<T> = fn(bool, &[String]) -> Option<T>;
 
 pub struct Monitor<T> {
@@ -16,7 +16,7 @@ pub struct Monitor<T> {
 }
 
 impl<T: Clone + Send + 'static> Monitor<T> {
-    /// Of the server with this socket, from now on.
+    /// Monitors the server with this socket.
     pub async fn of(socket: &Path, read: Reader<T>) -> Self {
         let mut server = UnixStream::connect(socket).await.expect("Redis listens");
         server.write_all(b"MONITOR\r\n").await.expect("Redis reads");
@@ -40,20 +40,20 @@ impl<T: Clone + Send + 'static> Monitor<T> {
         Self { seen, _reading: AbortOnDropHandle::new(reading) }
     }
 
-    /// What came so far, in its order.
+    /// The commands so far, in their order.
     pub fn seen(&self) -> Vec<T> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Of a line `+1700000000.123456 [0 lua] "XLEN" "key"`.
+/// Parses a line `+1700000000.123456 [0 lua] "XLEN" "key"`.
 fn parse(line: &[u8]) -> Option<(bool, Vec<String>)> {
     let line = String::from_utf8_lossy(line);
     let (of, rest) = line.split_once('[')?.1.split_once("] ")?;
     Some((of.ends_with(" lua"), words(rest)))
 }
 
-/// What is quoted, with each escaped character as one: none that matters here is.
+/// The quoted words. Escapes are replaced by one character, as no relevant word has any.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut open, mut is_escaped) = (Vec::new(), None::<String>, false);
     for character in text.chars() {

@@ -1,5 +1,4 @@
-//! A place for one process of a run. Anyone who ends there is followed by a new one at once, as a service manager would
-//! do.
+//! A slot for one process of a run, which restarts the process when it has ended, as a service manager would.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,9 +14,9 @@ use super::breakpoint::Killer;
 use crate::client::Client;
 use crate::processes::{Log, Process, command};
 
-/// Before one that ended on its own is followed by the next.
+/// Pause before a process that has ended unexpectedly is restarted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// For a process to be ready: far more than it takes.
+/// Timeout for a process to be ready; far more than it needs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,19 +29,19 @@ enum SlotCommand {
 
 type Order = (SlotCommand, oneshot::Sender<()>);
 
-/// How to start what runs in a slot.
+/// How to start the process of a slot.
 pub struct Role {
     pub name: String,
     pub configuration: PathBuf,
     /// `intake` or `processor`.
     pub role: &'static str,
-    /// As after `--set`.
+    /// Values of `--set`.
     pub settings: Vec<String>,
-    /// The bug to be in it, where it was built with bugs.
+    /// The bug that it has, if it was built with planted bugs.
     pub plant: Option<&'static str>,
 }
 
-/// Cheap to clone; clones are the same slot.
+/// A slot. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct ProcessSlot(Arc<Inner>);
 
@@ -52,13 +51,13 @@ struct Inner {
     address: watch::Sender<Option<SocketAddr>>,
     lives: AtomicU32,
     logs: Mutex<Vec<Log>>,
-    /// Ends that nobody asked for, and bad ends of those that were asked to end.
+    /// Unexpected ends of processes, and failures of those that were asked to stop.
     surprises: Mutex<Vec<String>>,
     running: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl ProcessSlot {
-    /// Empty still, so that what its process is to be connected to can be given the killer.
+    /// An empty slot, whose killer can be passed to the servers that its process will connect to.
     pub fn empty() -> Self {
         let (orders, waiting) = mpsc::channel(16);
         Self(Arc::new(Inner {
@@ -84,7 +83,7 @@ impl ProcessSlot {
         })
     }
 
-    /// Fills it.
+    /// Starts the process.
     pub fn run(&self, role: Role) {
         let orders = lock(&self.0.waiting).take().expect("a slot is filled once");
         let inner = Arc::downgrade(&self.0);
@@ -107,13 +106,13 @@ impl ProcessSlot {
         *lock(&self.0.running) = Some(AbortOnDropHandle::new(running));
     }
 
-    /// Ends for good.
+    /// Ends the process permanently.
     pub fn empty_out(&self) {
         lock(&self.0.running).take();
         self.0.address.send_replace(None);
     }
 
-    /// As a crash would end it; done when it is dead.
+    /// Kills the process (SIGKILL), and waits until it is dead.
     pub async fn kill(&self) {
         self.order(SlotCommand::Kill).await;
     }
@@ -127,7 +126,7 @@ impl ProcessSlot {
         self.order(SlotCommand::Resume).await;
     }
 
-    /// Asks it to end; done when it has ended.
+    /// Asks the process to stop (SIGTERM), and waits for its end.
     pub async fn terminate(&self) {
         self.order(SlotCommand::Terminate).await;
     }
@@ -135,22 +134,22 @@ impl ProcessSlot {
     async fn order(&self, command: SlotCommand) {
         let (done, seen) = oneshot::channel();
         if self.0.orders.send((command, done)).await.is_ok() {
-            // A slot that is emptied carries out nothing more.
+            // An emptied slot ignores commands.
             seen.await.ok();
         }
     }
 
-    /// A caller of what runs there now; None while it doesn't listen.
+    /// A client of the current process; `None` while it doesn't listen.
     pub fn client(&self) -> Option<Client> {
         self.0.address.borrow().map(Client::to)
     }
 
-    /// Where what runs there now listens.
+    /// The address of the current process.
     pub fn address(&self) -> watch::Receiver<Option<SocketAddr>> {
         self.0.address.subscribe()
     }
 
-    /// Returns when it is ready to work.
+    /// Waits until the process is ready.
     pub async fn ready(&self) {
         let begun = Instant::now();
         loop {
@@ -167,12 +166,12 @@ impl ProcessSlot {
         }
     }
 
-    /// How many processes ran there so far.
+    /// The number of processes so far.
     pub fn lives(&self) -> u32 {
         self.0.lives.load(Ordering::SeqCst)
     }
 
-    /// Of all its lives.
+    /// The logs of all processes.
     pub fn logs(&self) -> Vec<Log> {
         lock(&self.0.logs).clone()
     }
@@ -182,7 +181,7 @@ impl ProcessSlot {
     }
 }
 
-/// Until it ends; the process is published as soon as it listens.
+/// Runs a process until it ends. Publishes its address when it listens.
 async fn live(inner: &Inner, mut process: Process, orders: &mut mpsc::Receiver<Order>) {
     let mut listening = process.address();
     let begun = Instant::now();
@@ -191,7 +190,7 @@ async fn live(inner: &Inner, mut process: Process, orders: &mut mpsc::Receiver<O
     loop {
         tokio::select! {
             status = process.gone() => {
-                told_to_end(inner, &process, status, farewell.is_some());
+                record_end(inner, &process, status, farewell.is_some());
                 drop(farewell);
                 if begun.elapsed() < PAUSE {
                     tokio::time::sleep(PAUSE).await;
@@ -226,8 +225,8 @@ async fn live(inner: &Inner, mut process: Process, orders: &mut mpsc::Receiver<O
     }
 }
 
-fn told_to_end(inner: &Inner, process: &Process, status: ExitStatus, asked: bool) {
-    if !asked || !status.success() {
+fn record_end(inner: &Inner, process: &Process, status: ExitStatus, requested: bool) {
+    if !requested || !status.success() {
         lock(&inner.surprises).push(format!("ended with {status}; its log:\n{}", process.whole_log().end()));
     }
 }

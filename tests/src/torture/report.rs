@@ -1,4 +1,4 @@
-//! What came of a row: counts, and what didn't hold.
+//! The report of a row: counts and violations.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     pub seconds: u64,
-    /// Submissions, by what became of them.
+    /// Submissions, in total and by result.
     pub jobs: u64,
     pub stored: u64,
     pub not_stored: u64,
@@ -16,22 +16,22 @@ pub struct Report {
     pub calls: u64,
     pub faults: u64,
     pub lost: u64,
-    /// By their cause.
+    /// Duplicate calls, by cause.
     pub duplicates: BTreeMap<String, u64>,
-    /// Jobs, by how they ended.
+    /// Jobs, by outcome.
     pub outcomes: BTreeMap<String, u64>,
     pub recoveries_ms: Vec<u64>,
     pub highest_level: u64,
-    /// Calls in the fullest window, by its length in ms, and how many there may be.
+    /// By length of a window in ms: the number of calls in the fullest one, and the maximum.
     pub fullest_windows: BTreeMap<u64, (u64, u64)>,
-    /// What the row counts besides.
+    /// Further counts of the row.
     pub notes: BTreeMap<String, u64>,
-    /// What doesn't hold.
+    /// Violated invariants.
     pub violations: Vec<String>,
 }
 
 impl Report {
-    /// Of two harnesses to which the same faults were done.
+    /// Adds the report of another harness with the same faults.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.seconds = self.seconds.max(other.seconds);
@@ -55,12 +55,12 @@ impl Report {
         self
     }
 
-    /// Counts something of a row's own.
+    /// Adds to a further count of the row.
     pub fn note(&mut self, what: &str, count: u64) {
         *self.notes.entry(what.to_owned()).or_default() += count;
     }
 
-    /// A violation unless it holds.
+    /// Adds a violation unless `holds`.
     pub fn must(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.violations.push(what());

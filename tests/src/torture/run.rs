@@ -1,4 +1,4 @@
-//! A run: load on a harness, faults done to it, and at its end the invariants.
+//! A run: load on a harness, faults, and at the end the invariants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +15,12 @@ use super::jobs::Jobs;
 use super::ledger::Ledger;
 use super::report::Report;
 
-/// Timeout for a bucket to be empty, beyond the lease and what its backlog takes at its rate.
+/// Timeout for a bucket to be empty, in addition to the lease and the time of its backlog at its rate.
 const TO_DRAIN: Duration = Duration::from_secs(30);
-/// Calls per second of a group that has a rate limit with a burst of 20, while each reply of Redis is half a second
-/// late (permit.rs). All that is left may be jobs of that group.
+/// Calls per second of the group with a rate limit and a burst of 20, while each reply of Redis is half a second late
+/// (permit.rs). All remaining jobs may be of that group.
 const SLOWEST: u32 = 40;
-/// Between two looks at the level.
+/// Interval of sampling the level.
 const SAMPLE: Duration = Duration::from_millis(20);
 
 pub struct Run {
@@ -60,8 +60,8 @@ impl Run {
         }
     }
 
-    /// Returns when it is time for the `n`-th of `faults`, which are spread over the load; beyond it they follow each
-    /// other.
+    /// Waits until the time of the `n`-th of `faults`, which are distributed over the load. Further ones follow at
+    /// once.
     pub async fn until_fault(&self, n: u32, faults: u32) {
         let jobs = self.harness.setup.load.jobs;
         self.driver.reached(jobs * u64::from(n) / u64::from(faults.max(1)) * 9 / 10).await;
@@ -74,7 +74,7 @@ impl Run {
         self.event_log.fault("kill -9 a processor", Hit::Processor(victim), slot.kill()).await;
     }
 
-    /// Waits until calls come again, and writes down how long after `since` that was.
+    /// Waits until calls come again, and logs the time since `since`.
     pub async fn recovers(&self, since: Instant) -> Duration {
         let works = self.harness.upstream.works_after(since);
         let works = tokio::time::timeout((TO_DRAIN + self.harness.setup.lease) * self.harness.setup.slack, works)
@@ -85,7 +85,7 @@ impl Run {
         time
     }
 
-    /// The faults are over: submits the rest, waits until the bucket is empty, and looks at every invariant.
+    /// After the last fault: submits the rest of the load, waits until the bucket is empty, and checks all invariants.
     pub async fn finish(self) -> Report {
         let Self { harness, event_log, driver, ledger, highest, sampling, begun, mut lenience, .. } = self;
         driver.finish().await;
@@ -108,7 +108,7 @@ impl Run {
     }
 }
 
-/// Waits until nothing is left; shows when that takes longer than promised.
+/// Waits until the bucket is empty. Returns a violation if that takes longer than promised.
 async fn drain(harness: &Harness) -> Option<String> {
     let backlog = harness.level().await;
     let slowest = harness.setup.rate.min(SLOWEST);
@@ -128,7 +128,7 @@ async fn sample(harness: Arc<Harness>, highest: Arc<AtomicU64>) {
     let mut length = redis::cmd("XLEN");
     length.arg(Harness::key("jobs"));
     loop {
-        // While Redis is away there is no level.
+        // Ignores errors while Redis is unavailable.
         if let Ok(level) = harness.store.command::<u64>(&length).await {
             highest.fetch_max(level, Ordering::SeqCst);
         }

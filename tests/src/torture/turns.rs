@@ -1,5 +1,4 @@
-//! Whether callers took turns: calls per weight, after each take, as Redis itself handed them out. Of higher
-//! priorities first.
+//! Checks fair queuing by the commands of Redis: calls per weight after each take, and higher priorities first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,38 +7,38 @@ use dripfeed_job::JobId;
 use super::harness::Harness;
 use super::jobs::{GROUPS, PRIORITIES};
 
-/// What a group has waiting at one priority.
+/// The waiting jobs of a group with one priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// Its place among the priorities.
+    /// The index of the priority.
     pub priority: usize,
     pub group: usize,
 }
 
-/// Of each flow, by priority and group.
+/// A value for each flow, by priority and group.
 type OfFlows<T> = [[T; GROUPS]; PRIORITIES.len()];
 
-/// A step of Redis that turns depend on.
+/// An event in Redis that affects turns.
 #[derive(Clone, Debug)]
 pub enum TurnEvent {
-    /// A script begins: what the one before it did is whole.
+    /// A script begins, so the previous one is complete.
     Script,
     /// A job was added.
     Added(Flow),
-    /// These were handed out to a processor.
+    /// Jobs were handed out to a processor.
     Claimed(Vec<JobId>),
-    /// Somebody deleted the index.
+    /// The index was deleted by hand.
     IndexDeleted,
-    /// All that waits is in the index again.
+    /// All waiting jobs are in the index again.
     Sorted,
 }
 
-/// Words of an XCLAIM before its ids: name, key, group, consumer and time.
+/// The number of words of an XCLAIM before its ids: name, key, group, consumer and time.
 const BEFORE_IDS: usize = 5;
-/// The flow of what isn't sorted in.
+/// The flow of jobs that aren't sorted yet.
 const UNSORTED: &str = "0 ";
 
-/// Reads them from what Redis carries out.
+/// Parses an event from a command of Redis.
 pub fn read(of_script: bool, words: &[String]) -> Option<TurnEvent> {
     let [name, rest @ ..] = words else { return None };
     if name.eq_ignore_ascii_case("EVALSHA") || name.eq_ignore_ascii_case("EVAL") {
@@ -61,21 +60,21 @@ pub fn read(of_script: bool, words: &[String]) -> Option<TurnEvent> {
     }
 }
 
-/// Of a job's priority, if it has one.
+/// The index of a job's priority.
 pub fn place_of(priority: Option<&str>) -> usize {
     PRIORITIES.iter().position(|of| Some(*of) == priority).unwrap_or(1)
 }
 
-/// What was seen of all turns.
+/// The results of the check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TurnsSeen {
-    /// Takes after which calls were compared.
+    /// The number of takes after which calls were compared.
     pub takes: u64,
-    /// Calls of groups that waited beside others.
+    /// The number of calls of groups while others waited.
     pub calls: u64,
-    /// How far two groups were apart, in percent of what they may be.
+    /// The maximum difference between two groups, in percent of the allowed one.
     pub farthest_apart: u64,
-    /// How many there were of which jobs were called.
+    /// The number of priorities of called jobs.
     pub priorities: usize,
     pub violations: Vec<String>,
 }
@@ -83,28 +82,27 @@ pub struct TurnsSeen {
 struct Turns<'t> {
     weights: &'t [u64; GROUPS],
     flow_of: &'t HashMap<JobId, Flow>,
-    /// Jobs that were never handed out.
+    /// The number of jobs that were never handed out.
     waiting: OfFlows<i64>,
     handed_out: HashSet<JobId>,
-    /// By the script that runs. Two of its commands may name a job: the one that claims what nobody has doesn't get one
-    /// that waits again.
+    /// The jobs handed out by the current script. Two of its commands may name the same job.
     handed_out_at_once: HashSet<JobId>,
-    /// Since when calls are compared.
+    /// The calls since the start of the comparison.
     calls: OfFlows<u64>,
-    /// Whether it has waited ever since; where the index was deleted none has.
+    /// Whether a flow has waited since then; false for all after the index was deleted.
     waits: OfFlows<bool>,
-    /// The place of the lowest priority that the last take handed out.
+    /// The index of the lowest priority that the last take has handed out.
     lowest: Option<usize>,
-    /// Whether all that waits is in the index.
+    /// Whether all waiting jobs are in the index.
     is_sorted: bool,
-    /// How many calls of each group lie between two at most.
+    /// The allowed difference between two groups, in calls of each.
     bound: u64,
     seen: TurnsSeen,
 }
 
-/// Compares the calls of groups for as long as they wait at one priority. Between any two of them calls per weight
-/// differ by at most one call of each; from a moment at which they differed, as after the index was deleted, by twice
-/// that. Nothing is called while something of a higher priority waits.
+/// Compares the calls of groups while they wait at one priority. Calls per weight of any two of them may differ by at
+/// most one call of each, or by twice that if they already differed at the start, as after the index was deleted. No
+/// job may be called while one with a higher priority waits.
 pub fn check(events: &[TurnEvent], weights: &[u64; GROUPS], flow_of: &HashMap<JobId, Flow>) -> TurnsSeen {
     let mut turns = Turns {
         weights,
@@ -162,7 +160,7 @@ impl Turns<'_> {
         self.seen.calls += u64::from(self.waits[priority][group]);
     }
 
-    /// After a take.
+    /// Compares calls after a take.
     fn compare(&mut self) {
         self.handed_out_at_once.clear();
         let Some(lowest) = self.lowest.take() else { return };
@@ -187,7 +185,7 @@ impl Turns<'_> {
         self.seen.priorities = self.seen.priorities.max(lowest + 1);
     }
 
-    /// One of whom nothing waits any more gets no call that it could have had.
+    /// A group is compared only as long as it has waiting jobs.
     fn compare_groups(&mut self, priority: usize) {
         for (waits, waiting) in self.waits[priority].iter_mut().zip(self.waiting[priority]) {
             *waits &= waiting > 0;
@@ -201,7 +199,7 @@ impl Turns<'_> {
         }
     }
 
-    /// Both sides times the two weights, so that nothing is rounded.
+    /// Both sides are multiplied by both weights, so that nothing is rounded.
     fn compare_two(&mut self, priority: usize, one: usize, other: usize) {
         let calls = [one, other].map(|group| self.calls[priority][group]);
         let weights = [one, other].map(|group| self.weights[group]);

@@ -1,5 +1,5 @@
-//! The upstream of a run: it writes down every call with its own clock, answers as the seed says, and can kill who
-//! calls. Each processor calls its own address, so that it is known who called.
+//! The upstream of a run: records every call, answers as the seed determines, and can kill the calling processor. Each
+//! processor has a separate address, which identifies it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -25,33 +25,33 @@ use super::jobs::{Jobs, PlannedAnswer};
 
 use crate::accept::accept;
 
-/// The header that carries a job's number in the run.
+/// The header with a job's number in the run.
 pub const NUMBER: &str = "torture-number";
-/// The header that carries the name of a schedule.
+/// The header with the name of a schedule.
 pub const SCHEDULE: &str = "torture-schedule";
 
-/// In seconds, when a call is throttled by the seed.
+/// Seconds of `Retry-After` for calls that the seed throttles.
 const RETRY_AFTER: u64 = 1;
 
 /// One request, as it arrived.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// When its head was read.
+    /// When the head was read.
     pub at: Instant,
     pub wall_ms: u64,
-    /// Which processor called.
+    /// The index of the processor that called.
     pub slot: usize,
-    /// None: not one of this run's.
+    /// `None` if the job isn't of this run.
     pub number: Option<u64>,
     pub job: JobId,
     pub attempt: u32,
-    /// The body is the one that was submitted.
+    /// Whether the body is the submitted one.
     pub intact: bool,
-    /// None: the caller was killed instead.
+    /// `None` if the caller was killed instead.
     pub answer: Option<PlannedAnswer>,
-    /// When it was answered, as far as it was; before the caller can know.
+    /// When the answer was sent, before the caller receives it; `None` if it wasn't.
     pub answered: Option<Instant>,
-    /// Of a schedule's job: its schedule and its tick.
+    /// The schedule and tick of a schedule's job.
     pub tick: Option<(String, String)>,
 }
 
@@ -63,11 +63,11 @@ struct Written {
 
 struct Shared {
     jobs: Jobs,
-    /// Numbers of jobs whose every call kills the caller.
+    /// Numbers of the jobs of which every call kills the caller.
     deadly: BTreeSet<u64>,
     written: Mutex<Written>,
     count: watch::Sender<usize>,
-    /// The next call is throttled for this many seconds; then somebody waits to hear when that was.
+    /// Throttles the next call for this many seconds, and sends the time of its arrival.
     throttle: Mutex<Option<(u64, oneshot::Sender<Instant>)>>,
 }
 
@@ -79,7 +79,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// With an address for each of `killers`, who end the processor that calls there.
+    /// Starts the upstream, with an address for each of `killers`, which kill the processor that calls there.
     pub async fn start(jobs: Jobs, deadly: BTreeSet<u64>, killers: Vec<Killer>) -> Self {
         let (written, throttle) = (Mutex::default(), Mutex::default());
         let shared = Arc::new(Shared { jobs, deadly, written, count: watch::Sender::new(0), throttle });
@@ -94,7 +94,7 @@ impl Target {
         Self { shared, _serving: serving, addresses, breakpoints }
     }
 
-    /// In the order of their arrival.
+    /// The calls, in the order of their arrival.
     pub fn calls(&self) -> Vec<Call> {
         self.shared.written().calls.clone()
     }
@@ -103,14 +103,14 @@ impl Target {
         *self.shared.count.borrow()
     }
 
-    /// The next call is answered 429 with `Retry-After` in seconds; returns when that call arrived.
+    /// Answers the next call with 429 and `Retry-After` in seconds. Returns the time of its arrival.
     pub async fn throttles(&self, seconds: u64) -> Instant {
-        let (told, arrived) = oneshot::channel();
-        *self.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner) = Some((seconds, told));
+        let (notify, arrived) = oneshot::channel();
+        *self.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner) = Some((seconds, notify));
         arrived.await.expect("nobody else has it throttle")
     }
 
-    /// The first call after `moment` that is answered well, or after which it will be.
+    /// Waits for the first call after `moment` that is answered with success, or will be.
     pub async fn works_after(&self, moment: Instant) -> Instant {
         let mut count = self.shared.count.subscribe();
         loop {
@@ -130,7 +130,7 @@ impl Shared {
     }
 }
 
-/// One processor's way in.
+/// The address of one processor.
 #[derive(Clone)]
 struct Caller {
     shared: Arc<Shared>,
@@ -139,7 +139,7 @@ struct Caller {
 }
 
 async fn serve(listener: TcpListener, caller: Caller) {
-    // Dropped with the upstream, and all its connections with it.
+    // Dropped with the upstream, so that all connections are closed.
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -153,7 +153,7 @@ async fn connection(stream: TcpStream, caller: Caller) {
     }
     stream.set_nodelay(true).ok();
     let service = service_fn(|request| answer(request, caller.clone()));
-    // A caller that is killed breaks its connection: nothing to report.
+    // Ignores errors, as killed callers break their connections.
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
@@ -188,9 +188,9 @@ async fn answer(request: Request<Incoming>, caller: Caller) -> Result<Response<B
         caller.shared.throttle.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| !deadly && !halfway);
     let fixed = throttle.as_ref().map(|_| PlannedAnswer::Throttled);
     let (place, wait) = note(&caller.shared, &mut call, deadly || halfway, fixed);
-    let retry_after = throttle.map_or(RETRY_AFTER, |(seconds, told)| {
-        // Who had it throttle may have given up.
-        told.send(at).ok();
+    let retry_after = throttle.map_or(RETRY_AFTER, |(seconds, notify)| {
+        // The receiver may have been dropped.
+        notify.send(at).ok();
         seconds
     });
     if deadly {
@@ -226,11 +226,11 @@ fn with_status(status: u16) -> Response<Body> {
     answer
 }
 
-/// Writes the call down with its answer; shows its place among all, and how long the answer takes.
+/// Records a call with its answer. Returns its index, and the delay of the answer.
 fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<PlannedAnswer>) -> (usize, Duration) {
     let mut written = shared.written();
     let before = written.per_job.entry(call.job).or_default();
-    // What isn't numbered is answered by the time of its admission.
+    // A job without a number is answered by the time of its admission.
     let (answer, wait) = shared.jobs.answer(call.number.unwrap_or_else(|| call.job.accepted_ms()), *before);
     *before += 1;
     call.answer = (!deadly).then_some(fixed.unwrap_or(answer));
@@ -241,7 +241,7 @@ fn note(shared: &Shared, call: &mut Call, deadly: bool, fixed: Option<PlannedAns
     (place, Duration::from_millis(wait))
 }
 
-/// The connection is closed in the middle of things.
+/// The connection is closed before the end of the answer.
 #[derive(Debug)]
 struct Broken;
 

@@ -1,4 +1,4 @@
-//! What an upstream may get: rate·w + burst calls in any window w.
+//! The maximum number of calls to an upstream: rate·w + burst in any window w.
 
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// By how many calls the fullest window is over the ceiling; below zero: by how many it is under it. Every window
-    /// that begins with one call and ends with another is looked at.
+    /// By how many calls the fullest window exceeds the ceiling; negative if it is below it. Checks all windows that
+    /// begin with one call and end with another.
     #[must_use]
     pub fn excess(self, mut arrivals: Vec<Instant>) -> f64 {
         arrivals.sort_unstable();

@@ -8,11 +8,11 @@ use crate::torture::jobs::PlannedAnswer;
 use crate::torture::report::Report;
 use crate::torture::upstream::Call;
 
-/// Two clocks that are read apart.
+/// Maximum difference between two clocks that are read one after the other.
 const CLOCKS_MS: u64 = 5;
-/// How long before and after a call it is of interest what its processor logged.
-const SAID: Duration = Duration::from_secs(6);
-/// Until a replica that was declared dead knows it.
+/// The time before and after a call of which log lines are shown.
+const LOG_WINDOW: Duration = Duration::from_secs(6);
+/// Maximum time until a replica knows that it was declared dead.
 const NOTICED: Duration = Duration::from_secs(5);
 
 pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
@@ -35,7 +35,7 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                     Some(cause) => *report.duplicates.entry(cause.to_owned()).or_default() += 1,
                     None => {
                         let last = seen.event_log.last_before(before.slot, before.at);
-                        let said = [before, again].map(|call| said_around(seen, call)).join("\n");
+                        let said = [before, again].map(|call| log_around(seen, call)).join("\n");
                         report.violations.push(format!(
                             "{job} was called again without a cause, {last:?} after the last fault there: {before:?}, \
                              {again:?}; both processors said meanwhile:\n{said}"
@@ -50,7 +50,7 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                 before.answer,
                 Some(PlannedAnswer::Failed | PlannedAnswer::Silent | PlannedAnswer::Cut)
             ));
-            // An attempt that nobody saw may have been any processor's.
+            // An attempt without a call may have been that of any processor.
             let excused = call.attempt <= failures + 1 || causes.anywhere(before.at, call.at);
             report.must(excused, || format!("{job} was spent an attempt by nothing of its upstream's: {calls:?}"));
         }
@@ -72,15 +72,15 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
     }
 }
 
-/// What the processor of a call logged in the seconds around it.
-fn said_around(seen: &Seen<'_>, call: &Call) -> String {
+/// The log lines of a call's processor in the seconds around it.
+fn log_around(seen: &Seen<'_>, call: &Call) -> String {
     let logs = seen.harness.processors[call.slot].logs();
-    let said = logs.iter().map(|log| log.text_between(call.at - SAID, call.at + SAID));
-    said.collect::<Vec<_>>().join("\n")
+    let lines = logs.iter().map(|log| log.text_between(call.at - LOG_WINDOW, call.at + LOG_WINDOW));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a call repeats the one before it: that wasn't throttled, which repeats an attempt, and didn't fail, after
-/// which comes the next.
+/// Whether a call repeats the previous one: not if that was throttled, which repeats an attempt, or failed, which is
+/// followed by the next attempt.
 fn is_repeated(before: &Call, again: &Call) -> bool {
     match before.answer {
         Some(PlannedAnswer::Throttled) => false,
@@ -89,7 +89,7 @@ fn is_repeated(before: &Call, again: &Call) -> bool {
     }
 }
 
-/// What can keep a call from being settled.
+/// The events that can keep a call from being settled.
 struct Causes<'s> {
     seen: &'s Seen<'s>,
     /// When each processor learned that it had been declared dead.

@@ -24,11 +24,11 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
     for (number, submitted) in (0_u64..).zip(&seen.submitted) {
         let ids = called.get(&number);
         let wiped = seen.lenience.wiped.is_some_and(|until| submitted.begun <= until);
-        // Each try without an answer may be a job, where no key makes them one.
+        // Without an idempotency key, each try without an answer may have become a job.
         let tries = if submitted.keyed { submitted.unknown_tries.min(1) } else { submitted.unknown_tries };
         let most = match submitted.fate {
             Fate::Stored(id) => {
-                // A stream that starts again may give an id of the same millisecond again.
+                // A deleted stream may assign an id of the same millisecond again.
                 if let Some(other) = number_of.insert(id, number).filter(|_| !wiped) {
                     report.violations.push(format!("{number} and {other} were both answered that they are {id}"));
                 }
@@ -51,7 +51,7 @@ pub(super) fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report) {
                 tries
             }
         };
-        // A key is forgotten with the rest.
+        // Idempotency keys were deleted, too.
         if !wiped && ids.is_some_and(|ids| ids.len() > usize::try_from(most).expect("few")) {
             twice.push((number, submitted.fate, ids));
         }

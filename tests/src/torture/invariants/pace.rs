@@ -10,7 +10,7 @@ pub(super) fn check(seen: &Seen<'_>, report: &mut Report) {
     is_kept(seen.calls.iter().map(|call| call.at).collect(), rate, burst, report);
 }
 
-/// `rate` per second.
+/// Checks a rate, in calls per second, and a burst.
 pub(crate) fn is_kept(mut arrivals: Vec<Instant>, rate: u64, burst: u64, report: &mut Report) {
     arrivals.sort_unstable();
     for window in WINDOWS_MS {
@@ -20,7 +20,7 @@ pub(crate) fn is_kept(mut arrivals: Vec<Instant>, rate: u64, burst: u64, report:
     }
 }
 
-/// The most arrivals within any window of a length.
+/// The maximum number of arrivals in any window of this length.
 fn fullest(arrivals: &[Instant], window: Duration) -> u64 {
     let mut first = 0;
     let mut fullest = 0;

@@ -10,7 +10,7 @@ use crate::torture::report::Report;
 
 const ENDINGS: [&str; 4] = ["delivered", "dead", "expired", "cancelled"];
 
-/// How every job ended, as recorded.
+/// The recorded outcomes of all jobs.
 pub(super) async fn outcomes(harness: &Harness) -> Outcomes {
     let key = Harness::key("outcomes");
     let (mut outcomes, mut cursor) = (HashMap::new(), "0".to_owned());
@@ -18,7 +18,7 @@ pub(super) async fn outcomes(harness: &Harness) -> Outcomes {
         let (next, page): (String, Vec<String>) = harness.ask(&["HSCAN", &key, &cursor, "COUNT", "1000"]).await;
         for pair in page.chunks_exact(2) {
             let (at_ms, record) = pair[1].split_once(' ').expect("a time and a record");
-            // Behind it may be lines of failed attempts.
+            // Lines of failed attempts may follow.
             let outcome = record.lines().next().and_then(Outcome::from_record).expect("a record");
             let ended = Ended {
                 at_ms: at_ms.parse().expect("a time"),
@@ -44,14 +44,14 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
             other => panic!("XPENDING answered {other:?}"),
         },
         harness.ask(&["ZCARD", &Harness::key("parked")]).await,
-        // Who deletes the stream leaves the counts of its jobs behind: those are the doctor's.
+        // Deleting the stream leaves the counts of attempts, which the doctor removes.
         if seen.lenience.wiped.is_some() { 0 } else { harness.ask(&["HLEN", &Harness::key("attempts")]).await },
     ];
     report.must(left == [0; 4], || format!("level, pending, parked and attempts at rest: {left:?}"));
     let members = members(harness).await;
     report.must(members == harness.processors.len(), || format!("{members} replicas are members"));
     if seen.lenience.wiped.is_some() {
-        // What was counted was wiped too, or some of what it counts.
+        // Counters, or the counted outcomes, were deleted, too.
         return;
     }
 
@@ -61,14 +61,14 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
     let foreign = i64::try_from(seen.lenience.foreign.len()).expect("few");
     report.must(total("accepted") + foreign == ends, || format!("accepted and ended differ: {tally:?}"));
     report.must(total("bytes") == 0, || format!("bytes at rest: {tally:?}"));
-    // Written twice, an outcome would be counted twice and be there once.
+    // An outcome that was recorded twice would be counted twice, but exist once.
     for ending in ENDINGS {
         let recorded = ended.values().filter(|ended| ended.result == ending).count();
         report.must(usize::try_from(total(ending)) == Ok(recorded), || {
             format!("{recorded} jobs are {ending}, {} were counted", total(ending))
         });
     }
-    // What was stored, and may be of what nobody knows.
+    // The number of stored jobs, and of those with an unknown result.
     let unknown: u64 = seen.submitted.iter().map(|submitted| u64::from(submitted.unknown_tries)).sum();
     let stored = seen.submitted.iter().filter(|submitted| matches!(submitted.fate, Fate::Stored(_))).count() as u64;
     let strangers = seen.lenience.strangers.len() as u64;
@@ -80,7 +80,7 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
     report.must(found.is_empty(), || format!("the doctor found:\n{found}"));
 }
 
-/// Once the names of the dead are gone, for which there is a lease, and as long again for those who die now.
+/// The number of members after those of dead replicas are removed, which takes a lease, or two if one has just died.
 async fn members(harness: &Harness) -> usize {
     let begun = Instant::now();
     loop {

@@ -7,14 +7,14 @@ pub(super) async fn check(seen: &Seen<'_>, ended: &Outcomes, report: &mut Report
         for log in slot.logs() {
             report.must(!log.text().contains(CANARY), || format!("a canary in a log:\n{}", log.end()));
         }
-        // Each process is back, whatever was done to it.
+        // Waits until each process has recovered.
         slot.ready().await;
         let client = slot.client().expect("it is ready");
         let metrics = client.get("/metrics").await.expect("metrics");
         let text = String::from_utf8_lossy(&metrics.body);
         report.must(metrics.status == 200 && !text.contains(CANARY), || format!("metrics with a canary:\n{text}"));
     }
-    // The dead letters hold jobs whole, for a replay; what is reported about them must not.
+    // Dead letters contain the whole job, for a replay; their outcomes must not contain secrets.
     for (job, end) in ended {
         report.must(!end.reason.contains(CANARY), || format!("a canary in the outcome of {job}: {}", end.reason));
     }
