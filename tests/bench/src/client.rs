@@ -1,5 +1,5 @@
-//! One connection of the load. It sends bytes that were made before, and reads no more of an answer than its status and
-//! where it ends: with a whole HTTP client, the load would be measured and not the intake.
+//! One connection of the load. It sends prepared bytes, and parses only the status and the end of a response, because
+//! the load must need much less CPU time than the intake.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// For one answer.
+/// Timeout of a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -24,7 +24,7 @@ impl Connection {
         Ok(Self { stream, read: Vec::with_capacity(4096) })
     }
 
-    /// Of the last answer.
+    /// The body of the last response.
     pub(crate) fn body(&self) -> &[u8] {
         let head = self.read.windows(4).position(|end| end == b"\r\n\r\n").map_or(0, |head| head + 4);
         self.read.get(head..).unwrap_or_default()
@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-/// The status and the length of head and body, once the head is there.
+/// The status, and the length of head and body; `None` while the head is incomplete.
 fn parse(answer: &[u8]) -> anyhow::Result<Option<(u16, usize)>> {
     let Some(head) = answer.windows(4).position(|end| end == b"\r\n\r\n") else { return Ok(None) };
     let text = std::str::from_utf8(answer.get(..head).unwrap_or_default())?;
@@ -57,12 +57,12 @@ fn parse(answer: &[u8]) -> anyhow::Result<Option<(u16, usize)>> {
     Ok(Some((status, head + 4 + length.trim().parse::<usize>()?)))
 }
 
-/// A request for this path, as bytes.
+/// A POST as bytes.
 pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     with_body("POST", address, path, headers, body)
 }
 
-/// A PUT of JSON.
+/// A PUT of JSON as bytes.
 pub(crate) fn put(address: SocketAddr, path: &str, document: &str) -> Vec<u8> {
     with_body("PUT", address, path, &[("content-type", "application/json")], document.as_bytes())
 }
@@ -74,7 +74,7 @@ fn with_body(method: &str, address: SocketAddr, path: &str, headers: &[(&str, &s
     [request.as_bytes(), body].concat()
 }
 
-/// As a browser asks for it.
+/// A GET of a page as bytes.
 pub(crate) fn get_request(address: SocketAddr, path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/html,*/*\r\n\r\n").into_bytes()
 }

@@ -1,4 +1,4 @@
-//! Server-sent events, read as a browser does, and only counted.
+//! Reads server-sent events as a browser does, and only counts their bytes.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::client::{PATIENCE, get_request};
 
-/// How an event begins, and how it ends.
+/// The start and the end of an event.
 const BEGIN: &[u8] = b"event: ";
 const END: &[u8] = b"\n\n";
 const LARGEST_EVENT: usize = 16 << 20;
@@ -26,7 +26,7 @@ impl EventStream {
         Ok(Self { stream, read: Vec::new() })
     }
 
-    /// The bytes of the next event.
+    /// Reads the next event. Returns its number of bytes.
     pub(crate) async fn event(&mut self) -> anyhow::Result<usize> {
         loop {
             if let Some(begin) = position(&self.read, BEGIN)
@@ -43,7 +43,7 @@ impl EventStream {
     }
 }
 
-/// The path of the events that a page follows.
+/// The path of a page's live updates.
 pub(crate) fn of_page(page: &[u8]) -> anyhow::Result<String> {
     let text = String::from_utf8_lossy(page);
     let path = text.split("data-live=\"").nth(1).and_then(|rest| rest.split('"').next());

@@ -1,4 +1,4 @@
-//! What was measured: medians with their spread, and whether they meet their goals.
+//! Measured figures: medians with their spread, and whether they meet their goals.
 
 use std::fmt;
 
@@ -22,12 +22,12 @@ impl Samples {
         self.0.push(sample);
     }
 
-    /// The highest for 1, the lowest for 0, the median for one half.
+    /// The minimum for 0, the median for 0.5, the maximum for 1.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().saturating_sub(1);
-        // Between two samples, in proportion.
+        // Interpolated between two samples.
         let position = share * count(last);
         let below = (0..=last).rev().find(|index| count(*index) <= position).unwrap_or(0);
         let at = |index: usize| sorted.get(index.min(last)).copied().unwrap_or(f64::NAN);
@@ -39,7 +39,7 @@ impl Samples {
     }
 }
 
-/// As a number to reckon with.
+/// Converts a count to a float.
 pub(crate) fn count(number: usize) -> f64 {
     u32::try_from(number).map_or(f64::INFINITY, f64::from)
 }
@@ -52,12 +52,12 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// A figure that is compared with a bound.
+    /// A figure that is itself compared with its bound.
     pub(crate) fn alone(name: &str, ours: &Samples) -> anyhow::Result<Self> {
         Ok(Self { goal: Goal::of(name)?, ours: ours.spread(), base: None })
     }
 
-    /// A figure whose ratio to another one is.
+    /// A figure whose ratio to another one is compared with its bound.
     pub(crate) fn against(name: &str, ours: &Samples, base: &Samples) -> anyhow::Result<Self> {
         Ok(Self { goal: Goal::of(name)?, ours: ours.spread(), base: Some(base.spread()) })
     }
@@ -66,7 +66,7 @@ impl Figure {
         self.base.map_or(self.ours.median, |base| self.ours.median / base.median)
     }
 
-    /// None: it has no goal.
+    /// Whether it meets its goal; `None` without one.
     pub(crate) fn met(&self) -> Option<bool> {
         let value = self.value();
         match self.goal.bound {

@@ -1,13 +1,13 @@
-//! Every figure, what it is compared with, and its goal. Goals are ratios to the floor of the same run where the speed
-//! of the machine would decide otherwise.
+//! All figures, the figures that they are compared with, and their goals. If a figure depends on the speed of the
+//! machine, its goal is a ratio to the floor of the same run.
 
-/// What a figure's value may be.
+/// The allowed range of a figure's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
     AtLeast(f64),
     AtMost(f64),
     Between(f64, f64),
-    /// Shown beside the others.
+    /// No goal; only shown.
     None,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Goal {
     pub(crate) figure: &'static str,
     pub(crate) what: &'static str,
     pub(crate) unit: &'static str,
-    /// What a ratio is to; empty: the figure itself has the bound.
+    /// The figure that a ratio is to; empty if the figure itself is compared with the bound.
     pub(crate) base: &'static str,
     pub(crate) bound: Bound,
 }

@@ -1,4 +1,4 @@
-//! Closed load: each connection sends its next request when it has the answer to the last one.
+//! Closed-loop load: each connection sends its next request after the response to the last one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::client::{Connection, PATIENCE};
 
 pub(crate) const CONNECTIONS: usize = 64;
 
-/// Requests that are sent in turns.
+/// Requests that are sent in turn.
 pub(crate) type Requests = Arc<Vec<Vec<u8>>>;
 
-/// When no further request is sent.
+/// When the load ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End {
     After(Duration),
     Requests(u64),
 }
 
-/// Answers within the time.
+/// The responses within the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) accepted: u64,
@@ -44,13 +44,15 @@ pub(crate) fn per_s(count: u64, elapsed: Duration) -> f64 {
     number(count) / elapsed.as_secs_f64()
 }
 
-/// As a number to reckon with.
+/// Converts a count to a float.
 pub(crate) fn number(count: u64) -> f64 {
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
 }
 
+/// Runs the load to its end.
+///
 /// # Errors
-/// On any other answer than 202, 200 and 429: then the figures would be of something else.
+/// On any response other than 200, 202 and 429, which would make the figures meaningless.
 pub(crate) async fn run(address: SocketAddr, requests: &Requests, end: End) -> anyhow::Result<Answers> {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -92,14 +94,14 @@ async fn send(
 ) -> anyhow::Result<Answers> {
     let mut answers = Answers::default();
     loop {
-        // All connections together send each request as often as any other.
+        // The connections share a counter, so that all requests are sent equally often.
         let number = sent.fetch_add(1, Ordering::Relaxed);
         if number >= most || Instant::now() >= deadline {
             break;
         }
         let request = requests.get(usize::try_from(number)? % requests.len().max(1)).context("nothing to send")?;
         let status = connection.exchange(request).await?;
-        // What is answered later doesn't belong to the window.
+        // Later responses aren't counted.
         let counts = u64::from(Instant::now() < deadline);
         match status {
             200 | 202 => answers.accepted += counts,

@@ -1,4 +1,4 @@
-//! The machine, its cores, and what processes use of it.
+//! The machine, its cores, and the CPU time and memory of processes.
 
 use std::fmt;
 use std::fs;
@@ -11,11 +11,11 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
 
-/// Of Redis and the roles that are measured.
+/// The core of Redis and the measured roles.
 const MEASURED: usize = 0;
-/// Of the load, the upstream and this program.
+/// The core of this program, with load and upstream.
 const OURS: usize = 1;
-/// Whether there are as many; read before this thread moves to one.
+/// Whether there are enough cores; determined before this thread is pinned.
 static PINNED: OnceLock<bool> = OnceLock::new();
 
 #[derive(Clone, Debug, Serialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Conditions {
     pub(crate) date: String,
 }
 
-/// Gives this thread, which is all of this program, its core.
+/// Pins this thread, the only one of this program, to its core.
 pub(crate) fn pin() -> anyhow::Result<Conditions> {
     let cores = std::thread::available_parallelism()?.get();
     let pinned = *PINNED.get_or_init(|| cores > OURS);
@@ -59,7 +59,7 @@ impl fmt::Display for Conditions {
     }
 }
 
-/// Runs what starts a process: a child inherits the cores of the thread that makes it.
+/// Runs `start` on the measured core, because a child process inherits the core of the thread that starts it.
 pub(crate) fn on_the_measured_core<T>(start: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     if PINNED.get() != Some(&true) {
         return start();
@@ -70,7 +70,7 @@ pub(crate) fn on_the_measured_core<T>(start: impl FnOnce() -> anyhow::Result<T>)
     started
 }
 
-/// As `on_the_measured_core`, of what also waits.
+/// As `on_the_measured_core`, for a future.
 pub(crate) async fn waiting_on_the_measured_core<T>(start: impl Future<Output = T>) -> anyhow::Result<T> {
     if PINNED.get() != Some(&true) {
         return Ok(start.await);
@@ -87,28 +87,28 @@ fn move_to(core: usize) -> anyhow::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("can't move to core {core}"))
 }
 
-/// The time that a process has had of a processor, all its threads together.
+/// The CPU time of a process, for all its threads.
 pub(crate) fn busy(id: u32) -> anyhow::Result<Duration> {
     scheduled(id, 0)
 }
 
-/// The time for which this program was ready to run and others had its core: on a quiet machine next to none.
+/// The time in which this program was ready to run but others used its core; almost none on a quiet machine.
 pub(crate) fn waited() -> anyhow::Result<Duration> {
     scheduled(std::process::id(), 1)
 }
 
-/// A field of `schedstat`, of all threads of a process.
+/// The sum of a field of `schedstat` for all threads of a process.
 fn scheduled(id: u32, field: usize) -> anyhow::Result<Duration> {
     let mut nanoseconds = 0;
     for thread in fs::read_dir(format!("/proc/{id}/task"))? {
-        // In nanoseconds, where `stat` counts in hundredths of a second. A thread may have ended meanwhile.
+        // In ns, unlike the 10 ms of `stat`. A thread may have ended meanwhile.
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
         nanoseconds += text.split(' ').nth(field).and_then(|time| time.parse().ok()).unwrap_or(0);
     }
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// A process's memory in MiB: `VmRSS` now, `VmHWM` at the most so far.
+/// A process's memory in MiB: `VmRSS` now, `VmHWM` the peak.
 pub(crate) fn memory(id: u32, which: &str) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{id}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(which)).context("its memory isn't shown")?;
@@ -116,7 +116,7 @@ pub(crate) fn memory(id: u32, which: &str) -> anyhow::Result<f64> {
     Ok(kib.parse::<f64>()? / 1024.0)
 }
 
-/// What a program prints; nothing, when it can't.
+/// The output of a program; empty if it fails.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! `make bench`: dripfeed beside the floor, in turns in one run. Redis and the roles that are measured share one core;
-//! the load, the upstream and this program have the other one.
+//! `make bench`: measures dripfeed and the floor alternately in one run. Redis and the measured roles share one core;
+//! load, upstream and this program have the other one.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
@@ -35,17 +35,17 @@ use figure::Figure;
 use suite::Suite;
 use testbed::Testbed;
 
-/// A row that takes longer is stuck.
+/// Timeout of a row.
 const ROW_LIMIT: Duration = Duration::from_secs(300);
-/// Percent of the time that others may have the load's core.
+/// Maximum percentage of the time that others may use the load's core.
 const QUIET: f64 = 2.0;
 
-// One thread, which has its core: the load and the upstream are never moved.
+// A single thread with a separate core, so that load and upstream never move to another one.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let (mut interrupted, mut terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Dropped on a signal, and with it all processes.
+    // Dropped on a signal, so that all processes end.
     tokio::select! {
         ended = measure(&arguments) => ended,
         _ = interrupted.recv() => anyhow::bail!("interrupted"),
@@ -89,7 +89,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What others did to the run.
+/// How much others have used the load's core.
 fn disturbance(waited: Duration, elapsed: Duration) -> String {
     let share = waited.as_secs_f64() / elapsed.as_secs_f64() * 100.0;
     let advice = if share > QUIET { ", so measure again on a quiet machine" } else { "" };

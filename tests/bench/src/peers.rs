@@ -1,4 +1,4 @@
-//! Where the peers are, and which versions: `make bench-peers` puts what npm installs beside the executables' folder.
+//! Paths and versions of the peers, which `make bench-peers` installs beside the executables' folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) fn script(role: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// As text, for a report.
+/// The versions as text, for a report.
 pub(crate) fn versions() -> anyhow::Result<String> {
     let manifest = fs::read(folder()?.join("package.json")).context("what npm has installed")?;
     let manifest: Value = serde_json::from_slice(&manifest)?;
@@ -24,7 +24,7 @@ pub(crate) fn versions() -> anyhow::Result<String> {
     Ok(packages.chain(programs).collect::<Vec<_>>().join(", "))
 }
 
-/// Debian's, unpacked and not installed.
+/// Debian's nginx, unpacked but not installed.
 pub(crate) fn nginx() -> anyhow::Result<PathBuf> {
     Ok(folder()?.join("nginx/usr/sbin/nginx"))
 }
@@ -35,7 +35,7 @@ fn folder() -> anyhow::Result<PathBuf> {
     Ok(target.join("bench-peers"))
 }
 
-/// Its version: on standard output, or of nginx on standard error.
+/// The version that a program prints, on standard output, or nginx on standard error.
 fn printed(program: impl AsRef<Path>, argument: &str) -> String {
     let program = program.as_ref();
     let name = program.file_name().unwrap_or_default().display();

@@ -1,4 +1,4 @@
-//! A private Redis on the measured core, and what it says about the work that it does.
+//! A private Redis on the measured core, and its statistics.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::machine;
 
-/// Of our own commands: removing a million jobs takes its time.
+/// Timeout of this program's commands; removing a million jobs is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Redis {
@@ -20,24 +20,24 @@ pub(crate) struct Redis {
     folder: TempDir,
 }
 
-/// What Redis has done since its counts were reset.
+/// The work of Redis since its statistics were reset.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// In commands and scripts that clients sent.
+    /// Time in commands and scripts of clients.
     pub(crate) commands: Duration,
-    /// Of the whole process.
+    /// CPU time of the whole process.
     pub(crate) cpu: Duration,
 }
 
 impl Redis {
-    /// None: nothing is written to the disk.
+    /// `append`: `None` if nothing is written to disk.
     pub(crate) async fn start(append: Option<AppendFsync>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("the path of this program")?;
-        // Beside the executables: where /tmp is in memory, a flush costs nothing.
+        // Beside the executables, because /tmp may be in memory, where fsync costs nothing.
         let folder = tempfile::tempdir_in(program.parent().context("the folder of this program")?)?;
         let mut options = ServerOptions { append_only: append.is_some(), ..ServerOptions::default() };
         options.append_fsync = append.unwrap_or(AppendFsync::No);
-        // The longest is 100.
+        // The percentile 100 is the longest call.
         options.arguments = ["--latency-tracking-info-percentiles", "50 99 100"].map(str::to_owned).to_vec();
         let server = machine::waiting_on_the_measured_core(PrivateServer::start(folder.path(), options)).await??;
         let client = redis::Client::open(server.url())?;
@@ -50,7 +50,7 @@ impl Redis {
         self.server.url()
     }
 
-    /// For files that live as long as this Redis.
+    /// A folder for files, removed with this Redis.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -70,14 +70,14 @@ impl Redis {
         self.ask(&["FLUSHALL", "SYNC"]).await
     }
 
-    /// Begins to count work.
+    /// Resets the statistics. Returns the CPU time so far.
     pub(crate) async fn begin(&self) -> anyhow::Result<Duration> {
         self.ask::<()>(&["CONFIG", "RESETSTAT"]).await?;
         self.cpu().await
     }
 
-    /// The work since `begin`, which returned the processor time until then. `sent` are the commands that clients send:
-    /// those within scripts are counted too, as their own and as their script's.
+    /// The work since `begin`, which returned `begun`. `sent` are the commands that clients send; the time of commands
+    /// in scripts isn't added, because that of the script includes it.
     pub(crate) async fn work(&self, begun: Duration, sent: &[&str]) -> anyhow::Result<Work> {
         let cpu = self.cpu().await?.saturating_sub(begun);
         let counts: String = self.ask(&["INFO", "commandstats"]).await?;
@@ -92,8 +92,7 @@ impl Redis {
         Ok(field(&latencies, "latency_percentiles_usec_evalsha:", "p100=").unwrap_or(f64::NAN))
     }
 
-    /// In bytes, without the texts of scripts: one that is called for the first time between two looks is no memory of
-    /// jobs.
+    /// Memory in bytes, without the texts of scripts, which aren't memory of jobs.
     pub(crate) async fn memory(&self) -> anyhow::Result<f64> {
         let memory: String = self.ask(&["INFO", "memory"]).await?;
         let used = field(&memory, "used_memory:", "").context("Redis doesn't say how much memory it uses")?;
@@ -113,7 +112,7 @@ impl Redis {
     }
 }
 
-/// The number behind `name`, on the line that begins with `line`.
+/// The number after `name` on the line that begins with `line`.
 fn field(text: &str, line: &str, name: &str) -> Option<f64> {
     let fields = text.lines().find_map(|found| found.strip_prefix(line))?;
     fields.split(',').find_map(|field| field.strip_prefix(name))?.trim().parse().ok()

@@ -19,17 +19,17 @@ const FLOOR: &str =
 pub(crate) struct Report {
     pub(crate) suite: Suite,
     pub(crate) conditions: Conditions,
-    /// By what else ran.
+    /// The disturbance by other processes.
     pub(crate) disturbance: String,
     pub(crate) redis: String,
-    /// Their versions, where they were measured.
+    /// The versions of the peers, if they were measured.
     pub(crate) peers: Option<String>,
     pub(crate) volume: &'static str,
     pub(crate) figures: Vec<Figure>,
 }
 
 impl Report {
-    /// In Markdown, aligned for a terminal.
+    /// The table in Markdown, aligned for a terminal.
     pub(crate) fn table(&self) -> String {
         let head = ["", "measured", "compared with", "value", "goal", ""].map(str::to_owned);
         let rows: Vec<[String; 6]> = std::iter::once(head).chain(self.figures.iter().map(cells)).collect();

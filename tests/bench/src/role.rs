@@ -1,4 +1,4 @@
-//! A role as a process on the measured core. It ends with this program.
+//! A role as a process on the measured core, which ends with this program.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -13,25 +13,25 @@ use tokio::sync::watch;
 
 use crate::{client, machine};
 
-/// To start, and to end.
+/// Timeout for a role to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at whether it is ready.
+/// Interval between two checks whether it is ready.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// How a role shows that it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
-    /// By the line that it prints.
+    /// It prints a line.
     Printed,
-    /// By `/readyz`, where it prints that it listens.
+    /// It prints its address, and answers `/readyz`.
     Asked,
-    /// By `/readyz` at this address; it prints nothing.
+    /// It answers `/readyz` at this address, and prints nothing.
     At(SocketAddr),
 }
 
 pub(crate) struct Role {
     child: Child,
-    /// Open as long as this program runs: `--until-stdin-ends`.
+    /// Open as long as this program runs, for `--until-stdin-ends`.
     _stdin: Option<ChildStdin>,
     address: Option<SocketAddr>,
     pub(crate) ready_in: Duration,
@@ -40,7 +40,7 @@ pub(crate) struct Role {
 impl Role {
     pub(crate) async fn start(mut command: Command, ready: Ready) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-        // Ctrl-C is for this program, which then ends its roles.
+        // Ctrl-C must only reach this program, which then ends its roles.
         command.process_group(0);
         let begun = Instant::now();
         let mut child = machine::on_the_measured_core(|| command.spawn().context("it can't be started"))
@@ -53,7 +53,7 @@ impl Role {
             Ready::Printed | Ready::Asked => {
                 let printed = tokio::time::timeout(PATIENCE, line.wait_for(Option::is_some)).await;
                 let printed = printed.context("it doesn't start")?.context("it ended")?.clone().unwrap_or_default();
-                // In a line of JSON it ends with its quote.
+                // In a JSON line the address ends with a quote.
                 let address = printed.split_once("http://").and_then(|(_, rest)| rest.split(['"', ' ']).next());
                 address.and_then(|address| address.trim().parse().ok())
             }
@@ -79,9 +79,9 @@ impl Role {
         machine::memory(self.id()?, which)
     }
 
-    /// Asks it to end, and kills it if it doesn't.
+    /// Asks it to stop, and kills it if it doesn't.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
-        // Our own child, which has its id until it is waited for.
+        // The child keeps its id until it is waited for.
         let id = Pid::from_raw(i32::try_from(self.id()?)?);
         signal::kill(id, Signal::SIGTERM)?;
         if tokio::time::timeout(PATIENCE, self.child.wait()).await.is_err() {
@@ -95,7 +95,8 @@ impl Role {
     }
 }
 
-/// Finds the line that says that it works, and shows errors. Read to the end, so that the role never waits.
+/// Finds the line that shows that the role is ready, and prints errors. Reads to the end, so that the role never
+/// blocks.
 async fn read(stderr: ChildStderr, found: watch::Sender<Option<String>>) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {

@@ -1,6 +1,6 @@
 //! The rows, in the order in which they run.
 
-/// As a table's entry: the name, what it measures, the function.
+/// A table of rows: name, description, and function.
 macro_rules! rows {
     ($table:ident: $($name:literal, $about:literal, $measure:path;)*) => {
         pub(crate) static $table: &[Row] =
@@ -64,7 +64,7 @@ rows! { ROWS:
     "paced", "three replicas at half the floor's drain rate", paced::measure;
 }
 
-// Of `bench peers`, and in no other run: they take more than cargo to build.
+// Only for `bench peers`, because they need more than cargo to build.
 rows! { PEERS:
     "accepted", "POSTs at 64 connections into a bucket that never fills", peers::accepted;
     "refused", "POSTs at 64 connections to a full bucket of 1000 jobs", peers::refused;

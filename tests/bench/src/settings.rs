@@ -2,24 +2,24 @@
 
 use crate::side::{key, other_bucket, sha256};
 
-/// Of the bucket, where it isn't as in most rows.
+/// Settings of the bucket, with the defaults of most rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) capacity: u64,
     pub(crate) durability: &'static str,
-    /// Calls a second, and at once.
+    /// Calls per second, and burst.
     pub(crate) rate: Option<(u64, u64)>,
-    /// Calls of each processor at once.
+    /// Maximum number of concurrent calls per processor.
     pub(crate) concurrency: u64,
-    /// API keys, each of a caller.
+    /// Number of API keys, one per caller.
     pub(crate) keys: usize,
-    /// Three tiers for each value of `x-caller`.
+    /// Whether the bucket has a policy of three tiers for each value of `x-caller`.
     pub(crate) limits: bool,
-    /// Further buckets, by the names of [`other_bucket`].
+    /// Number of further buckets, with the names of [`other_bucket`].
     pub(crate) others: usize,
-    /// Traces go to the upstream, one of a hundred.
+    /// Whether one of a hundred traces is exported, to the upstream.
     pub(crate) traces: bool,
-    /// Further sections.
+    /// Further sections in TOML.
     pub(crate) more: String,
 }
 
@@ -39,7 +39,7 @@ impl Default for Settings {
     }
 }
 
-/// None refuses anything at the load of these rows.
+/// Tiers that refuse nothing at the load of these rows.
 const TIERS: &str = r#"
 [[buckets.bench.limits]]
 id = "each"
@@ -52,7 +52,7 @@ tiers = [
 "#;
 
 impl Settings {
-    /// TOML, of all roles.
+    /// The configuration of all roles, in TOML.
     pub(crate) fn configuration(&self, redis: &str, upstream: &str) -> String {
         let Self { capacity, durability, rate, concurrency, keys, limits, others, traces, more } = self;
         let rate = rate.map_or(String::new(), |(rate, burst)| format!("rate = \"{rate}/s\"\nburst = {burst}\n"));

@@ -1,4 +1,4 @@
-//! What is compared: its commands, and where it has what.
+//! The compared queues: their commands, paths and keys.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,12 +15,12 @@ use crate::settings::Settings;
 pub(crate) enum Side {
     Dripfeed,
     Floor,
-    /// Behind fastify: `make bench-peers`.
+    /// BullMQ behind fastify; needs `make bench-peers`.
     Bullmq,
 }
 
 impl Side {
-    /// In the order of this round: neither is always the first.
+    /// Both sides in the order of this round, so that neither is always the first.
     pub(crate) fn in_turn(round: usize) -> [Self; 2] {
         if round.is_multiple_of(2) { [Self::Dripfeed, Self::Floor] } else { [Self::Floor, Self::Dripfeed] }
     }
@@ -32,7 +32,7 @@ impl Side {
         }
     }
 
-    /// Commands whose answers add up to its jobs.
+    /// Commands whose replies add up to the number of jobs.
     pub(crate) fn level(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::Dripfeed => &[&["XLEN", "dripfeed:{bench}:jobs"]],
@@ -43,7 +43,7 @@ impl Side {
         }
     }
 
-    /// Commands that its roles send for jobs. All others run in scripts, whose time has theirs.
+    /// Commands that its roles send for jobs. All others run in scripts, whose time includes theirs.
     pub(crate) fn sent(self) -> &'static [&'static str] {
         match self {
             Self::Dripfeed => &["evalsha", "eval"],
@@ -52,7 +52,7 @@ impl Side {
         }
     }
 
-    /// A role over this Redis; `folder` gets its configuration.
+    /// The command of a role. Its configuration is written to `folder`.
     pub(crate) fn role(self, role: &str, redis: &str, upstream: &str, wanted: &Wanted<'_>) -> anyhow::Result<Command> {
         let Wanted { settings, folder } = wanted;
         let last = if role == "intake" { settings.capacity.to_string() } else { upstream.to_owned() };
@@ -68,7 +68,7 @@ impl Side {
                 command
             }
             Self::Dripfeed => {
-                // A file for each role: another one that starts at the same time would read half of it.
+                // A file for each role, because another role that starts at the same time could read an incomplete one.
                 let (_, file) = tempfile::Builder::new().suffix(".toml").tempfile_in(folder)?.keep()?;
                 fs::write(&file, settings.configuration(redis, upstream))?;
                 let mut command = Command::new(executable("dripfeed")?);
@@ -89,14 +89,14 @@ pub(crate) struct Wanted<'w> {
     pub(crate) folder: &'w Path,
 }
 
-/// Built beside this program.
+/// The path of an executable that is built beside this program.
 pub(crate) fn executable(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe().context("the path of this program")?.with_file_name(name);
     anyhow::ensure!(path.is_file(), "{} is missing: run `make bench`", path.display());
     Ok(path)
 }
 
-/// What a caller sends to be known.
+/// The API key of a caller.
 pub(crate) fn key(caller: usize) -> String {
     format!("caller-{caller:05}")
 }

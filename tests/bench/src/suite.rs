@@ -1,4 +1,4 @@
-//! Rows that are measured together, and have a report.
+//! Suites of rows that are measured together, with one report.
 
 use crate::rows::growth::GROWTH;
 use crate::rows::{PEERS, ROWS, Row};
@@ -40,7 +40,7 @@ impl Suite {
         }
     }
 
-    /// What the names of its report's files begin with.
+    /// The prefix of the names of its report's files.
     pub(crate) fn prefix(self) -> String {
         self.word().map_or(String::new(), |word| format!("{word}-"))
     }

@@ -1,4 +1,4 @@
-//! What all rows run on: one Redis, one upstream, and roles that are started for each measurement.
+//! The environment of all rows: one Redis, one upstream, and roles that are started for each measurement.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::side::{Side, Wanted};
 use crate::upstream::Upstream;
 use crate::volume::Volume;
 
-/// For the last jobs to be settled.
+/// Timeout for the last jobs to be settled.
 const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(5);
 
@@ -26,7 +26,7 @@ impl Testbed {
         Ok(Self { volume, redis: Redis::start(None).await?, upstream: Upstream::start().await? })
     }
 
-    /// Another one, whose Redis keeps what it is given.
+    /// A testbed whose Redis writes to disk.
     pub(crate) async fn durable(volume: &'static Volume, append: AppendFsync) -> anyhow::Result<Self> {
         Ok(Self { volume, redis: Redis::start(Some(append)).await?, upstream: Upstream::start().await? })
     }
@@ -54,12 +54,12 @@ impl Testbed {
         Ok(level)
     }
 
-    /// Returns when no job is left.
+    /// Waits until no job is left.
     pub(crate) async fn settled(&self, side: Side) -> anyhow::Result<()> {
         self.settled_but(side, 0).await
     }
 
-    /// Returns when no more jobs than these are left.
+    /// Waits until at most `others` jobs are left.
     pub(crate) async fn settled_but(&self, side: Side, others: u64) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {

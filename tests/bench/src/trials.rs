@@ -1,4 +1,4 @@
-//! Measurements that several rows make, each of one side.
+//! Measurements of one side, which several rows share.
 
 pub(crate) mod admission;
 pub(crate) mod callers;

@@ -1,4 +1,4 @@
-//! An upstream in this process: it answers 200 at once, and notes when calls come.
+//! An upstream in this process, which answers 200 at once, and records the times of calls.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Between two looks.
+/// Interval between two checks.
 const GLANCE: Duration = Duration::from_millis(2);
 const LARGEST: usize = 1 << 20;
 
@@ -31,9 +31,9 @@ type Noted = Arc<Mutex<Notes>>;
 pub(crate) enum Detail {
     #[default]
     Counts,
-    /// When each call came.
+    /// The time of each call.
     Arrivals,
-    /// And what its body was.
+    /// The time and body of each call.
     Bodies,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Notes {
     pub(crate) last: Option<Instant>,
     pub(crate) arrivals: Vec<Instant>,
     pub(crate) bodies: Vec<Bytes>,
-    /// No call after this many is noted.
+    /// Maximum number of recorded calls.
     most: u64,
 }
 
@@ -66,12 +66,12 @@ impl Upstream {
         format!("http://{}/", self.address)
     }
 
-    /// Forgets what was, and notes the next calls, at most this many.
+    /// Discards the records, and records the next calls, at most `most`.
     pub(crate) fn note(&self, detail: Detail, most: u64) {
         *lock(&self.noted) = Notes { detail, most, ..Notes::default() };
     }
 
-    /// What was noted, once there are this many calls.
+    /// Waits until this many calls are recorded, and returns the records.
     pub(crate) async fn noted(&self, calls: u64, patience: Duration) -> anyhow::Result<Notes> {
         let begun = Instant::now();
         loop {
@@ -102,15 +102,15 @@ fn lock(noted: &Noted) -> MutexGuard<'_, Notes> {
 async fn serve(listener: TcpListener, noted: Noted) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of files for the moment.
+            // Out of file descriptors.
             tokio::time::sleep(GLANCE).await;
             continue;
         };
-        // Without it calls are slow, and still counted.
+        // An error makes calls slow, but they are counted.
         drop(stream.set_nodelay(true));
         let noted = Arc::clone(&noted);
         let service = service_fn(move |request| answer(request, Arc::clone(&noted)));
-        // A connection that ends badly shows as missing calls.
+        // After an error of a connection, calls are missing.
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }

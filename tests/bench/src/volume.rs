@@ -1,22 +1,22 @@
-//! How long and how often is measured.
+//! The lengths and repetitions of measurements.
 
 use std::time::Duration;
 
 pub(crate) struct Volume {
     pub(crate) name: &'static str,
-    /// Measurements of each side, in turns. The figure is their median.
+    /// Number of measurements of each side, alternately. A figure is their median.
     pub(crate) rounds: usize,
-    /// Of closed load.
+    /// Time of closed-loop load.
     pub(crate) window: Duration,
-    /// In a bucket that is drained.
+    /// Number of jobs in a bucket that is drained.
     pub(crate) jobs: u64,
-    /// Of load at 100 jobs a second.
+    /// Time of the load of 100 jobs a second.
     pub(crate) slow_load: Duration,
-    /// Of which the processor time of idle roles is measured.
+    /// Time in which the CPU time of idle roles is measured.
     pub(crate) idle: Duration,
-    /// Jobs in the full bucket of the row `large`.
+    /// Number of jobs in the large bucket of the row `large`.
     pub(crate) crowd: u64,
-    /// Of calls at a rate.
+    /// Time of calls with a rate limit.
     pub(crate) paced: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Figures as bars: SVG, for a page or a browser.
+//! Bar charts of figures, as SVG.
 
 use plotters::backend::SVGBackend;
 use plotters::chart::ChartBuilder;
@@ -14,7 +14,7 @@ const PAPER: RGBColor = RGBColor(255, 255, 255);
 const GRID: RGBColor = RGBColor(229, 231, 235);
 const AXIS: RGBColor = RGBColor(156, 163, 175);
 const INK: RGBColor = RGBColor(31, 41, 55);
-/// Blue and amber: also apart for eyes that see no red or green.
+/// Blue and amber, which colour-blind readers can distinguish.
 const OURS: RGBColor = RGBColor(37, 99, 235);
 const BASE: RGBColor = RGBColor(217, 119, 6);
 const GOAL: RGBColor = RGBColor(190, 24, 60);
@@ -35,7 +35,7 @@ struct Line {
     bars: Vec<(f64, RGBColor)>,
 }
 
-/// How far each figure is from its goal: 1 is the goal.
+/// Each figure as a part of its goal.
 pub(super) fn goals(figures: &[Figure]) -> anyhow::Result<String> {
     let lines: Vec<Line> = figures.iter().filter_map(goal_line).collect();
     draw("parts of the goal: the longer the better, met from 1 on", &lines, Some(1.0))
@@ -54,7 +54,7 @@ fn goal_line(figure: &Figure) -> Option<Line> {
     Some(Line { text, bars: vec![(part.min(LONGEST), colour)] })
 }
 
-/// What passes in a second, ours above what it is compared with.
+/// The rates per second, each above the one that it is compared with.
 pub(super) fn rates(figures: &[Figure]) -> anyhow::Result<String> {
     let line = |figure: &Figure| {
         let (ours, base) = (figure.ours.median, figure.base.map(|base| base.median));
@@ -71,7 +71,7 @@ fn draw(title: &str, lines: &[Line], mark: Option<f64>) -> anyhow::Result<String
     let mut svg = String::new();
     let height = HEAD + ROW * u32::try_from(lines.len().max(1))? + FOOT;
     let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-    // The errors of a text that is drawn into borrow it.
+    // The backend's errors borrow `svg`, so they can't be returned.
     draw_on(&area, title, lines, mark).map_err(|error| anyhow::anyhow!("the chart can't be drawn: {error}"))?;
     drop(area);
     Ok(svg)

@@ -11,9 +11,9 @@ use crate::trials::jobs;
 use crate::upstream::Detail;
 
 const JOBS: u64 = 10_000;
-/// Before the first look, for all keys to be there.
+/// Number of jobs before the first measurement, so that all keys exist.
 const WARM: u64 = 1000;
-/// Between two looks at whether an intake's answers have gone.
+/// Interval between two checks whether stored answers have expired.
 const GLANCE: Duration = Duration::from_millis(100);
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -36,7 +36,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// While it is queued, and after it ended.
+/// Bytes per job while it is queued, and after it has ended.
 pub(super) async fn bytes_per_job(bed: &Testbed, side: Side) -> anyhow::Result<(f64, f64)> {
     bed.redis.empty().await?;
     let intake = bed.intake(side, &Settings::default()).await?;
@@ -57,7 +57,7 @@ async fn fill(bed: &Testbed, side: Side, intake: &Role) -> anyhow::Result<()> {
     jobs::fill(bed, side, intake, JOBS, jobs::BYTES).await
 }
 
-/// By a processor, which has gone before memory is looked at.
+/// Drains the bucket with a processor, which ends before memory is measured.
 async fn emptied(bed: &Testbed, side: Side, jobs: u64) -> anyhow::Result<()> {
     bed.upstream.note(Detail::Counts, u64::MAX);
     let processor = bed.processor(side, &Settings::default()).await?;
@@ -66,8 +66,8 @@ async fn emptied(bed: &Testbed, side: Side, jobs: u64) -> anyhow::Result<()> {
     processor.stop().await
 }
 
-/// Redis keeps the answers to batches for seconds, for an intake that lost one, and a little longer without showing
-/// them. They aren't what an outcome takes.
+/// Waits until the stored answers to batches have expired, which aren't memory of outcomes. Redis keeps them for some
+/// seconds, and a little longer after `KEYS` no longer returns them.
 async fn answers_gone(bed: &Testbed) -> anyhow::Result<()> {
     loop {
         let shown: Vec<String> = bed.redis.ask(&["KEYS", "*"]).await?;

@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use crate::side::Side;
 use crate::testbed::Testbed;
 
-/// From the start, for a role to come to rest.
+/// Time after the start until a role is idle.
 const SETTLE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]

@@ -9,7 +9,7 @@ use crate::trials::jobs;
 use crate::upstream::Detail;
 
 const FEW: u64 = 1000;
-/// Submitted, and then called, each time.
+/// Number of jobs that are submitted and then called in each measurement.
 const JOBS: u64 = 5000;
 const SIDE: Side = Side::Dripfeed;
 
@@ -29,7 +29,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("growth", &many, &few)?])
 }
 
-/// In, and out again, beside the jobs that are there.
+/// Time of Redis per job, from submission to delivery, beside the jobs in the bucket.
 async fn us_per_job(bed: &Testbed, intake: &Role) -> anyhow::Result<f64> {
     let address = intake.address()?;
     let submitted = load::run(address, &jobs::single(SIDE, address, jobs::BYTES), End::Requests(JOBS)).await?;

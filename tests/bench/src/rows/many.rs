@@ -5,9 +5,9 @@ use crate::settings::Settings;
 use crate::side::Side;
 use crate::testbed::Testbed;
 
-/// Besides the one of all rows.
+/// Further buckets besides that of all rows.
 const OTHERS: usize = 999;
-/// From the start until every lane has left its bucket.
+/// Time after the start until all lanes are on standby.
 const SETTLE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
 /// The memory of the processor.
 async fn measure_with(bed: &Testbed, others: usize, found: &mut Found) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
-    // Ours, which are there anyway.
+    // The connections of this program.
     let before = connections(bed).await?;
     let processor = bed.processor(Side::Dripfeed, &Settings { others, ..Settings::default() }).await?;
     tokio::time::sleep(SETTLE).await;

@@ -13,18 +13,19 @@ use crate::trials::{drain, jobs};
 use crate::upstream::Detail;
 
 const REPLICAS: usize = 3;
-/// The burst is what the rate has in a twentieth of a second.
+/// The burst is the rate of a twentieth of a second.
 const BURST_SHARE: u64 = 20;
-/// After the first call: the burst is used up, and all replicas have started.
+/// Warm-up after the first call, until the burst is used up, and all replicas have started.
 const WARM: Duration = Duration::from_secs(2);
-/// In which calls are counted, one after the other from each call on.
+/// The windows in which calls are counted, from each call on.
 const WINDOWS: [Duration; 4] =
     [Duration::from_millis(50), Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(5)];
 
-/// Calls are stamped as they arrive, which a busy upstream may bunch; the test of the promise stamps them at the send.
+/// Measures calls when they arrive, which a busy upstream may bunch. The test of the promise measures when they are
+/// sent.
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     let floor = drain::measure(bed, Side::Floor, bed.volume.jobs, jobs::BYTES).await?;
-    // Whole hundreds.
+    // Rounded to hundreds.
     let per_second = (floor.calls * 1000 / u64::try_from(floor.took.as_millis())?.max(1) / 200 * 100).max(100);
     let settings = Settings { rate: Some((per_second, per_second / BURST_SHARE)), ..Settings::default() };
     let seconds = (bed.volume.paced + WARM).as_secs();
@@ -53,7 +54,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("paced", &calls, &rate)?, Figure::alone("paced-excess", &excess)?])
 }
 
-/// Calls above rate · w + burst in the fullest window; zero, when none is above.
+/// Calls above rate · w + burst in the fullest window; 0 if none is.
 fn most_above(arrivals: &[Instant], per_second: u64) -> f64 {
     let mut most = 0.0_f64;
     for window in WINDOWS {

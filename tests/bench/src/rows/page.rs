@@ -13,11 +13,11 @@ use crate::side::{Side, executable, other_bucket};
 use crate::testbed::Testbed;
 use crate::trials::jobs;
 
-/// Beside the one of all rows.
+/// Further buckets besides that of all rows.
 const BUCKETS: usize = 999;
-/// For each of a measurement's two sides.
+/// Number of loads for each of two sides.
 const LOADS: usize = 200;
-/// Before them.
+/// Number of loads before the measurement.
 const WARM: usize = 20;
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -45,7 +45,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// The bytes of an event of a thousand buckets with jobs: of the API, and the first one of the page.
+/// The bytes of an event for a thousand buckets with jobs: of the API, and the first one of the page.
 async fn frames(bed: &Testbed) -> anyhow::Result<(usize, usize)> {
     bed.redis.empty().await?;
     let intake = bed.intake(Side::Dripfeed, &Settings { others: BUCKETS, ..Settings::default() }).await?;
@@ -64,7 +64,7 @@ async fn frames(bed: &Testbed) -> anyhow::Result<(usize, usize)> {
     Ok((of_api, of_page))
 }
 
-/// Of all files that the page refers to, and that these refer to.
+/// The bytes of all files to which the page refers, directly or indirectly.
 async fn bytes_of_assets(address: SocketAddr, page: &[u8]) -> anyhow::Result<usize> {
     let mut open: Vec<String> = references(page, "\"/assets/").into_iter().collect();
     let (mut seen, mut bytes) = (BTreeSet::new(), 0);
@@ -79,7 +79,7 @@ async fn bytes_of_assets(address: SocketAddr, page: &[u8]) -> anyhow::Result<usi
     Ok(bytes)
 }
 
-/// What stands in quotes after `before`.
+/// The quoted texts after `before`.
 fn references(text: &[u8], before: &str) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(text);
     let names = text.split(before).skip(1).filter_map(|rest| rest.split('"').next());
@@ -101,7 +101,7 @@ async fn load_us(address: SocketAddr) -> anyhow::Result<f64> {
     Ok(times.quantile(0.5))
 }
 
-/// A file with this content.
+/// A server of this content.
 async fn serve(bed: &Testbed, content: &[u8]) -> anyhow::Result<Role> {
     let path = bed.redis.folder().join("page.html");
     std::fs::write(&path, content)?;

@@ -1,5 +1,4 @@
-//! What others would pick instead, in turns with dripfeed and the floor. nginx, which is no queue, shows what HTTP
-//! alone allows.
+//! Alternatives, measured alternately with dripfeed and the floor. nginx, which isn't a queue, shows the limit of HTTP.
 
 mod nginx;
 

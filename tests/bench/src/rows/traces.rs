@@ -7,9 +7,9 @@ use crate::testbed::Testbed;
 use crate::trials::{admission, jobs};
 use crate::upstream::Detail;
 
-/// A difference of a few percent takes more measurements than a ratio to the floor.
+/// More rounds, to measure a difference of a few percent.
 const TIMES_THE_ROUNDS: usize = 2;
-/// For the first spans to be exported.
+/// Timeout for the first spans to be exported.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -29,7 +29,7 @@ async fn accepted_per_s(bed: &Testbed, traces: bool) -> anyhow::Result<f64> {
     bed.upstream.note(Detail::Counts, u64::MAX);
     let found =
         admission::measure(bed, Side::Dripfeed, &settings, |at| jobs::single(Side::Dripfeed, at, jobs::BYTES)).await?;
-    // No processor runs: what comes there are spans.
+    // No processor runs, so all calls are exports of spans.
     if traces {
         bed.upstream.noted(1, PATIENCE).await?;
     } else {

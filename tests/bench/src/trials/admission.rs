@@ -9,20 +9,20 @@ use crate::settings::Settings;
 use crate::side::Side;
 use crate::testbed::Testbed;
 
-/// Of the window, before it: connections open, buffers grow.
+/// The warm-up before the window, as a divisor of its length: connections open, buffers grow.
 const WARM: u32 = 4;
 
 pub(crate) struct Admission {
     pub(crate) answers: Answers,
     pub(crate) work: Work,
     pub(crate) intake_busy: Duration,
-    /// The share of its core that the load took.
+    /// The share of its core that the load has used.
     pub(crate) load_busy: f64,
     pub(crate) longest_script: f64,
 }
 
 impl Admission {
-    /// Of Redis, in µs.
+    /// Time of Redis in µs.
     pub(crate) fn redis_per_job(&self) -> f64 {
         self.per_job(self.work.commands)
     }
@@ -40,7 +40,7 @@ impl Admission {
     }
 }
 
-/// Into an empty bucket.
+/// Measures submissions to an empty bucket.
 pub(crate) async fn measure(
     bed: &Testbed,
     side: Side,

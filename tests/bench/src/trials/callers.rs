@@ -1,4 +1,4 @@
-//! Jobs of several callers, in and out again: the time of Redis for each.
+//! The time of Redis for each job of several callers, from submission to delivery.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::testbed::Testbed;
 use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
-/// POSTs at once where no job has to wait.
+/// Concurrent POSTs without a backlog.
 const AT_ONCE: usize = 32;
 
-/// What waits while jobs come and go.
+/// The backlog of waiting jobs during the measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Backlog {
     /// Every 32 jobs are called before the next 32 come.
     None,
-    /// All of them come, and then all are called; in this number of parts.
+    /// All jobs are submitted, then all are called; in this number of parts.
     Times(u64),
 }
 
-/// In µs, for each of about this many jobs of these callers.
+/// The time of Redis in µs per job, for about this many jobs of the callers.
 pub(crate) async fn us_per_job(bed: &Testbed, settings: &Settings, backlog: Backlog, jobs: u64) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
     match backlog {
@@ -62,7 +62,7 @@ async fn without_backlog(bed: &Testbed, settings: &Settings, jobs: u64) -> anyho
     let (mut sent, mut begun) = (0, None);
     bed.upstream.note(Detail::Counts, u64::MAX);
     while sent < jobs {
-        // After the first ones everybody knows all scripts.
+        // After the first jobs all scripts are loaded.
         if sent > 0 && begun.is_none() {
             begun = Some((sent, bed.redis.begin().await?));
         }
@@ -80,7 +80,7 @@ async fn without_backlog(bed: &Testbed, settings: &Settings, jobs: u64) -> anyho
     Ok(us(work.commands, sent - before))
 }
 
-/// As `us_per_job`, of the floor.
+/// As `us_per_job`, for the floor.
 pub(crate) async fn of_floor(bed: &Testbed) -> anyhow::Result<f64> {
     let (side, settings) = (Side::Floor, Settings::default());
     let inwards = admission::measure(bed, side, &settings, |at| jobs::single(side, at, jobs::BYTES)).await?;

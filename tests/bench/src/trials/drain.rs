@@ -1,4 +1,4 @@
-//! A bucket that is filled first, and then drained with 200 calls in flight.
+//! Fills a bucket, and then drains it with 200 calls in flight.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(crate) struct Drain {
     pub(crate) took: Duration,
     pub(crate) work: Work,
     pub(crate) processor_busy: Duration,
-    /// Of the processor at the most, in MiB.
+    /// Peak memory of the processor in MiB.
     pub(crate) peak: f64,
     pub(crate) longest_script: f64,
 }
@@ -30,7 +30,7 @@ impl Drain {
         per_s(self.calls, self.took)
     }
 
-    /// Of Redis, in µs.
+    /// Time of Redis in µs.
     pub(crate) fn redis_per_job(&self) -> f64 {
         self.per_job(self.work.commands)
     }

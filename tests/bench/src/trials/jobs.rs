@@ -1,4 +1,4 @@
-//! The jobs that are sent.
+//! The requests that submit jobs.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -12,20 +12,20 @@ use crate::role::Role;
 use crate::side::{Side, key};
 use crate::testbed::Testbed;
 
-/// Of a body.
+/// Bytes of a body.
 pub(crate) const BYTES: usize = 256;
-/// Of one batch.
+/// Jobs of one batch.
 pub(crate) const BATCH: u64 = 100;
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// JSON of this size, with a number that the upstream gets.
+/// JSON of this size, with a number for the upstream.
 pub(crate) fn body(stamp: u64, bytes: usize) -> String {
     let start = format!("{{\"stamp\":\"{stamp:020}\",\"text\":\"");
     let filler = bytes.saturating_sub(start.len() + 2);
     format!("{start}{}\"}}", "x".repeat(filler))
 }
 
-/// The stamp of such a body.
+/// The number in a body.
 pub(crate) fn stamp(body: &[u8]) -> anyhow::Result<u64> {
     let digits = body.get(10..30).context("a body without a stamp")?;
     Ok(std::str::from_utf8(digits)?.parse()?)
@@ -43,7 +43,7 @@ pub(crate) fn single(side: Side, address: SocketAddr, bytes: usize) -> Requests 
     Arc::new(vec![post(side, address, &body(0, bytes))])
 }
 
-/// One request for each caller, which says who it is, and has its key.
+/// One request for each caller, with its name and its key.
 pub(crate) fn of_callers(address: SocketAddr, callers: Range<usize>) -> Requests {
     let body = body(0, BYTES);
     Arc::new(callers.map(|caller| of_caller(address, caller, &body)).collect())
@@ -72,7 +72,7 @@ fn batch_with(address: SocketAddr, bytes: usize, headers: &[(&str, &str)]) -> Ve
     client::post(address, &path, &headers, items.as_bytes())
 }
 
-/// Puts this many jobs in the bucket; a multiple of a hundred.
+/// Submits this many jobs, a multiple of a hundred.
 pub(crate) async fn fill(bed: &Testbed, side: Side, intake: &Role, jobs: u64, bytes: usize) -> anyhow::Result<()> {
     let before = bed.level(side).await?;
     let address = intake.address()?;

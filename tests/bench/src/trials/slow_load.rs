@@ -1,4 +1,4 @@
-//! A hundred jobs a second, one at a time: what a lone job takes.
+//! The latency of single jobs, at a hundred jobs a second.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,13 @@ use crate::testbed::Testbed;
 use crate::upstream::Detail;
 
 const PER_S: u32 = 100;
-/// Not counted.
+/// Number of jobs before the measurement.
 const WARM: u64 = 50;
 
 pub(crate) struct SlowLoad {
     /// From before the POST until the upstream has the call, in µs.
     pub(crate) latencies: Samples,
-    /// Of Redis for each job, in µs.
+    /// Time of Redis per job in µs.
     pub(crate) redis_per_job: f64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn measure(bed: &Testbed, side: Side) -> anyhow::Result<SlowLoa
     Ok(found)
 }
 
-/// By roles that run. `path` is that of a job, by its number.
+/// Measures with running roles. `path` returns the path of a job by its number.
 pub(crate) async fn measure_on(
     bed: &Testbed,
     side: Side,

@@ -12,7 +12,7 @@ use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
 const AHEAD: u64 = 10_000;
-/// Calls that are looked at.
+/// Number of checked calls.
 const CALLS: u64 = 1000;
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -24,7 +24,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::alone("behind-one", &one)?, Figure::alone("behind-ten", &ten)?])
 }
 
-/// Calls before the job of another caller. One call at a time, so that their order is that of the turns.
+/// The number of calls before the job of another caller, one call at a time, so that they are in the order of turns.
 async fn calls_before(bed: &Testbed, callers: usize) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
     let settings = Settings { keys: callers + 1, concurrency: 1, ..Settings::default() };

@@ -12,7 +12,7 @@ use crate::trials::{callers, jobs};
 use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
-/// Those of these that aren't called are throttled.
+/// Callers beyond `CALLED` are throttled.
 const CALLERS: usize = 1000;
 const CALLED: usize = 100;
 const GLANCE: Duration = Duration::from_millis(20);
@@ -34,7 +34,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::alone("bounds", &added)?, Figure::against("bounds-throttled", &throttled, &none)?])
 }
 
-/// A call an hour for everybody but those that are called.
+/// A limit of a call per hour for all callers except the first `CALLED`.
 fn bounds() -> String {
     let mut text = "[buckets.bench.fair]\nrate = \"1/h\"\nmax_in_flight = 1\n".to_owned();
     for caller in 0..CALLED {
@@ -47,7 +47,7 @@ fn bounds() -> String {
     text
 }
 
-/// Of Redis, for the jobs of a hundred callers, while those of others are throttled.
+/// Time of Redis per job of a hundred callers, while others are throttled.
 async fn us_per_job(bed: &Testbed, more: &str, throttled: usize) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
     let settings = Settings { keys: CALLERS, more: more.to_owned(), ..Settings::default() };
@@ -66,13 +66,13 @@ async fn us_per_job(bed: &Testbed, more: &str, throttled: usize) -> anyhow::Resu
     Ok(work.commands.as_secs_f64() * 1e6 / number(jobs))
 }
 
-/// Returns how many jobs stay: at least one of each of these callers.
+/// Submits jobs of callers that are throttled then. Returns how many stay, at least one per caller.
 async fn throttle(bed: &Testbed, intake: &Role, settings: &Settings, callers: usize) -> anyhow::Result<u64> {
     if callers == 0 {
         return Ok(0);
     }
     let address = intake.address()?;
-    // The first one of each may be called.
+    // The first job of each caller may be called.
     for request in &*jobs::of_callers(address, CALLED..CALLED + callers) {
         let twice = std::sync::Arc::new(vec![request.clone()]);
         load::run(address, &twice, End::Requests(2)).await?;

@@ -13,7 +13,7 @@ use crate::upstream::Detail;
 const SIDE: Side = Side::Dripfeed;
 const BUSY: usize = 100;
 const MANY: usize = 9999;
-/// From the start until every idle lane has left its bucket.
+/// Time after the start until all idle lanes are on standby.
 const SETTLE: Duration = Duration::from_secs(10);
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -27,7 +27,8 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("busy", &among, &alone)?])
 }
 
-/// From the first call to the last. The busy ones are paused while they fill, beside a processor that has come to rest.
+/// Calls per second, from the first to the last. Busy buckets are paused while they are filled, and the processor is
+/// idle then.
 async fn called_per_s(bed: &Testbed, others: usize) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
     let more = "[defaults]\ncapacity = 1000000\n".to_owned();

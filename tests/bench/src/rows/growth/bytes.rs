@@ -10,7 +10,7 @@ const JOBS: usize = 10_000;
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     let (mut one, mut each) = (Samples::default(), Samples::default());
-    // The first call of each command makes Redis keep a histogram of its latency: 300 KB in all, which are no jobs'.
+    // The first call of each command allocates a histogram of its latency, 300 KB in total, which isn't memory of jobs.
     bytes_added(bed, 1).await?;
     for _ in 0..bed.volume.rounds {
         one.push(bytes_added(bed, 1).await?);
@@ -23,7 +23,7 @@ async fn bytes_added(bed: &Testbed, callers: usize) -> anyhow::Result<f64> {
     Ok(bytes_per_job(bed, "caller", callers).await? - bytes_per_job(bed, "off", callers).await?)
 }
 
-/// While it is queued, behind the job of another caller.
+/// Bytes per job while it is queued behind the job of another caller.
 async fn bytes_per_job(bed: &Testbed, by: &str, callers: usize) -> anyhow::Result<f64> {
     bed.redis.empty().await?;
     let more = format!("[buckets.bench.fair]\nby = \"{by}\"\n");

@@ -37,7 +37,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::alone("define", &times)?, Figure::alone("define-missing", &missing)?])
 }
 
-/// One after the other, on one connection; in seconds.
+/// Creates the buckets one after the other, on one connection. Returns the time in seconds.
 async fn create(address: SocketAddr, upstream: &str) -> anyhow::Result<f64> {
     let mut connection = Connection::open(address).await?;
     let definition = format!("{{\"upstream\":\"{upstream}\"}}");
@@ -50,7 +50,7 @@ async fn create(address: SocketAddr, upstream: &str) -> anyhow::Result<f64> {
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// How many of them an intake lists. It isn't asked for one by name: then it would look for it.
+/// How many of them an intake lists. Requesting one by name would make the intake read it from Redis.
 async fn known(address: SocketAddr) -> anyhow::Result<usize> {
     let (mut names, mut path) = (BTreeSet::new(), "/v1/buckets".to_owned());
     loop {

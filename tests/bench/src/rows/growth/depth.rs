@@ -11,7 +11,7 @@ use crate::upstream::Detail;
 const SIDE: Side = Side::Dripfeed;
 const CALLERS: usize = 10;
 const FEW: u64 = 1000;
-/// Submitted, and then called, each time.
+/// Number of jobs that are submitted and then called in each measurement.
 const JOBS: u64 = 2000;
 const TIMES: usize = 5;
 
@@ -30,7 +30,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("depth", &many, &few)?])
 }
 
-/// Of Redis, in and out, while this number of others waits.
+/// Time of Redis per job, from submission to delivery, while `waiting` other jobs wait.
 async fn us_per_job(bed: &Testbed, settings: &Settings, intake: &Role, waiting: u64) -> anyhow::Result<f64> {
     let address = intake.address()?;
     let batches = jobs::batches_of_callers(address, 0..CALLERS);
@@ -47,7 +47,7 @@ async fn us_per_job(bed: &Testbed, settings: &Settings, intake: &Role, waiting: 
         let begun = bed.redis.begin().await?;
         let processor = bed.processor(SIDE, settings).await?;
         bed.upstream.noted(JOBS, PATIENCE).await?;
-        // It first ends what it has begun.
+        // The processor first finishes its calls.
         processor.stop().await?;
         outwards += bed.redis.work(begun, SIDE.sent()).await?.commands.as_secs_f64();
         called += before.saturating_sub(bed.level(SIDE).await?);

@@ -8,7 +8,7 @@ struct Case {
     off: &'static str,
     callers: usize,
     backlog: Backlog,
-    /// Of those of a drain.
+    /// By how much the jobs of a drain are divided.
     share: u64,
 }
 

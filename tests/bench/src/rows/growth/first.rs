@@ -9,13 +9,13 @@ use crate::trials::{jobs, slow_load};
 use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
-/// Besides the one of all rows.
+/// Further buckets besides that of all rows.
 const OTHERS: usize = 9999;
-/// From the start until every lane has left its bucket.
+/// Time after the start until all lanes are on standby.
 const SETTLE: Duration = Duration::from_secs(10);
-/// Each takes many jobs.
+/// Few, because each round has many jobs.
 const ROUNDS: usize = 2;
-/// Entries added by hand, each at another time of a second.
+/// Number of entries added by hand, each at another fraction of a second.
 const BY_HAND: u32 = 5;
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -50,7 +50,7 @@ fn path(job: usize) -> String {
     format!("/v1/buckets/{}/jobs", other_bucket(job))
 }
 
-/// Of the last buckets, which have had no job, in ms from XADD to the call.
+/// The longest time in ms from XADD to the call, for the last buckets, which have had no job yet.
 async fn longest_by_hand(bed: &Testbed) -> anyhow::Result<f64> {
     let mut times = Samples::default();
     for number in 0..BY_HAND {

@@ -13,17 +13,17 @@ use crate::trials::jobs;
 use crate::upstream::Detail;
 
 const SIDE: Side = Side::Dripfeed;
-/// Of the bucket, a second, one at a time. A token takes longer than all else that a job waits for.
+/// Calls per second of the bucket, with a burst of 1, so that the wait for a token exceeds all others.
 const RATE: u64 = 100;
 const QUIET_CALLERS: usize = 9;
-/// Of the rate, by these callers together.
+/// The load of these callers together, as a part of the rate.
 const LOAD: f64 = 0.45;
-/// By the tenth caller. At this rate they last longer than what is measured.
+/// Jobs of the tenth caller, which last longer than the measurement at this rate.
 const FLOOD: u64 = 10_000;
-/// A p99 takes many jobs, and few rounds.
+/// Few, because the p99 needs many jobs per round.
 const ROUNDS: usize = 2;
 const TIMES_THE_SLOW_LOAD: u32 = 2;
-/// The same times in all measurements.
+/// Constant, so that all measurements have the same times.
 const SEED: u64 = 13;
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -39,7 +39,7 @@ pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure::against("flood", &flooded[1], &quiet[1])?, Figure::against("flood-p50", &flooded[0], &quiet[0])?])
 }
 
-/// Of the quiet callers' jobs, from their POST to the upstream, in ms.
+/// The times in ms of the quiet callers' jobs, from the POST to the call.
 async fn waits(bed: &Testbed, flood: u64) -> anyhow::Result<Samples> {
     bed.redis.empty().await?;
     let settings = Settings { rate: Some((RATE, 1)), keys: QUIET_CALLERS + 1, ..Settings::default() };
@@ -61,7 +61,7 @@ async fn waits(bed: &Testbed, flood: u64) -> anyhow::Result<Samples> {
     Ok(waits)
 }
 
-/// At random times, which don't wait for answers that are late. Returns how many.
+/// Submits jobs at random times, which don't depend on late responses. Returns their number.
 async fn submit(address: SocketAddr, caller: usize, epoch: Instant, end: Duration) -> anyhow::Result<u64> {
     let mut random = fastrand::Rng::with_seed(SEED + u64::try_from(caller)?);
     let mut connection = Connection::open(address).await?;
@@ -80,7 +80,7 @@ async fn submit(address: SocketAddr, caller: usize, epoch: Instant, end: Duratio
     }
 }
 
-/// Once all of them have been called. A flooder's job has no time on it.
+/// Waits until all jobs have been called, and returns their times. Jobs of the flood have no timestamp.
 async fn arrived(bed: &Testbed, epoch: Instant, sent: u64) -> anyhow::Result<Samples> {
     let begun = Instant::now();
     loop {

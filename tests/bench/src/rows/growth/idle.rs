@@ -10,15 +10,15 @@ use crate::side::Side;
 use crate::testbed::Testbed;
 
 const SIDE: Side = Side::Dripfeed;
-/// Besides the one of all rows.
+/// Further buckets besides that of all rows.
 const OTHERS: usize = 9999;
 const PROCESSORS: usize = 4;
-/// From the start until every lane has left its bucket.
+/// Time after the start until all lanes are on standby.
 const SETTLE: Duration = Duration::from_secs(10);
-/// What is done once in some seconds is seen, too.
+/// Longer than usual, to include work that is done once in some seconds.
 const TIMES_THE_IDLE: u32 = 3;
 const SCRAPES: usize = 3;
-/// What an intake knows of its buckets is asked of Redis again after 5 s.
+/// An intake reads the state of its buckets again if it is older than 5 s.
 const BETWEEN_SCRAPES: Duration = Duration::from_secs(6);
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {

@@ -17,7 +17,7 @@ use crate::testbed::Testbed;
 use crate::trials::jobs;
 
 const TRIES: u32 = 5;
-/// In which the tries begin at different times: the intake looks twice a second.
+/// The intake polls twice a second; the tries start at different times of this interval.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(super) async fn measure(bed: &Testbed) -> anyhow::Result<Vec<Figure>> {
@@ -54,7 +54,7 @@ async fn longest_ms(bed: &Testbed) -> anyhow::Result<f64> {
     Ok(times.quantile(1.0))
 }
 
-/// As KEDA opens it.
+/// Opens a stream as KEDA does.
 async fn active_stream(address: SocketAddr, bucket: &str) -> anyhow::Result<Streaming<IsActiveResponse>> {
     let client = Client::builder(TokioExecutor::new()).http2_only(true).build_http::<Body>();
     let mut scaler = ExternalScalerClient::with_origin(client, format!("http://{address}").parse()?);
@@ -62,13 +62,13 @@ async fn active_stream(address: SocketAddr, bucket: &str) -> anyhow::Result<Stre
     Ok(scaler.stream_is_active(ScaledObjectRef { scaler_metadata }).await?.into_inner())
 }
 
-/// The next change.
+/// Waits for the next change.
 async fn next(stream: &mut Streaming<IsActiveResponse>) -> anyhow::Result<bool> {
     let answer = tokio::time::timeout(PATIENCE, stream.message()).await.context("no answer")??;
     Ok(answer.context("the stream has ended")?.result)
 }
 
-/// Of a port that nobody has at the moment.
+/// An address with a free port.
 fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

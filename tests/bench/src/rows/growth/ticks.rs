@@ -15,14 +15,14 @@ use crate::trials::jobs;
 
 const SIDE: Side = Side::Dripfeed;
 const SCHEDULES: usize = 10_000;
-/// All are due at the multiples of this number of seconds since the epoch.
+/// The period in seconds.
 const EVERY: u64 = 10;
-/// Of a period, for all of them to be created.
+/// Schedules must be created this long before they are due, and duplicate ticks are awaited for this long.
 const LATEST: Duration = Duration::from_secs(1);
 const GLANCE: Duration = Duration::from_millis(50);
 
 struct Admitted {
-    /// From when they were due, or sent, until the last one was in the bucket.
+    /// From the due time, or the POST, until the last job was in the bucket, in ms.
     took_ms: f64,
     wrong: usize,
 }
@@ -53,7 +53,7 @@ async fn by_schedules(bed: &Testbed) -> anyhow::Result<Admitted> {
     let more = format!("[defaults]\nmost_schedules = {SCHEDULES}\nschedules_bytes = \"64MiB\"\n");
     let intake = bed.intake(SIDE, &Settings { more, ..Settings::default() }).await?;
     let address = intake.address()?;
-    // From the beginning of a period, so that all are there before its end.
+    // Starts at the beginning of a period, so that all schedules exist before its end.
     let due = next_period()?;
     tokio::time::sleep(due.saturating_sub(since_epoch()?)).await;
     let due = next_period()?;
@@ -64,7 +64,7 @@ async fn by_schedules(bed: &Testbed) -> anyhow::Result<Admitted> {
     admitted
 }
 
-/// Each with its number in the body.
+/// The schedules, each with its number in the body.
 fn definitions(address: SocketAddr) -> Requests {
     let definition = |number: usize| {
         let body = jobs::body(u64::try_from(number).unwrap_or(0), jobs::BYTES);
@@ -74,7 +74,7 @@ fn definitions(address: SocketAddr) -> Requests {
     Arc::new((0..SCHEDULES).map(definition).collect())
 }
 
-/// Once all jobs are in the bucket, or for as long as there are fewer and more come.
+/// Waits until all jobs are in the bucket, or no more come.
 async fn admitted(bed: &Testbed, due: Duration) -> anyhow::Result<Admitted> {
     tokio::time::sleep(due.saturating_sub(since_epoch()?)).await;
     let (begun, mut last) = (Instant::now(), 0);
@@ -82,7 +82,7 @@ async fn admitted(bed: &Testbed, due: Duration) -> anyhow::Result<Admitted> {
         tokio::time::sleep(GLANCE).await;
         last = usize::try_from(bed.level(SIDE).await?)?;
     }
-    // What comes twice may come later.
+    // Waits for duplicates, which may come later.
     tokio::time::sleep(LATEST).await;
     let entries: Vec<(String, Vec<(String, redis::Value)>)> =
         bed.redis.ask(&["XRANGE", "dripfeed:{bench}:jobs", "-", "+"]).await?;
@@ -92,7 +92,7 @@ async fn admitted(bed: &Testbed, due: Duration) -> anyhow::Result<Admitted> {
         let body: Vec<u8> = redis::from_redis_value(body.1.clone())?;
         numbers.insert(jobs::stamp(&body)?);
     }
-    // An id begins with the time, in ms.
+    // An id begins with the time in ms.
     let (id, _) = entries.last().context("no tick came")?;
     let at: u64 = id.split('-').next().unwrap_or_default().parse()?;
     let took = Duration::from_millis(at).saturating_sub(due);

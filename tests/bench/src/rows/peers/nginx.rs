@@ -10,9 +10,9 @@ use crate::testbed::Testbed;
 use crate::trials::jobs;
 use crate::upstream::Detail;
 
-/// POSTs there go to the upstream.
+/// The path whose POSTs are forwarded to the upstream.
 pub(super) const PASSED_ON: &str = "/jobs";
-/// POSTs there get 429.
+/// The path whose POSTs get 429.
 pub(super) const REFUSED: &str = "/full";
 
 const CONFIGURATION: &str = include_str!("../../../peers/nginx.conf");
@@ -40,7 +40,7 @@ fn command(bed: &Testbed, address: SocketAddr) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// nginx can't pick a port.
+/// An address with a free port, because nginx can't choose one.
 fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
