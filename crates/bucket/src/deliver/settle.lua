@@ -13,7 +13,8 @@
 --       5 ms to throttle the bucket (0: not)  6 if the rate is adaptive, for each call: the reaction of the upstream
 --       ('answered', REFUSED_CALL or LATE_CALL), and the ms at which its job was taken, with a space behind each
 --       7 the bytes of the completed jobs  8 number of their callers  9 number of completed jobs  10 number of their
---         records: one if all are equal; then these jobs (id | element), then their records, then per caller: its name,
+--         records: one if all are equal  11 the bytes of each completed job, with a space behind each; then these jobs
+--         (id | element), first those without a caller, then by caller; then their records; then per caller: its name,
 --         jobs and bytes; then per other job: the job, its verb, and three arguments of the verb
 --         park      ms to wait; the attempt: '1' failed, '0' throttled, '' not made; record of the failed attempt or ''
 --         bury      record, reason, record of the failed attempt or ''
@@ -37,7 +38,7 @@ local consumer, batch, mean_us, throttle_ms = ARGV[1], ARGV[2], tonumber(ARGV[4]
 local calls, freed, callers, completed = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local records = tonumber(ARGV[10])
 -- Where the parts of ARGV begin, and the number of arguments of a caller and of another job.
-local COMPLETED, OF_CALLER, OF_OTHER = 11, 3, 5
+local SIZES, COMPLETED, OF_CALLER, OF_OTHER = 11, 12, 3, 5
 local RECORDS = COMPLETED + completed
 local CALLERS = RECORDS + records
 local OTHERS = CALLERS + OF_CALLER * callers
@@ -68,7 +69,8 @@ end
 -- Completed jobs are removed first, which needs no memory: so they settle at maxmemory, too.
 if completed > 0 then
   local jobs = { unpack(ARGV, COMPLETED, RECORDS - 1) }
-  ack_and_delete(keys, jobs)
+  local absent = ack_and_delete(keys, jobs)
+  if absent then freed = freed - opened_rare().exceptions().keep_absent(absent, ARGV[SIZES], CALLERS, OTHERS - 1) end
   local outcomes = { unpack(ARGV, RECORDS, CALLERS - 1) }
   if recorded.rare or keys.outbox then
     opened_rare().record_each_delivered(keys, jobs, outcomes, freed)

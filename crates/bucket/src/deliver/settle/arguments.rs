@@ -1,6 +1,7 @@
 //! The arguments of settle.lua for a batch.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::outcome::AnswerBody;
@@ -11,6 +12,9 @@ use super::ended_attempt::{BoxedAttempt, EndedAttempt, Settlement};
 use crate::deliver::take::Claim;
 use crate::script::redis_bucket::EffectiveSettings;
 use crate::settings::Leak;
+
+/// The length of most jobs' bytes, as digits with a space.
+const SIZE_LENGTH: usize = 6;
 
 /// For the adaptive rate: how the upstream reacted to each call, and when its job was taken.
 pub(super) fn packed_calls(batch: &[BoxedAttempt]) -> String {
@@ -26,15 +30,23 @@ pub(super) fn add_job(call: &mut Call<'_>, claim: &Claim) {
     };
 }
 
-/// Adds the completed jobs of a batch: their bytes, in all and by caller, and their records. If all records are equal,
-/// one is sent, as each argument costs Redis as much as some hundred bytes of a body.
+/// The caller whose share the job counts against. Entries of a plain `XADD` count 0 bytes, and belong to no caller.
+fn counted_caller(claim: &Claim) -> Option<&str> {
+    claim.caller.as_deref().filter(|caller| claim.bytes > 0 && !caller.is_empty())
+}
+
+/// Adds the completed jobs of a batch: their bytes, in all, by caller and of each, and their records. If all records are
+/// equal, one is sent, as each argument costs Redis as much as some hundred bytes of a body.
 pub(super) fn add_completed(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
-    let completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
+    let mut completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
+    completed.sort_by_key(|(claim, _)| counted_caller(claim));
     let (mut freed, mut callers) = (0, BTreeMap::<_, (u64, u64)>::new());
-    // Entries of a plain `XADD` count 0 bytes, and belong to no caller.
-    for (claim, _) in completed.iter().filter(|(claim, _)| claim.bytes > 0) {
+    let mut sizes = String::with_capacity(completed.len() * SIZE_LENGTH);
+    for (claim, _) in &completed {
         freed += claim.bytes;
-        if let Some(caller) = claim.caller.as_deref().filter(|caller| !caller.is_empty()) {
+        // Writing to a string can't fail.
+        let _ = write!(sizes, "{} ", claim.bytes);
+        if let Some(caller) = counted_caller(claim) {
             let (jobs, bytes) = callers.entry(caller).or_default();
             (*jobs, *bytes) = (*jobs + 1, *bytes + claim.bytes);
         }
@@ -46,7 +58,7 @@ pub(super) fn add_completed(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
     if records.windows(2).all(|pair| pair[0] == pair[1]) {
         records.truncate(1);
     }
-    call.arg(freed).arg(callers.len()).arg(completed.len()).arg(records.len());
+    call.arg(freed).arg(callers.len()).arg(completed.len()).arg(records.len()).arg(sizes);
     for (claim, _) in &completed {
         add_job(call, claim);
     }

@@ -17,7 +17,15 @@ local function check_held()
   redis.call('HLEN', TAKERS)
 end
 
+-- Returns the same as that of a stream.
 local function ack_and_delete(_, elements)
-  for _, element in ipairs(elements) do redis.call('LREM', TAKEN, '-1', element) end
+  local absent
+  for i, element in ipairs(elements) do
+    if redis.call('LREM', TAKEN, '-1', element) == 0 then
+      absent = absent or {}
+      absent[#absent + 1] = i
+    end
+  end
   redis.call('HSET', TAKERS, HOLDER, redis.call('LLEN', TAKEN))
+  return absent
 end

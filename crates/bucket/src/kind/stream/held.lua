@@ -32,10 +32,20 @@ local function check_held(is_any_there)
 end
 
 -- Removes jobs from the bucket. XACK comes first, as a write that needs no memory lets a script continue at maxmemory.
+-- Returns the places among `ids` of those that don't exist, or nil: Redis has lost them, or another replica has ended
+-- them.
 local function ack_and_delete(keys, ids)
-  redis.call('XACK', keys.jobs, GROUP, unpack(ids))
-  redis.call('XDEL', keys.jobs, unpack(ids))
-  if has_kept.any == false then return end
+  local absent
+  if redis.call('XACK', keys.jobs, GROUP, unpack(ids)) == #ids then
+    redis.call('XDEL', keys.jobs, unpack(ids))
+  else
+    absent = {}
+    for i, id in ipairs(ids) do
+      if redis.call('XDEL', keys.jobs, id) == 0 then absent[#absent + 1] = i end
+    end
+  end
+  if has_kept.any == false then return absent end
   redis.call('HDEL', ATTEMPTS, unpack(ids))
   redis.call('HDEL', UNBURIED, unpack(ids))
+  return absent
 end
