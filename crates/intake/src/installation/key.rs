@@ -40,7 +40,7 @@ pub(crate) async fn key(
 ) -> Result<Json<KeyInfo>, Problem> {
     let caller = authenticate(&headers, &intake).await?;
     query?;
-    // Without configured keys everyone may do everything but make keys.
+    // Without configured keys, everyone may do everything except create keys.
     let may = |scope: &Scope| caller.may(*scope) && (*scope != Scope::Keys || caller.id().is_some());
     let scopes = Scope::ALL.into_iter().filter(may).map(Scope::as_str).collect();
     Ok(Json(KeyInfo {

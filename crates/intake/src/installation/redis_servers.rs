@@ -1,4 +1,4 @@
-//! Redis, for reports on its servers.
+//! Reads the state of the Redis servers, for reports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,46 +7,46 @@ use arc_swap::ArcSwapOption;
 use dripfeed_bucket::know_scripts_of_processors;
 use dripfeed_store::{Durability, ServerInfo, SlowCommand, Store, StoreError};
 
-/// What servers answered is shown for this long: INFO is a long answer, and everybody may ask for it.
-const KEPT: Duration = Duration::from_secs(1);
+/// Maximum age of the cached state: INFO is expensive, and every caller may request it.
+const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// How Redis is reached, and what is configured for it. Cheap to clone.
+/// The store, with a cache of its servers' state. Cheap to clone.
 #[derive(Clone)]
 pub struct RedisServers {
     store: Store,
     configured: Durability,
-    latest: Arc<ArcSwapOption<Answers>>,
+    latest: Arc<ArcSwapOption<CachedServers>>,
 }
 
-struct Answers {
+struct CachedServers {
     at: Instant,
     servers: Vec<FoundServer>,
 }
 
-/// A server, and what it said of itself.
+/// A server that accepts writes, and its state.
 #[derive(Clone)]
 pub(crate) struct FoundServer {
     pub(crate) address: String,
     pub(crate) info: ServerInfo,
-    /// None: Redis denies the question.
+    /// `None` if the Redis ACL denies the query.
     pub(crate) slow: Option<Vec<SlowCommand>>,
 }
 
 impl RedisServers {
-    /// With the configured durability class.
+    /// `configured` is the configured durability class.
     #[must_use]
     pub fn new(store: Store, configured: Durability) -> Self {
         Self { store, configured, latest: Arc::default() }
     }
 
-    /// Those that take writes, as they were at most a second ago.
+    /// Returns the servers that accept writes, as they were at most a second ago.
     pub(crate) async fn found(&self) -> Result<Vec<FoundServer>, StoreError> {
-        if let Some(answers) = self.latest.load().as_ref().filter(|answers| answers.at.elapsed() < KEPT) {
+        if let Some(answers) = self.latest.load().as_ref().filter(|answers| answers.at.elapsed() < MAX_AGE) {
             return Ok(answers.servers.clone());
         }
         let at = Instant::now();
         let servers = self.ask().await?;
-        self.latest.store(Some(Arc::new(Answers { at, servers: servers.clone() })));
+        self.latest.store(Some(Arc::new(CachedServers { at, servers: servers.clone() })));
         Ok(servers)
     }
 

@@ -84,7 +84,7 @@ fn age<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D
 }
 
 impl CancelRequest {
-    /// A misspelt or forgotten filter must not cancel everything.
+    /// Refuses an empty filter: a misspelt or forgotten filter must not cancel everything.
     fn filter(self) -> Result<JobFilter, Problem> {
         if self.caller.as_deref() == Some("") {
             return Err(Problem::bad_member("caller", "is empty; give a caller, or omit it"));
@@ -103,7 +103,7 @@ impl CancelRequest {
     }
 }
 
-/// For the audit log: `waiting, of shop, older than 10m`.
+/// Describes the filter for the audit log, such as `waiting, of shop, older than 10m`.
 fn described(filter: &JobFilter) -> String {
     let state = filter.state.map(|state| state.to_string());
     let caller = filter.caller.as_ref().map(|caller| format!("of {caller}"));

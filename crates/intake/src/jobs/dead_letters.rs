@@ -65,7 +65,7 @@ impl DeadLettersQuery {
         empty_text(&filter).map_or(Ok(filter), |(name, why)| Err(pagination::bad(name, why)))
     }
 
-    /// Of which letters groups are made, from where on, and how many groups at most.
+    /// Returns the filter, the cursor and the maximum number of groups for a request of groups.
     pub(super) fn filter_of_groups(&self) -> Result<(DeadFilter, Option<Cursor>, usize), Problem> {
         if self.redacted.is_some() {
             return Err(pagination::bad("redacted", "not supported here: groups have no payload"));
@@ -73,7 +73,8 @@ impl DeadLettersQuery {
         Ok((self.filter()?, pagination::cursor(self.cursor.as_deref())?, pagination::limit(self.limit.as_deref())?))
     }
 
-    /// What the letters that are to be deleted have. One page of them, or none, is a mistake.
+    /// Returns the filter of letters to delete. `limit`, `cursor` and `redacted` are refused, and so is an empty
+    /// filter.
     pub(super) fn filter_of_deletion(&self) -> Result<DeadFilter, Problem> {
         for (name, given) in [("limit", &self.limit), ("cursor", &self.cursor), ("redacted", &self.redacted)] {
             if given.is_some() {

@@ -1,4 +1,4 @@
-//! The payload of a job, and what of its call isn't the bucket's own.
+//! The payload of a job, with its method, path and headers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -53,7 +53,7 @@ pub(crate) fn headers(headers: Vec<(String, String)>) -> Vec<Header> {
     headers.into_iter().map(|(name, value)| Header { name, value }).collect()
 }
 
-/// One of both.
+/// Returns the body as text if it is UTF-8, otherwise as base64.
 pub(crate) fn text_or_base64(body: &Bytes) -> (Option<String>, Option<String>) {
     match std::str::from_utf8(body) {
         Ok(text) => (Some(text.to_owned()), None),

@@ -24,8 +24,8 @@ use crate::request::client_ip::ClientIp;
 use crate::request::pagination::{List, NoParams, Params};
 use crate::request::time;
 
-/// In bytes, of a text of the filter: it is kept with the replay.
-const LONGEST_TEXT: usize = 1024;
+/// Maximum length of a text in the filter, in bytes: it is stored with the replay.
+const MAX_TEXT: usize = 1024;
 
 /// Starts a background replay of all dead letters that match the filter now. It submits them at the given rate, and
 /// waits while the bucket is full. Jobs that are dead-lettered again aren't replayed again. The latest ten replays of a
@@ -49,8 +49,8 @@ pub(crate) async fn start(
 ) -> Result<Response, Problem> {
     let (filter, rate) = replay::read(Sender { caller: &caller, address }, body, &intake).await?;
     for (name, text) in [("reason", &filter.reason), ("caller", &filter.caller)] {
-        if text.as_ref().is_some_and(|text| text.len() > LONGEST_TEXT) {
-            return Err(Problem::bad_member(name, &format!("use at most {LONGEST_TEXT} bytes")));
+        if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
+            return Err(Problem::bad_member(name, &format!("use at most {MAX_TEXT} bytes")));
         }
     }
     let many = || Problem::new(Code::ManyReplays, "wait until one of them has ended, or cancel one");
@@ -60,7 +60,7 @@ pub(crate) async fn start(
     let again = |bucket: Bucket| async move { bucket.start_replay(filter, rate, key).await };
     let (current, started) = intake.or_current(&bucket, started, again).await;
     let (bucket, id) = (current.unwrap_or(bucket), started?.ok_or_else(many)?);
-    // Where this fails, what looks for abandoned replays begins with it.
+    // If this fails, the search for abandoned replays starts the replay later.
     let carried_out = bucket.go_on_with_replays(intake.metrics().counts_accepted(bucket.name())).await;
     if let Err(error) = carried_out {
         tracing::debug!(bucket = %bucket.name(), error = &error as &dyn std::error::Error, "could not begin a \

@@ -21,29 +21,29 @@ use super::bucket_sample::BucketSample;
 use super::bucket_series::{self, ShownBucket};
 use super::known_buckets::{KnownBuckets, are_many};
 
-/// Timeout of all reads of a scrape. Buckets that aren't read by then are missing.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Buckets that are read at once.
-const AT_ONCE: usize = 64;
+/// Timeout of all reads of a scrape. The scrape omits buckets that aren't read by then.
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
+/// How many buckets are read concurrently.
+const CONCURRENT_READS: usize = 64;
 
-/// At most one refresh in this time, however many scrapes come in.
+/// Minimum time between two refreshes, however many scrapes come in.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Pause between two reads of idle buckets: of ten thousand, each is read about every four minutes.
-const APART: Duration = Duration::from_millis(25);
+const IDLE_READ_PAUSE: Duration = Duration::from_millis(25);
 /// Idle buckets aren't read again if the last scrape is older than this.
 const SCRAPED_WITHIN: Duration = Duration::from_mins(5);
-/// Interval of checks while nothing is to be read.
-const NOTHING_TO_READ: Duration = Duration::from_secs(5);
+/// Interval of checks while no idle bucket is to be read.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The gauges of a role. Those of buckets are of the intakes: a processor registers none. Cheap to clone.
+/// Gauges of Redis and of all buckets. A processor passes no buckets: intakes export theirs. Cheap to clone.
 #[derive(Clone)]
 pub struct BucketGauges {
     buckets: Arc<Buckets>,
-    seen: Arc<LastSnapshot>,
+    snapshot: Arc<LastSnapshot>,
     known: Arc<Mutex<KnownBuckets>>,
     /// Time of the last refresh. Locked during a refresh, so that concurrent scrapes share it.
-    counted: Arc<tokio::sync::Mutex<Option<Instant>>>,
+    refreshed_at: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
 /// The result of the last refresh. A bucket whose state couldn't be read is missing, so that no stale value is
@@ -62,67 +62,67 @@ impl BucketGauges {
     /// Registers the gauges and `build_info`; the registry's prefix goes before their names.
     #[must_use]
     pub fn register(buckets: Arc<Buckets>, registry: &mut Registry) -> Self {
-        let seen = Arc::<LastSnapshot>::default();
-        registry.register_collector(Box::new(Arc::clone(&seen)));
+        let snapshot = Arc::<LastSnapshot>::default();
+        registry.register_collector(Box::new(Arc::clone(&snapshot)));
         registry.register("build", "The program", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
-        Self { buckets, seen, known: Arc::default(), counted: Arc::default() }
+        Self { buckets, snapshot, known: Arc::default(), refreshed_at: Arc::default() }
     }
 
-    /// Reads the state of buckets before an export; none while Redis is down.
+    /// Reads the state of the buckets before an export, unless Redis is down.
     pub(super) async fn refresh(&self, redis: &RedisAccess) {
-        let mut last = self.counted.lock().await;
+        let mut last = self.refreshed_at.lock().await;
         if last.is_some_and(|last| last.elapsed() < REFRESH_INTERVAL) {
             return;
         }
-        self.look(redis).await;
+        self.take_snapshot(redis).await;
         *last = Some(Instant::now());
     }
 
-    /// Reads buckets at rest again, while somebody scrapes.
-    pub(super) async fn read_those_at_rest(&self) -> Infallible {
+    /// Reads idle buckets one after the other, as long as somebody scrapes.
+    pub(super) async fn read_idle_buckets(&self) -> Infallible {
         loop {
-            let is_scraped = self.counted.lock().await.is_some_and(|last| last.elapsed() < SCRAPED_WITHIN);
-            match is_scraped.then(|| self.next_at_rest()).flatten() {
+            let is_scraped = self.refreshed_at.lock().await.is_some_and(|last| last.elapsed() < SCRAPED_WITHIN);
+            match is_scraped.then(|| self.next_idle()).flatten() {
                 Some(bucket) => {
-                    // Boxed: it would make the future of the role a large one.
+                    // Boxed, because it would make the role's future large.
                     let (bucket, sample) = Box::pin(read(bucket)).await;
                     self.known.lock().note(&bucket, sample, Instant::now());
-                    sleep(APART).await;
+                    sleep(IDLE_READ_PAUSE).await;
                 }
-                None => sleep(NOTHING_TO_READ).await,
+                None => sleep(IDLE_CHECK_INTERVAL).await,
             }
         }
     }
 
-    /// None: there are few, which every scrape reads.
-    fn next_at_rest(&self) -> Option<Bucket> {
+    /// Returns `None` if there are so few buckets that every scrape reads all of them.
+    fn next_idle(&self) -> Option<Bucket> {
         let buckets = self.buckets.all();
-        let name = are_many(&buckets).then(|| self.known.lock().next_at_rest(Instant::now())).flatten()?;
+        let name = are_many(&buckets).then(|| self.known.lock().next_idle(Instant::now())).flatten()?;
         buckets.get(&name).cloned()
     }
 
-    async fn look(&self, redis: &RedisAccess) {
-        let counted = if redis.is_partly_up() { self.count().await } else { None };
-        let buckets = counted.unwrap_or_else(|| {
-            // Redis may come back as another one.
+    async fn take_snapshot(&self, redis: &RedisAccess) {
+        let buckets = if redis.is_partly_up() { self.read_buckets().await } else { None };
+        let buckets = buckets.unwrap_or_else(|| {
+            // Redis may come back with other data.
             *self.known.lock() = KnownBuckets::default();
             Vec::new()
         });
         let (redis_up, redis_takes_writes) = (redis.is_up(), redis.takes_writes());
-        self.seen.0.store(Arc::new(Snapshot { redis_up, redis_takes_writes, buckets }));
+        self.snapshot.0.store(Arc::new(Snapshot { redis_up, redis_takes_writes, buckets }));
     }
 
-    /// None: Redis doesn't answer.
-    async fn count(&self) -> Option<Vec<ShownBucket>> {
+    /// Returns `None` if Redis doesn't answer.
+    async fn read_buckets(&self) -> Option<Vec<ShownBucket>> {
         let buckets = self.buckets.all();
         let mut wanted: Vec<Bucket> = buckets.values().cloned().collect();
         if are_many(&buckets) {
-            let have_jobs = timeout(PATIENCE, with_jobs(&wanted)).await.ok()?.ok()?;
+            let have_jobs = timeout(READ_TIMEOUT, with_jobs(&wanted)).await.ok()?.ok()?;
             let (mut known, now, mut have_jobs) = (self.known.lock(), Instant::now(), have_jobs.into_iter());
             known.keep(&buckets);
             wanted.retain(|bucket| known.begin_reading(bucket, have_jobs.next().unwrap_or(true), now));
         } else {
-            // All are read.
+            // Every scrape reads all of them.
             *self.known.lock() = KnownBuckets::default();
         }
         self.read_all(wanted).await;
@@ -130,19 +130,19 @@ impl BucketGauges {
     }
 
     async fn read_all(&self, buckets: Vec<Bucket>) {
-        let mut readings = stream::iter(buckets).map(read).buffer_unordered(AT_ONCE);
+        let mut readings = stream::iter(buckets).map(read).buffer_unordered(CONCURRENT_READS);
         let all = async {
             while let Some((bucket, sample)) = readings.next().await {
                 self.known.lock().note(&bucket, sample, Instant::now());
             }
         };
-        // Those that were read by then are shown.
-        let _ = timeout(PATIENCE, all).await;
+        // After a timeout, the buckets that were read by then are shown.
+        let _ = timeout(READ_TIMEOUT, all).await;
     }
 }
 
 async fn read(bucket: Bucket) -> (Bucket, Option<BucketSample>) {
-    let census = timeout(PATIENCE, bucket.census()).await;
+    let census = timeout(READ_TIMEOUT, bucket.census()).await;
     let sample = census.ok().and_then(Result::ok).map(BucketSample::from);
     (bucket, sample)
 }

@@ -1,4 +1,4 @@
-//! What the metrics show of a bucket.
+//! The state of a bucket that the metrics show.
 
 use dripfeed_bucket::Census;
 
@@ -46,17 +46,17 @@ impl From<Census> for BucketSample {
 }
 
 impl BucketSample {
-    /// Something in it is to be called, or is to go to another bucket.
+    /// Whether the bucket has jobs to call, or outcome jobs for other buckets.
     pub(super) const fn is_busy(&self) -> bool {
         self.level > 0 || self.outbox > 0
     }
 
-    /// Its pace is what the settings say.
+    /// Whether the effective rate is the configured one.
     pub(super) fn has_usual_pace(&self) -> bool {
         matches!(self.pace_reason, "target" | "no_rate")
     }
 
-    /// Of a bucket at rest there is nothing to show.
+    /// Whether there is nothing to show while the bucket is idle.
     pub(super) fn is_empty(&self) -> bool {
         let stored = [self.level, self.dead, self.outbox];
         let counted = [self.dead_dropped, self.dead_replayed, self.outbox_handed_over, self.outbox_chains];

@@ -1,5 +1,5 @@
-//! The series of buckets. Of many buckets, most are at rest: their series would make a page of megabytes that says
-//! nothing. Of these it has what isn't zero, so that sums over all buckets are right, and nothing of their settings.
+//! The series of buckets. Of an idle bucket, only values other than zero are exported, without its settings: with
+//! thousands of buckets, the page would have megabytes of zeros. Sums over all buckets stay correct.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::bucket_sample::BucketSample;
 pub(super) struct ShownBucket {
     pub(super) name: BucketName,
     pub(super) sample: BucketSample,
-    /// Only what isn't zero is shown.
+    /// An idle bucket shows only values other than zero.
     pub(super) at_rest: bool,
 }
 
@@ -24,7 +24,7 @@ struct BucketGauge {
     help: &'static str,
     unit: Option<Unit>,
     value: fn(&BucketSample) -> Option<f64>,
-    /// It shows what the settings say, whether or not there are jobs.
+    /// Whether the value comes from the settings, so that it isn't zero without jobs.
     of_settings: bool,
 }
 
@@ -129,7 +129,7 @@ fn encode_gauge(
     Ok(())
 }
 
-/// One sample per bucket: its reason is a label.
+/// Encodes one sample per bucket, with the reason as a label.
 fn encode_reasons(encoder: &mut DescriptorEncoder, buckets: &[ShownBucket]) -> Result<(), fmt::Error> {
     let reason = ConstGauge::new(1);
     let help = "1, with the reason for the effective rate as a label";

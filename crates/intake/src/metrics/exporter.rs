@@ -21,7 +21,7 @@ pub struct MetricsExporter {
 }
 
 impl MetricsExporter {
-    /// `registry` is complete: no metric is registered later.
+    /// No metric can be registered in `registry` later.
     #[must_use]
     pub const fn new(health: Health, gauges: BucketGauges, registry: Arc<Registry>) -> Self {
         Self { health, gauges, registry }
@@ -32,12 +32,12 @@ impl MetricsExporter {
         &self.health
     }
 
-    /// Keeps what is known of buckets at rest fresh, while somebody scrapes.
+    /// Keeps the state of idle buckets fresh, as long as somebody scrapes.
     pub async fn keep_fresh(&self) -> Infallible {
-        self.gauges.read_those_at_rest().await
+        self.gauges.read_idle_buckets().await
     }
 
-    /// `headers` are those of the request.
+    /// Encodes the metrics in the format that the request `headers` ask for.
     ///
     /// # Errors
     /// When a metric can't be encoded.

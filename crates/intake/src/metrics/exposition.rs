@@ -1,4 +1,4 @@
-//! The two formats of metrics, and selecting one by `Accept`.
+//! The two formats of metrics, and the choice between them by `Accept`.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use super::prometheus_text::prometheus_text;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposition {
-    /// What every scraper reads, and gets unless it asks for the other one.
+    /// The default, which every scraper can read.
     PrometheusText,
     OpenMetrics,
 }
 
 impl Exposition {
-    /// As `Accept` asks: OpenMetrics where it is named and not less wanted than text.
+    /// Selects OpenMetrics if `Accept` names it with at least the weight of text.
     pub(crate) fn wanted(headers: &HeaderMap) -> Self {
-        // Of the ranges that include text, the narrowest one counts.
+        // The most specific range that includes text counts.
         let (mut openmetrics, mut text) = (0, (0, 0));
         let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         for (range, quality) in ranges.flat_map(|value| value.split(',')).filter_map(media_range) {
@@ -50,14 +50,14 @@ impl Exposition {
     }
 }
 
-/// A media type and its weight in thousandths; None: of a version that isn't exported.
+/// Returns a media type and its weight in thousandths, or `None` for a version that isn't exported.
 fn media_range(range: &str) -> Option<(&str, u16)> {
     let mut parts = range.split(';').map(str::trim);
     let (media_type, mut quality) = (parts.next()?, 1000);
     for (name, value) in parts.filter_map(|parameter| parameter.split_once('=')) {
         match (name.trim().to_ascii_lowercase().as_str(), value.trim().trim_matches('"')) {
             ("q", value) => quality = thousandths(value)?,
-            // 0.0.1 is a draft of 1.0.0, which its readers read.
+            // 0.0.1 is a draft of OpenMetrics 1.0.0; scrapers that ask for it can read 1.0.0.
             ("version", version) if !["1.0.0", "0.0.4", "0.0.1"].contains(&version) => return None,
             _ => {}
         }
@@ -65,7 +65,7 @@ fn media_range(range: &str) -> Option<(&str, u16)> {
     Some((media_type, quality))
 }
 
-/// Of a weight from 0 to 1 with at most three digits after the point.
+/// Parses a weight from 0 to 1 with at most three decimals.
 fn thousandths(weight: &str) -> Option<u16> {
     let (whole, part) = weight.split_once('.').unwrap_or((weight, ""));
     let thousandths: u16 = if part.is_empty() { 0 } else { format!("{part:0<3}").parse().ok()? };

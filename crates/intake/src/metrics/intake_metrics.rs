@@ -19,7 +19,7 @@ use super::limit_verdicts::LimitVerdicts;
 use super::refused_callers::{RefusedCaller, RefusedCallers};
 use crate::problem::Code;
 
-/// Those that an intake records.
+/// The endings that an intake records.
 const ENDINGS: [Ending; 2] = [Ending::Cancelled, Ending::Expired];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -39,7 +39,7 @@ struct OutcomeLabels {
     outcome: &'static str,
 }
 
-/// What became of a schedule's tick.
+/// The outcome of a schedule's tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TickOutcome {
     Submitted,
@@ -71,7 +71,7 @@ pub struct IntakeMetrics {
     admit_duration: Family<BucketLabels, AdmitHistogram, fn() -> AdmitHistogram>,
 }
 
-/// Of an exemplar.
+/// The label of an exemplar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TraceLabel {
     trace_id: String,
@@ -136,7 +136,7 @@ impl IntakeMetrics {
         }
     }
 
-    /// Counts one accepted job each time that it is called.
+    /// Returns a function that counts one accepted job per call.
     pub fn counts_accepted(&self, bucket: &BucketName) -> impl Fn() + Clone + Send + 'static {
         let (metrics, bucket) = (self.clone(), bucket.clone());
         move || metrics.accepted(&bucket, 1)
@@ -150,7 +150,7 @@ impl IntakeMetrics {
         self.ended(bucket, Ending::Cancelled, jobs);
     }
 
-    /// Jobs that this intake has found past their deadline. Processors count those that they find.
+    /// Counts jobs that this intake has found past their deadline. Processors count those that they find.
     pub fn expired(&self, bucket: &BucketName, jobs: u64) {
         self.ended(bucket, Ending::Expired, jobs);
     }
@@ -172,14 +172,14 @@ impl IntakeMetrics {
         }
     }
 
-    /// Counts the verdict of each limit, `max_share` included, where there are any.
+    /// Counts the verdict of each limit, `max_share` included, if the bucket has limits.
     pub(crate) fn limited(&self, bucket: &BucketName, judged: &Judgement) {
         if judged.limits.is_some() || judged.caller_share.is_some() {
             self.limit_verdicts.count(bucket, judged);
         }
     }
 
-    /// Counts a refused submission of a caller, by each limit that refused it.
+    /// Counts a caller's refused submission for each limit that refused it.
     pub(crate) fn refused_caller(&self, bucket: &BucketName, caller: &str, judged: &Judgement) {
         let Admission::Refused(Refused { reason, .. }) = &judged.admission else { return };
         let violated = judged.violated();
@@ -188,17 +188,17 @@ impl IntakeMetrics {
         self.forget_if_removed(bucket);
     }
 
-    /// Who was refused by what, the most refusals first.
+    /// Returns the refusals by caller and limit, most refusals first.
     pub(crate) fn refused_callers(&self, bucket: &BucketName) -> Vec<RefusedCaller> {
         self.refused_callers.of(bucket)
     }
 
-    /// What the limits of a bucket decided, `max_share` included.
+    /// Returns each limit of the bucket, `max_share` included, with a verdict and its count.
     pub(crate) fn limit_verdicts(&self, bucket: &BucketName) -> Vec<(String, &'static str, u64)> {
         self.limit_verdicts.of(bucket)
     }
 
-    /// A sampled one is an exemplar.
+    /// Records how long an admission took; the trace of a sampled request becomes an exemplar.
     pub(crate) fn admitted_in(&self, bucket: &BucketName, took: Duration, trace: Option<TraceId>) {
         let (of, exemplar) = (BucketLabels { bucket: bucket.into() }, trace.map(TraceLabel::from));
         if let Some(durations) = self.admit_duration.get(&of) {
@@ -208,7 +208,7 @@ impl IntakeMetrics {
         self.forget_if_removed(bucket);
     }
 
-    /// A series is only made here, so only then may it be that of a removed bucket.
+    /// A series is only created here, so only a new series can belong to a removed bucket.
     fn count<L>(&self, series: &Family<L, Counter>, of: &L, bucket: &BucketName, times: u64)
     where
         L: Clone + Eq + Hash,
@@ -221,14 +221,14 @@ impl IntakeMetrics {
         self.forget_if_removed(bucket);
     }
 
-    /// Of a bucket that was removed after a request for it began: what is counted then would stay for good.
+    /// If a bucket is removed during a request, the request's counts would otherwise stay forever.
     fn forget_if_removed(&self, bucket: &BucketName) {
         if !self.buckets.has(bucket) {
             self.forget(bucket);
         }
     }
 
-    /// Drops the metrics of a bucket that was removed, after it is in the set of buckets no more.
+    /// Drops the metrics of a removed bucket. Call it when the bucket is no longer in the set of buckets.
     pub fn forget(&self, bucket: &BucketName) {
         let of = BucketLabels { bucket: bucket.into() };
         self.accepted.remove(&of);

@@ -1,5 +1,5 @@
-//! What is known of the buckets. Where there are many, a scrape reads those that have jobs or had some lately; what is
-//! known of those at rest is read again slowly, one after the other.
+//! The latest known state of the buckets. If there are many, a scrape reads only those that have jobs or had some
+//! lately; the idle ones are read slowly in the background, one after the other.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -11,10 +11,10 @@ use dripfeed_job::BucketName;
 use super::bucket_sample::BucketSample;
 use super::bucket_series::ShownBucket;
 
-/// Up to this number every scrape reads and shows each of them in full.
+/// Up to this number of buckets, every scrape reads and shows all of them in full.
 const FEW: usize = 1000;
-/// After its last job a bucket is read and shown in full for this time: graphs end at zero, and what became of its jobs
-/// is seen.
+/// For this time after its last job, a bucket is still read and shown in full, so that graphs end at zero and show the
+/// outcomes of its last jobs.
 const LATELY: Duration = Duration::from_mins(5);
 
 type AllBuckets = BTreeMap<BucketName, Bucket>;
@@ -22,16 +22,16 @@ type AllBuckets = BTreeMap<BucketName, Bucket>;
 #[derive(Default)]
 pub(super) struct KnownBuckets {
     known: BTreeMap<BucketName, Known>,
-    /// The last one at rest that was read again.
-    read_again: Option<BucketName>,
+    /// The idle bucket that was read last.
+    last_idle: Option<BucketName>,
 }
 
 struct Known {
-    /// None: it is being read, or couldn't be, and no stale value is shown.
+    /// `None` while the bucket is being read, and after it couldn't be read: no stale value is shown.
     sample: Option<BucketSample>,
-    /// A bucket that was created again under the same name is another one.
+    /// Differs if the bucket was deleted and created again under the same name.
     incarnation: Option<u64>,
-    /// When it was last seen with jobs.
+    /// When the bucket last had jobs.
     busy: Option<Instant>,
 }
 
@@ -46,13 +46,13 @@ pub(super) fn are_many(buckets: &AllBuckets) -> bool {
 }
 
 impl KnownBuckets {
-    /// Forgets all but these.
+    /// Forgets all buckets but these.
     pub(super) fn keep(&mut self, buckets: &AllBuckets) {
         self.known
             .retain(|name, known| buckets.get(name).is_some_and(|bucket| bucket.incarnation() == known.incarnation));
     }
 
-    /// Whether a scrape reads a bucket, which has jobs or not; then nothing is known of it until it is read.
+    /// Whether a scrape is to read the bucket. If so, its state is unknown until it is read.
     pub(super) fn begin_reading(&mut self, bucket: &Bucket, has_jobs: bool, now: Instant) -> bool {
         let known = self.of(bucket);
         if has_jobs {
@@ -65,7 +65,7 @@ impl KnownBuckets {
         reads
     }
 
-    /// None: it couldn't be read.
+    /// Stores the state of a bucket, or that it couldn't be read (`None`).
     pub(super) fn note(&mut self, bucket: &Bucket, sample: Option<BucketSample>, now: Instant) {
         let known = self.of(bucket);
         if sample.as_ref().is_some_and(BucketSample::is_busy) {
@@ -79,13 +79,13 @@ impl KnownBuckets {
         self.known.entry(bucket.name().clone()).or_insert_with(new)
     }
 
-    /// The one at rest whose turn it is to be read again.
-    pub(super) fn next_at_rest(&mut self, now: Instant) -> Option<BucketName> {
-        let after = self.read_again.take().map_or(Unbounded, Excluded);
+    /// The idle bucket to read next.
+    pub(super) fn next_idle(&mut self, now: Instant) -> Option<BucketName> {
+        let after = self.last_idle.take().map_or(Unbounded, Excluded);
         let mut in_turn = self.known.range((after, Unbounded)).chain(&self.known);
         let (next, _) = in_turn.find(|(_, known)| !known.was_busy_lately(now))?;
-        self.read_again = Some(next.clone());
-        self.read_again.clone()
+        self.last_idle = Some(next.clone());
+        self.last_idle.clone()
     }
 
     pub(super) fn shown(&self, buckets: &AllBuckets, now: Instant) -> Vec<ShownBucket> {
@@ -129,13 +129,13 @@ mod tests {
         known.note(busy, Some(usual), soon);
         let shown = known.shown(&all, soon);
         assert!(matches!(&shown[..], [of] if of.name == *busy.name() && !of.at_rest));
-        let in_turn = [(); 3].map(|()| known.next_at_rest(soon).unwrap());
+        let in_turn = [(); 3].map(|()| known.next_idle(soon).unwrap());
         assert_eq!(in_turn.each_ref().map(BucketName::as_str), ["b0001", "b0002", "b0003"]);
 
         let late = begun + LATELY;
         assert!(!known.begin_reading(busy, false, late));
         assert!(known.shown(&all, late).is_empty());
-        let last = (0..FEW - 3).filter_map(|_| known.next_at_rest(late)).last().unwrap();
-        assert_eq!((last.as_str(), known.next_at_rest(late).unwrap().as_str()), ("b1000", "b0000"));
+        let last = (0..FEW - 3).filter_map(|_| known.next_idle(late)).last().unwrap();
+        assert_eq!((last.as_str(), known.next_idle(late).unwrap().as_str()), ("b1000", "b0000"));
     }
 }

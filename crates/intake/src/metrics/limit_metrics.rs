@@ -8,7 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 
-/// Counts by service, policy and verdict, collected from `Services`.
+/// Counts decisions by service, policy and verdict, collected from `Services`.
 #[derive(Debug)]
 pub struct LimitMetrics(Services);
 

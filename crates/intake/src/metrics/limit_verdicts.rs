@@ -1,5 +1,5 @@
-//! Decisions of bucket limits on submissions, as a counter; only of current limits, so that changes don't add labels
-//! forever, nor take memory where nobody reads the metrics.
+//! Decisions of bucket limits on submissions, as a counter. Counts of limits that no longer exist are dropped, so that
+//! changes don't add labels forever, nor use memory if nobody reads the metrics.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 
-/// By limit and verdict.
+/// Counts by limit and verdict.
 type CountsByLimit = BTreeMap<(String, &'static str), u64>;
 
-/// Cheap to clone; clones are one.
+/// Cheap to clone; clones share their counts.
 #[derive(Clone)]
 pub(crate) struct LimitVerdicts(Arc<VerdictCounters>);
 
@@ -26,20 +26,19 @@ struct VerdictCounters {
 }
 
 impl LimitVerdicts {
-    /// Those of `buckets`.
     pub(crate) fn new(buckets: Arc<Buckets>) -> Self {
         Self(Arc::new(VerdictCounters { buckets, counts: Mutex::default() }))
     }
 
     /// Counts the verdict of each limit, `max_share` included.
     pub(crate) fn count(&self, bucket: &BucketName, judged: &Judgement) {
-        for said in judged.limits.iter().flat_map(|limits| &limits.policies) {
-            let verdict = match (said.allowed, said.policy.settings().mode) {
+        for decision in judged.limits.iter().flat_map(|limits| &limits.policies) {
+            let verdict = match (decision.allowed, decision.policy.settings().mode) {
                 (true, _) => "allowed",
                 (false, Mode::Shadow) => "shadow_refused",
                 (false, _) => "refused",
             };
-            self.add(bucket, said.policy.id().as_str(), verdict);
+            self.add(bucket, decision.policy.id().as_str(), verdict);
         }
         if judged.caller_share.is_some() {
             let refused = judged.violated().contains(&MAX_SHARE);

@@ -1,9 +1,9 @@
-//! OpenMetrics text as Prometheus' older text format. The samples are the same; families are named after their samples,
-//! and there are no units, infos and exemplars.
+//! Converts OpenMetrics text to Prometheus' older text format. The samples are the same; families are named after their
+//! samples, and there are no units, infos and exemplars.
 
 pub(super) fn prometheus_text(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
-    // It stands before the type, which its name depends on.
+    // HELP comes before TYPE, but the family's name depends on the type.
     let mut help = None;
     for line in openmetrics.lines() {
         if let Some(family) = line.strip_prefix("# HELP ") {
@@ -16,7 +16,7 @@ pub(super) fn prometheus_text(openmetrics: &str) -> String {
                 kind => ("", kind),
             };
             if let Some((_, help)) = help.take().filter(|(of, _)| *of == name) {
-                // Quotes aren't escaped here.
+                // The older format doesn't escape quotes in HELP.
                 let help = help.replace("\\\"", "\"");
                 text.extend(["# HELP ", name, suffix, " ", help.as_str(), "\n"]);
             }
@@ -28,7 +28,7 @@ pub(super) fn prometheus_text(openmetrics: &str) -> String {
     text
 }
 
-/// An exemplar follows the value; labels may contain anything in their quotes.
+/// Cuts off the exemplar: a `#` after the value. Label values, in quotes, may contain `#`, too.
 fn without_exemplar(sample: &str) -> &str {
     let mut quoted = false;
     let mut escaped = false;

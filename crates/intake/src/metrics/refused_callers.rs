@@ -1,4 +1,4 @@
-//! Who was refused by what, since this intake started: the callers with the most refusals in each bucket.
+//! The callers with the most refusals in each bucket, by limit, since this intake started.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use dripfeed_job::BucketName;
 use parking_lot::Mutex;
 
-/// Pairs of a caller and a limit that a bucket has counters for.
-const MOST_OF_BUCKET: usize = 32;
+/// Maximum number of counters of a bucket, one per caller and limit.
+const MAX_COUNTERS: usize = 32;
 
 /// How often a caller was refused by a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RefusedCaller {
     pub(crate) caller: String,
-    /// The id of a policy, `max_share`, or the code of the problem where no limit of the caller refused.
+    /// The id of a policy, `max_share`, or the problem code if no limit of the caller refused.
     pub(crate) limit: String,
     pub(crate) refused: u64,
 }
 
-/// Cheap to clone; clones are one.
+/// Cheap to clone; clones share their counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefusedCallers(Arc<Mutex<HashMap<BucketName, Vec<RefusedCaller>>>>);
 
 impl RefusedCallers {
-    /// Where all counters are in use, the lowest one goes on as this one. So who is refused most is always among them,
-    /// with a count that may be too high by what the lowest one had.
+    /// If all counters are in use, the caller takes over the lowest counter with its count. So the most refused callers
+    /// always have a counter, whose value is too high by at most the count taken over.
     pub(crate) fn count(&self, bucket: &BucketName, caller: &str, limit: &str) {
         let mut counts = self.0.lock();
         let of_bucket = match counts.get_mut(bucket) {
@@ -36,14 +36,14 @@ impl RefusedCallers {
             return;
         }
         let counter = |refused| RefusedCaller { caller: caller.to_owned(), limit: limit.to_owned(), refused };
-        if of_bucket.len() < MOST_OF_BUCKET {
+        if of_bucket.len() < MAX_COUNTERS {
             of_bucket.push(counter(1));
         } else if let Some(lowest) = of_bucket.iter_mut().min_by_key(|known| known.refused) {
             *lowest = counter(lowest.refused + 1);
         }
     }
 
-    /// Of one bucket, the most refusals first.
+    /// Returns the counters of one bucket, most refusals first.
     pub(crate) fn of(&self, bucket: &BucketName) -> Vec<RefusedCaller> {
         let mut found = self.0.lock().get(bucket).cloned().unwrap_or_default();
         found.sort_by(|a, b| (b.refused, &a.caller, &a.limit).cmp(&(a.refused, &b.caller, &b.limit)));
@@ -71,7 +71,7 @@ mod tests {
             }
         }
         let known = refused.of(&bucket);
-        assert_eq!((known.len(), known[0].caller.as_str()), (MOST_OF_BUCKET, "flood"));
+        assert_eq!((known.len(), known[0].caller.as_str()), (MAX_COUNTERS, "flood"));
         assert!((100..200).contains(&known[0].refused), "{known:?}");
         refused.forget(&bucket);
         assert_eq!(refused.of(&bucket), []);

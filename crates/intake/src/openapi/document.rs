@@ -23,7 +23,7 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
     components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     let header = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("Dripfeed-Key")));
     components.add_security_scheme("key", header);
-    // Either of them, or none where no keys are configured.
+    // Each entry is an alternative; the empty one is for an intake without configured keys.
     api.security = Some(vec![
         SecurityRequirement::new("bearer", Vec::<String>::new()),
         SecurityRequirement::new("key", Vec::<String>::new()),
@@ -35,7 +35,7 @@ pub(crate) fn complete(mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// A page of `List_Job` has items that are `Job`s, and not objects without a name that look like them.
+/// Makes the items of `List_Job` refer to the schema `Job`; utoipa generates a copy of it inline.
 fn name_items_of_lists(schemas: &mut BTreeMap<String, RefOr<Schema>>) {
     let names: BTreeSet<String> = schemas.keys().cloned().collect();
     for (name, schema) in schemas {

@@ -1,4 +1,4 @@
-//! The schema of a tier of each caller, or group. The bucket crate parses it.
+//! The schema of a rate tier per caller or group. The bucket crate parses it.
 
 use dripfeed_bucket::FlowTiers;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -10,7 +10,7 @@ use crate::openapi::formats;
 pub(crate) struct FlowTier;
 
 impl FlowTier {
-    /// As many as there may be.
+    /// A list with the maximum number of tiers.
     pub(crate) fn list() -> ArrayBuilder {
         ArrayBuilder::new().items(Ref::from_schema_name(Self::name())).max_items(Some(FlowTiers::MOST))
     }

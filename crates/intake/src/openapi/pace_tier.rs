@@ -33,7 +33,7 @@ impl PartialSchema for PaceTier {
 
 impl ToSchema for PaceTier {}
 
-/// Generators of clients make the name of a type of `title`.
+/// Client generators name the type after `title`.
 fn of_kind(kind: &str, title: &str) -> ObjectBuilder {
     ObjectBuilder::new()
         .title(Some(title))
@@ -42,7 +42,7 @@ fn of_kind(kind: &str, title: &str) -> ObjectBuilder {
         .additional_properties(Some(AdditionalProperties::FreeForm(false)))
 }
 
-/// `limit` calls per `period`.
+/// Adds `limit` and `period`.
 fn limited(tier: ObjectBuilder, of: impl Into<RefOr<Schema>>) -> ObjectBuilder {
     let count = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     period(tier, of).property("limit", count).required("limit")
@@ -52,7 +52,7 @@ fn period(tier: ObjectBuilder, of: impl Into<RefOr<Schema>>) -> ObjectBuilder {
     tier.property("period", of).required("period")
 }
 
-/// Limit and period as one `rate`.
+/// Adds `rate`, which stands for a limit and a period.
 fn rated(tier: ObjectBuilder) -> ObjectBuilder {
     rate(tier, formats::Rate::schema())
 }

@@ -58,7 +58,7 @@ fn section(section: &str) -> ObjectBuilder {
     settings.fold(object, |object, setting| object.property(setting.place().1, value(setting)))
 }
 
-/// Or null, which restores the configured value.
+/// The schema of a value, or null, which restores the configured value.
 fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Schema> {
     let description = Some(*description).filter(|description| !description.is_empty());
     let plain = |of| ObjectBuilder::new().schema_type(or_null(of)).description(description);
@@ -109,7 +109,7 @@ fn value(RunTimeSetting { kind, description, .. }: &RunTimeSetting) -> RefOr<Sch
     }
 }
 
-/// One of these.
+/// A string that is one of `words`.
 fn word<const N: usize>(words: [&str; N]) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words))
 }

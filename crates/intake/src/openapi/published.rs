@@ -11,8 +11,8 @@ use crate::problem::Problem;
 
 static DESCRIPTION: OnceLock<Option<Bytes>> = OnceLock::new();
 
-/// The description as JSON. It is made when somebody asks first: that takes milliseconds, and megabytes of memory
-/// meanwhile.
+/// Serves the description as JSON. It is built at the first request, because that takes milliseconds and, meanwhile,
+/// megabytes of memory.
 pub(crate) async fn serve(describe: fn() -> OpenApi) -> Result<impl IntoResponse, Problem> {
     let json = move || describe().to_json().ok().map(Bytes::from);
     let made = tokio::task::spawn_blocking(move || DESCRIPTION.get_or_init(json).clone()).await;

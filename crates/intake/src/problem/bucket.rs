@@ -49,7 +49,7 @@ impl Problem {
         problem
     }
 
-    /// Of what is done to many: `done` were done before this.
+    /// For an operation on many jobs: `done` of them were handled before the error.
     fn after(mut self, done: u64) -> Self {
         self.more.outcome = Some("unknown");
         self.detail = format!("{done} were done before an error, and stay so; retry later for the others").into();
@@ -80,7 +80,7 @@ impl Problem {
     }
 }
 
-/// Logs an error of Redis. `kind`: an outage was already logged by the store, once.
+/// Logs an error of Redis, unless `kind` is an outage, which the store has logged once.
 pub(super) fn log(error: &(dyn Error + 'static), kind: Option<ErrorKind>) {
     static FAILURES: LogThrottle = LogThrottle::new();
 

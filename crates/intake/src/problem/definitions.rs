@@ -6,11 +6,11 @@ use super::members::{FieldError, LONGEST_NAME, LONGEST_TEXT, shortened};
 use super::{Code, FaultPlace, Problem};
 use crate::buckets::define::definitions::DefinitionError;
 
-/// Until an operator has changed a file.
+/// `Retry-After` while an operator has to change a file.
 const WHILE_SEALED: Duration = Duration::from_secs(30);
 
 impl Problem {
-    /// All that is wrong with a definition; `member` is the place of the first.
+    /// All errors of a definition; `member` is the place of the first.
     pub(crate) fn definition(errors: Vec<DefinitionError>) -> Self {
         let faults = errors.into_iter().map(|error| FieldError {
             place: shortened(error.place, LONGEST_NAME),
@@ -25,7 +25,7 @@ impl Problem {
         problem
     }
 
-    /// A bucket whose key another intake may have.
+    /// A bucket with credentials that this intake can't decrypt; another intake may have the key.
     pub(crate) fn sealed_bucket() -> Self {
         let detail = "the credentials of this bucket (headers, signing_secret) can't be decrypted with \
             define.seal_key_file of this intake; nothing was stored or changed; set the file with their key, or PUT \

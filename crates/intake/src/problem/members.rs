@@ -83,7 +83,7 @@ impl fmt::Display for BadOption {
     }
 }
 
-/// A caller's own text is repeated only as far as needed to find it.
+/// Maximum number of characters of a caller's text that a problem repeats.
 pub(super) const LONGEST_NAME: usize = 128;
 pub(super) const LONGEST_TEXT: usize = 1024;
 

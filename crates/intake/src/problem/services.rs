@@ -56,7 +56,7 @@ impl From<RegistryError> for Problem {
             }
             RegistryError::Store(error) => BucketError::Store(error.into()).into(),
             RegistryError::Limit(LimitError::Unavailable { ref source, .. }) => {
-                // Without a source the reply was lost: the charge may have been made.
+                // Without a source, the reply was lost, and the charge may have been made.
                 let certainty = source.as_ref().map_or(Certainty::Unknown, StoreError::certainty);
                 let kind = source.as_ref().map_or(ErrorKind::Timeout, StoreError::kind);
                 log(&error, Some(kind));

@@ -1,5 +1,5 @@
-//! Authorization, before anything else of a request is read: a handler with one of these extractors is called only if
-//! the caller is authorized.
+//! Extractors that authorize a request before the rest of it is read. A handler with one of them is called only if the
+//! caller is authorized.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl<P: Permission> Allowed<P> {
     }
 }
 
-/// Whose request has these headers.
+/// Returns the caller of a request with these headers.
 pub(crate) async fn authenticate(headers: &HeaderMap, intake: &Intake) -> Result<Caller, Problem> {
     intake.keys().authenticate(headers).await?.ok_or_else(Problem::unauthenticated)
 }
@@ -75,21 +75,21 @@ impl<P: Permission> FromRequestParts<Intake> for BucketAccess<P> {
 }
 
 impl<P: Permission> BucketAccess<P> {
-    /// For a request with these headers to the bucket of this name.
+    /// Authorizes a request with these headers for the bucket of this name.
     pub(crate) async fn of(name: &str, headers: &HeaderMap, intake: &Intake) -> Result<Self, Problem> {
         Self::to(name, Allowed::of(headers, intake).await?, intake).await
     }
 
-    /// The bucket of this name, for a caller with that permission.
+    /// Returns the bucket of this name, if the caller has access to it.
     pub(crate) async fn to(name: &str, Allowed { caller, .. }: Allowed<P>, intake: &Intake) -> Result<Self, Problem> {
-        // Checked before the lookup: a caller without access doesn't learn whether the bucket exists.
+        // Checked before the lookup, so that a caller without access doesn't learn whether the bucket exists.
         check_bucket(&caller, name)?;
         let bucket = intake.find_bucket(name).await?;
         Ok(Self { caller, bucket, permission: PhantomData })
     }
 }
 
-/// A caller with permission `P`, and the name that the path has for a bucket that is, or may be, created over the API.
+/// A caller with permission `P`, and the bucket name in the path; the bucket needn't exist.
 pub(crate) struct NewBucketAccess<P> {
     pub(crate) caller: Caller,
     pub(crate) name: BucketName,
@@ -143,7 +143,7 @@ impl<P: Permission> FromRequestParts<Intake> for ServiceAccess<P> {
         let Allowed { caller, .. } = Allowed::<P>::from_request_parts(parts, intake).await?;
         let name = path_param(parts, intake, "service").await;
         let name = name.as_deref().unwrap_or_default();
-        // Checked first, as for buckets.
+        // Checked before the lookup, as for buckets.
         if !caller.may_use_service(name) {
             return Err(Problem::new(Code::Forbidden, "this key has no access to this service"));
         }
@@ -152,7 +152,7 @@ impl<P: Permission> FromRequestParts<Intake> for ServiceAccess<P> {
     }
 }
 
-/// The job id in the path. A malformed id is an unknown job; Redis isn't queried.
+/// The job id in the path. For a malformed id, the job is unknown, without a query of Redis.
 pub(crate) struct JobInPath(pub(crate) JobId);
 
 impl FromRequestParts<Intake> for JobInPath {
@@ -164,7 +164,7 @@ impl FromRequestParts<Intake> for JobInPath {
     }
 }
 
-/// The id of a replay in the path, as [`JobInPath`].
+/// The replay id in the path, read as [`JobInPath`].
 pub(crate) struct ReplayInPath(pub(crate) ReplayId);
 
 impl FromRequestParts<Intake> for ReplayInPath {
@@ -176,7 +176,7 @@ impl FromRequestParts<Intake> for ReplayInPath {
     }
 }
 
-/// The id of a schedule in the path, as [`JobInPath`].
+/// The schedule id in the path, read as [`JobInPath`].
 pub(crate) struct ScheduleInPath(pub(crate) ScheduleId);
 
 impl FromRequestParts<Intake> for ScheduleInPath {
@@ -188,7 +188,7 @@ impl FromRequestParts<Intake> for ScheduleInPath {
     }
 }
 
-/// The same of a schedule that may be new: a malformed id is reported.
+/// The id of a schedule that may be new. A malformed id is reported as such.
 pub(crate) struct NewScheduleInPath(pub(crate) ScheduleId);
 
 impl FromRequestParts<Intake> for NewScheduleInPath {

@@ -23,11 +23,11 @@ use crate::problem::{Code, Problem};
 use crate::request::access::check_current;
 use crate::request::client_ip::ClientIp;
 
-/// Smaller bodies don't count for their caller: on all connections together they leave room for others.
+/// Smaller bodies don't count against the caller's share: even on all connections together they leave room for others.
 const COUNTED: usize = 16 * 1024;
 const LARGEST_FORM: u64 = 2 * 1024 * 1024;
-/// Of a body where none is wanted.
-const LARGEST_UNUSED: u64 = 64 * 1024;
+/// Maximum size of a body in a request that needs none, in bytes.
+const MAX_UNUSED: u64 = 64 * 1024;
 
 /// A body, and its share of the memory budget until it is dropped.
 struct Budgeted {
@@ -41,7 +41,7 @@ struct Reserved {
     share: Option<BodyShare>,
 }
 
-/// Who sends a body, from which address. Each gets its part of the memory.
+/// The caller that sends a body, and its address. Each has a share of the memory budget.
 #[derive(Clone, Copy)]
 pub(crate) struct Sender<'a> {
     pub(crate) caller: &'a Caller,
@@ -64,13 +64,13 @@ async fn read_within(sender: Sender<'_>, body: Body, most: u64, intake: &Intake)
     read_in_time(body, most, intake.settings().body_timeout, intake.body_budget(), waiter, check).await
 }
 
-/// The body of a request to a page, where some bytes of a payload take three. Its caller is checked when it is read.
+/// Reads the body of a form, in which some bytes of a payload take three. The caller is checked after the read.
 pub(crate) async fn read_form(address: Option<IpAddr>, body: Body, intake: &Intake) -> Result<Bytes, Problem> {
     let (timeout, budget) = (intake.settings().body_timeout, intake.body_budget());
     read_in_time(body, LARGEST_FORM, timeout, budget, || Waiter::new(None, address), || Ok(())).await
 }
 
-/// Parses a body; a large one on a separate thread, so that it doesn't block others.
+/// Parses a body; a large one on another thread, so that it doesn't block other requests.
 pub(crate) async fn parse<T: Send + 'static>(
     body: Bytes,
     read: impl FnOnce(&Bytes) -> Result<T, Problem> + Send + 'static,
@@ -78,7 +78,7 @@ pub(crate) async fn parse<T: Send + 'static>(
     dripfeed_bucket::parse(body.len(), move || read(&body)).await?
 }
 
-/// `check`: of a body that came later than its head.
+/// `check` runs if the body arrived after the head of the request.
 async fn read_in_time(
     body: Body,
     most: u64,
@@ -92,7 +92,7 @@ async fn read_in_time(
         return Err(too_large(most));
     }
     let mut read = pin!(collect(body, most, budget, waiter));
-    // Most bodies have come with their head: they need no timer.
+    // Most bodies arrive together with the head, and need no timer.
     if let Poll::Ready(read) = futures::poll!(read.as_mut()) {
         return read;
     }
@@ -101,8 +101,8 @@ async fn read_in_time(
     Ok(body)
 }
 
-/// Memory is reserved for received bytes, not for the declared length: using up the budget costs a client as many
-/// bytes.
+/// Reserves memory for received bytes, not for the declared length: a client has to send as many bytes as it takes of
+/// the budget.
 async fn collect(
     mut body: Body,
     most: u64,
@@ -119,14 +119,14 @@ async fn collect(
             return Err(too_large(most));
         }
         reserved.add(data.len(), collected.len(), budget, &waiter).ok_or_else(overloaded)?;
-        // Most bodies come as a whole, and are kept where the connection has read them.
-        collected = if collected.is_empty() { data } else { joined(collected, &data) };
+        // Most bodies arrive in one piece, which isn't copied.
+        collected = if collected.is_empty() { data } else { append(collected, &data) };
     }
     Ok(Bytes::from_owner(Budgeted { body: collected, _reserved: reserved }))
 }
 
 impl Reserved {
-    /// For `more` bytes behind those `before`. None: there is no room for them.
+    /// Reserves memory for `more` bytes after the first `before` bytes. Returns `None` if the budget has no room.
     fn add(&mut self, more: usize, before: usize, budget: &BodyBudget, waiter: impl Fn() -> Waiter) -> Option<()> {
         if before + more > COUNTED {
             let counted = if self.share.is_some() { more } else { before + more };
@@ -141,17 +141,17 @@ impl Reserved {
     }
 }
 
-/// Copies what came before only the first time: from then on nobody shares it.
-fn joined(before: Bytes, data: &[u8]) -> Bytes {
-    let mut joined = BytesMut::from(before);
-    joined.extend_from_slice(data);
-    joined.freeze()
+/// Appends `data`. `before` is copied only the first time: from then on, nobody else shares it.
+fn append(before: Bytes, data: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::from(before);
+    bytes.extend_from_slice(data);
+    bytes.freeze()
 }
 
-/// The body of an operation that takes none. It is read completely first, so that a broken request has no effect, nor
-/// one whose key is revoked before its end, nor a POST that asks for something else than what would be done: a filter
-/// for a purge, another payload for a replay. Some clients send an empty document, and with DELETE, where a body means
-/// nothing, that of their other requests.
+/// The body of an operation that takes none. It is read completely before the operation runs, so that these requests
+/// have no effect: a broken one, one whose key is revoked meanwhile, and a POST whose body asks for something else,
+/// such as a filter for a purge or another payload for a replay. An empty document is accepted, which some clients
+/// send, and with DELETE any body.
 pub(crate) struct Unused;
 
 impl FromRequest<Intake> for Unused {
@@ -161,7 +161,7 @@ impl FromRequest<Intake> for Unused {
         let (parts, body) = request.into_parts();
         let ClientIp(address) = ClientIp::of(&parts, intake);
         let caller = intake.keys().caller(&parts.headers).ok_or_else(Problem::unauthenticated)?;
-        let body = read_within(Sender { caller: &caller, address }, body, LARGEST_UNUSED, intake).await?;
+        let body = read_within(Sender { caller: &caller, address }, body, MAX_UNUSED, intake).await?;
         match body.trim_ascii() {
             b"" | b"{}" | b"null" => Ok(Self),
             _ if parts.method == Method::DELETE => Ok(Self),

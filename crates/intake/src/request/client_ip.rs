@@ -1,4 +1,4 @@
-//! The client's IP address: that of the connection, or from `X-Forwarded-For` of trusted proxies.
+//! The client's IP address: the connection's, or the one in `X-Forwarded-For` of trusted proxies.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::intake::Intake;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// None: the request didn't come over a connection.
+/// `None` if the request didn't come over a connection.
 pub(crate) struct ClientIp(pub(crate) Option<IpAddr>);
 
 impl FromRequestParts<Intake> for ClientIp {
@@ -35,8 +35,8 @@ impl ClientIp {
     }
 }
 
-/// Each proxy appends its client's address to `X-Forwarded-For`. So the list is read from its end for as long as the
-/// proxy that appended is trusted; entries before that may be forged.
+/// Each proxy appends its client's address to `X-Forwarded-For`. So the list is read from its end, as long as the proxy
+/// that appended the entry is trusted; earlier entries may be forged.
 fn client_behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     let mut caller = peer.to_canonical();
@@ -46,15 +46,15 @@ fn client_behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr
                 return caller;
             }
             // A trusted proxy appends addresses; an unparsable entry ends the trusted part.
-            let Some(before) = read(entry.trim()) else { return caller };
+            let Some(before) = parse_entry(entry.trim()) else { return caller };
             caller = before;
         }
     }
     caller
 }
 
-/// With or without a port, which some proxies add.
-fn read(entry: &str) -> Option<IpAddr> {
+/// Parses an address with or without a port, which some proxies add.
+fn parse_entry(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
     let address = bare.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))?;
     Some(IpAddr::to_canonical(&address))

@@ -1,4 +1,4 @@
-//! Parses a JSON body into a type, with the place of a fault.
+//! Parses a JSON body into a type, and reports the place of a fault.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     read_with_payload(body)
 }
 
-/// The same, of a type that has a payload: whatever is in that belongs to its upstream.
+/// As [`read`], for a type with a payload. The payload may have duplicate members, because it is up to the upstream.
 pub(crate) fn read_with_payload<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     parse(body).map(|Object(read)| read)
 }
@@ -52,7 +52,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// For `#[serde(deserialize_with)]`: an object only. Serde would also accept an array for a struct.
+/// For `#[serde(deserialize_with)]`: accepts only an object. Serde would also accept an array for a struct.
 pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_map(ObjectVisitor(PhantomData))
 }
@@ -80,7 +80,7 @@ fn problem(error: &serde_json::Error, member: Option<String>) -> Problem {
     Problem::new(code, without_place(error)).at(place)
 }
 
-/// The parser's message without the place, which problems have members for.
+/// The parser's message without the place, for which problems have members.
 pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

@@ -22,7 +22,7 @@ use crate::request::time;
 pub(crate) const MOST_ITEMS: usize = 1000;
 const ITEMS: usize = 100;
 
-/// Query parameters. Unknown ones are refused: a misspelt filter must not list everything.
+/// Query parameters. Unknown ones are refused, because a misspelt filter must not list everything.
 pub(crate) struct Params<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
@@ -36,12 +36,12 @@ impl<T: DeserializeOwned> FromRequestParts<Intake> for Params<T> {
     }
 }
 
-/// An operation without query parameters: a filter that it doesn't have must not seem to work.
+/// For an operation without query parameters. All are refused, because an unsupported filter must not seem to work.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
 
-/// Without the words of the framework and of serde, which are about their own work.
+/// The reason without axum's and serde's prefixes, which describe their internals.
 pub(crate) fn what_is_wrong(rejection: &QueryRejection) -> String {
     let why = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
     let why = ["unknown", "duplicate", "missing"]
@@ -101,12 +101,12 @@ pub(crate) fn answer<T, S: Serialize>(uri: &Uri, page: Page<T>, show: impl FnMut
     (link.into_iter().collect::<HeaderMap>(), Json(List { items, next })).into_response()
 }
 
-/// Whether `redacted` asks that what the settings redact is masked.
+/// Returns the redaction of the settings, if `redacted` asks for masked payloads.
 pub(crate) fn mask<'i>(intake: &'i Intake, redacted: Option<&str>) -> Result<Option<&'i Redaction>, Problem> {
     Ok(parsed::<bool>("redacted", redacted)?.unwrap_or(false).then_some(&intake.settings().redaction))
 }
 
-/// The same of items that have payloads, with what `mask` names masked.
+/// As [`answer`], for items with payloads, which are masked by `mask`.
 pub(crate) fn masked_answer<T, S: Serialize>(
     uri: &Uri,
     page: Page<T>,

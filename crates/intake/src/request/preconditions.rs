@@ -1,4 +1,4 @@
-//! Conditional changes, with versions as entity tags.
+//! Preconditions of changes, with versions as entity tags.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::problem::{Code, Problem};
 
-/// `If-Match` and `If-None-Match`. None: it isn't there.
+/// `If-Match` and `If-None-Match`; `None` for a missing header.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Preconditions {
     if_match: Option<Tags>,
@@ -15,9 +15,9 @@ pub(crate) struct Preconditions {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Tags {
-    /// `*`: any that is there.
+    /// `*`: any existing resource.
     Any,
-    /// Without their quotes. Weak tags match nothing, as for a change they mustn't.
+    /// Versions without their quotes. Weak tags are dropped, because they mustn't match for a change.
     Versions(Vec<String>),
 }
 
@@ -32,12 +32,12 @@ impl Preconditions {
         self.if_match.is_none() && self.if_none_match.is_none()
     }
 
-    /// `version`: of the existing resource; `what`: `bucket`, `key`, `schedule` or `service`.
+    /// `version` is of the existing resource; `what` is `bucket`, `key`, `schedule` or `service`.
     pub(crate) fn check(&self, what: &str, version: Option<impl Display>) -> Result<(), Problem> {
         self.check_part(what, version, |version| version)
     }
 
-    /// The same, where only a `part` of each version must match.
+    /// As `check`, but only a `part` of each version must match.
     pub(crate) fn check_part(
         &self,
         what: &str,

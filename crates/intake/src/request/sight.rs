@@ -4,9 +4,9 @@ use dripfeed_auth::{Caller, Scope};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// Its state and numbers.
+    /// The job's state and numbers.
     Numbers,
-    /// Its payload and the upstream's answer, too.
+    /// Also the payload and the upstream's answer.
     Payloads,
 }
 

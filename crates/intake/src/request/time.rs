@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// `ms` since the epoch.
+/// Formats milliseconds since the epoch.
 pub(crate) fn show(ms: u64) -> String {
     let at = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
     format!("{at:.3}")
 }
 
-/// Milliseconds since the epoch, or why the text is invalid.
+/// Returns milliseconds since the epoch, or why the text is invalid.
 pub(crate) fn read(text: &str) -> Result<u64, String> {
     let at = time::parse(text).map_err(|_| why_not(text))?;
     // Nothing in Redis is older than the epoch.

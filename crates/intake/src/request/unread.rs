@@ -10,7 +10,7 @@ use dripfeed_auth::{BodyReservation, Waiter};
 use crate::intake::Intake;
 use crate::problem::{Code, Problem};
 
-/// Smaller responses don't count: on all connections together they leave room for others.
+/// Smaller responses don't count: even on all connections together they leave room for others.
 const COUNTED: usize = 16 * 1024;
 
 /// A body, and its share of the memory budget until the connection has written it.
@@ -25,21 +25,21 @@ impl AsRef<[u8]> for Unread {
     }
 }
 
-/// The response, with memory reserved for its body.
+/// Returns the response with memory reserved for its body.
 ///
 /// # Errors
-/// When the budget, or its reader's part of it, is used up.
+/// When the budget, or the reader's share of it, is used up.
 pub(crate) async fn reserve(intake: &Intake, reader: Waiter, response: Response) -> Result<Response, Problem> {
-    // A stream is made while it is read.
+    // A stream has no known size; it is produced while it is read.
     let Some(bytes) = response.body().size_hint().exact() else { return Ok(response) };
     let reserved = reserve_bytes(intake, reader, usize::try_from(bytes).unwrap_or(usize::MAX))?;
     hold(response, reserved).await
 }
 
-/// Memory for a response that is still to be made. None: it doesn't count.
+/// Reserves memory for a response that isn't built yet. Returns `None` if it is too small to count.
 ///
 /// # Errors
-/// When the budget, or its reader's part of it, is used up.
+/// When the budget, or the reader's share of it, is used up.
 pub(crate) fn reserve_bytes(intake: &Intake, reader: Waiter, bytes: usize) -> Result<Option<BodyReservation>, Problem> {
     if bytes <= COUNTED {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(crate) fn reserve_bytes(intake: &Intake, reader: Waiter, bytes: usize) -> Re
     intake.body_budget().reserve_response(reader, bytes).ok_or_else(too_many).map(Some)
 }
 
-/// The response, which has the memory until the connection has written it.
+/// Returns the response with the reservation, which lasts until the connection has written it.
 ///
 /// # Errors
 /// When its body can't be made.

@@ -61,17 +61,17 @@ pub(crate) async fn define_schedule(
     Ok(owned::answer(&intake, &bucket, &caller, defined, definition))
 }
 
-/// What was sent.
+/// The definition in the request.
 struct Wanted<'w> {
     id: &'w ScheduleId,
     definition: &'w Definition,
-    /// As it is stored.
+    /// The definition as it is stored.
     text: &'w str,
     preconditions: &'w Preconditions,
 }
 
 impl Wanted<'_> {
-    /// Returns the bucket that has it now, and what it has.
+    /// Returns the current bucket, and the stored schedule.
     async fn store(&self, intake: &Intake, bucket: Bucket) -> Result<(Bucket, KnownSchedule), Problem> {
         let stored = self.store_in(&bucket).await;
         let again = |bucket: Bucket| async move { self.store_in(&bucket).await };
@@ -86,7 +86,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Tries it again while others change it.
+    /// Tries again while others change the schedule.
     async fn store_in(&self, bucket: &Bucket) -> Result<Result<Defined, Problem>, BucketError> {
         for _ in 0..TRIES {
             let (now_ms, known) = bucket.schedule(self.id).await?;
@@ -112,8 +112,8 @@ impl Wanted<'_> {
     }
 }
 
-/// One that is defined again with the same ticks goes on where it was: a tick that has come isn't forgotten. Where a
-/// clock of Redis that was ahead has passed over ticks that are yet to come, it begins again.
+/// A schedule that is defined again with the same ticks keeps its next tick, so that a due tick isn't lost. If the
+/// clock of Redis was ahead and has skipped ticks that are still to come, the schedule starts over.
 async fn next(known: Option<&KnownSchedule>, definition: &Definition, now_ms: u64) -> Result<NextTick, BucketError> {
     let first = definition.timetable.next_after(now_ms);
     let is_ahead = |next: u64| first.is_some_and(|first| first < next);

@@ -18,7 +18,7 @@ use crate::request::json;
 use crate::submit::batch::item;
 
 const UTC: &str = "UTC";
-/// What is missed in an hour, sixty ticks at most, takes less than a millisecond to count.
+/// Ticks missed for up to an hour, at most sixty, are counted in less than a millisecond, so on the same thread.
 const FEW_MISSED_MS: u64 = 3_600_000;
 
 /// The job of a schedule, and when it is submitted.
@@ -68,18 +68,18 @@ pub(crate) enum Overlap {
     Skip,
 }
 
-/// As it is written in Redis, and read by others, maybe of other versions.
+/// The definition as stored in Redis, where other versions of the program may read it.
 #[derive(Serialize, Deserialize)]
 struct Stored<'a, S> {
-    /// The id of the key that defined it.
+    /// The id of the key that defined the schedule.
     #[serde(borrow)]
     caller: Option<Cow<'a, str>>,
     schedule: S,
 }
 
-/// A definition that makes sense.
+/// A validated definition.
 pub(super) struct Definition {
-    /// The caller of its jobs.
+    /// The caller of the schedule's jobs.
     pub(super) caller: Option<String>,
     pub(super) written: ScheduleDefinition,
     pub(super) timetable: Timetable,
@@ -97,13 +97,14 @@ impl Definition {
         Ok(Self { caller: caller.map(str::to_owned), written, timetable, policy, job })
     }
 
-    /// Of a request, as it is to be stored.
+    /// Validates the body of a request, and returns the text to store.
     pub(super) fn to_store(body: &Bytes, caller: Option<&str>) -> Result<String, Problem> {
         let schedule: &RawValue = serde_json::from_slice(body).map_err(unreadable)?;
         serde_json::to_string(&Stored { caller: caller.map(Cow::Borrowed), schedule }).map_err(unreadable)
     }
 
-    /// Of each schedule; None: it can't be read. A newer version may have written it.
+    /// Returns the definition of each schedule, or `None` for one that can't be parsed; a newer version may have
+    /// written it.
     pub(super) async fn of_known(known: Vec<KnownSchedule>) -> Result<Vec<(KnownSchedule, Option<Self>)>, BucketError> {
         let bytes = known.iter().map(|known| known.definition.len()).sum();
         let read = |known: KnownSchedule| (Self::stored(&known.definition), known);
@@ -116,28 +117,28 @@ impl Definition {
         Self::new(schedule, caller.as_deref()).ok()
     }
 
-    /// Whether it has the same ticks.
+    /// Whether both have the same ticks.
     pub(super) fn has_ticks_of(&self, other: &Self) -> bool {
         let ticks = |of: &Self| (of.written.cron.clone(), of.written.zone.clone(), of.written.every.clone());
         ticks(self) == ticks(other)
     }
 
-    /// The steps that are due at `now`, in ms, where `from` is the next tick. Ticks that were missed for long may be
-    /// thousands: they are counted on another thread.
+    /// Returns the steps that are due at `now`, in ms; `from` is the next tick. There may be thousands
+    /// of missed ticks; many are counted on another thread.
     pub(super) async fn steps(&self, from: u64, now: u64) -> Result<Vec<Step>, BucketError> {
         let (policy, timetable) = (self.policy, self.timetable.clone());
         let steps = move || policy.steps(&timetable, from, now);
         if now.saturating_sub(from) <= FEW_MISSED_MS {
             return Ok(steps());
         }
-        // Which counts as a large text: it takes as long.
+        // `usize::MAX` stands for a large text, which is parsed on another thread.
         dripfeed_bucket::parse(usize::MAX, steps).await
     }
 
-    /// The job of one tick, in ms.
+    /// The job of a tick, which is in ms.
     pub(super) fn job_for(&self, tick: u64) -> Submission {
         let mut job = self.job.clone();
-        // One with as many headers as a job may have goes without this one.
+        // A job that already has the maximum number of headers is submitted without this one.
         let _ = job.headers.push_scheduled_for(&crate::request::time::show(tick));
         job
     }
@@ -174,7 +175,7 @@ fn period(member: &str, text: &str) -> Result<std::time::Duration, Problem> {
 }
 
 fn job(written: &RawValue, caller: Option<&str>) -> Result<Submission, Problem> {
-    // The job's body is a part of it.
+    // The job's body is a slice of these bytes.
     let bytes = Bytes::copy_from_slice(written.get().as_bytes());
     let text = str::from_utf8(&bytes).map_err(unreadable)?;
     let mut job = item::read(&bytes, text, 0, Timestamp::now()).map_err(|problem| problem.in_member("job"))?;
@@ -192,7 +193,7 @@ fn unreadable<E>(_: E) -> Problem {
     Problem::new(Code::BadJson, "the body can't be read")
 }
 
-/// With the member in the text, which is all that a terminal shows.
+/// The text repeats the member, because a terminal shows only the text.
 fn bad(member: &str, reason: impl std::fmt::Display) -> Problem {
     Problem::bad_member(member, &format!("{member}: {reason}"))
 }

@@ -37,7 +37,7 @@ pub(crate) async fn delete_schedule(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tries it again while others change it.
+/// Tries again while others change the schedule.
 async fn end(bucket: &Bucket, id: &ScheduleId, preconditions: &Preconditions) -> Result<Ended, Problem> {
     if preconditions.is_empty() {
         return Ok(bucket.end_schedule(id, None).await?);

@@ -1,9 +1,9 @@
 //! Submits the jobs of all schedules, in every intake; there is no leader.
 //!
-//! Once a second one query shows whether a schedule was changed. A bucket's schedules are read when one has changed,
-//! when the next tick that was seen is due, and in any case some seconds after the last time. The local clock only
-//! decides when to look, and no wall clock is used. Buckets whose schedules aren't known of are asked in turn, since
-//! Redis may have lost that they have some.
+//! Once a second, one query shows which schedules were changed. A bucket's schedules are read when one has changed,
+//! when the next known tick is due, and at the latest some seconds after the last read. The local monotonic clock only
+//! decides when to read. Buckets that aren't known to have schedules are asked in turn, because Redis may have lost the
+//! entry that says so.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -19,14 +19,14 @@ use super::round::{self, Looked};
 use crate::intake::Intake;
 
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(1);
-/// After an error of Redis.
-const AGAIN: Duration = Duration::from_secs(1);
-/// Seconds in which each bucket that has no schedules, as far as is known, is asked for some.
-const ROUND_S: usize = 300;
-/// Buckets that are looked at beside each other.
-const AT_ONCE: usize = 16;
+/// Pause after an error of Redis.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Seconds in which every bucket without known schedules is asked once whether it has some.
+const SCAN_SECONDS: usize = 300;
+/// How many buckets are read concurrently.
+const CONCURRENT_LOOKS: usize = 16;
 
-/// Submits what is due, for as long as the intake runs.
+/// Submits the jobs of due ticks, as long as the intake runs.
 pub async fn submit_scheduled(intake: &Intake) -> Infallible {
     let mut watch = ScheduleWatch::default();
     loop {
@@ -40,22 +40,22 @@ pub async fn submit_scheduled(intake: &Intake) -> Infallible {
     }
 }
 
-/// What this process knows of the schedules of each bucket.
+/// What this process knows about the schedules of each bucket.
 #[derive(Default)]
 struct ScheduleWatch {
     changes: ScheduleChanges,
     looks: HashMap<String, NextLook>,
-    /// Buckets that have, or had, schedules, and that this intake doesn't have.
+    /// Buckets with schedules that aren't in the configuration of this intake.
     unknown: HashSet<String>,
-    /// The last bucket that was asked whether it has schedules; '': begin with the first.
-    asked: String,
+    /// The bucket that was last asked whether it has schedules; empty to start with the first one.
+    last_asked: String,
 }
 
 struct NextLook {
-    /// The number of the last change of its schedules before the look.
+    /// The number of the last change of the bucket's schedules before the read.
     seen: u64,
     at: Instant,
-    /// As it was after the last look.
+    /// `Looked::is_first` of the last read.
     is_first: bool,
 }
 
@@ -68,7 +68,7 @@ impl ScheduleWatch {
                 }
                 self.note_forgotten(intake).await;
             }
-            // That Redis is away is reported by those who need it.
+            // An outage of Redis is reported elsewhere.
             Err(error) => tracing::debug!(error = &error as &dyn Error, "could not read schedules from Redis"),
         }
         let now = Instant::now();
@@ -91,14 +91,14 @@ impl ScheduleWatch {
         }
     }
 
-    /// Of the next few buckets. What is noted is known at the next question.
+    /// Asks the next few buckets for schedules. Those found become known with the next query.
     async fn note_forgotten(&mut self, intake: &Intake) {
         let all = intake.buckets().all();
-        let few = all.len().div_ceil(ROUND_S);
-        let after = (Bound::Excluded(self.asked.as_str()), Bound::Unbounded);
+        let few = all.len().div_ceil(SCAN_SECONDS);
+        let after = (Bound::Excluded(self.last_asked.as_str()), Bound::Unbounded);
         let next: Vec<&Bucket> = all.range::<str, _>(after).take(few).map(|(_, bucket)| bucket).collect();
         let last = next.last().filter(|_| next.len() == few);
-        self.asked = last.map_or_else(String::new, |bucket| bucket.name().to_string());
+        self.last_asked = last.map_or_else(String::new, |bucket| bucket.name().to_string());
         let forgotten = next.into_iter().filter(|bucket| !self.changes.of.contains_key(bucket.name().as_str()));
         let note = async |bucket: &Bucket| {
             if let Err(error) = bucket.note_schedules_if_any().await {
@@ -106,7 +106,7 @@ impl ScheduleWatch {
                 tracing::debug!(%bucket, error = &error as &dyn Error, "could not ask Redis for schedules");
             }
         };
-        stream::iter(forgotten).for_each_concurrent(AT_ONCE, note).await;
+        stream::iter(forgotten).for_each_concurrent(CONCURRENT_LOOKS, note).await;
     }
 
     async fn look(&mut self, intake: &Intake) {
@@ -118,11 +118,11 @@ impl ScheduleWatch {
             let looked = round::look(intake, &bucket, is_first).await.unwrap_or_else(|error| {
                 let bucket = bucket.name();
                 tracing::debug!(%bucket, error = &error as &dyn Error, "could not read due schedules from Redis");
-                Looked { again_in: AGAIN, is_first: false }
+                Looked { again_in: RETRY_INTERVAL, is_first: false }
             });
             (bucket, looked)
         });
-        let looked: Vec<(Bucket, Looked)> = stream::iter(looks).buffer_unordered(AT_ONCE).collect().await;
+        let looked: Vec<(Bucket, Looked)> = stream::iter(looks).buffer_unordered(CONCURRENT_LOOKS).collect().await;
         for (bucket, looked) in looked {
             if let Some(look) = self.looks.get_mut(bucket.name().as_str()) {
                 (look.at, look.is_first) = (Instant::now() + looked.again_in, looked.is_first);

@@ -12,54 +12,54 @@ use crate::intake::Intake;
 use crate::metrics::TickOutcome;
 use crate::submit::priority::cap;
 
-/// At least this often, whatever is known.
-const LONGEST: Duration = Duration::from_secs(5);
-/// What was refused is tried again after as long as the refusal says, within these.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
-/// Looks at one bucket that found work, before others have their turn.
-const MOST_LOOKS: usize = 10;
-/// Intakes look at a tick one after the other, where they can: the first one submits all jobs of it, and is the first
-/// again at the next tick. Long enough for what is due at one time in most buckets, and short beside the time that
+/// Maximum time between two reads of a bucket's schedules.
+const MAX_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum and maximum time until a refused job is tried again; within them, the refusal decides.
+const RETRY_RANGE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+/// How often a bucket with work is read before others have their turn.
+const MAX_LOOKS: usize = 10;
+/// The other intakes read a due tick this long after the intake that submitted the last one, so that one intake submits
+/// all of its jobs. Long enough for the jobs that most buckets have at one time, and short compared to the time that
 /// thousands of jobs take.
-const APART: Duration = Duration::from_millis(20);
-/// While another intake submits what is due: for that one to get ahead.
-const BEHIND: Duration = Duration::from_millis(100);
+const STAGGER: Duration = Duration::from_millis(20);
+/// Pause while another intake submits the due jobs, so that it can get ahead.
+const YIELD_DELAY: Duration = Duration::from_millis(100);
 
-/// What stays due for now.
+/// What is left after a read.
 #[derive(Default)]
 struct Left {
     schedules: usize,
     again_in: Option<Duration>,
     is_full: bool,
-    /// Most of what was due, another intake submits now.
+    /// Whether another intake is submitting most of the due jobs.
     is_of_another: bool,
-    /// Jobs of ticks that this intake submitted, and those that another one did.
+    /// Jobs that this intake submitted (`submitted`), and those that another one did (`gone`).
     submitted: usize,
     gone: usize,
 }
 
-/// After a look at the schedules of a bucket.
+/// The result of a read of a bucket's schedules.
 pub(super) struct Looked {
     pub(super) again_in: Duration,
-    /// Whether this intake submitted what was due last, so that it is the first one at the next tick.
+    /// Whether this intake submitted the last due jobs, so that it reads the next tick first.
     pub(super) is_first: bool,
 }
 
-/// Submits what is due; `is_first` as it was after the last look.
+/// Submits the due jobs of a bucket; `is_first` is that of the last [`Looked`].
 pub(super) async fn look(intake: &Intake, bucket: &Bucket, is_first: bool) -> Result<Looked, BucketError> {
     let looked = submit_due(intake, bucket, is_first).await;
-    // Maybe nobody else uses the bucket, so that nobody else would open it again.
+    // If only schedules use the bucket, nothing else opens it again.
     intake.or_current(bucket, looked, |bucket| async move { submit_due(intake, &bucket, is_first).await }).await.1
 }
 
 async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Result<Looked, BucketError> {
-    let (mut after, mut again_in, mut busy) = (0, LONGEST, 0);
-    while busy < MOST_LOOKS {
+    let (mut after, mut again_in, mut busy) = (0, MAX_INTERVAL, 0);
+    while busy < MAX_LOOKS {
         let found = bucket.due_schedules(after).await?;
         if found.due.is_empty() && found.unreadable == 0 {
             let next = found.next_ms.map(|next| Duration::from_millis(next.saturating_sub(found.now_ms)));
-            let behind = if is_first { Duration::ZERO } else { APART.mul_f64(fastrand::f64()) };
-            let again_in = again_in.min(next.map_or(LONGEST, |next| next + behind));
+            let behind = if is_first { Duration::ZERO } else { STAGGER.mul_f64(fastrand::f64()) };
+            let again_in = again_in.min(next.map_or(MAX_INTERVAL, |next| next + behind));
             return Ok(Looked { again_in, is_first });
         }
         let (due, unreadable) = (found.due.len(), found.unreadable);
@@ -72,7 +72,7 @@ async fn submit_due(intake: &Intake, bucket: &Bucket, mut is_first: bool) -> Res
             return Ok(Looked { again_in, is_first });
         }
         if left.is_of_another {
-            let again_in = again_in.min(BEHIND + 2 * BEHIND.mul_f64(fastrand::f64()));
+            let again_in = again_in.min(YIELD_DELAY + 2 * YIELD_DELAY.mul_f64(fastrand::f64()));
             return Ok(Looked { again_in, is_first });
         }
     }
@@ -107,7 +107,7 @@ async fn submit(intake: &Intake, bucket: &Bucket, found: DueSchedules) -> Result
         counts.add(end, missed);
     }
     counts.report(intake, bucket);
-    // Behind one that is refused, the later ticks of the same schedule are gone, too.
+    // If a job is refused, the later ticks of its schedule count as `gone`, too.
     left.is_of_another = left.schedules == 0 && left.gone > most;
     Ok(left)
 }
@@ -117,7 +117,7 @@ enum Ticks {
     None(Step),
 }
 
-/// None: they stay due. The caller that defined it may not submit any more.
+/// Returns `None`, which leaves the ticks due, if the caller that defined the schedule may no longer submit.
 async fn ticks(
     intake: &Intake,
     bucket: &Bucket,
@@ -148,7 +148,7 @@ impl Left {
             TickEnd::Refused { reason, retry_after } => {
                 self.schedules += 1;
                 self.is_full |= reason == RefusalReason::BucketFull;
-                let wait = retry_after.unwrap_or(AGAIN.1).clamp(AGAIN.0, AGAIN.1);
+                let wait = retry_after.unwrap_or(RETRY_RANGE.1).clamp(RETRY_RANGE.0, RETRY_RANGE.1);
                 self.again_in = Some(self.again_in.map_or(wait, |before| before.min(wait)));
             }
         }

@@ -1,4 +1,4 @@
-//! What became of ticks.
+//! Counts of ticks by outcome.
 
 use dripfeed_bucket::{Bucket, TickEnd};
 

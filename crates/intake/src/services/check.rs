@@ -27,7 +27,7 @@ use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
 use crate::settings::IntakeSettings;
 
-/// As over gRPC.
+/// Maximum number of headers, as over gRPC.
 const MOST_HEADERS: usize = 128;
 
 /// Checks a request against the rate limits of a service, and charges it if it is allowed.
@@ -121,7 +121,7 @@ impl Check {
         Ok(request)
     }
 
-    /// Each policy reads, and hashes, what it has as a key: no more than the head of a request that is proxied.
+    /// Refuses a request larger than the head of a proxied request, because each policy reads and hashes its key.
     fn check_size(&self) -> Result<(), Problem> {
         let others = [Some(&self.method), Some(&self.path), self.caller.as_ref(), self.tenant.as_ref()];
         let in_headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();

@@ -23,7 +23,7 @@ use crate::request::json;
 use crate::request::pagination::{NoParams, Params};
 use crate::request::preconditions::{Preconditions, e_tag};
 
-/// How often a conditional change is tried again that meets another one.
+/// How often a conditional change is tried while others change the same rules.
 const TRIES: usize = 10;
 
 const NOT_JSON: &str = "a JSON object begins with `{`; send YAML with Content-Type: application/yaml";
@@ -56,7 +56,7 @@ pub(crate) async fn put(
     let (body, is_yaml) = (body::read(Sender { caller: &caller, address }, body, &intake).await?, is_yaml(&headers));
     let rules = move |body: &Bytes| Ok(Rules::of(if is_yaml { yaml(body)? } else { of_json(body)? })?);
     let rules = body::parse(body, rules).await?;
-    // Changes of rules are made one after the other.
+    // Changes of rules wait for a turn, so that they run one after the other.
     let _turn = intake.lookup_turn(&caller, address).await;
     store(&intake, &service, &rules, &preconditions).await?;
     audit::log_service(&service, &caller, "put rules");
@@ -83,12 +83,12 @@ async fn store(
     Err(contended())
 }
 
-/// With their version.
+/// The response, with the version of the rules.
 fn answer(rules: &Rules) -> Response {
     ([e_tag(rules.version())], Json(rules.document())).into_response()
 }
 
-/// Each time there was another change.
+/// The problem if every try met another change.
 fn contended() -> Problem {
     Problem::new(Code::StoreUnavailable, "the rules are being changed by another request; retry later")
 }

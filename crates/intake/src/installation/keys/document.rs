@@ -35,16 +35,16 @@ pub(crate) struct KeyDocument {
     sha256: Option<String>,
 }
 
-/// What is to be stored.
+/// The key to store.
 pub(super) struct WantedKey {
     pub(super) key: ApiKey,
     pub(super) not_after_ms: Option<u64>,
-    /// The key as text, where it was made now.
+    /// The secret key as text, if it was generated now.
     pub(super) made: Option<String>,
 }
 
 impl KeyDocument {
-    /// `before`: the hash of the key that is there.
+    /// `before` is the hash of the existing key.
     pub(super) fn wanted(&self, id: &str, before: Option<[u8; 32]>, now_ms: u64) -> Result<WantedKey, Problem> {
         if self.scopes.is_empty() {
             return Err(Problem::bad_member("scopes", "scopes: empty; give at least one"));
@@ -58,7 +58,7 @@ impl KeyDocument {
             None => ServiceSet::from(buckets.clone()),
         };
         let (sha256, made) = self.secret(before)?;
-        // Each once, in their order.
+        // Without duplicates, in the order of `Scope::ALL`.
         let scopes = Scope::ALL.into_iter().filter(|scope| self.scopes.contains(scope)).collect();
         let key = ApiKey { id: id.to_owned(), sha256, scopes, buckets, services, priority: self.priority };
         Ok(WantedKey { key, not_after_ms: self.not_after, made })

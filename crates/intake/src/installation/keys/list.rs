@@ -40,7 +40,7 @@ pub(crate) async fn keys(
     OriginalUri(uri): OriginalUri,
 ) -> Result<Response, Problem> {
     let limit = pagination::limit(query.limit.as_deref())?;
-    let after = pagination::param("cursor", query.cursor.as_deref(), id_of)?;
+    let after = pagination::param("cursor", query.cursor.as_deref(), decode_cursor)?;
     intake.keys().follow().await?;
     let (all, now_ms) = (intake.keys().run_time_keys(), intake.keys().now_ms());
     let seen = all.values().filter(|key| after.as_deref().is_none_or(|after| key.key.id.as_str() > after));
@@ -66,8 +66,8 @@ pub(crate) async fn shown_key(
     Ok(answer(&found, &ShownKey::of(&found, intake.keys().now_ms())))
 }
 
-/// The last id of the page before. Ids may have any characters, so a cursor is their base64.
-fn id_of(cursor: &str) -> Result<String, String> {
+/// Returns the last id of the previous page. A cursor is the id in base64, because ids may have any characters.
+fn decode_cursor(cursor: &str) -> Result<String, String> {
     let id = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|id| String::from_utf8(id).ok());
     id.ok_or_else(|| "use `next` of the previous page, or omit it".to_owned())
 }

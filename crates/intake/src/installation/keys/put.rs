@@ -52,7 +52,7 @@ pub(crate) async fn put_key(
     }
     let document = body::parse(body, |body| json::read::<KeyDocument>(body)).await?;
     let stored = store(&intake, &caller, &id, &document, &preconditions).await?;
-    // It is stored: that Redis can't be asked now is no failure of it, and the answer alone has the key.
+    // The key is stored, and only this response has its secret. So it is sent even if Redis can't be asked now.
     intake.keys().follow_or_log().await;
     let shown = ShownKey::of(&stored.after, intake.keys().now_ms());
     let mut response = answer(&stored.after, &MadeKey { shown, key: stored.made });
@@ -65,7 +65,7 @@ pub(crate) async fn put_key(
 struct StoredKey {
     is_new: bool,
     after: RunTimeKey,
-    /// The key as text, where it was made.
+    /// The secret key as text, if it was generated.
     made: Option<String>,
 }
 
@@ -87,9 +87,9 @@ async fn store(
         let before = known.as_ref().map(|known| known.key.sha256);
         let wanted = document.wanted(id, before, intake.keys().now_ms())?;
         check(intake, caller, &wanted)?;
-        let detail = described(&wanted, known.as_deref());
+        let detail = describe(&wanted, known.as_deref());
         let known_version = known.as_ref().map(|known| known.version);
-        // Redis was asked meanwhile: the caller's key may be gone.
+        // The caller's key may have been revoked while Redis was asked.
         check_current(caller, intake)?;
         let WantedKey { key, not_after_ms, made } = wanted;
         let new = NewKey { key: &key, not_after_ms, known: known_version, by, detail: &detail };
@@ -133,13 +133,13 @@ fn too_many(full: PutKey) -> Problem {
     Problem::new(Code::ManyKeys, detail)
 }
 
-/// For the audit log: its permissions, or the changed ones.
-fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
+/// Describes the change for the audit log: the permissions of a new key, or the changed members.
+fn describe(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     let key = &wanted.key;
     let Some(before) = before else {
         let scopes: Vec<&str> = key.scopes.iter().copied().map(Scope::as_str).collect();
         let detail = format!("scopes: {}; buckets: {}", scopes.join(", "), key.buckets.texts().join(", "));
-        return detail.chars().take(LONGEST_DETAIL).collect();
+        return detail.chars().take(MAX_DETAIL).collect();
     };
     let members = [
         ("scopes", key.scopes != before.key.scopes),
@@ -153,5 +153,5 @@ fn described(wanted: &WantedKey, before: Option<&RunTimeKey>) -> String {
     if changed.is_empty() { "as before".to_owned() } else { format!("changed: {}", changed.join(", ")) }
 }
 
-/// Of an entry of the audit log.
-const LONGEST_DETAIL: usize = 300;
+/// Maximum length of the detail in the audit log, in characters.
+const MAX_DETAIL: usize = 300;

@@ -62,7 +62,7 @@ impl ShownKey {
     }
 }
 
-/// With its version. No cache may keep it: it may have the key.
+/// The response, with the key's version. It mustn't be cached, because it may contain the secret.
 pub(super) fn answer(run_time: &RunTimeKey, body: &impl Serialize) -> Response {
     let mut response = Json(body).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
