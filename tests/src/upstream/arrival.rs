@@ -112,6 +112,7 @@ mod tests {
 
     use crate::upstream::Upstream;
 
+    #[expect(clippy::disallowed_methods, reason = "this test is to stand still")]
     #[tokio::test]
     async fn a_call_arrives_when_it_is_sent_however_late_this_test_reads_it() {
         let upstream = Upstream::willing().await;
