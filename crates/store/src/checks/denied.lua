@@ -1,7 +1,7 @@
 -- Tries calls, and returns the error of each. Runs with `flags=no-writes` (Redis 7.0): Redis checks the permission of a
 -- call that writes, but doesn't execute it.
 --
--- KEYS  1 a key that doesn't exist, which selects the node
+-- KEYS  a key that doesn't exist, which selects the node
 -- ARGV  per call: the number of its words, then the words
 -- Result  { error or '', … } one per call
 local errors, at = {}, 1
