@@ -135,14 +135,9 @@ impl<W: Fn(Duration, &ClientError)> BatchSender<W> {
         sent
     }
 
-    /// Sends the items with these indices once.
-    async fn attempt(
-        &self,
-        items: &[BatchItem],
-        indices: &[usize],
-        tries: &mut Tries,
-    ) -> Result<TryResult, ClientError> {
-        let lines = indices.iter().filter_map(|index| items.get(*index));
+    /// Sends the items at the indices `tried` once.
+    async fn attempt(&self, items: &[BatchItem], tried: &[usize], tries: &mut Tries) -> Result<TryResult, ClientError> {
+        let lines = tried.iter().filter_map(|index| items.get(*index));
         let body: String = lines.flat_map(|item| [item.as_str(), "\n"]).collect();
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"))]);
         let time = self.client.retries.time_of_try(tries.started, true);

@@ -35,8 +35,8 @@ fn counted_caller(claim: &Claim) -> Option<&str> {
     claim.caller.as_deref().filter(|caller| claim.bytes > 0 && !caller.is_empty())
 }
 
-/// Adds the completed jobs of a batch: their bytes, in all, by caller and of each, and their records. If all records are
-/// equal, one is sent, as each argument costs Redis as much as some hundred bytes of a body.
+/// Adds the completed jobs of a batch: their bytes, in all, by caller and of each, and their records. If all records
+/// are equal, one is sent, as each argument costs Redis as much as some hundred bytes of a body.
 pub(super) fn add_completed(call: &mut Call<'_>, batch: &[BoxedAttempt]) {
     let mut completed: Vec<_> = batch.iter().filter_map(|ended| Some((&ended.claim, ended.answer()?))).collect();
     completed.sort_by_key(|(claim, _)| counted_caller(claim));
