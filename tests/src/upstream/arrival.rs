@@ -1,9 +1,10 @@
-//! When bytes arrived, as the kernel noted it: a test that stands still reads them late.
+//! When bytes arrived, by the kernel's timestamps: a test that stands still reads them late.
 
-use std::io::{self, IoSliceMut};
-use std::os::fd::AsRawFd as _;
+use std::io::{self, IoSliceMut, Write as _};
+use std::net;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,12 +15,34 @@ use nix::sys::time::TimeSpec;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// From now on the kernel notes when bytes arrive on connections that are made to it, also before they are accepted.
+/// They take about a second.
+const MAX_TRIES: usize = 200_000;
+
+/// Makes the kernel note when bytes arrive on connections to `listener`, also before they are accepted.
 pub fn note_arrivals(listener: &TcpListener) {
+    static NOTING: OnceLock<(net::TcpStream, net::TcpStream)> = OnceLock::new();
     setsockopt(listener, ReceiveTimestampns, &true).expect("a kernel that notes arrivals");
+    NOTING.get_or_init(|| noting_connection().expect("a connection whose arrivals are noted"));
 }
 
-/// Of the last bytes that were read of a connection.
+/// Returns a connection on which the kernel notes arrivals. It starts a moment after the first socket of the machine
+/// asks for that, and stops after the last one is closed, so one is kept open. With a kernel that never notes any,
+/// arrivals are when the bytes are read.
+fn noting_connection() -> io::Result<(net::TcpStream, net::TcpStream)> {
+    let listener = net::TcpListener::bind("127.0.0.1:0")?;
+    setsockopt(&listener, ReceiveTimestampns, &true)?;
+    let mut sender = net::TcpStream::connect(listener.local_addr()?)?;
+    let (receiver, _) = listener.accept()?;
+    for _ in 0..MAX_TRIES {
+        sender.write_all(b"x")?;
+        if receive(&receiver, &mut [0])?.1.is_some() {
+            break;
+        }
+    }
+    Ok((sender, receiver))
+}
+
+/// When the bytes arrived that were last read from a connection.
 #[derive(Clone)]
 pub struct Arrival(Arc<Mutex<Instant>>);
 
@@ -29,7 +52,7 @@ impl Arrival {
     }
 }
 
-/// A connection to a listener whose arrivals are noted.
+/// A connection that was accepted from a listener passed to [`note_arrivals`].
 pub struct NotedStream {
     stream: TcpStream,
     arrival: Arrival,
@@ -45,26 +68,25 @@ impl NotedStream {
     }
 }
 
-/// How many bytes, and when the last of them arrived.
-fn receive(stream: &TcpStream, into: &mut [u8]) -> io::Result<(usize, Instant)> {
+/// Receives bytes. Returns their number, and when the kernel got the last of them.
+fn receive(stream: &impl AsRawFd, into: &mut [u8]) -> io::Result<(usize, Option<SystemTime>)> {
     let mut parts = [IoSliceMut::new(into)];
     let mut space = cmsg_space!(TimeSpec);
     let received = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())?;
     let noted = received.cmsgs()?.find_map(|message| match message {
-        ControlMessageOwned::ScmTimestampns(at) => Some(at),
+        ControlMessageOwned::ScmTimestampns(at) => Some(SystemTime::UNIX_EPOCH + Duration::from(at)),
         _ => None,
     });
-    // The kernel begins a moment after it was asked to.
-    Ok((received.bytes, noted.map_or_else(Instant::now, |at| instant(SystemTime::UNIX_EPOCH + Duration::from(at)))))
+    Ok((received.bytes, noted))
 }
 
-/// A time of the wall clock by the other one, to a tenth of a millisecond.
+/// Converts a time of the wall clock, to a tenth of a millisecond.
 fn instant(noted: SystemTime) -> Instant {
     const EXACT: Duration = Duration::from_micros(100);
     loop {
         let now = Instant::now();
         let ago = noted.elapsed().unwrap_or_default();
-        // Between the two clocks this process may stand still.
+        // Repeated if this process stood still between the readings of the two clocks.
         if now.elapsed() < EXACT {
             return now.checked_sub(ago).unwrap_or(now);
         }
@@ -77,9 +99,11 @@ impl AsyncRead for NotedStream {
         loop {
             ready!(stream.poll_read_ready(context))?;
             match stream.try_io(Interest::READABLE, || receive(stream, into.initialize_unfilled())) {
-                Ok((bytes, arrived)) => {
+                Ok((bytes, noted)) => {
                     into.advance(bytes);
-                    *arrival.0.lock().unwrap_or_else(PoisonError::into_inner) = arrived;
+                    // The end of a connection has no time.
+                    *arrival.0.lock().unwrap_or_else(PoisonError::into_inner) =
+                        noted.map_or_else(Instant::now, instant);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

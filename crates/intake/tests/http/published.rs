@@ -325,7 +325,9 @@ fn the_examples_of_the_documentation_are_as_the_description_says() {
     let mut checked = 0;
     for (header, value) in headers.filter(|(header, _)| !header.contains('<')) {
         let schema = published.parameter("/v1/buckets/{bucket}/jobs", "post", header);
-        assert!(schema.is_valid(&json!(value)), "{header}: {value}");
+        // In a header a number is text, too.
+        let forms = [json!(value), serde_json::from_str(value).unwrap_or_default()];
+        assert!(forms.iter().any(|form| schema.is_valid(form)), "{header}: {value}");
         checked += 1;
     }
     assert!(checked >= 5, "{checked} options");
