@@ -1,9 +1,9 @@
--- Returns the definitions that were changed since a version, a page of them; deleted ones by their names.
+-- Returns a page of the definitions that were changed since a version; of deleted ones only the names.
 --
 -- needs: changes_since
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)
--- ARGV  1 the epoch that its caller knows ('': none)  2 the version that it knows (0: none)  3 the most to return
---       4 bytes after which none more is returned; then pairs: the latest changes that it knows, by name and version
+-- ARGV  1 the epoch that the caller knows ('': none)  2 the version that it knows (0: none)  3 maximum number to return
+--       4 bytes after which the page ends, then the latest changes that the caller knows: pairs of name and version
 -- Result  that of changes_since
 local latest = { unpack(ARGV, 5) }
 return changes_since(

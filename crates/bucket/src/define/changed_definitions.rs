@@ -1,4 +1,4 @@
-//! All definitions, as far as this process knows them.
+//! Follows the changes of definitions in Redis, for a process that keeps a copy of all.
 
 use std::sync::Arc;
 

@@ -10,19 +10,19 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("clear_bucket", SHARED, include_str!("clear_bucket.lua"));
 
-/// Idempotency keys forgotten in one call.
+/// The maximum number of idempotency keys deleted in one call.
 const MOST_KEYS: usize = 500;
 
 impl Bucket {
-    /// And the keys of `besides`. One that is open, has jobs, or was created again later, keeps all.
+    /// Deletes the bucket's data and the keys in `besides`, unless it is open, has jobs, or was created again later.
     pub(super) async fn clear(&self, incarnation: u64, besides: Vec<String>) -> Result<(), BucketError> {
         let keys = &self.redis_bucket.keys;
         let mut fixed = vec![keys.jobs(), keys.control(), keys.takers(), keys.key_ends(), keys.keyed_jobs()];
         fixed.extend([keys.tally(), keys.outcomes(), keys.ended(), keys.dead(), keys.letters(), keys.letter_sizes()]);
         fixed.extend(keys.left_behind());
         fixed.extend(besides);
-        // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before
-        // returns.
+        // A script may only touch keys that are passed to it. So each call returns the idempotency keys that the next
+        // one deletes.
         let mut names = Vec::new();
         loop {
             let before = fixed.len();

@@ -1,3 +1,3 @@
--- What `closed` in control is once a bucket is closed for good. Before that it is the version of the definition that
--- somebody is about to delete: a later one opens the bucket again.
+-- The value of `closed` in control once a bucket is deleted. While it is only suspended for its deletion, the value is
+-- the version of the definition to be deleted: a later definition opens the bucket again.
 local CLOSED = '1'

@@ -1,4 +1,4 @@
--- How many jobs there are, whichever kind of bucket they are in. `takers`: where a list's jobs in flight are counted.
+-- Counts the jobs of a bucket of either kind. `takers`: the hash with a list's jobs in flight by consumer.
 local function count_any_kind(jobs, takers)
   local function length(command)
     local found = redis.pcall(command, jobs)

@@ -12,7 +12,7 @@ pub struct Definition {
     pub version: u64,
     /// The version at which the bucket was created.
     pub incarnation: u64,
-    /// The id of the key that defined it last. None: no keys were configured.
+    /// The id of the API key that wrote this version. `None` if no keys were configured.
     pub by: Option<String>,
     /// The definition as written, without credentials.
     pub definition: Json,
@@ -20,7 +20,7 @@ pub struct Definition {
     pub sealed: Option<String>,
 }
 
-/// What stands behind incarnation and capacity. Others may have written it, maybe of other versions.
+/// The JSON of a stored definition, behind incarnation and capacity. Another version of dripfeed may have written it.
 #[derive(Serialize, Deserialize)]
 struct Stored<D> {
     by: Option<String>,
@@ -30,7 +30,7 @@ struct Stored<D> {
 }
 
 impl Definition {
-    /// None: it can't be read.
+    /// Reads a stored definition. Returns `None` if it isn't valid.
     pub(super) fn parse(bucket: &str, version: u64, text: &str) -> Option<Self> {
         let mut words = text.splitn(3, ' ');
         let incarnation = words.next()?.parse().ok()?;
@@ -39,7 +39,7 @@ impl Definition {
     }
 }
 
-/// As it is stored behind what the script writes.
+/// The JSON of a stored definition. put_definition.lua writes incarnation and capacity before it.
 pub(super) fn text(by: Option<&str>, definition: &Json, sealed: Option<&str>) -> String {
     let stored = Stored { by: by.map(str::to_owned), definition, sealed: sealed.map(str::to_owned) };
     serde_json::to_string(&stored).unwrap_or_default()

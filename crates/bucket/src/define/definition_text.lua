@@ -1,13 +1,13 @@
--- The texts of definitions.
+-- Reads and marks stored definitions.
 local DELETING = '{"deleting":true,'
 
--- What a definition begins with: the incarnation and the capacity in bytes. nil: it isn't there.
+-- Returns the incarnation and the capacity in bytes of a stored definition; nil if it doesn't exist.
 local function definition_head(text)
   local incarnation, bytes = string.match(text or '', '^(%d+) (%d+) ')
   return incarnation, tonumber(bytes)
 end
 
--- Whether it was decided that it will be deleted: the first member of what is known of it.
+-- Whether the deletion is decided: then `deleting` is the first member of the JSON.
 local function is_being_deleted(text)
   return string.find(text, '^%d+ %d+ ' .. DELETING) ~= nil
 end

@@ -1,5 +1,5 @@
--- Whether a bucket that was created over the API was deleted, or created again under its name since. `incarnation`: as
--- the caller knows it; '' for a bucket of the configuration.
+-- Whether a bucket that was created over the API was deleted, or deleted and created again. `incarnation`: the one that
+-- the caller knows; '' for a bucket of the configuration.
 -- needs: closed
 local function is_deleted(control, incarnation)
   if incarnation == '' then return false end

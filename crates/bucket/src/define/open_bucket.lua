@@ -1,11 +1,11 @@
--- Begins an incarnation of a bucket: from now on the scripts of those who know it work with it, and no others. One that
--- is suspended for the deletion of an earlier definition goes on.
+-- Begins an incarnation of a bucket: from now on scripts called with another incarnation are refused. If the bucket is
+-- suspended for the deletion of an earlier definition, it is opened again.
 --
 -- needs: at_maxmemory, closed
 -- KEYS  1 jobs  2 control (hash)  3 audit (stream)
--- ARGV  1 incarnation  2 the version of its definition  3 the version of what is then in force
--- Result  'open' | 'suspended': somebody is about to delete it | 'closed': it was deleted |
---         'gone': there is a later one
+-- ARGV  1 incarnation  2 the version of its definition  3 the new version of the settings in force
+-- Result  'open' | 'suspended' for the deletion of this definition or a later one | 'closed': the bucket was deleted |
+--         'gone': there is a later incarnation
 local CONTROL, AUDIT, incarnation, definition, version = KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 
 local state = redis.call('HMGET', CONTROL, 'incarnation', 'closed')

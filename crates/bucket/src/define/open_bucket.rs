@@ -11,17 +11,17 @@ static SCRIPT: Script = Script::new("open_bucket", SHARED, include_str!("open_bu
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
     Open,
-    /// It is being deleted, with this definition or a later one.
+    /// The bucket is suspended for the deletion of this definition or a later one.
     Suspended,
-    /// It was deleted.
+    /// The bucket was deleted.
     Closed,
     /// A bucket of the same name was created later.
     Gone,
 }
 
 impl Bucket {
-    /// Forgets what an earlier bucket of its name has left, and lets jobs in. One that is open is unchanged, and one
-    /// with jobs keeps all that it has. `version`: of its definition.
+    /// Deletes the data that an earlier bucket of this name has left, unless there are jobs, and opens the bucket for
+    /// jobs. If it is open already, nothing changes. `version`: the version of its definition.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.

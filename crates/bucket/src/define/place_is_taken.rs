@@ -1,4 +1,4 @@
-//! What a name still has of a bucket that wasn't created over the API.
+//! Checks whether a name still has data of a bucket that wasn't created over the API.
 
 use dripfeed_job::BucketName;
 use dripfeed_store::Store;
@@ -9,23 +9,23 @@ use crate::inspect::served::{level_at, outcome_jobs_at};
 use crate::script::keys::Keys;
 use crate::settings::Kind;
 
-/// As in closed.lua.
+/// The value of `closed` of a deleted bucket, as in closed.lua.
 const CLOSED: &str = "1";
 
-/// What would be lost with a bucket that was configured once.
+/// Data of a bucket of the configuration that would be lost if its name was used over the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
-    /// Or dead letters.
+    /// Jobs or dead letters.
     Jobs,
     Schedules,
-    /// In its outbox.
+    /// Outcome jobs in the outbox.
     OutcomeJobs,
-    /// That haven't expired: the same submission would be accepted a second time.
+    /// Idempotency keys that haven't expired: without them a repeated submission would be accepted a second time.
     IdempotencyKeys,
 }
 
-/// What is left of a bucket of this name that was configured once, but for outcomes. None: nothing, or the bucket was
-/// created over the API.
+/// Returns what a bucket of the configuration has left under this name; outcomes don't count. Returns `None` if nothing
+/// is left, or if the bucket was created over the API.
 ///
 /// # Errors
 /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -34,7 +34,7 @@ pub async fn place_is_taken(store: &Store, bucket: &BucketName) -> Result<Option
     let mut created = redis::cmd("HMGET");
     created.arg(keys.control()).arg("incarnation").arg("closed");
     let (incarnation, closed): (Option<String>, Option<String>) = store.command(&created).await?;
-    // What a deleted one had is gone by then: what is there came later, with the configuration.
+    // The data of a deleted bucket is gone: what exists now was left by a later bucket of the configuration.
     if incarnation.is_some() && closed.as_deref() != Some(CLOSED) {
         return Ok(None);
     }
@@ -56,9 +56,9 @@ pub async fn place_is_taken(store: &Store, bucket: &BucketName) -> Result<Option
     Ok((idempotency_keys(store, &keys).await? > 0).then_some(LeftBehind::IdempotencyKeys))
 }
 
-/// How many haven't expired.
+/// The number of idempotency keys that haven't expired.
 async fn idempotency_keys(store: &Store, keys: &Keys) -> Result<u64, BucketError> {
-    // Of jobs that somebody deleted by hand: their time hasn't begun.
+    // The bucket has no jobs, so these are keys of jobs that somebody deleted by hand: their retention hasn't begun.
     let of_jobs: u64 = store.command(redis::cmd("HLEN").arg(keys.keyed_jobs())).await?;
     let (seconds, _): (u64, u64) = store.command(&redis::cmd("TIME")).await?;
     let mut count = redis::cmd("ZCOUNT");

@@ -1,13 +1,13 @@
--- Defines a bucket, or replaces its definition; within the number and the bytes that there may be.
+-- Creates or replaces the definition of a bucket, within the limits of all definitions together.
 --
 -- needs: now, granted, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
--- ARGV  1 bucket  2 the version that its caller knows ('': it isn't there)  3 its capacity in bytes  4 the definition
---       5 the most buckets  6 the most bytes of all capacities together  7 the most bytes of all definitions
---       8 the epoch of a registry that begins
--- Result  { 'put', version, incarnation } | { 'changed': the version is another one } | { 'deleting': that comes
---         first } | { 'many_buckets' } | { 'many_bytes' } | { 'many_definitions' } | { 'many_deleted': too many
---         other names within a day }
+-- ARGV  1 bucket  2 the version that the caller knows ('': it doesn't exist)  3 its capacity in bytes
+--       4 the definition (JSON)  5 maximum number of buckets  6 maximum sum of capacities in bytes
+--       7 maximum bytes of all definitions  8 the epoch, if the registry is new
+-- Result  { 'put', version, incarnation } | { 'changed': the definition has another version } | { 'deleting': its
+--         deletion must be completed first } | { 'many_buckets' } | { 'many_bytes' } | { 'many_definitions' } |
+--         { 'many_deleted': too many other names were deleted within a day }
 local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, known, capacity, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local most, most_bytes, most_text, epoch = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
@@ -25,10 +25,10 @@ if grown > 0 and bytes > most_bytes then return { 'many_bytes' } end
 if text_grown > 0 and text_bytes > most_text then return { 'many_definitions' } end
 
 check_granted(DEFINITIONS, 'HSET', 'ZADD', 'ZREM', 'ZRANGE', 'ZSCORE')
--- First what needs memory: at maxmemory it is refused, and nothing was changed.
+-- The first write needs memory: at maxmemory Redis refuses it, and nothing is changed.
 redis.call('HSETNX', STATE, 'epoch', epoch)
 forget_deleted(CHANGED, STATE, DELETED)
--- For a day a deleted bucket keeps its audit log, and what stops processes that don't know of it yet: this is bounded.
+-- A deleted bucket keeps its audit log and `control` for a day, so the number of deleted names is limited.
 local is_new = not old and not redis.call('ZSCORE', DELETED, bucket)
 if is_new and redis.call('ZCARD', DELETED) >= MOST_REMEMBERED then return { 'many_deleted' } end
 

@@ -1,4 +1,4 @@
-//! Defines a bucket.
+//! Creates or replaces the definition of a bucket.
 
 use dripfeed_job::BucketName;
 use dripfeed_store::{Script, Store};
@@ -17,7 +17,7 @@ static SCRIPT: Script = Script::new("put_definition", SHARED, include_str!("put_
 #[derive(Clone, Debug)]
 pub struct NewDefinition<'d> {
     pub bucket: &'d BucketName,
-    /// The version that the caller knows. None: it doesn't exist.
+    /// The version that the caller knows. `None` if the definition doesn't exist yet.
     pub known: Option<u64>,
     pub capacity_bytes: u64,
     /// The id of the caller's key.
@@ -48,9 +48,9 @@ pub enum PutDefinition {
         version: u64,
         incarnation: u64,
     },
-    /// It was changed concurrently; read it again.
+    /// The definition was changed concurrently; read it again.
     Changed,
-    /// It is being deleted; complete the deletion first.
+    /// The bucket is being deleted; complete the deletion first.
     Deleting,
     ManyBuckets,
     /// The sum of capacities would exceed its maximum.
@@ -62,7 +62,7 @@ pub enum PutDefinition {
 }
 
 impl NewDefinition<'_> {
-    /// Within the bounds, and unless it is another one by now than its caller knows.
+    /// Creates or replaces the definition, within `bounds`, if it still has the version that the caller knows.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

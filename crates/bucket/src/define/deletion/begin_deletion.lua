@@ -1,10 +1,10 @@
--- Decides whether a definition may be deleted: if it still is the one that its caller knows. It is marked then, and
--- a change of it ends its deletion first.
+-- Decides whether a definition may be deleted: only if it still has the version that the caller knows. Then the
+-- definition is marked, and can't be changed until the deletion is complete.
 --
 -- needs: at_maxmemory, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)
--- ARGV  1 bucket  2 the version that its caller knows  3 '1': mark it, '': only look
--- Result  'same' | 'changed': the version is another one | 'gone': it isn't there
+-- ARGV  1 bucket  2 the version that the caller knows  3 '1': mark the definition, '': only check the version
+-- Result  'same' | 'changed': the definition has another version | 'gone': it doesn't exist
 local DEFINITIONS, CHANGED, STATE = KEYS[1], KEYS[2], KEYS[3]
 local bucket, known, is_marked = ARGV[1], ARGV[2], ARGV[3] == '1'
 

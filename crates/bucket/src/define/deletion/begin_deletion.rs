@@ -12,15 +12,15 @@ static SCRIPT: Script = Script::new("begin_deletion", SHARED, include_str!("begi
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     Begun,
-    /// It was changed concurrently; read it again.
+    /// The definition was changed concurrently; read it again.
     Changed,
-    /// It isn't there.
+    /// The definition doesn't exist.
     Gone,
 }
 
 impl Definition {
-    /// Unless it is another one by now, it will be deleted: if not by its caller, then by the next change. Its bucket
-    /// is suspended by then, so that this decides over what becomes of its jobs, too.
+    /// Decides the deletion, unless the definition was changed since it was read. If the caller is then interrupted,
+    /// the deletion is completed before the next change. Suspend the bucket first, so that no job comes later.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
@@ -28,7 +28,7 @@ impl Definition {
         self.compare(store, "1").await
     }
 
-    /// Whether it still is the one in Redis.
+    /// Whether Redis still has this version of the definition.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

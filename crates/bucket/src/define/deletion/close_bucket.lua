@@ -1,10 +1,10 @@
--- Ends an incarnation of a bucket that has no jobs: nothing is admitted from now on, and no definition opens it again.
+-- Closes an incarnation of a bucket that has no jobs: it admits no jobs from now on, and no definition opens it again.
 --
 -- needs: at_maxmemory, closed, count_any_kind
 -- KEYS  1 jobs  2 control (hash)  3 audit (stream)  4 takers of a list (hash)  5 replicas (hash)
 --       6 members (hash)
--- ARGV  1 incarnation  2 the version of what is then in force  3 ms for which that is remembered
--- Result  { 'closed', 0 } | { 'jobs', how many } | { 'gone', 0 }: there is a later one
+-- ARGV  1 incarnation  2 the new version of the settings in force  3 ms for which the closed bucket is remembered
+-- Result  { 'closed', 0 } | { 'jobs', number of jobs } | { 'gone', 0 }: there is a later incarnation
 local JOBS, CONTROL, AUDIT, TAKERS, REPLICAS, MEMBERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local incarnation, version, ttl = ARGV[1], ARGV[2], ARGV[3]
 
@@ -16,7 +16,7 @@ redis.call('DEL', CONTROL)
 redis.call('HSET', CONTROL, 'incarnation', incarnation, 'closed', CLOSED, 'version', version)
 redis.call('PEXPIRE', CONTROL, ttl)
 redis.call('PEXPIRE', AUDIT, ttl)
--- They leave on their own.
+-- The members leave when they learn of the deletion. Until then their keys are kept.
 redis.call('PEXPIRE', REPLICAS, ttl)
 redis.call('PEXPIRE', MEMBERS, ttl)
 return { 'closed', 0 }

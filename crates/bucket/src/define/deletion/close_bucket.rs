@@ -13,21 +13,21 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("close_bucket", SHARED, include_str!("close_bucket.lua"));
 
-/// As long as deleted names are remembered.
+/// How long a closed bucket is remembered: as long as the registry keeps deleted names.
 const REMEMBERED: Duration = Duration::from_hours(24);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     Done,
-    /// It still has this many jobs, and is unchanged.
+    /// The bucket still has this number of jobs, and is unchanged.
     Jobs(u64),
     /// A bucket of the same name was created later.
     Gone,
 }
 
 impl Bucket {
-    /// Ends a bucket without jobs: no process admits any from now on, and all that it kept is forgotten, its schedules
-    /// too. Its audit log is kept for a day. A deletion suspends the bucket first.
+    /// Closes a bucket without jobs: no process admits jobs from now on, and its data and schedules are deleted. Its
+    /// audit log is kept for a day. A deletion suspends the bucket first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.

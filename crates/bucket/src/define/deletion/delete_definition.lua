@@ -1,9 +1,9 @@
--- Deletes the definition of a bucket; its name is remembered for a day, so that processes learn of it.
+-- Deletes the definition of a bucket. Its name is remembered for a day, so that processes learn of the deletion.
 --
 -- needs: at_maxmemory, now, granted, registry_changes, definition_text
 -- KEYS  1 definitions (hash)  2 changed (zset)  3 state (hash)  4 deleted (zset)
 -- ARGV  1 bucket  2 its incarnation
--- Result  1; 0: it isn't there, or is another incarnation
+-- Result  1; 0: the definition doesn't exist, or is of another incarnation
 local DEFINITIONS, CHANGED, STATE, DELETED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local bucket, wanted = ARGV[1], ARGV[2]
 

@@ -10,7 +10,7 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("delete_definition", SHARED, include_str!("delete_definition.lua"));
 
 impl Definition {
-    /// Deletes the definition of a closed bucket. False: it was already deleted, or created again.
+    /// Deletes the definition of a closed bucket. Returns false if it was already deleted, or created again.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,4 +1,4 @@
--- Whether a definition will be deleted, or is.
+-- Returns whether the deletion of a definition is decided or complete.
 --
 -- needs: definition_text
 -- KEYS  1 definitions (hash)

@@ -1,4 +1,4 @@
-//! Whether the deletion of a bucket was decided.
+//! Checks whether the deletion of a bucket was decided.
 
 use dripfeed_store::Script;
 
@@ -10,7 +10,7 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("deletion_is_decided", SHARED, include_str!("deletion_is_decided.lua"));
 
 impl Bucket {
-    /// Or done, so that its definition is gone.
+    /// Whether the deletion of this incarnation was decided, or is complete.
     pub(super) async fn deletion_is_decided(&self, incarnation: u64) -> Result<bool, BucketError> {
         let store = &self.redis_bucket.store;
         let definitions = DefinitionKeys::new(store.prefix()).definitions;

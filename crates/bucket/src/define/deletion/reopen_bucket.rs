@@ -1,4 +1,4 @@
-//! Opens a bucket whose definition, or deletion, was interrupted.
+//! Opens a bucket whose creation or deletion was interrupted.
 
 use std::time::Duration;
 
@@ -14,33 +14,33 @@ static SCRIPT: Script = Script::new("reopen_bucket", SHARED, include_str!("reope
 
 /// A deletion is decided within this time of the suspension, or not at all.
 pub const DECIDED_WITHIN: Duration = Duration::from_secs(20);
-/// So much later that no decision can still be on its way to Redis.
+/// A suspension older than this is abandoned: no decision about it can still be on its way to Redis.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reopened {
     Open,
-    /// Its deletion isn't decided.
+    /// The bucket is suspended, and its deletion isn't decided.
     Suspended,
-    /// It is deleted, or will be.
+    /// The bucket is deleted, or its deletion is decided.
     Gone,
 }
 
 impl Bucket {
-    /// Where somebody has suspended it for its deletion a minute ago, and was stopped before that was decided: its jobs
-    /// would wait for the next change of its definition. Or has defined it, and was stopped before it was open.
+    /// Opens the bucket if it was suspended a minute ago for a deletion that wasn't decided: otherwise its jobs would
+    /// wait for the next change of its definition. Also opens it if it was defined, but not opened.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
     pub async fn reopen_abandoned(&self) -> Result<Reopened, BucketError> {
         let Some(incarnation) = self.incarnation() else { return Ok(Reopened::Gone) };
         let suspended = self.reopen(incarnation, "").await?;
-        // Asked only now: of one that was suspended long ago it is decided by now, or never will be.
+        // Checked after the suspension was read: if that is old, the deletion is decided by now, or never will be.
         if self.deletion_is_decided(incarnation).await? {
             return Ok(Reopened::Gone);
         }
         if suspended.is_empty() {
-            // No definition of it has an earlier version.
+            // No definition of the bucket has a version before its incarnation, so this doesn't undo a suspension.
             return Ok(match self.open(incarnation).await? {
                 Opened::Open => Reopened::Open,
                 Opened::Suspended => Reopened::Suspended,
@@ -55,8 +55,8 @@ impl Bucket {
         Ok(Reopened::Open)
     }
 
-    /// As [`Bucket::reopen_abandoned`], for who tries again in any case: maybe nobody else uses the bucket, so that
-    /// nobody else would open it.
+    /// As [`Bucket::reopen_abandoned`], for callers that retry in any case: an error is only logged. Maybe no other
+    /// process uses the bucket, and only the caller can open it.
     pub async fn reopen_or_log(&self) {
         if let Err(error) = self.reopen_abandoned().await {
             let (bucket, error) = (self.name(), &error as &dyn std::error::Error);

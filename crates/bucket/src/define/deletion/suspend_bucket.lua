@@ -1,13 +1,13 @@
--- Admits nothing and hands out nothing from now on, for who is about to delete the bucket as it is defined now; a later
--- definition opens it again. Where jobs are in the way, nothing changes.
+-- Suspends a bucket before its deletion: from now on it neither admits jobs nor hands them out, until a later
+-- definition opens it again. If jobs are in the way, nothing changes.
 --
 -- needs: at_maxmemory, now, closed, count_any_kind, count_in_flight
 -- KEYS  1 jobs  2 control (hash)  3 takers of a list (hash)  4 tally (hash)
--- ARGV  1 incarnation  2 the version of its definition  3 '1': jobs in flight alone are in the way, '': all are
---       4 the version of what is then in force
--- Result  { 'suspended', 0, last } | { 'jobs', how many are in the way, last } | { 'changed', 0, '' }: a later
---         definition is about to be deleted | { 'gone', 0, '' }: there is a later incarnation.
---         last: the last job that a purge ends (purge.lua), '' where none is there
+-- ARGV  1 incarnation  2 the version of its definition  3 '1': only jobs in flight are in the way, '': all jobs are
+--       4 the new version of the settings in force
+-- Result  { 'suspended', 0, last } | { 'jobs', number of jobs in the way, last } | { 'changed', 0, '' }: the bucket is
+--         suspended for a later definition | { 'gone', 0, '' }: there is a later incarnation.
+--         last: the last job that a purge cancels (purge.lua), '' without jobs
 local JOBS, CONTROL, TAKERS, TALLY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local incarnation, definition, is_purged, version = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4]
 

@@ -10,25 +10,25 @@ use crate::script::scripts::SHARED;
 
 static SCRIPT: Script = Script::new("suspend_bucket", SHARED, include_str!("suspend_bucket.lua"));
 
-/// The last job of the bucket. A purge ends with it.
+/// The last job of the bucket when it was suspended. A purge cancels jobs up to this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastJob(pub(crate) String);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Suspended {
-    /// It has these jobs, none of which is in the way.
+    /// The bucket is suspended: no job is in the way.
     Done(LastJob),
-    /// This number of jobs is in the way, and the bucket is open. These are all that there are.
+    /// This number of jobs is in the way, and nothing was changed.
     Jobs(u64, LastJob),
-    /// Its definition was changed concurrently; read it again.
+    /// The definition was changed concurrently; read it again.
     Changed,
     /// A bucket of the same name was created later.
     Gone,
 }
 
 impl Bucket {
-    /// Nothing is admitted or handed out any more, unless a definition comes that is later than `version`
-    /// ([`Bucket::open`]). `is_purged`: jobs that wait or are parked aren't in the way.
+    /// Suspends the bucket: it neither admits jobs nor hands them out, until [`Bucket::open`] is called with a version
+    /// after `version`. `is_purged`: waiting and parked jobs will be purged, so only jobs in flight are in the way.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; it may be done again.
