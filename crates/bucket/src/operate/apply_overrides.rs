@@ -15,7 +15,7 @@ use crate::settings::overrides::Overrides;
 static SCRIPT: Script = Script::new("apply_overrides", SHARED, include_str!("apply_overrides.lua"));
 
 impl Bucket {
-    /// Whether a bucket of this kind can have such settings.
+    /// Checks whether a bucket of this kind can have these settings.
     ///
     /// # Errors
     /// For turns in a list bucket.
@@ -26,8 +26,8 @@ impl Bucket {
         Ok(())
     }
 
-    /// Changes settings at once, on all replicas and intakes, also for queued jobs. Returns what is in force by this
-    /// change; others may have changed it since.
+    /// Changes settings at once, on all replicas and intakes, also for queued jobs. Returns the settings in force after
+    /// this change; others may have changed them since.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for turns in a list bucket; when the bucket was
@@ -37,8 +37,8 @@ impl Bucket {
         self.redis_bucket.write_control_of_any_version(overrides.fields()).await
     }
 
-    /// As [`Bucket::apply_overrides`], if this is the version of the run-time changes ([`crate::Census::version`]).
-    /// None: it is another one, and nothing was changed.
+    /// As [`Bucket::apply_overrides`], if `version` is the one in force ([`crate::Census::version`]). Returns `None` if
+    /// another one is; then nothing was changed.
     ///
     /// # Errors
     /// As [`Bucket::apply_overrides`].
@@ -76,13 +76,13 @@ impl RedisBucket {
         self.write_control(ANY_VERSION, fields).await?.ok_or(BucketError::Changing)
     }
 
-    /// A value to write, or None to remove it. None: the version isn't `known`.
+    /// `fields`: their values, `None` to remove a field. Returns `None` if the version in force isn't `known`.
     async fn write_control(
         &self,
         known: &str,
         fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
     ) -> Result<Option<InForce>, BucketError> {
-        // Any other text than before, also after Redis lost the one that was.
+        // Random, so that it differs from earlier versions even if Redis has lost the last one.
         let version = format!("{:016x}", fastrand::u64(..));
         let mut call = SCRIPT.on(&[self.keys.jobs(), self.keys.control(), self.keys.meter()]);
         call.arg(version).arg(self.incarnation_word()).arg(known);

@@ -11,9 +11,9 @@ use crate::script::scripts::SHARED;
 
 static RECORD: Script = Script::new("record_audit", SHARED, include_str!("record_audit.lua"));
 
-/// Older entries go for newer ones.
+/// The maximum number of entries. The oldest ones are dropped.
 const MOST_ENTRIES: usize = 100;
-/// Characters of a text of an entry: what follows is cut.
+/// The maximum number of characters of the detail of an entry. The rest is cut.
 pub const LONGEST_AUDIT_TEXT: usize = 300;
 
 /// An entry of the audit log.
@@ -21,7 +21,7 @@ pub const LONGEST_AUDIT_TEXT: usize = 300;
 pub struct AuditEntry {
     /// Milliseconds since the epoch.
     pub at_ms: u64,
-    /// The id of the key. None: no keys were configured.
+    /// The id of the API key. `None` if no keys were configured.
     pub key: Option<String>,
     /// Such as `pause`.
     pub action: String,
@@ -30,7 +30,7 @@ pub struct AuditEntry {
 }
 
 impl Bucket {
-    /// Adds an entry, with the time of Redis. Also at `maxmemory`: that is when operators purge.
+    /// Adds an entry, with the time of Redis. Works at `maxmemory`, too, because operators purge then.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

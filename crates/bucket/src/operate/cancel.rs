@@ -17,18 +17,18 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
     include_str!("../kind/list/remove/cancel.lua"),
 );
 
-/// A job that is taken and put back meanwhile is looked for again so often,
+/// The maximum number of attempts, for a job that replicas take and put back meanwhile.
 const TRIES: u32 = 20;
-/// after pauses that grow by this.
+/// The pause after the first attempt. Each further pause is longer by this.
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// The result of cancelling a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
     Cancelled,
-    /// A replica has it.
+    /// A replica has claimed the job.
     InFlight,
-    /// It has already ended.
+    /// The job has already ended.
     Ended(Ending),
     Unknown,
 }
@@ -48,17 +48,17 @@ impl Bucket {
                 None => return Ok(Cancel::Unknown),
                 Some(JobState::InFlight) => return Ok(Cancel::InFlight),
                 Some(JobState::Ended(ending)) => return Ok(Cancel::Ended(ending)),
-                // It was put back between the two questions.
+                // The job was put back between the attempt and the search.
                 Some(JobState::Waiting | JobState::Parked) => sleep(BETWEEN_TRIES * tried).await,
             }
         }
-        // Each time a replica had it.
+        // At each attempt a replica had the job.
         Ok(Cancel::InFlight)
     }
 }
 
 impl RedisBucket {
-    /// Whether it waited or was parked.
+    /// Cancels the job if it waits or is parked. Returns whether it did.
     async fn cancel_where_it_waits(&self, id: JobId) -> Result<bool, BucketError> {
         let (settings, keys) = (self.settings(), &self.keys);
         let mut scan = ListScan::of_jobs(keys);

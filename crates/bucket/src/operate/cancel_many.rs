@@ -21,8 +21,8 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
 );
 
 impl Bucket {
-    /// Cancels what matches and waits or is parked, of all that was there when it began; returns how many. A job that
-    /// was put into a list by somebody else stays: it has neither an id nor an age before a replica takes it.
+    /// Cancels the matching jobs that wait or are parked, except those added after it began. Returns their number. An
+    /// element that was added to a list by hand stays: it has neither an id nor an age until a replica takes it.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
@@ -45,7 +45,7 @@ impl RedisBucket {
 
     async fn cancel_in_stream(&self, filter: &JobFilter, cancelled: &mut u64) -> Result<(), BucketError> {
         let mut last = String::new();
-        // What waits may be parked meanwhile; what is parked stays pending when it waits for its turn again.
+        // Waiting jobs may be parked meanwhile, so they come first. Parked jobs stay pending when they wait again.
         for state in [JobState::Waiting, JobState::Parked].into_iter().filter(|state| filter.allows(*state)) {
             let mut after = filter.after_arg();
             loop {
@@ -79,7 +79,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// With the arguments that both kinds have.
+    /// A call with the arguments that both kinds have in common.
     fn cancel_call(&self, filter: &JobFilter, last: &str) -> Call<'static> {
         let mut call = SCRIPTS.of(self.kind).on(&self.keys.to_cancel(&OnOutcome::default()));
         call.arg(self.settings().keep.packed()).arg(filter.caller_arg());

@@ -1,15 +1,15 @@
--- Reads jobs that are to be moved into another bucket, oldest first, as many as a script may read; and who takes jobs
--- here.
+-- Reads jobs that are to be moved to another bucket, oldest first, as many as a script may read; and the consumers that
+-- take jobs here.
 --
 -- needs: at_maxmemory, constants, now, kind/consumers, kind/leaving
 -- KEYS  1 jobs  2 tally (hash)  3 replicas (hash), then a stream's attempts (hash), unburied (hash),
 --       failed (hash), throttled (zset), flow-state (hash), parked (zset), flows (zset) and ranges (zset) |
---       where a list's takers are counted (hash)
--- ARGV  1 where to begin: a stream's id after which, '' for the first | how many at the tail of a list stay there
---       2 the most jobs
--- Result  { ms of the Redis clock, { consumer, heartbeats or '' for one that is no member, … }, '1' at the end,
---           { id, fields | element, due in ms or '', failed attempts or '' where no call reported anything, '1' where
---             it waits for room among the dead letters }… }
+--       a list's takers (hash)
+-- ARGV  1 where to begin: in a stream the id after which, '' for the first | how many elements at a list's tail to skip
+--       2 maximum number of jobs
+-- Result  { ms of the Redis clock, { consumer, heartbeats or '' if it isn't a member, … }, '1' at the end,
+--           { id, fields | element, due time in ms or '', failed attempts or '' if no attempt was recorded, '1' if the
+--             job waits for room among the dead letters }… }
 local REPLICAS = KEYS[3]
 
 local consumers = {}

@@ -26,7 +26,7 @@ use crate::inspect::served::bucket_place::BucketPlace;
 use crate::script::redis_bucket::RedisBucket;
 use crate::settings::{BucketSettings, Kind};
 
-/// Jobs in one call.
+/// The maximum number of jobs moved in one step.
 const MOST: usize = 200;
 
 /// Moves all jobs of one place, step by step.
@@ -34,10 +34,10 @@ pub struct Mover {
     redis_bucket: Arc<RedisBucket>,
     place: BucketPlace,
     into: Bucket,
-    /// The replicas that take here are another bucket's.
+    /// The consumers that take jobs here belong to another list bucket of this name.
     replicas_are_others: bool,
     position: MovePosition,
-    /// Those of this pass that are refused for now.
+    /// Of the jobs that this pass skipped because their callers' shares are used up: the refusal with the first retry.
     later: Option<Refused>,
     progress: MoveProgress,
 }
@@ -45,11 +45,11 @@ pub struct Mover {
 /// The progress of a move.
 #[derive(Clone, Debug, Default)]
 pub struct MoveProgress {
-    /// Accepted by the other bucket, now or in a run before, and ended here.
+    /// Accepted by the other bucket, now or in an earlier run, and ended here.
     pub moved: u64,
     /// Past their deadline, and ended as expired.
     pub expired: u64,
-    /// Accepted by the other bucket while a replica began to hold them here: called twice.
+    /// Accepted by the other bucket while a replica claimed them here: called twice.
     pub doubled: u64,
     /// Jobs that can't be moved, and why.
     pub left: BTreeMap<JobId, String>,
@@ -58,26 +58,26 @@ pub struct MoveProgress {
 /// How a step ended.
 #[derive(Clone, Debug)]
 pub enum MoveStep {
-    /// There may be more.
+    /// There may be more jobs.
     On,
     /// The target bucket has no room now.
     Refused(Refused),
-    /// A replica takes jobs here: nothing was moved in this step.
+    /// This replica takes jobs here: nothing was moved in this step.
     Served(String),
-    /// All that can be moved is.
+    /// All jobs that can be moved were moved.
     Done,
 }
 
 impl Mover {
-    /// `replicas_are_others`: another list bucket of this name is served, and what its replicas hold isn't of this
-    /// place.
+    /// `replicas_are_others`: another list bucket of this name is served, and the jobs claimed by its replicas don't
+    /// belong to this place.
     #[must_use]
     pub fn new(store: &Store, place: &BucketPlace, into: &Bucket, replicas_are_others: bool) -> Self {
         let settings = BucketSettings {
             name: place.bucket.clone(),
             kind: place.kind,
             key: place.key.clone(),
-            // Nothing dies of being moved.
+            // No job is dead-lettered for its number of deliveries while it is moved.
             deliveries: u32::MAX,
             ..BucketSettings::clone(&into.settings())
         };
@@ -100,7 +100,7 @@ impl Mover {
         &self.progress
     }
 
-    /// Takes over what dead replicas hold. The name of a living one: its heartbeats go on.
+    /// Recovers the jobs of dead replicas. Returns the name of a replica that is alive, or `None` without one.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -130,7 +130,7 @@ impl Mover {
         }
     }
 
-    /// Moves the next few jobs.
+    /// Moves the next jobs, at most 200.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time. The step may be made again.
@@ -151,10 +151,10 @@ impl Mover {
         }
     }
 
-    /// Those of whose callers had no share of the room are looked at again.
+    /// Ends the move, or begins another pass if jobs were skipped because their callers' shares are used up.
     async fn end_pass(&mut self) -> Result<MoveStep, BucketError> {
         let Some(refused) = self.later.take() else {
-            // It would be in the way of a list with the same key.
+            // An empty stream would be in the way of a list bucket with the same key.
             if self.place.kind == Kind::Stream {
                 self.redis_bucket.remove_empty_stream().await?;
             }

@@ -14,7 +14,7 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
 );
 
 impl Bucket {
-    /// Cancels all that waits or is parked when it begins, however long it runs; returns how many.
+    /// Cancels all jobs that wait or are parked when it begins. Jobs that are added later stay. Returns their number.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; what was cancelled until then stays cancelled.
@@ -22,7 +22,7 @@ impl Bucket {
         self.redis_bucket.in_own_kind(|| self.purge_to(String::new())).await
     }
 
-    /// Cancels what waited or was parked when it was suspended; what came later stays.
+    /// Cancels the waiting and parked jobs up to `last`, the last job when the bucket was suspended.
     ///
     /// # Errors
     /// As [`Bucket::purge`].
@@ -30,7 +30,7 @@ impl Bucket {
         if last.is_empty() { Ok(0) } else { self.purge_to(last).await }
     }
 
-    /// `last`: as the script takes it.
+    /// `last`: the last job to be purged, as purge.lua takes it; empty for the last one in the bucket now.
     async fn purge_to(&self, last: String) -> Result<u64, BucketError> {
         let mut purged = 0;
         self.purge_in_parts(last, &mut purged).await.map_err(|error| error.after(purged))?;

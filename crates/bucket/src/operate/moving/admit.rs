@@ -7,16 +7,16 @@ use super::plan::MovePlan;
 use crate::admission::{Admission, Judgement, RefusalReason, Refused};
 use crate::error::BucketError;
 
-/// What became of a job.
+/// The result of moving a job.
 pub(super) enum MoveResult {
-    /// With the id of the new job.
+    /// With the id of the new job. `None` if the deadline of the job has passed.
     Ended(Option<JobId>),
     Left(String),
     Later(Refused),
 }
 
 impl Mover {
-    /// In the order of `plans`, up to the first that the other bucket didn't answer.
+    /// Returns the results in the order of `plans`. If the other bucket didn't answer for one, they end before it.
     pub(super) async fn admit(&self, plans: Vec<MovePlan>) -> (Vec<MoveResult>, Option<BucketError>) {
         let mut submissions = Vec::new();
         let mut others = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads the jobs of the place, in pages.
+//! Reads the jobs that are to be moved, in pages.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,9 +17,9 @@ static LEAVING: Scripts = Scripts::new("leaving", include_str!("../leaving.lua")
 /// Where the next step begins.
 #[derive(Clone, Debug)]
 pub(super) enum MovePosition {
-    /// After this id; empty: at the first.
+    /// In a stream: after this id; empty for the first job.
     Id(String),
-    /// Beyond this many at the tail of a list.
+    /// In a list: after this number of elements, counted from the tail.
     Tail(u64),
 }
 
@@ -29,20 +29,20 @@ pub(super) struct LeavingJob {
     /// ms since the epoch.
     pub(super) due_ms: Option<u64>,
     pub(super) failures: u64,
-    /// It has failed for good, and waits for room among the dead letters.
+    /// The job has failed for good, and waits for room among the dead letters.
     pub(super) is_dead: bool,
     pub(super) job: Result<Job, Unreadable>,
 }
 
 pub(super) struct LeavingPage {
     pub(super) now_ms: u64,
-    /// With their heartbeats.
+    /// The consumers that take jobs here, and their heartbeats; `None` if a consumer isn't a member.
     pub(super) consumers: HashMap<String, Option<u64>>,
     pub(super) is_last: bool,
     pub(super) jobs: Vec<LeavingJob>,
 }
 
-/// The next jobs at `position`, at most `most`.
+/// Reads the next jobs from `position` on, at most `most`.
 pub(super) async fn page(
     redis_bucket: &RedisBucket,
     position: &MovePosition,
@@ -73,7 +73,7 @@ impl MovePosition {
         }
     }
 
-    /// Behind the job `id`, with this many more before it that stay.
+    /// The position after the job `id`. `stay`: how many jobs from this position up to that one stay in the list.
     pub(super) fn after(&self, id: JobId, stay: u64) -> Self {
         match self {
             Self::Id(_) => Self::Id(id.to_string()),
@@ -98,7 +98,7 @@ fn read(reply: &mut Reply, kind: Kind) -> Result<LeavingJob, BucketError> {
         Kind::List => element::decode(id, &reply.bytes()?),
     };
     let (due, failures) = (reply.shown()?, reply.shown()?);
-    // A zset writes what is large as 1.7e+12.
+    // Redis may write a large score as 1.7e+12.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole ms, far below 2^53")]
     let due_ms = due.parse::<f64>().ok().filter(|due| *due >= 0.0).map(|due| due as u64);
     Ok(LeavingJob { id, due_ms, failures: failures.parse().unwrap_or(0), is_dead: reply.shown()? == "1", job })

@@ -9,7 +9,7 @@ use super::leaving::LeavingJob;
 use crate::inspect::served::bucket_place::BucketPlace;
 use crate::script::constants::LARGEST_BODY;
 
-/// An idempotency key of the place's own key: this many digits distinguish two places.
+/// Digits of the fingerprint of the place's key that distinguish two places in an idempotency key.
 const KEY_DIGITS: usize = 16;
 
 pub(super) enum MovePlan {
@@ -28,7 +28,7 @@ impl Mover {
             Ok(job) => job,
             Err(unreadable) => return MovePlan::Leave(unreadable.to_string()),
         };
-        // A job that was called has begun before its deadline.
+        // The deadline only applies until the first call.
         let deadline_ms = job.expires_ms.filter(|_| failures == 0);
         if deadline_ms.is_some_and(|deadline| deadline <= now_ms) {
             return MovePlan::Expire;
@@ -61,7 +61,7 @@ impl Mover {
         MovePlan::Move(Box::new(submission), deadline_ms)
     }
 
-    /// By which the new job is known. Jobs of two places of one name may have the same id.
+    /// The idempotency key of the new job, with the place's key: jobs of two places of a name may have the same id.
     fn key_of(&self, id: JobId) -> String {
         let BucketPlace { bucket, key, .. } = &self.place;
         match key {

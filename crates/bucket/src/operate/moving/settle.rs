@@ -13,8 +13,8 @@ use crate::settings::on_outcome::OnOutcome;
 static MOVED: Scripts = Scripts::new("moved", include_str!("../moved.lua"));
 
 impl Mover {
-    /// Ends those that the other bucket has, and goes on behind all that need no other look. What stops the move for
-    /// now.
+    /// Ends the jobs that the other bucket has accepted, and advances the position up to the first job that it refused
+    /// for now. Returns this refusal. Jobs whose callers' shares are used up are skipped until the next pass.
     pub(super) async fn settle(
         &mut self,
         ids: &[JobId],
@@ -71,7 +71,7 @@ impl Mover {
     }
 }
 
-/// The one that may be over first.
+/// Returns the refusal that may be retried first.
 fn sooner(before: Option<Refused>, refused: Refused) -> Refused {
     match before {
         Some(before) if before.retry_after <= refused.retry_after => before,
