@@ -1,4 +1,4 @@
-//! Reading the state of a bucket. Only the doctor writes, when it repairs.
+//! Reads the state of a bucket, and checks and repairs it in Redis (`doctor`).
 
 pub(crate) mod census;
 pub(crate) mod count_each;

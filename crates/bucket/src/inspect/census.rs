@@ -24,15 +24,15 @@ use crate::settings::{BucketSettings, Kind};
 
 static SCRIPTS: Scripts = Scripts::new("census", include_str!("census.lua"));
 
-/// Rates over less than this would jump about.
+/// The minimum window of a rate in µs. Over a shorter one, rates would fluctuate.
 const LEAST_WINDOW_US: u64 = 1_000_000;
-/// As in counts.lua.
+/// In µs, as in counts.lua.
 const METER_WINDOW_US: u64 = 5_000_000;
-/// A parked job that is due within this is due soon: a processor that is started for it is ready by then.
+/// A parked job that is due within this time is due soon: a processor that is started for it is ready by then.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
-/// Without a heartbeat: of those on standby (standby.lua), and of replicas of earlier versions.
+/// After this time without a heartbeat a process is silent if Redis has no time for it: standby, earlier versions.
 const USUALLY_LASTS: Duration = Duration::from_mins(3);
-/// Who waits longer for the next token than this sees a bucket that stands still.
+/// If the next token comes later than this, the rate is reported as used up.
 const USED_UP: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Census {
     pub capacity: u64,
     pub bytes: u64,
     pub capacity_bytes: u64,
-    /// The maximum share of one caller. None: no limit.
+    /// The maximum share of one caller. `None` without a limit.
     pub max_share: Option<MaxShare>,
     pub limits: BucketLimits,
     pub waiting: u64,
@@ -50,7 +50,7 @@ pub struct Census {
     /// Parked jobs that are due within 30 seconds.
     pub due_soon: u64,
     pub dead: u64,
-    /// Age of the oldest job; None: the bucket is empty.
+    /// Age of the oldest job. `None` if the bucket is empty.
     pub oldest_age: Option<Duration>,
     pub accepted_per_s: f64,
     pub refused_per_s: f64,
@@ -59,11 +59,11 @@ pub struct Census {
     pub paused: bool,
     /// Including replicas on standby.
     pub replicas: Vec<ReplicaCensus>,
-    /// Those in force, including what was changed at run time.
+    /// The settings in force, including changes at run time.
     pub settings: Arc<BucketSettings>,
     /// Settings changed at run time that differ from the configuration.
     pub overrides: Overrides,
-    /// Another one after each change at run time, pause and resume. Empty: there was none yet.
+    /// The version of the changes at run time: another one after each change, pause and resume. Empty before the first.
     pub version: String,
     /// Since the bucket was created.
     pub accepted: u64,
@@ -72,12 +72,12 @@ pub struct Census {
     pub recovered: u64,
     /// Bytes of all dead letters.
     pub dead_bytes: u64,
-    /// Dead letters deleted at the maximum number, bytes or age, and replayed ones, since the bucket was created.
+    /// Since the bucket was created: dead letters deleted at the maximum number, bytes or age, and replayed ones.
     pub dead_dropped: u64,
     pub dead_replayed: u64,
     /// Outcome jobs in the outbox.
     pub outbox: u64,
-    /// Those that are larger than the `capacity_bytes` of their target bucket, when the outbox was last gone over.
+    /// Outcome jobs larger than the `capacity_bytes` of their target bucket, at the last pass over the outbox.
     pub outbox_oversized: u64,
     /// Outcome jobs moved to their target buckets, since the bucket was created.
     pub outbox_handed_over: u64,
@@ -88,17 +88,17 @@ pub struct Census {
 
 #[derive(Clone, Debug)]
 pub struct Pace {
-    /// None: no rate is set.
+    /// `None` if no rate is set.
     pub target: Option<PaceTarget>,
-    /// None: no rate is set and none was measured.
+    /// `None` if no rate is set and none was measured.
     pub effective_per_s: Option<f64>,
-    /// Why it is what it is: `target`, `held` (the upstream asked to wait), `used_up` (a tier allows no calls for
-    /// longer), `refusals` or `timeouts` (for which the rate was cut, and grows back), `paused`, `dead_full` (no dead
-    /// letter may go for another), `outbox_full` (no more outcome jobs may wait for their bucket), `no_rate`.
+    /// The reason for the effective rate: `target`, `held` (the upstream asked to wait), `used_up` (no call is allowed
+    /// for more than 2 s), `refusals` or `timeouts` (the rate was reduced for these, and recovers), `paused`,
+    /// `dead_full` (no room for dead letters), `outbox_full` (no room for outcome jobs), `no_rate`.
     pub reason: &'static str,
     /// Remaining time of a throttle.
     pub throttled_for: Option<Duration>,
-    /// Available rate tokens. None: no rate is set.
+    /// Available rate tokens. `None` if no rate is set.
     pub tokens: Option<u64>,
     /// Time until the rate allows a call.
     pub next_call: Duration,
@@ -108,16 +108,16 @@ pub struct Pace {
 pub struct ReplicaCensus {
     pub consumer: String,
     pub in_flight: u64,
-    /// ms since the epoch when it joined. None: it is on standby, or of an earlier version.
+    /// When the replica joined, ms since the epoch. `None` if it is on standby, or of an earlier version.
     pub joined_ms: Option<u64>,
-    /// Since its latest heartbeat.
+    /// Time since its latest heartbeat. `None` if unknown.
     pub heartbeat_age: Option<Duration>,
-    /// No heartbeat came within the lease: it has died, is suspended, or can't reach Redis.
+    /// No heartbeat came within the lease: the replica has died, is suspended, or can't reach Redis.
     pub is_silent: bool,
 }
 
 impl Census {
-    /// Replicas that serve the bucket as far as is known, on standby or not.
+    /// The number of replicas that aren't silent, including those on standby.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.replicas.iter().filter(|replica| !replica.is_silent).count()
@@ -134,7 +134,7 @@ impl Bucket {
         read(reply, &effective, None)
     }
 
-    /// With the settings of a change, which others may have changed since.
+    /// As [`Bucket::census`], but with the settings right after `change`, even if they were changed again since.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -166,7 +166,7 @@ impl RedisBucket {
             keys.replicas(),
             keys.standby(),
             keys.members(),
-            // Also of a bucket without on_outcome: earlier settings may have left some.
+            // Even without on_outcome: earlier settings may have left outcome jobs.
             keys.outbox(),
             keys.history(),
         ];
@@ -184,7 +184,7 @@ impl RedisBucket {
     }
 }
 
-/// `is_paused`: by the change that it is for. None: as it is now.
+/// `is_paused`: whether the bucket is paused by the change. `None` for the current state.
 fn read(mut reply: Reply, effective: &EffectiveSettings, is_paused: Option<bool>) -> Result<Census, BucketError> {
     let now_us = reply.count()?;
     let (level, parked, due_soon) = (reply.count()?, reply.count()?, reply.count()?);
@@ -271,7 +271,7 @@ fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, Bu
         if consumer != PARKED_OWNER {
             let mut times = times.split(' ').map(|ms| ms.parse::<u64>().ok());
             let joined_ms = times.next().flatten().filter(|ms| *ms > 0);
-            // A clock that was set back shows no negative age.
+            // If the clock was set back, the age is 0.
             let heartbeat_age = times.next().flatten().map(|ms| Duration::from_millis(now_ms.saturating_sub(ms)));
             let lasts = times.next().flatten().map_or(USUALLY_LASTS, Duration::from_millis);
             let is_silent = heartbeat_age.is_some_and(|age| age > lasts);
@@ -282,19 +282,19 @@ fn read_replicas(mut reply: Reply, now_ms: u64) -> Result<Vec<ReplicaCensus>, Bu
     Ok(replicas)
 }
 
-/// Reads a series of counts.lua: `t0 c0 t1 c1 c`. What has had no event for two windows can't be faster than one in
-/// that time, however many there were before: within those a large batch may be on its way.
+/// Returns the rate of a series of counts.lua, `t0 c0 t1 c1 c`. If no event came for more than a window, the rate is at
+/// most one event in that time. Before that it isn't limited, because a large batch may be on its way.
 #[expect(clippy::cast_precision_loss, reason = "counts and µs stay far below 2^53")]
 fn per_second(series: &str, now_us: u64) -> f64 {
     let numbers: Vec<u64> = series.split(' ').filter_map(|number| number.parse().ok()).collect();
     let [mut t0, mut c0, t1, c1, c] = numbers[..] else { return 0.0 };
-    // Behind a gap, what came since says more, where that is more than one.
+    // After a gap between the checkpoints, only the events since the second one count, if there are more than one.
     if t1.saturating_sub(t0) > 2 * METER_WINDOW_US && c > c1 + 1 {
         (t0, c0) = (t1, c1);
     }
     let window = now_us.saturating_sub(t0).max(LEAST_WINDOW_US);
     let rate = c.saturating_sub(c0) as f64 * 1e6 / window as f64;
-    // An event behind the window of the younger checkpoint would have moved it.
+    // An event later than a window after the second checkpoint would have moved it, so none came since.
     let silence = now_us.saturating_sub(t1).saturating_sub(METER_WINDOW_US);
     if silence > METER_WINDOW_US { rate.min(1e6 / silence as f64) } else { rate }
 }
@@ -309,7 +309,7 @@ mod tests {
         assert!(close(per_second("0 0 5000000 50 80", 10_000_000), 8.0));
         assert!(close(per_second("0 10 0 10 20", 100), 10.0));
         assert!(close(per_second("broken", 100), 0.0));
-        // Eleven thousand in one second, and nothing since.
+        // 11,000 events at once, and none since.
         let burst = "0 0 0 0 11000";
         assert!(close(per_second(burst, 5_000_000), 2200.0));
         assert!(close(per_second(burst, 160_000_000), 1.0 / 155.0));

@@ -1,4 +1,4 @@
-//! One number of each of many buckets, in few round trips.
+//! Reads one count of each of many buckets, in few round trips.
 
 use dripfeed_store::Store;
 use futures::future::join_all;
@@ -7,11 +7,11 @@ use redis::{Cmd, Pipeline};
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 
-/// The most buckets that are asked for in one round trip.
+/// The maximum number of buckets in one round trip.
 const AT_ONCE: usize = 200;
 
-/// What the command `of` each bucket counts, in their order; 0 of those that can't be counted, such as one whose key
-/// holds something else.
+/// Returns the result of the command `of` for each bucket, in their order; 0 if the command fails, for example because
+/// the key has another type.
 ///
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.
@@ -28,7 +28,7 @@ pub(crate) async fn count_each(buckets: &[Bucket], of: fn(&Bucket) -> Cmd) -> Re
     Ok(counts)
 }
 
-/// None: one of them can't be counted.
+/// Sends all commands in one pipeline. Returns `None` if one of them fails.
 async fn count_together(
     store: &Store,
     buckets: &[Bucket],

@@ -29,8 +29,8 @@ pub struct Examination {
 }
 
 impl Bucket {
-    /// Brings back jobs that nobody would ever take, such as parked ones without a due time; what was found of them.
-    /// One by one, so that nothing is changed that a bucket of this name with another kind or key shares.
+    /// Repairs jobs that no replica would ever take, such as parked ones without a due time, and returns the findings.
+    /// Repairs single jobs only, and nothing that a bucket of this name with another kind or key shares.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -43,8 +43,8 @@ impl Bucket {
         Ok(findings.into_findings())
     }
 
-    /// Which invariants don't hold in Redis; with `repair`, they do afterwards, as far as that is possible. Reads every
-    /// job, a bounded part in each script; may be dropped between these.
+    /// Returns which invariants don't hold in Redis, and with `repair` restores them as far as possible. Reads every
+    /// job, a bounded part in each script. May be dropped between two scripts.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

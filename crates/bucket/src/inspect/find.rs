@@ -17,29 +17,29 @@ use crate::settings::Kind;
 static SCRIPTS: Scripts =
     Scripts::of_kinds("find", include_str!("../kind/stream/find.lua"), include_str!("../kind/list/find.lua"));
 
-/// A job, mostly without its payload.
+/// The state of a job, with its payload only if requested.
 #[derive(Clone, Debug)]
 pub struct JobView {
     pub id: JobId,
     pub state: JobState,
-    /// Attempts begun.
+    /// The number of attempts begun.
     pub attempts: u32,
     /// When a parked or delayed job is due, ms since the epoch.
     pub due_ms: Option<u64>,
     pub caller: Option<String>,
-    /// None: the job has ended.
+    /// `None` if the job has ended.
     pub priority: Option<Priority>,
-    /// None: no group, or the job has ended.
+    /// `None` without a group, or if the job has ended.
     pub group: Option<String>,
-    /// The replica that has it, while in flight.
+    /// The replica that has claimed the job, while it is in flight.
     pub consumer: Option<String>,
     /// The outcome, and when it was recorded, ms since the epoch.
     pub outcome: Option<(Outcome, u64)>,
-    /// The latest failed attempts; in lists only of ended jobs.
+    /// The latest failed attempts. In a list bucket, only ended jobs have them.
     pub failed: Vec<FailedAttempt>,
-    /// While the job is in the bucket: the dead letter from which it was made, with another payload.
+    /// The dead letter from which this job was made, with another payload; only while the job is in the bucket.
     pub replay_of: Option<JobId>,
-    /// None: it wasn't asked for, or the job has ended.
+    /// `None` if it wasn't requested, or the job has ended.
     pub payload: Option<JobPayload>,
 }
 
@@ -63,7 +63,7 @@ impl From<EndedJob> for JobView {
 }
 
 impl JobView {
-    /// Reads what view.lua made.
+    /// Reads a job as view.lua returns it.
     pub(crate) fn read(reply: &mut Reply) -> Result<Self, BucketError> {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let id = reply.parse()?;
@@ -86,7 +86,7 @@ impl JobView {
     }
 }
 
-/// How much of a job is read.
+/// Whether the payload of a job is read, too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     Numbers,
@@ -94,7 +94,7 @@ enum Detail {
 }
 
 impl Detail {
-    /// For find.lua.
+    /// The argument of find.lua.
     const fn arg(self) -> &'static str {
         match self {
             Self::Numbers => "",
@@ -104,7 +104,7 @@ impl Detail {
 }
 
 impl Bucket {
-    /// Returns the state or outcome of a job. None: unknown, or expired.
+    /// Returns the state or outcome of a job, or `None` if it is unknown, or its outcome has expired.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -112,7 +112,7 @@ impl Bucket {
         self.look_for(id, Detail::Numbers).await
     }
 
-    /// The same with the payload of a job that hasn't ended.
+    /// As [`Bucket::find`], with the payload of a job that hasn't ended.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -124,7 +124,7 @@ impl Bucket {
         match self.redis_bucket.kind {
             Kind::Stream => self.redis_bucket.find_in_stream(id, detail).await,
             Kind::List => {
-                // An outcome is found at once, a job of a list only by looking through it.
+                // An outcome is found by its id, but for a job the lists must be scanned.
                 if let Some(ended) = self.redis_bucket.outcome(id).await? {
                     return Ok(Some(ended.into()));
                 }
@@ -136,7 +136,7 @@ impl Bucket {
         }
     }
 
-    /// Finds a job by a caller's idempotency key. `caller` None: jobs without a caller. None: unknown, or expired.
+    /// Finds a job by the idempotency key of a caller, or of nobody. Returns `None` if it is unknown or has expired.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -147,7 +147,7 @@ impl Bucket {
     ) -> Result<Option<JobView>, BucketError> {
         let mut get = redis::cmd("GET");
         get.arg(self.redis_bucket.keys.once(caller, key.as_str()));
-        // The id and a fingerprint, as admit.lua writes it.
+        // The id of the job and a fingerprint, as admit.lua writes them.
         let named: Option<String> = self.redis_bucket.store.command(&get).await?;
         let id = named.and_then(|named| named.split(' ').next()?.parse::<JobId>().ok());
         match id {
@@ -181,7 +181,7 @@ impl RedisBucket {
 
     async fn find_in_lists(&self, id: JobId, detail: Detail) -> Result<Option<JobView>, BucketError> {
         let id = id.to_string();
-        // Replicas take while the lists are looked through: what was taken meanwhile is found the second time.
+        // Replicas take jobs during the scan. A job taken meanwhile is found by the second scan of their lists.
         let lists = [self.taken_lists().await?, vec![ListScan::of_jobs(&self.keys)], self.taken_lists().await?];
         for mut scan in lists.into_iter().flatten() {
             while let Some(mut reply) = scan.next(self, &SCRIPTS, &[&id, detail.arg()]).await? {

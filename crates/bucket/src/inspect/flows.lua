@@ -1,21 +1,21 @@
--- Lists who waits, in the order of their turns. What nobody had to sort yet is sorted in first.
+-- Lists the flows with waiting jobs, in the order of their turns. First sorts in jobs that no take has sorted in yet.
 --
 -- needs: at_maxmemory, constants, now, pace, kind/jobs, kind/flow_state
 -- needs: kind/flows, kind/ranges, kind/flow_times, kind/runs, kind/sort_in
 -- KEYS  1 jobs (stream)  2 tally (hash)  3 control (hash), then throttled (zset), flow-state (hash), parked (zset),
 --       flows (zset), ranges (zset)
--- ARGV  1 version of what is in force (pace.lua)  2 the weights of callers that take turns (JSON; '': nobody does)
---       3 the most of those who wait
+-- ARGV  1 version of what is in force (pace.lua)  2 the weights of callers that take turns (JSON; '': no turns)
+--       3 maximum number of flows to return
 -- Result  { 'changed', … }
---         { how many flows there are, now in ms, { priority, jobs that wait, id of the oldest or '', … },
---           { { priority, 1 for a group, its name or the caller's, jobs that wait, calls under way of all its
---             priorities or '', ms until which it is throttled or '' }, … } } those that may be called now come first
+--         { number of all flows, now in ms, { priority, waiting jobs, id of the oldest or '', … },
+--           { { priority, 1 for a group, its name or the caller's, waiting jobs, its calls in flight at all priorities
+--             or '', ms until which it is throttled or '' }, … } }: of a priority the flows that aren't throttled first
 local keys = { jobs = KEYS[1], tally = KEYS[2] }
--- What is throttled stays so.
+-- Flows may be throttled: sorting in new jobs must not return a throttled flow to the turns.
 flow_state.is_in_force = true
 local CONTROL, version, weights, most = KEYS[3], ARGV[1], ARGV[2], tonumber(ARGV[3])
--- In one call: flows of a priority that are read, and ranges that are looked at for one flow and for those of a
--- priority.
+-- The maximum number, in one call, of flows that are read of a priority, and of ranges of one flow and of all flows of
+-- a priority.
 local FLOWS_AT_ONCE, RANGES_OF_ONE, RANGES_OF_ALL = 1000, 1000, 4000
 local changed = control_read(CONTROL, version)
 if changed then return changed end
@@ -27,7 +27,7 @@ if weights ~= '' then
   write_runs(found)
 end
 
--- Where the oldest job is that was found so far: { from, to, the first id as it sorts }.
+-- Returns the older one of `oldest`, the range with the oldest job so far, { from, to, first id }, and another range.
 local function older(oldest, range)
   local from, to = read_range(range)
   if not from then return oldest end
@@ -37,7 +37,7 @@ local function older(oldest, range)
   return { from = from, to = to, first = first }
 end
 
--- How many jobs of a flow wait, in how many ranges; and the oldest.
+-- Returns the number of waiting jobs of a flow, the number of their ranges, and the range with the oldest job so far.
 local function look_at(number, oldest)
   local first, last = whole(2 * number), whole(2 * number + 1)
   local ranges = redis.call('ZRANGE', RANGES, first, last, 'BYSCORE', 'LIMIT', 0, RANGES_OF_ONE)
@@ -49,13 +49,13 @@ local function look_at(number, oldest)
   return waiting, #ranges, oldest
 end
 
--- Somebody may have cancelled it.
+-- The id of the oldest job; '' if it was cancelled.
 local function id_of(oldest)
   local found = oldest and redis.call('XRANGE', keys.jobs, oldest.from, oldest.to, 'COUNT', 1)[1]
   return found and found[1] or ''
 end
 
--- How many calls of its caller, or group, are under way.
+-- The calls in flight of a flow's caller, or group, at all priorities; '' if they aren't counted.
 local clock, clock_wall = string.match(redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+)')
 local function in_flight_of(number)
   if not clock then return '' end
@@ -64,13 +64,13 @@ local function in_flight_of(number)
   return state and whole(state.in_flight) or '0'
 end
 
--- By the Redis clock, from µs of the clock of flows.
+-- Converts µs of the clock of flows to ms of the Redis clock.
 local function wall_ms(at)
   local from_now = at - clock - math.max(0, now_us - clock_wall)
   return whole(math.ceil((now_us + math.max(0, from_now)) / 1000))
 end
 
--- The first flows of a rank: name, µs until which it is throttled or false, ….
+-- The first flows of a rank, as pairs: the flow, and false or the µs until which it is throttled.
 local function flows_of(rank, from, to)
   local found = {}
   for _, flow in ipairs(redis.call('ZRANGE', FLOWS, from, to, 'BYSCORE', 'LIMIT', 0, FLOWS_AT_ONCE)) do

@@ -1,4 +1,4 @@
-//! The flows with waiting jobs, in the order of their turns.
+//! Lists the flows with waiting jobs, in the order of their turns.
 
 use std::time::Duration;
 
@@ -25,33 +25,33 @@ pub struct Flows {
     pub known: u64,
 }
 
-/// The waiting jobs of one priority, as far as one script counts them.
+/// The waiting jobs of one priority. One script may not be able to count all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriorityState {
     pub priority: Priority,
     pub waiting: u64,
-    /// Age of the oldest of these jobs. None: it was cancelled meanwhile.
+    /// Age of the oldest of these jobs. `None` if it was cancelled meanwhile.
     pub oldest_age: Option<Duration>,
 }
 
 /// The waiting jobs of one caller, or group, at one priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// None: jobs without a caller, or of a group.
+    /// `None` for jobs without a caller, or of a group.
     pub caller: Option<String>,
     pub group: Option<String>,
     pub priority: Priority,
-    /// At least this many jobs: where they are scattered over very many runs, not all of these are looked at.
+    /// The minimum number of waiting jobs: if they are in more than 1,000 ranges, the others aren't counted.
     pub waiting: u64,
     pub weight: u16,
-    /// Calls under way of this caller, or group, at all priorities. None: these aren't counted, as nobody is bounded.
+    /// Calls in flight of this caller, or group, at all priorities. `None` if they aren't counted: no limits are set.
     pub in_flight: Option<u64>,
-    /// By the clock of Redis, when it is looked at again, or earlier when one of its calls ends. None: its turn comes.
+    /// The end of a throttle in ms of the Redis clock; it may end earlier with one of the calls. `None`: not throttled.
     pub throttled_until_ms: Option<u64>,
 }
 
 impl Bucket {
-    /// The first `limit` of those who wait. What nobody had to sort yet is sorted in, as far as a script may read it.
+    /// Returns the first `limit` flows with waiting jobs. First sorts in new jobs, as many as a script may read.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a list bucket.

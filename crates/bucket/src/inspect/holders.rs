@@ -1,13 +1,13 @@
-//! The callers with the most jobs or bytes in a bucket.
+//! Lists the callers that have jobs in a bucket.
 
 use std::collections::HashMap;
 
 use crate::bucket::Bucket;
 use crate::error::BucketError;
 
-/// Of the hash in one call.
+/// The number of fields of the hash that are read in one call.
 const AT_ONCE: usize = 1000;
-/// How the field with a caller's bytes ends (counts.lua): no caller has a space in it.
+/// The suffix of the field with a caller's bytes (counts.lua). Names of callers contain no spaces.
 const BYTES: &str = " bytes";
 
 /// The jobs of a caller in a bucket, including those in flight.
@@ -19,8 +19,7 @@ pub struct Holder {
 }
 
 impl Bucket {
-    /// All callers that have jobs in the bucket, in no order: as many as it has room for jobs, at most. Jobs without a
-    /// caller are nobody's.
+    /// Returns all callers that have jobs in the bucket, in no particular order. Jobs without a caller aren't counted.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -30,8 +29,7 @@ impl Bucket {
         loop {
             let mut scan = redis::cmd("HSCAN");
             scan.arg(self.redis_bucket.keys.holders()).arg(&cursor).arg("COUNT").arg(AT_ONCE);
-            // A field that moves meanwhile may come twice. One that is no number, as somebody has written it by hand,
-            // counts nothing.
+            // HSCAN may return a field twice. A count that isn't a number, written by hand, counts as 0.
             let (next, fields): (String, Vec<(String, String)>) = self.redis_bucket.store.command(&scan).await?;
             for (field, count) in fields {
                 let count = count.parse().unwrap_or(0);

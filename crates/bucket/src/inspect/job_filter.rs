@@ -1,11 +1,11 @@
-//! Which jobs to list or to cancel.
+//! The filter for jobs to list or to cancel.
 
 use std::time::Duration;
 
 use dripfeed_job::duration::ms_up;
 use dripfeed_job::{JobId, JobState};
 
-/// Both times belong to it, in ms since the epoch. None: without an end there.
+/// A window of time from `since_ms` to `until_ms`, both inclusive, in ms since the epoch. `None`: unbounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeWindow {
     pub since_ms: Option<u64>,
@@ -24,18 +24,18 @@ impl TimeWindow {
     }
 }
 
-/// No id has a later second part: those of streams count jobs of one ms, and those of lists have at most 15 digits.
+/// The largest second part of an id: in streams it counts the jobs of one ms, in lists it has at most 15 digits.
 const LAST_OF_MS: u64 = 999_999_999_999_999;
 
-/// Jobs must match all given members.
+/// Jobs match if they match all members that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// Only waiting and parked jobs can be cancelled.
     pub state: Option<JobState>,
     pub caller: Option<String>,
-    /// Since the admission.
+    /// The minimum time since the admission.
     pub older_than: Option<Duration>,
-    /// When it was admitted.
+    /// The time of the admission.
     pub accepted: TimeWindow,
 }
 
@@ -45,7 +45,7 @@ impl JobFilter {
         Self { state: Some(state), ..Self::default() }
     }
 
-    /// Whether it asks for nothing but a caller.
+    /// Whether only the caller is set, or nothing.
     #[must_use]
     pub fn is_of_callers_alone(&self) -> bool {
         Self { caller: None, ..self.clone() } == Self::default()
@@ -60,12 +60,12 @@ impl JobFilter {
         self.caller.as_deref().unwrap_or_default()
     }
 
-    /// For scripts: ms since the admission at least, '' for all.
+    /// For scripts: the minimum ms since the admission, '' for all.
     pub(crate) fn age_arg(&self) -> String {
         self.older_than.map_or_else(String::new, |age| ms_up(age).to_string())
     }
 
-    /// The last id that is too old.
+    /// The last id before the window of time.
     pub(crate) fn after(&self) -> Option<JobId> {
         let too_old = self.accepted.since_ms?.checked_sub(1)?;
         Some(JobId::new(too_old, LAST_OF_MS))

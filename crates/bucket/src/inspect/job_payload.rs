@@ -1,4 +1,4 @@
-//! What is to be sent to the upstream: the payload of a job, and what of the call isn't the bucket's own.
+//! The payload of a job, and the details of its call that the caller has set.
 
 use bytes::Bytes;
 use dripfeed_job::element;
@@ -11,15 +11,15 @@ pub struct JobPayload {
     pub content_type: Option<String>,
     pub method: Option<String>,
     pub path: Option<String>,
-    /// That are forwarded to the upstream.
+    /// Headers that are forwarded to the upstream.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// Somebody else wrote more than is read.
+    /// The job was added by hand, and is larger than what is read of it.
     pub truncated: bool,
 }
 
 impl JobPayload {
-    /// Of the fields of a job or a dead letter. Where somebody else had written it, what is no UTF-8 is replaced.
+    /// Reads the fields of a job or a dead letter. If it was added by hand, invalid UTF-8 is replaced.
     pub(crate) fn read(fields: &[(Bytes, Bytes)]) -> Self {
         let text = |name| text_of(fields, name);
         Self {
@@ -32,7 +32,7 @@ impl JobPayload {
         }
     }
 
-    /// Of what find.lua returned of it. None: it wasn't asked for.
+    /// Reads the payload in a reply of find.lua. Returns `None` if it wasn't requested.
     pub(crate) fn of_reply(reply: &mut Reply) -> Result<Option<Self>, BucketError> {
         if reply.is_empty() {
             return Ok(None);
@@ -43,7 +43,7 @@ impl JobPayload {
     }
 }
 
-/// The job of a list is its element; one that isn't readable is shown unchanged.
+/// Replaces the element of a list by the fields of its job. An unreadable element becomes the body.
 pub(crate) fn with_members(mut fields: Vec<(Bytes, Bytes)>) -> Vec<(Bytes, Bytes)> {
     if let Some(at) = fields.iter().position(|(name, _)| name == "element") {
         let (_, element) = fields.swap_remove(at);
@@ -57,7 +57,7 @@ pub(crate) fn value_of(fields: &[(Bytes, Bytes)], name: &str) -> Option<Bytes> {
     fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone())
 }
 
-/// None: it isn't there, or empty.
+/// Returns `None` if the field is missing or empty.
 pub(crate) fn text_of(fields: &[(Bytes, Bytes)], name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&value_of(fields, name)?).into_owned()).filter(|text| !text.is_empty())
 }

@@ -20,9 +20,9 @@ static SCRIPTS: Scripts =
 const LIST: &str = "jobs";
 
 impl Bucket {
-    /// Without a state: all that is in the bucket, oldest first. A page ends early when the jobs that were read for it
-    /// have as many bytes as one script may read, or many were read that don't match: it may be empty, and not the
-    /// last. A list bucket is looked through whole for each page.
+    /// Lists matching jobs; without a state, all jobs in the bucket. A page ends early after the bytes that one script
+    /// may read, or after many jobs that don't match: so it may be empty without being the last one. For each page a
+    /// list bucket is scanned completely.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
@@ -74,7 +74,7 @@ impl RedisBucket {
         Ok(Page { items, next: (!last.is_empty()).then(|| self.jobs_cursor(&last)) })
     }
 
-    /// The first of those that come after, in the order of their ids, which isn't that of the lists.
+    /// The first `limit` jobs after the id `after`, in the order of their ids. The lists have another order.
     async fn jobs_of_lists(
         &self,
         filter: &JobFilter,

@@ -1,9 +1,9 @@
--- What is under the key of the jobs, where another type was expected. An empty stream is deleted: it has no job, also
--- none in flight or parked, because these stay in it until they end; and its group is created with the next stream. An
--- empty list is no key.
+-- Counts the jobs under the key of the jobs, which may have another type than expected. Deletes an empty stream: it has
+-- no jobs in flight or parked, as these stay in it until they end, and its group is created again with the next stream.
+-- An empty list doesn't exist in Redis.
 --
 -- KEYS  1 jobs
--- Result  { jobs in a stream, jobs in a list }, -1 where the key has another type
+-- Result  { jobs in a stream, jobs in a list }, each -1 if the key has another type
 local JOBS = KEYS[1]
 
 local function count(command)

@@ -1,5 +1,5 @@
-//! Why a key of a bucket has an unexpected type: of that of the jobs, the kind of the bucket was changed, and not its
-//! key. What has no jobs makes way, and what was asked is asked again. So does a stream that has no ids left.
+//! Finds out why a key has an unexpected type: for the key of the jobs, the kind of the bucket may have been changed.
+//! An empty stream of the other kind, or one that has no ids left, is deleted, and the request is repeated.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::settings::Kind;
 static SCRIPT: Script = Script::new("other_kind", SHARED, include_str!("other_kind.lua"));
 
 impl RedisBucket {
-    /// Ok: the key of the jobs is free now, and it's worth asking again.
+    /// Returns `Ok` if the key of the jobs is free now, so that the request can be repeated.
     ///
     /// # Errors
     /// The same error, or [`BucketError::OtherKind`], [`BucketError::ForeignType`] or [`BucketError::WrongTypes`].
@@ -40,13 +40,13 @@ impl RedisBucket {
             Ok(0) => return Ok(()),
             Ok(jobs) => BucketError::OtherKind { bucket, key, kind: kind.as_str(), jobs },
             Err(_) if own < 0 => BucketError::ForeignType { bucket, key },
-            // A key whose name isn't known, such as that of a limit; or the stream has jobs, and no ids left.
+            // The key is an unknown one, such as that of a limit; or the stream has jobs, and no ids left.
             Err(_) => error,
         })
     }
 
-    /// The jobs in a stream and in a list under the key of the jobs, -1 where it has another type. An empty stream is
-    /// deleted.
+    /// Deletes the key of the jobs if it is an empty stream. Returns the number of jobs in a stream, and in a list,
+    /// under this key: -1 if it has another type.
     pub(crate) async fn remove_empty_stream(&self) -> Result<(i64, i64), BucketError> {
         Ok(self.store.run_durably(&SCRIPT.on(&[self.keys.jobs()])).await?)
     }

@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use crate::script::constants::BATCH_BYTES;
 
-/// The most calls of Redis for one page. Its cursor continues after what they returned.
+/// The maximum number of calls of Redis for one page. Its cursor continues after what these returned.
 pub(crate) const CALLS: usize = 100;
-/// Bytes after which a page ends: below this, another script may read at least one more entry.
+/// The bytes read after which a page ends. Below this, another script may read at least one more entry.
 pub(crate) const PAGE_BYTES: usize = BATCH_BYTES;
 
-/// Redis knows no range that begins behind it.
+/// The largest possible id. Redis refuses a range that begins after it.
 pub(crate) const LARGEST_ID: JobId = JobId::new(u64::MAX, u64::MAX);
 
 /// The position in a list of a bucket. Opaque to callers; `Display` and `FromStr` convert it for URLs.
@@ -33,7 +33,7 @@ impl Cursor {
         Self { list: list.to_owned(), bucket: bucket.to_owned(), position: position.to_string() }
     }
 
-    /// The position, if the cursor belongs here.
+    /// Returns the position if the cursor is of this list and bucket.
     pub(crate) fn position<T: FromStr>(&self, list: &str, bucket: &str) -> Result<T, BadCursor> {
         if self.list != list || self.bucket != bucket {
             return Err(BadCursor);
@@ -41,14 +41,14 @@ impl Cursor {
         self.position.parse().map_err(|_| BadCursor)
     }
 
-    /// The id of a job as the position. No id comes after the largest, and Redis has no range that begins there.
+    /// Returns the position as the id of a job. Refuses the largest id, after which Redis has no range.
     pub(crate) fn job(&self, list: &str, bucket: &str) -> Result<JobId, BadCursor> {
         self.position(list, bucket).and_then(|id| if id == LARGEST_ID { Err(BadCursor) } else { Ok(id) })
     }
 }
 
 impl fmt::Display for Cursor {
-    /// Bucket names have no `~`, so the parts stay apart; all characters stand in a query as they are.
+    /// Names of buckets contain no `~`, so it can separate the parts. No character has to be escaped in a query.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}~{}~{}", self.list, self.bucket, self.position)
     }
@@ -69,7 +69,7 @@ impl FromStr for Cursor {
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// None: this is the last page.
+    /// `None` on the last page.
     pub next: Option<Cursor>,
 }
 

@@ -21,9 +21,9 @@ use crate::bucket::Bucket;
 use crate::error::BucketError;
 use crate::settings::Kind;
 
-/// When a place that nobody has any more counts as noted, ms since the epoch: 0 is what can't be read.
+/// The time of the last note (ms since the epoch) of a released place. Not 0, which an unreadable time is read as.
 const LONG_AGO: u64 = 1;
-/// A process that looks for long notes again what it has.
+/// During a long check, a process notes its places again after this time.
 const NOTED_AGAIN: Duration = Duration::from_secs(5);
 
 /// Accepted jobs that no process serves.
@@ -32,16 +32,16 @@ pub struct StrandedJobs {
     pub place: BucketPlace,
     /// The key of the jobs.
     pub key: String,
-    /// Outcome jobs that wait for their bucket, too.
+    /// The number of jobs, including outcome jobs that wait for their target bucket.
     pub jobs: u64,
-    /// How many of these are outcome jobs.
+    /// The number of outcome jobs among these.
     pub outcome_jobs: u64,
-    /// Another place of its name is in use or has jobs, too: these can only be moved.
+    /// Another place of this name is in use, or has jobs, too: then the jobs of this one can only be moved.
     pub has_namesake: bool,
 }
 
-/// The jobs in buckets that no process has among its settings any more. Such a bucket without jobs is forgotten. This
-/// process has `configured`, and has noted them.
+/// Returns the jobs in places that no process has in its settings any more. Such places without jobs are removed from
+/// the registry. `configured`: the places of this process, which it has already noted.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -53,7 +53,7 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
     let in_use: Vec<BucketPlace> =
         places.iter().filter(|noted| !is_silent(noted)).map(|noted| noted.place.clone()).collect();
     for silent in places.into_iter().filter(is_silent) {
-        // Where many are silent, this process isn't so itself meanwhile.
+        // Checking many places may take long: meanwhile the places of this process must not become silent.
         if noted.elapsed() > NOTED_AGAIN {
             note_places(store, configured).await?;
             noted = Instant::now();
@@ -78,7 +78,7 @@ pub async fn stranded_jobs(store: &Store, configured: &[BucketPlace]) -> Result<
     Ok(stranded)
 }
 
-/// How many places are registered.
+/// The number of registered places.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -87,7 +87,7 @@ pub async fn count_places(store: &Store) -> Result<u64, BucketError> {
     Ok(store.command(redis::cmd("HLEN").arg(buckets)).await?)
 }
 
-/// This process has `place` among its settings no more, nor has another: what is left there is stranded from now on.
+/// Releases `place`, which no process has in its settings any more: its jobs are stranded from now on.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -132,7 +132,7 @@ pub async fn level_at(store: &Store, place: &BucketPlace) -> Result<u64, BucketE
         Kind::List => {
             let waiting: u64 = or_none(store.command(redis::cmd("LLEN").arg(&key)).await)?;
             let takers: HashMap<String, String> = store.command(redis::cmd("HGETALL").arg(keys.takers())).await?;
-            // One that is no number, as somebody has written it by hand, counts nothing.
+            // A count that isn't a number, written by hand, counts as 0.
             let held = takers.values().filter_map(|held| held.parse::<u64>().ok()).sum::<u64>();
             if held > 0 && is_list_elsewhere(store, place).await? { waiting } else { waiting + held }
         }
@@ -147,7 +147,7 @@ pub async fn outcome_jobs_at(store: &Store, place: &BucketPlace) -> Result<u64, 
     or_none(store.command(redis::cmd("XLEN").arg(place.keys(store).outbox())).await).map_err(Into::into)
 }
 
-/// Whether another list bucket of this name is served: what replicas hold is its own then, or will be when they die.
+/// Whether another list bucket of this name is served: it has, or will recover, all jobs claimed by replicas.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -159,7 +159,7 @@ pub async fn is_list_elsewhere(store: &Store, place: &BucketPlace) -> Result<boo
     }))
 }
 
-/// Where a key holds another kind of bucket, none exists of this kind.
+/// Counts 0 if the key is of a bucket of another kind.
 fn or_none(level: Result<u64, StoreError>) -> Result<u64, StoreError> {
     match level {
         Err(error) if error.kind() == ErrorKind::WrongType => Ok(0),

@@ -1,8 +1,8 @@
--- What is shown of a job's payload.
+-- Limits the payload of a job that is returned.
 -- needs: budget
 
--- '1' if somebody else wrote more than is shown, and the first fields of an entry: names and values. Of our own jobs
--- all is shown, also in a list, where it may be longer as text.
+-- Returns 1 if the entry was cut, else 0, and the names and values of its first fields. Only entries that were added by
+-- hand are cut: a job of the bucket always fits, also as the longer text of a list's element.
 local function shown_fields(entry)
   local MOST_FIELDS, room = 100, LARGEST_FOREIGN
   local fields, is_cut = {}, #entry > 2 * MOST_FIELDS

@@ -15,19 +15,19 @@ use crate::history::slot::HistorySlot;
 use crate::history::window::HistoryWindow;
 use crate::inspect::census::{Census, SOON};
 
-/// More than the rate needs on average: calls come in bursts, and one takes longer than another.
+/// The factor above the average that the rate needs, because calls come in bursts and vary in duration.
 const HEADROOM: f64 = 1.2;
-/// Of a call, where none was measured within a day.
+/// The assumed duration of a call if none was measured within a day.
 const UNKNOWN_CALL: Duration = Duration::from_secs(1);
-/// Buckets that are read at once.
+/// The number of buckets that are read concurrently.
 const AT_ONCE: usize = 32;
 
 /// The current demand for calls and processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Concurrent calls. 0: no job to call, and none in flight.
+    /// The number of concurrent calls. 0 if no job can be called and none is in flight.
     pub calls: u64,
-    /// Processors for these calls.
+    /// The number of processors for these calls.
     pub replicas: u64,
 }
 
@@ -36,7 +36,7 @@ impl Slots {
         Self { calls, replicas: calls.div_ceil(u64::from(concurrency.max(1))) }
     }
 
-    /// The most of one of them: each processor makes calls of all buckets side by side.
+    /// Returns the maximum over the buckets, not the sum: each processor makes calls of all buckets concurrently.
     ///
     /// # Errors
     /// When one of them can't be read: without it, the numbers would be too small.
@@ -49,8 +49,8 @@ impl Slots {
         Ok(most)
     }
 
-    /// None of one that is being deleted, or whose key has another type: it starts no calls, and the others still need
-    /// theirs.
+    /// The slots of one bucket; 0 if it was deleted or its key has another type. Such a bucket starts no calls, and the
+    /// others still need their slots.
     async fn of(bucket: Bucket) -> Result<Self, BucketError> {
         match bucket.slots().await {
             Err(
@@ -65,9 +65,9 @@ impl Slots {
 }
 
 impl Bucket {
-    /// The calls at once that the bucket can use: for what waits, is in flight, or is due within half a minute; at most
-    /// what the rate and `max_in_flight` allow, and for each caller what its own allow. Of a bucket that may make no
-    /// call for longer, only what is in flight.
+    /// Returns the concurrent calls that the bucket can use, for jobs that wait, are in flight, or are due within 30 s.
+    /// At most what the rate, `max_in_flight`, and the limits of each caller allow. If the bucket may not make a call
+    /// within 30 s, only the jobs in flight.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -100,10 +100,10 @@ impl Bucket {
     }
 }
 
-/// Jobs in flight, and those that can be called soon. What dead replicas hold counts too, so somebody is there to
-/// recover it.
+/// The jobs in flight, and those that can be called soon. Jobs claimed by dead replicas count, too, so that a processor
+/// is started that recovers them.
 ///
-/// `throttled`: those that wait for what their own callers may be called.
+/// `throttled`: the number of waiting jobs that can't be called soon because of the limits of their callers.
 fn callable(census: &Census, throttled: u64) -> u64 {
     let pace = &census.pace;
     let stopped = matches!(pace.reason, "paused" | "dead_full" | "outbox_full");
@@ -115,14 +115,14 @@ fn callable(census: &Census, throttled: u64) -> u64 {
     }
 }
 
-/// Calls under way at that rate, at least one.
+/// The number of calls in flight at this rate, at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float becomes the nearest number")]
 fn under_way(per_second: f64, call: Duration) -> u64 {
     ((HEADROOM * per_second * call.as_secs_f64()).ceil() as u64).max(1)
 }
 
-/// Of all calls of these slots, from their percentiles, which are joined by straight lines; the faster half counts as
-/// its slowest one. None: there was none.
+/// The mean duration of all calls of these slots, from their percentiles by linear interpolation; each call of the
+/// faster half counts as p50. Returns `None` without calls.
 fn mean(slots: &[HistorySlot]) -> Option<Duration> {
     let (mut calls, mut ms) = (0_u64, 0_u64);
     for slot in slots {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::history::slot::OpenSlot;
 
-    /// Of a number of calls that all took as long as the range says.
+    /// A slot with this number of calls, whose durations are all in this range of the sketch.
     fn slot(calls: u64, range: usize) -> HistorySlot {
         let text = format!("1 0 0 0 0 0 0 0 {calls} 0 0 0 0 0 0 0 0 1 0 0||{range} {calls}|");
         OpenSlot::read(&text).unwrap().shown(1, HistoryWindow::FiveMinutes)

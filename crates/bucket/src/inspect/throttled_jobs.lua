@@ -1,15 +1,14 @@
--- Counts jobs that wait and can't use a slot soon, because their callers, or groups, may not be called so fast, or so
--- often at once. What nobody had to sort yet isn't among them.
+-- Counts waiting jobs that can't use a slot soon, because of the rate or the maximum of concurrent calls of their
+-- callers, or groups. Jobs that no take has sorted in yet aren't counted.
 --
 -- needs: now, pace, kind/debts, kind/flow_state, kind/flows, kind/count_waiting, limits_of
 -- KEYS  1 control (hash), then throttled (zset), flow-state (hash), parked (zset), flows (zset), ranges (zset)
--- ARGV  1 version of what is in force (pace.lua)  2 how fast each may be called, and how many times at once
---       (limits_of.lua)
---       3 µs that are soon  4 µs that a call takes, with headroom
--- Result  { 'changed', … } | { how many }
+-- ARGV  1 version of what is in force (pace.lua)  2 the limits of callers, or groups (limits_of.lua)
+--       3 µs within which a call begins soon  4 duration of a call in µs, with headroom
+-- Result  { 'changed', … } | { number of jobs }
 local CONTROL, version, limits_of = KEYS[1], ARGV[1], open_limits(ARGV[2])
 local soon, call_us = tonumber(ARGV[3]), tonumber(ARGV[4])
--- In one call, of those that may be called now, and of those that may not: others of the same are taken to be alike.
+-- The maximum number of flows read of each zset. The others are assumed to be like these on average.
 local FLOWS_AT_ONCE = 500
 local changed = control_read(CONTROL, version)
 if changed then return changed end
@@ -17,7 +16,7 @@ if changed then return changed end
 local clock, wall, lost = string.match(redis.call('HGET', flow_state.hash, 'clock') or '', '^(%d+) (%d+) %x+ (%d+)$')
 clock, lost = clock and clock + math.max(0, now_us - wall), tonumber(lost)
 
--- By the number of the normal flow: { number, name, jobs that wait at all priorities, alike: how many it stands for }.
+-- By the number of the normal flow: { number, name, jobs waiting at all priorities, alike: number of flows like this }.
 local owners, numbers = {}, {}
 for _, key in ipairs({ FLOWS, flow_state.throttled }) do
   local alike = math.max(1, redis.call('ZCARD', key) / FLOWS_AT_ONCE)
@@ -35,8 +34,8 @@ for _, key in ipairs({ FLOWS, flow_state.throttled }) do
   end
 end
 
--- How many calls of one can begin soon and be under way at once, in addition to those in flight: those that may begin
--- now, or as many as the rate begins while one call lasts.
+-- The number of calls of one caller, or group, that can begin soon and then be in flight together, besides those in
+-- flight now: the calls that may begin now, or if more, those that the rate allows within the duration of a call.
 local function room_of(owner, state)
   local limits, room, in_flight = limits_of(owner.name), math.huge, state and state.in_flight or 0
   if limits.paused then return 0 end

@@ -12,8 +12,8 @@ use crate::script::scripts::STREAM;
 static SCRIPT: Script = Script::new("throttled_jobs", STREAM, include_str!("throttled_jobs.lua"));
 
 impl RedisBucket {
-    /// Jobs that can't use a slot soon, however many processors there are; of the first flows alone. 0 where nobody is
-    /// bounded. `length`: of a call, with headroom.
+    /// Counts waiting jobs that can't use a slot soon, however many processors there are; estimated from the first
+    /// flows. 0 if no caller has a limit. `length`: the duration of a call, with headroom.
     pub(super) async fn throttled_jobs(&self, length: Duration) -> Result<u64, BucketError> {
         if self.effective_settings().bounds.is_empty() {
             return Ok(0);
@@ -22,7 +22,7 @@ impl RedisBucket {
             .run_with_settings("throttled_jobs", WaitFor::Reply, |effective| {
                 let known: Vec<_> = [self.keys.control()].into_iter().chain(self.keys.in_order()).collect();
                 let mut call = SCRIPT.on(&known);
-                // By other settings than a moment ago, nobody may be bounded.
+                // The settings may have changed since the check above, so that no caller has a limit any more.
                 let bounds = if effective.bounds.is_empty() { r#"{"each":{},"of":{}}"# } else { &effective.bounds };
                 call.arg(&effective.version).arg(bounds).arg(SOON.as_micros()).arg(length.as_micros());
                 call

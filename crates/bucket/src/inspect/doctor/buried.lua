@@ -1,14 +1,13 @@
--- Examines a part of the dead letters, each at one moment, and indexes those that aren't when asked to.
+-- Checks a part of the dead letters, each at one moment, and adds those missing from the index to it if asked to.
 --
 -- needs: at_maxmemory, now, budget, behind, letters
 -- KEYS  1 dead (stream)  2 letters (hash)  3 sizes (zset)
 -- ARGV  1 where to begin, as XRANGE writes it  2 '1' to repair
--- Result  { the last letter that was looked at or '' at the end, { id of a letter, id of its job, '1' when it isn't
---       indexed,
---           its bytes }… }
+-- Result  { the last letter that was checked or '' at the end,
+--           { id of a letter, id of its job, '1' if it wasn't in the index, its bytes }… }
 local keys = { dead = KEYS[1], letters = KEYS[2], sizes = KEYS[3] }
 local from, mend = ARGV[1], ARGV[2] == '1'
--- In one call, so that many letters don't keep Redis from others.
+-- The maximum number of letters in one call, so that many letters don't block Redis.
 local LOOKED_AT = 500
 
 local answer = { '' }

@@ -13,20 +13,20 @@ use crate::settings::Kind;
 
 static TOTALS: Scripts = Scripts::new("totals", include_str!("totals.lua"));
 
-/// While jobs come and go, all are counted this many times.
+/// How often all jobs are counted again if some were added or removed during the count.
 const TRIES: usize = 3;
-/// Fields of `holders` that are counted again in one call.
+/// The number of fields of a hash that are read, or corrected, in one call.
 const CALLERS: usize = 500;
-/// The end of the field that has a caller's bytes.
+/// The suffix of the field with a caller's bytes.
 const BYTES: &str = " bytes";
 
-/// What the jobs of a bucket count.
+/// The sums over all jobs of a bucket.
 #[derive(Default, PartialEq, Eq)]
 pub(super) struct JobCounts {
     bytes: u64,
     /// The fields of `holders`, as script/counts.lua names them.
     held: HashMap<String, i64>,
-    /// A job that moves meanwhile may be met twice.
+    /// Ids of the counted jobs: a job that moves during the count may be read twice.
     seen: HashSet<String>,
 }
 
@@ -43,7 +43,7 @@ impl JobCounts {
     }
 }
 
-/// totals.lua's answer.
+/// The reply of totals.lua.
 struct StoredTotals {
     moment: String,
     bytes: i64,
@@ -52,7 +52,7 @@ struct StoredTotals {
 }
 
 impl RedisBucket {
-    /// Whether the counts could be judged. What is found of single jobs is found the first time that all are counted.
+    /// Checks each job (once), and the totals. Returns whether the totals could be compared with the jobs.
     pub(super) async fn examine_jobs_and_counts(
         &self,
         repair: bool,
@@ -76,7 +76,7 @@ impl RedisBucket {
             }
             let more = difference(&count, held);
             let agrees = i128::from(after.bytes) == i128::from(count.bytes) && more.is_empty();
-            // A list's job may have moved and come back unseen: only what is found twice is so.
+            // In a list a job may have moved unseen. A difference is only reported if two successive counts are equal.
             if !agrees && self.kind == Kind::List && last.as_ref() != Some(&count) {
                 last = Some(count);
                 continue;
@@ -92,7 +92,7 @@ impl RedisBucket {
         Ok(false)
     }
 
-    /// With `repair` the loss is accepted: later totals don't count these jobs.
+    /// Reports lost jobs. With `repair` they are written off, so that they aren't reported again.
     pub(super) async fn examine_totals(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let totals = if repair { self.write_off_lost().await? } else { self.totals("", "", &[]).await? };
         findings.many(FindingKind::Lost, totals.lost, "");
@@ -138,7 +138,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// As `holders` has it.
+    /// Reads the counts by caller from `holders`.
     async fn counted_as_held(&self) -> Result<HashMap<String, i64>, BucketError> {
         let (mut counted, mut cursor) = (HashMap::new(), 0);
         loop {
@@ -151,7 +151,7 @@ impl RedisBucket {
         }
     }
 
-    /// A part of a hash, and where to go on; 0 at the end.
+    /// Reads a part of a hash. Returns the next cursor, 0 at the end, and the fields with their values.
     pub(super) async fn scan(&self, key: &str, cursor: u64) -> Result<(u64, Vec<(String, String)>), BucketError> {
         let mut scan = redis::cmd("HSCAN");
         scan.arg(key).arg(cursor).arg("COUNT").arg(CALLERS);
@@ -162,7 +162,7 @@ impl RedisBucket {
     }
 }
 
-/// By field: how much more the jobs come to than is counted.
+/// Returns for each field of `holders` that differs from the jobs: the sum over the jobs minus the stored count.
 fn difference(count: &JobCounts, counted: HashMap<String, i64>) -> Vec<(String, i64)> {
     let mut more = count.held.clone();
     for (field, held) in counted {

@@ -1,12 +1,12 @@
--- Examines a part of the due times, each job at one moment, and removes those of jobs that aren't parked when asked to.
+-- Checks a part of the due times, each job at one moment, and removes those of jobs that aren't parked if asked to.
 --
 -- needs: at_maxmemory, constants, kind/pending
 -- KEYS  1 jobs (stream)  2 parked (zset)
--- ARGV  1 the due time from which to begin  2 how many of that time were looked at before  3 '1' to repair
--- Result  { the due time from which to go on or '' at the end, how many of that time were looked at, a job's id… }
+-- ARGV  1 the due time from which to begin  2 number of jobs with that time to skip  3 '1' to repair
+-- Result  { the due time from which to go on or '' at the end, number of jobs with that time to skip, a job's id… }
 local JOBS, PARKED = KEYS[1], KEYS[2]
 local due, seen, mend = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
--- In one call, so that many parked jobs don't keep Redis from others.
+-- The maximum number of jobs in one call, so that many parked jobs don't block Redis.
 local LOOKED_AT = 500
 
 local parked = redis.call('ZRANGE', PARKED, due, '+inf', 'BYSCORE', 'LIMIT', seen, LOOKED_AT, 'WITHSCORES')

@@ -1,8 +1,8 @@
--- The jobs whose ids are the last of ARGV, one after the other, as many as a script may read.
+-- Checks the jobs whose ids are the last arguments, as many as a script may read.
 -- needs: budget
 
--- Calls look(id) for those from the argument `first` on. It returns nil, or what repairs this one, which is done when
--- asked to. The answer: how many were looked at, and the ids of those that are to be repaired.
+-- Calls look(id) for each argument from `first` on. look returns nil, or a function that repairs the job, which is
+-- called if `mend`. Returns the number of arguments checked, and the ids for which look returned a function.
 local function examine_each(first, mend, look)
   local answer = { 0 }
   for i = first, #ARGV do

@@ -1,10 +1,10 @@
--- Examines what a stream bucket keeps by job, each job at one moment, and removes that of jobs that are gone when asked
+-- Checks records that a stream bucket keeps by job, each job at one moment, and removes those of missing jobs if asked
 -- to.
 --
 -- needs: at_maxmemory, each, there, kind/pending
 -- KEYS  1 jobs (stream)  2 attempts (hash) | unburied (hash) | failed (hash)
 -- ARGV  1 '1' to repair, then the ids of jobs
--- Result  { how many were looked at, a job's id… }
+-- Result  { number of ids checked, id of a missing job… }
 local JOBS, KEPT = KEYS[1], KEYS[2]
 local mend, FIRST = ARGV[1] == '1', 2
 

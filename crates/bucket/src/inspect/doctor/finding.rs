@@ -37,7 +37,7 @@ pub enum FindingKind {
     Lost,
 }
 
-/// Its word in scripts, what it means, and what repairing does (None: nothing can).
+/// A kind, its word in scripts, its description, and what a repair does (`None`: it can't be repaired).
 type Meaning = (FindingKind, &'static str, &'static str, Option<&'static str>);
 
 const MEANINGS: [Meaning; 23] = [
@@ -174,7 +174,7 @@ const MEANINGS: [Meaning; 23] = [
 ];
 
 impl FindingKind {
-    /// By its word in scripts.
+    /// Returns the kind that has this word in scripts.
     pub(super) fn of(word: &str) -> Option<Self> {
         MEANINGS.iter().find(|meaning| meaning.1 == word).map(|meaning| meaning.0)
     }
@@ -194,14 +194,14 @@ impl FindingKind {
         self.meaning().map_or("", |meaning| meaning.2)
     }
 
-    /// How it is repaired; None: it can't be.
+    /// Returns how it is repaired, or `None` if it can't be.
     #[must_use]
     pub fn remedy(self) -> Option<&'static str> {
         self.meaning().and_then(|meaning| meaning.3)
     }
 }
 
-/// What was found so far, one finding of each kind.
+/// The findings so far, at most one of each kind.
 #[derive(Default)]
 pub(super) struct Findings(Vec<Finding>);
 

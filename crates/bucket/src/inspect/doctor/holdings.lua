@@ -1,9 +1,9 @@
--- Examines what one replica of a list bucket holds, and counts it again when asked to.
+-- Compares the jobs that a consumer of a list bucket has claimed with their count, and corrects the count if asked to.
 --
 -- needs: at_maxmemory
--- KEYS  1 what it holds (list)  2 replicas (hash)  3 takers (hash)
+-- KEYS  1 claimed jobs of the consumer (list)  2 replicas (hash)  3 takers (hash)
 -- ARGV  1 consumer  2 '1' to repair
--- Result  { how many it holds, how many are counted, '1' when it is a member }
+-- Result  { number of claimed jobs, their count in takers, '1' if the consumer is a member }
 local TAKEN, REPLICAS, TAKERS = KEYS[1], KEYS[2], KEYS[3]
 local consumer, mend = ARGV[1], ARGV[2] == '1'
 local held = redis.call('LLEN', TAKEN)

@@ -1,4 +1,4 @@
-//! Checks each job: its entry, its pending entry and its records; or its place in the lists.
+//! Checks each job of a stream, and the records that are kept by job; or the jobs and consumers of a list.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ static CALLS: Script = Script::new("calls", STREAM, include_str!("calls.lua"));
 static KEYED: Script = Script::new("keyed", STREAM, include_str!("keyed.lua"));
 static HOLDINGS: Script = Script::new("holdings", SHARED, include_str!("holdings.lua"));
 
-/// A script that is given ids of jobs, after '1' to repair and what else it takes.
+/// A script that checks jobs by id: its arguments are '1' to repair, `arguments`, and the ids.
 pub(super) struct JobCheck<'e> {
     pub(super) name: &'static str,
     pub(super) script: &'e Script,
@@ -35,7 +35,7 @@ pub(super) struct JobCheck<'e> {
 }
 
 impl RedisBucket {
-    /// What all jobs count together.
+    /// Checks each job of a stream. Returns the sums over all jobs, also those of a list.
     pub(super) async fn examine_jobs(&self, repair: bool, findings: &mut Findings) -> Result<JobCounts, BucketError> {
         match self.kind {
             Kind::Stream => self.examine_stream(repair, findings).await,
@@ -100,7 +100,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// What is kept by job beside the stream: of jobs that are in it.
+    /// Checks the records that a stream bucket keeps by job id: whether their jobs exist, or are in flight.
     pub(super) async fn examine_kept_by_job(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let (keys, window) = (&self.keys, self.effective_settings().settings.keep.keys_ms());
         let attempts = (&FAILURES, vec![keys.jobs(), keys.attempts()], vec![]);
@@ -132,21 +132,21 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// Whether idempotency keys name jobs of a list that has some: it can't be asked for one of them.
+    /// Whether jobs of a list bucket have idempotency keys. A list can't be searched for these jobs.
     pub(super) async fn has_keys_of_a_list(&self) -> Result<bool, BucketError> {
         let mut keyed = redis::cmd("HLEN");
         keyed.arg(self.keys.keyed_jobs());
         Ok(self.store.command::<u64>(&keyed).await? > 0)
     }
 
-    /// Those of `ids` that a script finds wrong; it looks at as many in one call as it may.
+    /// Returns those of `ids` that the script finds wrong. Calls it until all are checked.
     pub(super) async fn examine_each(&self, check: &JobCheck<'_>, ids: &[String]) -> Result<Vec<String>, BucketError> {
         let (mut wrong, mut rest) = (Vec::new(), ids);
         while !rest.is_empty() {
             let mut call = check.script.on(check.keys);
             call.arg(u8::from(check.repair)).arg(check.arguments).arg(rest);
             let mut reply = Reply::new(check.name, self.store.run::<Value>(&call).await?)?;
-            // The first of them is always looked at.
+            // The script always checks at least the first one.
             let looked_at = usize::try_from(reply.count()?).unwrap_or(usize::MAX).max(1);
             rest = rest.get(looked_at..).unwrap_or_default();
             while !reply.is_empty() {
@@ -156,7 +156,7 @@ impl RedisBucket {
         Ok(wrong)
     }
 
-    /// What the replicas of a list bucket hold.
+    /// Checks the claimed jobs of all consumers of a list bucket, and their counts.
     pub(super) async fn examine_holdings(&self, repair: bool, findings: &mut Findings) -> Result<(), BucketError> {
         let keys = &self.keys;
         for consumer in self.takers().await? {

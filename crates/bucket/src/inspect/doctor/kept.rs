@@ -1,4 +1,4 @@
-//! Checks the retained data of ended jobs: the order of outcomes, and the byte counts of outcomes and dead letters.
+//! Checks the order of outcomes, the bytes of outcomes, dead letters and outbox, and whether streams have ids left.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,11 +18,11 @@ static RECORDED: Script = Script::new("recorded", SHARED, include_str!("recorded
 static NO_IDS: Script = Script::new("no_ids", SHARED, include_str!("no_ids.lua"));
 static COUNTED: Script = Script::new("kept", SHARED, include_str!("kept.lua"));
 
-/// While work ends, all that is kept is counted this many times.
+/// The maximum number of counts, if records are added or removed during each.
 const TRIES: usize = 3;
-/// Outcomes in one page: each may be as long as what is kept of an answer.
+/// The number of outcomes, or of outcome jobs, in one page. Each outcome may contain a long answer.
 const OUTCOMES: usize = 50;
-/// Members of the order of ends in one page, each with up to a hundred jobs.
+/// The number of members of `ended` in one page, each with up to a hundred ids of jobs.
 const MEMBERS: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl KeptRecords {
         }
     }
 
-    /// In the tally.
+    /// The field of the tally with the byte count.
     const fn counter(self) -> &'static str {
         match self {
             Self::Letters => "dead_bytes",
@@ -61,7 +61,7 @@ impl KeptRecords {
     }
 }
 
-/// kept.lua's answer.
+/// The reply of kept.lua.
 struct CountedBytes {
     moment: String,
     bytes: u64,
@@ -91,7 +91,7 @@ impl RedisBucket {
             while !reply.is_empty() {
                 missing.push(reply.text()?);
             }
-            // What was repaired may stand elsewhere now, and others in its place: once more.
+            // A repair changes the ranks of members, so the same ranks are read again.
             if missing.is_empty() || !repair {
                 rank += members;
             }
@@ -105,7 +105,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// Whether they could be counted: not while work ends.
+    /// Checks a byte count. Returns false if records were added or removed during each count.
     pub(super) async fn examine_bytes(
         &self,
         kept: KeptRecords,
@@ -147,7 +147,7 @@ impl RedisBucket {
         Ok(CountedBytes { moment: reply.text()?, bytes: reply.count()? })
     }
 
-    /// In streams to which nothing can be added.
+    /// Reports streams to which Redis adds no entries, because the largest id is used.
     pub(super) async fn examine_ids(&self, findings: &mut Findings) -> Result<(), BucketError> {
         let (jobs, dead) = (self.keys.jobs(), self.keys.dead());
         let (of_jobs, letters): (u64, u64) = self.store.run(&NO_IDS.on(&[jobs.clone(), dead.clone()])).await?;
@@ -156,7 +156,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// As the last pass over the outbox has counted them.
+    /// Reports oversized outcome jobs, as the last pass over the outbox counted them.
     pub(super) async fn examine_outbox(&self, findings: &mut Findings) -> Result<(), BucketError> {
         let mut oversized = redis::cmd("HGET");
         oversized.arg(self.keys.tally()).arg("outbox_oversized");
@@ -165,7 +165,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// Of the names and values of its entries.
+    /// Returns the bytes of the names and values of all entries.
     async fn bytes_of_outbox(&self) -> Result<u64, BucketError> {
         let (mut bytes, mut from) = (0, "-".to_owned());
         loop {
@@ -181,7 +181,7 @@ impl RedisBucket {
     }
 
     async fn bytes_of_outcomes(&self) -> Result<u64, BucketError> {
-        // One that moves meanwhile may be met twice.
+        // By id, because HSCAN may return an outcome twice.
         let (mut bytes, mut cursor) = (HashMap::new(), 0);
         loop {
             let (next, page) = self.page_of_outcomes(cursor).await?;
@@ -193,7 +193,7 @@ impl RedisBucket {
         }
     }
 
-    /// Ids and bytes of some outcomes, and where to go on; 0 at the end.
+    /// Returns the next cursor, 0 at the end, and the ids and sizes of some outcomes.
     async fn page_of_outcomes(&self, cursor: u64) -> Result<(u64, Vec<(String, u64)>), BucketError> {
         let mut scan = redis::cmd("HSCAN");
         scan.arg(self.keys.outcomes()).arg(cursor).arg("COUNT").arg(OUTCOMES);

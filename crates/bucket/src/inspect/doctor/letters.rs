@@ -16,7 +16,7 @@ static BURIED: Script = Script::new("buried", SHARED, include_str!("buried.lua")
 static INDEXED: Script = Script::new("indexed", SHARED, include_str!("indexed.lua"));
 static SIZED: Script = Script::new("sized", SHARED, include_str!("sized.lua"));
 
-/// Sizes in one page.
+/// The number of sizes in one page.
 const SIZES: isize = 500;
 
 impl RedisBucket {
@@ -27,7 +27,7 @@ impl RedisBucket {
         let (mut cursor, mut wrong) = (0, BTreeSet::new());
         loop {
             let (next, index) = self.scan(&self.keys.letters(), cursor).await?;
-            // The others were there a moment ago.
+            // The letters that were just read exist. Only the others are checked.
             let unseen = index.into_iter().filter(|(_, letter)| !letters.contains(letter));
             let ids: Vec<String> = unseen.map(|(id, _)| id).collect();
             wrong.extend(self.examine_each(&check, &ids).await?);
@@ -41,7 +41,7 @@ impl RedisBucket {
         Ok(())
     }
 
-    /// The sizes of letters that are gone. `letters`: those that were there a moment ago.
+    /// Returns the sizes of missing letters. `letters`: the ids that were just read, which aren't checked again.
     async fn examine_sizes(&self, letters: &HashSet<String>, repair: bool) -> Result<Vec<String>, BucketError> {
         let keys = [self.keys.dead(), self.keys.letter_sizes()];
         let check = JobCheck { name: "sized", script: &SIZED, keys: &keys, arguments: &[], repair };
@@ -61,7 +61,7 @@ impl RedisBucket {
         self.examine_each(&check, &unseen).await
     }
 
-    /// The letters, and the bytes of each.
+    /// Checks all letters. Returns their ids and sizes in bytes.
     pub(super) async fn examine_buried(
         &self,
         repair: bool,

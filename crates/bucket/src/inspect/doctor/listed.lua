@@ -1,9 +1,9 @@
--- Examines outcomes, each at one moment, and when asked to lists those that aren't in the order in which jobs ended.
+-- Checks outcomes, each at one moment, and adds those missing from the list in order of time (ended) to it if asked to.
 --
 -- needs: at_maxmemory, budget, each, order
 -- KEYS  1 outcomes (hash)  2 ended (zset)
 -- ARGV  1 '1' to repair, then the ids of jobs
--- Result  { how many were looked at, a job's id… }
+-- Result  { number of ids checked, id of a job whose outcome isn't listed… }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local mend, FIRST = ARGV[1] == '1', 2
 
@@ -11,7 +11,7 @@ return examine_each(FIRST, mend, function(id)
   local outcome = redis.call('HGET', OUTCOMES, id)
   if not outcome then return nil end
   count_read(outcome)
-  -- What says no time is the first to be forgotten.
+  -- An outcome without a time is the first to expire.
   local ms = string.match(outcome, '^(%d+) ') or '0'
   if listed_with(ENDED, ms, id) then return nil end
   return function() redis.call('ZADD', ENDED, ms, id) end

@@ -1,10 +1,10 @@
--- Examines which jobs are listed in the order of their ends and have no outcome, those of each member at one moment,
--- and when asked to takes them off it.
+-- Finds jobs that are listed in order of time (ended) but have no outcome, those of each member at one moment, and
+-- removes them from the list if asked to.
 --
 -- needs: at_maxmemory
 -- KEYS  1 outcomes (hash)  2 ended (zset)
--- ARGV  1 '1' to repair  2 the rank of the first member  3 how many members
--- Result  { how many members there were, a job's id… }
+-- ARGV  1 '1' to repair  2 the rank of the first member  3 maximum number of members
+-- Result  { number of members checked, id of a job without an outcome… }
 local OUTCOMES, ENDED = KEYS[1], KEYS[2]
 local mend, rank, members = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 

@@ -1,8 +1,8 @@
--- Whether a job is in a stream, pending or not; one that was deleted by hand and is still pending isn't. It may have to
--- be read.
+-- Whether the stream has the entry of a job, pending or not. False for a job that was deleted by hand and is still
+-- pending. Reads the entry.
 -- needs: budget
 local function is_there(jobs, id)
-  -- No id of a stream is no job.
+  -- XRANGE fails if this isn't a valid id: then no such job exists.
   local entry = redis.pcall('XRANGE', jobs, id, id)
   if entry.err or not entry[1] then return false end
   count_read(entry[1][2])

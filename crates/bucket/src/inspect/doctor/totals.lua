@@ -1,13 +1,13 @@
--- Compares the totals of a bucket at one moment; and counts again what its jobs count when asked to, if none has come
--- or gone since they were counted. Jobs that are lost may be written off: they are counted in `lost`.
+-- Reads the totals of a bucket at one moment. Corrects byte and caller counts if asked to, unless a job was added or
+-- removed since the jobs were counted. Writes off lost jobs if asked to: they are added to `lost`.
 --
 -- needs: at_maxmemory, now, counts, kind/jobs
--- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 where a list's takers are counted (hash)
--- ARGV  1 the moment at which the jobs were counted ('': they weren't)
---       2 the bytes that they count ('': leave these)  3 '1' to write off those that are lost
---       then pairs: a field of counts.lua, by how much it is more than is counted
--- Result  { this moment: the same text as long as no job comes, goes or, in a list, moves; bytes as they are counted
---           jobs that are lost, 1 when this moment is still that of the count }
+-- KEYS  1 jobs  2 tally (hash)  3 holders (hash)  4 a list's takers (hash)
+-- ARGV  1 the moment at which the jobs were counted ('': only read)
+--       2 their bytes ('': leave the byte count)  3 '1' to write off lost jobs
+--       then pairs: a field of `holders` (counts.lua), and what to add to it
+-- Result  { this moment: a text that changes when a job is added, removed or, in a list, moved; the byte count,
+--           number of lost jobs, 1 if the moment of the count is still this one }
 local JOBS, TALLY, HOLDERS = KEYS[1], KEYS[2], KEYS[3]
 local counted_at, bytes, writes_off = ARGV[1], ARGV[2], ARGV[3] == '1'
 local level, held = count_jobs(JOBS)

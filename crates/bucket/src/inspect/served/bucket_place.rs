@@ -14,7 +14,7 @@ use crate::settings::{BucketSettings, Kind};
 pub struct BucketPlace {
     pub bucket: BucketName,
     pub kind: Kind,
-    /// None: `prefix:{bucket}:jobs`.
+    /// The configured key. `None` for `prefix:{bucket}:jobs`.
     pub key: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl From<&BucketSettings> for BucketPlace {
 }
 
 impl BucketPlace {
-    /// The key that its jobs are in, below the prefix of `store`.
+    /// The key of its jobs in `store`.
     #[must_use]
     pub fn jobs_key(&self, store: &Store) -> String {
         self.keys(store).jobs()

@@ -7,7 +7,7 @@ use crate::error::BucketError;
 
 static SCRIPT: Script = Script::new("forget_place", &[], include_str!("forget_place.lua"));
 
-/// Unless a process has noted it again.
+/// Removes the place from the registry, unless a process has noted it again.
 pub(super) async fn forget_place(store: &Store, noted: &NotedPlace) -> Result<(), BucketError> {
     let mut call = SCRIPT.on(&[InstallationKeys::new(store.prefix()).buckets]);
     call.arg(noted.place.to_string()).arg(noted.noted_ms);

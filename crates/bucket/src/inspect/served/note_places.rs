@@ -9,15 +9,15 @@ use crate::error::BucketError;
 
 static SCRIPT: Script = Script::new("note_places", &[], include_str!("note_places.lua"));
 
-/// In one call, so that no script keeps Redis for long.
+/// The maximum number of places in one call, so that the script doesn't block Redis for long.
 const AT_ONCE: usize = 500;
-/// Of their texts: a key may be long.
+/// The maximum bytes of their texts in one call. A key may be long.
 const BYTES_AT_ONCE: usize = 64 << 10;
-/// For so long one note is enough for all processes with the same places. Less than the time between two notes of one,
-/// so that no place is silent where one process notes in time.
+/// For this time one note is enough for all processes with the same places. Shorter than the interval of a process's
+/// notes, so that no place becomes silent while one process notes in time.
 const ENOUGH: Duration = Duration::from_secs(4);
 
-/// Notes that this process has `places` among its settings.
+/// Notes that this process has `places` in its settings.
 ///
 /// # Errors
 /// When Redis can't be asked.
@@ -27,7 +27,7 @@ pub async fn note_places(store: &Store, places: &[BucketPlace]) -> Result<(), Bu
     while texts.peek().is_some() {
         let mut call = SCRIPT.on(&[&buckets]);
         let (mut count, mut bytes) = (0, 0);
-        // One is among them, however long.
+        // The first text is always taken, however long it is.
         while let Some(text) = texts.next_if(|text| count == 0 || bytes + text.len() <= BYTES_AT_ONCE) {
             (count, bytes) = (count + 1, bytes + text.len());
             call.arg(text);
@@ -50,7 +50,7 @@ pub async fn note_places_once(store: &Store, places: &[BucketPlace]) -> Result<(
     is_first.arg("NX").arg("PX").arg(ENOUGH.as_millis());
     match store.command::<Option<String>>(&is_first).await {
         Ok(None) => Ok(()),
-        // Where Redis is full it is noted all the same.
+        // At maxmemory SET fails, but note_places doesn't.
         Ok(Some(_)) | Err(_) => note_places(store, places).await,
     }
 }

@@ -1,8 +1,8 @@
--- Answers which places processes have noted, and when, a page of them. One that is noted meanwhile may come twice.
+-- Returns a page of the places that processes have noted, with the times of the notes. A place may come twice.
 --
 -- KEYS  1 buckets (hash)
--- ARGV  1 where the page begins ('0': at the first)  2 about how many it has
--- Result  { ms of the Redis clock, where the next page begins ('0': this is the last),
+-- ARGV  1 cursor of the page ('0': the first one)  2 the approximate number of places in a page
+-- Result  { ms of the Redis clock, cursor of the next page ('0': this is the last),
 --           { place, ms when it was last noted, … } }
 local BUCKETS, cursor, most = KEYS[1], ARGV[1], ARGV[2]
 local time = redis.call('TIME')

@@ -12,23 +12,23 @@ use crate::script::reply::Reply;
 
 static SCRIPT: Script = Script::new("noted_places", &[], include_str!("noted_places.lua"));
 
-/// A bucket is served no more when no process has had it among its settings for so long: three looks of a process.
+/// A place is no longer served after this time without a note: three intervals of a process's notes.
 const SILENCE: Duration = Duration::from_secs(15);
-/// In one answer, about.
+/// The approximate number of places in one reply.
 const PAGE: usize = 500;
 
 /// A place that processes serve or have served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotedPlace {
     pub place: BucketPlace,
-    /// When a process last noted it, ms of the Redis clock.
+    /// The time of the last note, in ms of the Redis clock.
     pub noted_ms: u64,
-    /// How long ago that was.
+    /// The time since the last note.
     pub silent_for: Duration,
 }
 
 impl NotedPlace {
-    /// Whether a process may serve it now.
+    /// Whether a process may be serving the place.
     #[must_use]
     pub fn is_served(&self) -> bool {
         self.silent_for < SILENCE
@@ -49,7 +49,7 @@ pub async fn noted_places(store: &Store) -> Result<Vec<NotedPlace>, BucketError>
         let now_ms = reply.count()?;
         cursor = reply.text()?;
         for (text, noted_ms) in reply.array()?.fields()? {
-            // Somebody else may have written it.
+            // An entry that was written by hand may not be valid.
             let Ok(place) = text.parse::<BucketPlace>() else { continue };
             let noted_ms = noted_ms.parse().unwrap_or(0);
             let silent_for = Duration::from_millis(now_ms.abs_diff(noted_ms));
