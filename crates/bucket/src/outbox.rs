@@ -1,5 +1,5 @@
-//! The outbox: outcome jobs of this bucket for other buckets. The script that ends a job writes them, in the slot of
-//! this bucket (`outbox.lua`); they stay until the target bucket has accepted them.
+//! The outbox: outcome jobs of this bucket for other buckets. The script that ends a job writes its outcome jobs to a
+//! stream in the slot of this bucket (`outbox.lua`). They stay there until their target buckets have accepted them.
 
 mod blocked;
 pub(crate) mod hand_over;

@@ -1,4 +1,4 @@
-//! Target buckets without room, which aren't tried again for now.
+//! Target buckets that have refused an outcome job, and get no further ones in the same round.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use dripfeed_job::BucketName;
 use super::outcome_job::OutcomeJob;
 use crate::admission::{RefusalReason, Refused};
 
-/// What one look at the outbox has found to have no room.
+/// The targets that have refused outcome jobs in one round.
 #[derive(Default)]
 pub(super) struct Blocked {
     buckets: HashSet<BucketName>,
     callers: HashSet<(BucketName, Option<String>)>,
-    /// The first of them that may have room again.
+    /// The shortest time after which one of them may have room.
     retry_after: Option<Duration>,
-    /// For each job that is larger than its target may ever be.
+    /// One entry for each outcome job that is larger than the capacity of its target.
     oversized: Vec<BucketName>,
-    /// Whether this process doesn't know one of them.
+    /// Whether this process doesn't know one of the targets.
     is_unknown: bool,
 }
 
@@ -31,7 +31,7 @@ impl Blocked {
             RefusalReason::CallerLimit | RefusalReason::ShareUsedUp => {
                 self.callers.insert((job.to.clone(), job.caller().map(str::to_owned)));
             }
-            // Others may be small enough.
+            // Smaller jobs may fit.
             RefusalReason::NeverFits => self.oversized.push(job.to.clone()),
             _ => self.block(&job.to),
         }
@@ -39,12 +39,12 @@ impl Blocked {
         self.retry_after = waits.min();
     }
 
-    /// For now nothing more is given to it.
+    /// Blocks a target bucket until the end of the round.
     pub(super) fn block(&mut self, bucket: &BucketName) {
         self.buckets.insert(bucket.clone());
     }
 
-    /// This process doesn't know it; another one may.
+    /// Blocks a target bucket that this process doesn't know. Another process may know it.
     pub(super) fn block_unknown(&mut self, bucket: &BucketName) {
         self.block(bucket);
         self.is_unknown = true;
@@ -59,7 +59,7 @@ impl Blocked {
         buckets.peek().is_some() && buckets.all(|bucket| self.buckets.contains(&bucket))
     }
 
-    /// The targets of those found since the last call.
+    /// Returns the targets of the oversized jobs that were found since the last call.
     pub(super) fn take_oversized(&mut self) -> Vec<BucketName> {
         std::mem::take(&mut self.oversized)
     }

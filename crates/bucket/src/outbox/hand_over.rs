@@ -1,6 +1,6 @@
 //! Submits outcome jobs to their target buckets, like any other submission: within limits and capacity, and once per
-//! idempotency key. Only then they are removed from the outbox. So a process that is killed in between neither loses
-//! nor duplicates one.
+//! idempotency key. An outcome job is removed from the outbox only after its target has accepted it, so a process that
+//! is killed in between neither loses nor duplicates it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,36 +21,36 @@ use crate::bucket::Bucket;
 use crate::buckets::Buckets;
 use crate::error::BucketError;
 
-/// The most pages in one round.
+/// Maximum pages in one round.
 const PAGES: usize = 20;
-/// The bytes of those that are submitted together: few enough that they don't wait behind large jobs.
+/// Body bytes after which no further job is added to a batch, so that small jobs don't wait for large ones.
 const TOGETHER: usize = 32 << 10;
-/// However soon there may be room.
+/// Minimum time between two rounds while jobs wait for room.
 const LEAST_WAIT: Duration = Duration::from_millis(200);
-/// A message is sent when the first comes; one that was lost delays by that.
+/// Wait before the next round, which a message for the first job in an empty outbox may end earlier.
 const LOOK: Duration = Duration::from_secs(1);
-/// A process that doesn't know a target leaves the others so much time to begin.
+/// How long a process that doesn't know a target waits, so that another process can take the lease.
 const STAND_BACK: Duration = Duration::from_secs(3);
 
 /// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandedOver {
-    /// Nothing waits.
+    /// The outbox is empty.
     All,
-    /// Another process does it.
+    /// Another process has the lease.
     Elsewhere,
-    /// Some have to wait so long at least.
+    /// Some jobs wait for room, at least for this time.
     Waiting(Duration),
-    /// Some are for buckets that this process doesn't know: others may hand over.
+    /// Some jobs are for buckets that this process doesn't know. It has ended its lease.
     Unknown,
-    /// There may be more.
+    /// Some jobs were moved, and there may be more.
     Some,
 }
 
-/// What waits in an outbox.
+/// The numbers of entries in an outbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutboxTargets {
-    /// How many outcome jobs wait for each bucket.
+    /// Waiting outcome jobs by target bucket.
     pub jobs: BTreeMap<BucketName, u64>,
     /// Entries that aren't outcome jobs.
     pub unreadable: u64,
@@ -59,15 +59,15 @@ pub struct OutboxTargets {
 /// Moves the outcome jobs of one bucket to their target buckets.
 pub struct OutcomeCourier {
     from: Bucket,
-    /// Of this process.
+    /// The name of this process in the lease.
     name: String,
-    /// The entry after which the next round begins; empty: with the first.
+    /// The entry after which the next round begins. Empty: it begins with the first entry.
     after: String,
     pass: Pass,
     news: Bell,
-    /// How many are submitted together.
+    /// Maximum number of jobs in a batch.
     at_once: usize,
-    /// About a bucket that isn't there.
+    /// The warning about a target bucket that isn't configured.
     warning: RareLine,
     oversized: Oversized,
 }
@@ -93,7 +93,7 @@ impl OutcomeCourier {
         &self.from
     }
 
-    /// Counts the outcome jobs, and moves none. None: another process moves them.
+    /// Counts the outcome jobs without moving them. Returns `None` if another process has the lease.
     ///
     /// # Errors
     /// As [`OutcomeCourier::hand_over`].
@@ -133,10 +133,10 @@ impl OutcomeCourier {
         }
     }
 
-    /// One round: what waits behind the place where the last one ended.
+    /// Moves the outcome jobs of one round, which begins where the last one ended.
     ///
     /// # Errors
-    /// When the Redis of the bucket that they come from can't be reached, refuses, or doesn't answer in time.
+    /// When the Redis of the source bucket can't be reached, refuses, or doesn't answer in time.
     pub async fn hand_over(&mut self, targets: &Buckets) -> Result<HandedOver, BucketError> {
         let (mut blocked, mut handed_over) = (Blocked::default(), 0);
         if self.after.is_empty() {
@@ -179,7 +179,7 @@ impl OutcomeCourier {
         Ok(if handed_over > 0 { HandedOver::Some } else { waiting(&blocked) })
     }
 
-    /// The entries of those that their buckets have.
+    /// Returns the entries of the jobs that can be removed from the outbox.
     async fn submit(&mut self, jobs: Vec<OutcomeJob>, targets: &Buckets, blocked: &mut Blocked) -> Vec<String> {
         let mut by_bucket: BTreeMap<BucketName, Vec<OutcomeJob>> = BTreeMap::new();
         for job in jobs {
@@ -209,7 +209,8 @@ impl OutcomeCourier {
         }
     }
 
-    /// After a refusal first one and then more at a time: a bucket without room isn't asked for each.
+    /// Submits jobs to one target, in batches. After a refusal a batch has one job, and each further one up to twice as
+    /// many: in a large batch most jobs would be refused, too.
     async fn submit_to(
         &mut self,
         target: &Bucket,
@@ -259,7 +260,7 @@ impl OutcomeCourier {
     }
 }
 
-/// Until the first may have room; where nothing says when, until the next look.
+/// Waits until the first target may have room, or for [`LOOK`] if no refusal says when.
 fn waiting(blocked: &Blocked) -> HandedOver {
     HandedOver::Waiting(blocked.retry_after().unwrap_or(LOOK))
 }

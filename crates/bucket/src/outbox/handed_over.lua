@@ -3,7 +3,7 @@
 -- needs: at_maxmemory, counts, keep
 -- KEYS  1 outbox (stream)  2 tally (hash)
 -- ARGV  ids of their entries
--- Result  how many were there
+-- Result  how many of the entries existed
 local OUTBOX, keys = KEYS[1], { tally = KEYS[2] }
 
 local removed, bytes = 0, 0

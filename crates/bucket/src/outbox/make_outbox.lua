@@ -1,3 +1,3 @@
--- For scripts that open the outbox where there is one: as open_outbox.
+-- Returns open_outcome_jobs, for scripts that load it only when the bucket has targets for outcome jobs.
 -- needs: outcome_jobs
 return open_outcome_jobs

@@ -1,4 +1,4 @@
--- Notes how many outcome jobs are larger than the capacity_bytes of their target bucket.
+-- Stores how many outcome jobs are larger than the capacity_bytes of their target bucket.
 --
 -- needs: at_maxmemory
 -- KEYS  1 tally (hash)

@@ -5,25 +5,25 @@ use dripfeed_job::idempotency::IdempotencyKey;
 use dripfeed_job::outcome::outcome_job;
 use dripfeed_job::{BucketName, Chain, JobId, Outcome, Submission};
 
-/// In bytes, as LONGEST_CALLER in now.lua: replacing what isn't UTF-8 makes a caller longer.
+/// Maximum bytes of a caller, as LONGEST_CALLER in now.lua. Replacing invalid UTF-8 can make a caller longer.
 const LONGEST_CALLER: usize = 256;
 
-/// As outcome_jobs.lua writes it.
+/// An outcome job as outcome_jobs.lua writes it.
 pub(super) struct OutcomeJob {
-    /// Of its entry in the outbox.
+    /// The id of its entry in the outbox.
     pub(super) entry: String,
     pub(super) to: BucketName,
     job: JobId,
     ended_ms: u64,
     depth: u32,
     outcome: Outcome,
-    /// Of the bucket that it comes from.
+    /// The bucket in which the job has ended.
     from: BucketName,
     key: IdempotencyKey,
 }
 
 impl OutcomeJob {
-    /// None for what somebody else has put there.
+    /// Returns `None` if the entry isn't an outcome job, but was added by hand.
     pub(super) fn read(from: &BucketName, entry: String, fields: &[(Bytes, Bytes)]) -> Option<Self> {
         let text = |name: &str| {
             let found = fields.iter().find(|(field, _)| field == name)?;
@@ -31,7 +31,7 @@ impl OutcomeJob {
         };
         let job: JobId = text("job")?.parse().ok()?;
         let record = fields.iter().find(|(field, _)| field == "outcome")?;
-        // Somebody else may have written the job's caller.
+        // The caller of a job that was added by a plain XADD may have any bytes.
         let mut outcome = Outcome::from_record(&String::from_utf8_lossy(&record.1))?;
         if let Some(caller) = &mut outcome.caller {
             caller.truncate(caller.floor_char_boundary(LONGEST_CALLER));
@@ -52,7 +52,7 @@ impl OutcomeJob {
         self.outcome.caller.as_deref()
     }
 
-    /// The same each time: its bucket knows it by its idempotency key.
+    /// The submission to the target bucket. Its idempotency key is the same in each try.
     pub(super) fn submission(&self) -> Submission {
         let submission = Submission {
             body: outcome_job::body(&self.from, self.job, &self.outcome, self.ended_ms).into(),

@@ -1,11 +1,11 @@
--- Outcome jobs of one script, until they are written to the outbox (outbox.lua). Only scripts of buckets that may have
--- some open it (make_outbox.lua).
+-- Collects the outcome jobs of one script, and writes them to the outbox (outbox.lua). Only scripts of buckets that may
+-- have outcome jobs load this (make_outbox.lua).
 -- needs: now, counts, notices, keep, append_to, cut_record
 
--- `bounds`: the most outcome jobs, and their bytes, the bytes of the largest, those of an answer, the longest chain.
--- `targets`: buckets, by the outcome that they are given; `most_of_one`: the most that any has. `chains`: what jobs of
--- the batch say about their targets, by the id. `noted`: the fields of what is to be written; `ended_chains`: how many
--- weren't noted, as their chain is as long as it may be.
+-- `bounds`: maxima of the outcome jobs, their bytes, the bytes of one job, the bytes of an answer, the chain's length.
+-- `targets`: names of target buckets by outcome; `most_of_one`: the most targets of any outcome. `chains`: the chains
+-- that jobs of the batch have, by the job's id. `noted`: the fields of each entry to be written; `ended_chains`: how
+-- many outcome jobs weren't noted because their chain has reached its maximum length.
 local outbox = {
   key = nil, bounds = nil, targets = {}, most_of_one = 0, chains = {}, noted = {}, ended_chains = 0,
 }
@@ -18,8 +18,8 @@ local function add_target(name, outcomes)
   end
 end
 
--- `text`: what is kept, and behind its first line what on_outcome.rs packs: the bounds, a line for each target, and one
--- for each job of a batch that says something about it.
+-- `text`: behind its first line, which is for retention, the lines that on_outcome.rs packs: one with the bounds, one
+-- for each target, and one for each job of a batch that has a chain.
 local function open_outcome_jobs(text, key)
   outbox.key = key
   for line in string.gmatch(text, '\n([^\n]+)') do
@@ -39,15 +39,15 @@ local function open_outcome_jobs(text, key)
   return outbox
 end
 
--- For how many more jobs there is room, beside those in flight.
+-- How many more jobs may be taken: the room for outcome jobs without what the jobs in flight may need.
 function outbox.room(keys, in_flight)
   local bounds, bytes = outbox.bounds, tonumber(redis.call('HGET', keys.tally, 'outbox_bytes') or nil) or 0
   local left = math.min(bounds.most - redis.call('XLEN', outbox.key), (bounds.most_bytes - bytes) / bounds.largest)
   return math.floor(left / outbox.most_of_one) - in_flight
 end
 
--- The targets of such an end, and how long the chain is. `chain`: what the job says about it, as its entry has it; nil:
--- as this script was given it, or nothing.
+-- Returns the targets of a job that ends with `result`, and its depth in the chain. `chain`: the chain in the job's
+-- entry; nil: the one that this script was given, if any.
 function outbox.targets_of(id, result, chain)
   local depth, chosen = string.match(chain or outbox.chains[id] or '', '^(%d+) (%S+)$')
   local names = {}
@@ -73,7 +73,7 @@ function outbox.note(id, record, result, chain)
   end
 end
 
--- To be called once, when the jobs have left.
+-- To be called once, after the jobs have been removed.
 function outbox.write(keys)
   local key, bytes = outbox.key, 0
   for i, fields in ipairs(outbox.noted) do

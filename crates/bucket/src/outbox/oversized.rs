@@ -1,5 +1,5 @@
-//! Outcome jobs that are larger than `capacity_bytes` of their target bucket. They wait until that is raised, and are
-//! counted in each pass over the outbox, for metrics, the API and the doctor.
+//! Outcome jobs that are larger than `capacity_bytes` of their target bucket. They wait until `capacity_bytes` is
+//! raised. Each pass over the outbox counts them, for metrics, the API and the doctor.
 
 use dripfeed_job::BucketName;
 use dripfeed_store::Script;
@@ -13,9 +13,9 @@ static NOTE: Script = Script::new("note_oversized", SHARED, include_str!("note_o
 
 #[derive(Default)]
 pub(super) struct Oversized {
-    /// In this pass, so far.
+    /// Those found in this pass so far.
     found: u64,
-    /// What Redis has; None: another process may have written it.
+    /// The number stored in Redis. `None` if another process may have written it.
     noted: Option<u64>,
     warning: RareLine,
 }
@@ -34,18 +34,19 @@ impl Oversized {
         }
     }
 
-    /// Another process goes over the outbox now.
+    /// To be called when another process has the lease of the outbox.
     pub(super) const fn forget(&mut self) {
         (self.found, self.noted) = (0, None);
     }
 
-    /// The outbox is empty.
+    /// To be called when the outbox is empty.
     pub(super) async fn none(&mut self, from: &Bucket) -> Result<(), BucketError> {
         self.found = 0;
         self.note(from, true).await
     }
 
-    /// At the end of a pass. One that isn't whole has seen some of them at least.
+    /// Stores the number at the end of a pass. A pass that didn't reach the last entry may have missed some, so it can
+    /// only raise the number.
     pub(super) async fn note(&mut self, from: &Bucket, is_whole: bool) -> Result<(), BucketError> {
         let found = std::mem::take(&mut self.found);
         let is_news = if is_whole { self.noted != Some(found) } else { found > self.noted.unwrap_or(0) };

@@ -17,14 +17,14 @@ static NEXT: Script = Script::new("next_outcomes", SHARED, include_str!("next_ou
 static LEAVE: Script = Script::new("leave_outbox", SHARED, include_str!("leave_outbox.lua"));
 static HANDED_OVER: Script = Script::new("handed_over", SHARED, include_str!("handed_over.lua"));
 
-/// Outcome jobs that are read at once: each may be as long as what is kept of an answer.
+/// Entries in a page. Few, because each may contain the body of an answer.
 pub(super) const PAGE: usize = 50;
-/// For so long no other process hands over.
+/// How long no other process may move outcome jobs.
 const LEASE: Duration = Duration::from_secs(3);
 
 pub(super) enum NextOutcomes {
     None,
-    /// Another process hands over.
+    /// Another process has the lease.
     Elsewhere,
     Page(Page),
 }
@@ -32,12 +32,12 @@ pub(super) enum NextOutcomes {
 pub(super) struct Page {
     /// How many entries were read.
     pub(super) read: usize,
-    /// The last of them; empty: none was.
+    /// The id of the last entry. Empty if no entry was read.
     pub(super) last: String,
     pub(super) jobs: Vec<OutcomeJob>,
 }
 
-/// As [`Bucket::outcome_jobs`], of each bucket; 0 of those that can't be read.
+/// Returns [`Bucket::outcome_jobs`] of each bucket, 0 for a key that can't be read.
 ///
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.
@@ -52,7 +52,7 @@ fn length_of(bucket: &Bucket) -> redis::Cmd {
 }
 
 impl Bucket {
-    /// How many outcome jobs the outbox has, also of those written with earlier settings.
+    /// Returns the number of outcome jobs in the outbox, including those written with earlier settings.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -60,7 +60,7 @@ impl Bucket {
         Ok(self.redis_bucket.store.command(&length_of(self)).await?)
     }
 
-    /// Those behind the entry `after`, for the process of this name.
+    /// Reads the entries behind `after`, and takes or renews the lease for the process `name`.
     pub(super) async fn next_outcomes(&self, name: &str, after: &str) -> Result<NextOutcomes, BucketError> {
         let (store, keys) = (&self.redis_bucket.store, &self.redis_bucket.keys);
         let mut call = NEXT.on(&[keys.outbox(), keys.outbox_lease()]);
@@ -87,7 +87,7 @@ impl Bucket {
         Ok(NextOutcomes::Page(page))
     }
 
-    /// Another process may go on at once.
+    /// Ends the lease of this process, so that another one can continue at once.
     pub(super) async fn leave_outbox(&self, name: &str) -> Result<(), BucketError> {
         let (store, keys) = (&self.redis_bucket.store, &self.redis_bucket.keys);
         let mut call = LEAVE.on(&[keys.outbox_lease()]);
@@ -96,7 +96,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Their buckets have them.
+    /// Removes entries whose outcome jobs the target buckets have accepted.
     pub(super) async fn remove_outcomes(&self, entries: &[String]) -> Result<(), BucketError> {
         if entries.is_empty() {
             return Ok(());

@@ -1,17 +1,17 @@
-//! A pass over the outbox, from its first entry on, in as many rounds as it takes.
+//! A pass over the outbox, which begins at its first entry and takes one or several rounds.
 
 use std::time::{Duration, Instant};
 
-/// At least this often all is looked at, though all targets that the settings have are without room: earlier settings,
-/// or those of another process, have others.
+/// Maximum time between two whole passes. Other passes end when all configured targets are without room, and so don't
+/// reach jobs for targets of earlier settings, or of the settings of another process.
 const BETWEEN_WHOLE: Duration = Duration::from_secs(15);
 
 #[derive(Default)]
 pub(super) struct Pass {
-    /// Whether it has found a target that this process doesn't know.
+    /// Whether this pass has found a target that this process doesn't know.
     has_unknown: bool,
     is_whole: bool,
-    /// When the last whole one began.
+    /// When the last whole pass began.
     whole: Option<Instant>,
 }
 
@@ -24,7 +24,7 @@ impl Pass {
         }
     }
 
-    /// Whether it goes to the last entry in any case.
+    /// Whether this pass continues to the last entry even if no target has room.
     pub(super) const fn is_whole(&self) -> bool {
         self.is_whole
     }
