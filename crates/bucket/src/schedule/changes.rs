@@ -1,5 +1,5 @@
-//! Which buckets have schedules, and when they last changed, so that an intake makes one query a second for all
-//! buckets.
+//! Stores which buckets have schedules, and the number of their last change, so that an intake makes one query a second
+//! for all buckets.
 
 use std::collections::HashMap;
 
@@ -14,20 +14,20 @@ use crate::script::scripts::SHARED;
 static NOTE: Script = Script::new("note_schedules", SHARED, include_str!("note_schedules.lua"));
 static CHANGES: Script = Script::new("schedule_changes", SHARED, include_str!("schedule_changes.lua"));
 
-/// The field with the number of the last change of all: no bucket has this name.
+/// The field with the number of the last change in any bucket. It isn't a valid name of a bucket.
 const ALL: &str = "@";
 
-/// The changes of all schedules of an installation, as far as this process knows them.
+/// The changes of the schedules of an installation that this process knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleChanges {
     all: u64,
-    /// By the name of a bucket that has, or had, schedules: the number of their last change. Changes of all buckets are
-    /// counted together, so that a bucket that was deleted and created again has another number.
+    /// The number of the last change, by the name of a bucket that has or had schedules. One counter numbers the
+    /// changes of all buckets, so that a bucket that was deleted and created again has another number.
     pub of: HashMap<String, u64>,
 }
 
 impl ScheduleChanges {
-    /// None: there are no others than these.
+    /// Returns the present changes, or `None` if nothing has changed since `self` was read.
     ///
     /// # Errors
     /// When Redis can't be asked.
@@ -46,14 +46,14 @@ impl ScheduleChanges {
 }
 
 impl Bucket {
-    /// To be called after a change: intakes that looked before it look again. Where this gets lost, they see the change
-    /// some seconds later, at their periodic look at the buckets that were noted before, and minutes later for others.
+    /// To be called after a change, so that intakes read the schedules again. If the note gets lost, they see the
+    /// change seconds later in buckets that were noted before, and minutes later in others.
     pub(crate) async fn note_schedules(&self) -> Result<(), BucketError> {
         self.note(false).await
     }
 
-    /// Notes schedules of which intakes don't know: a Redis that took over, in a Cluster one of another node than the
-    /// bucket's, may have lost the note.
+    /// Notes the bucket's schedules if it has any. A failover of Redis may have lost the note, in a Cluster on another
+    /// node than the bucket's.
     ///
     /// # Errors
     /// When Redis can't be asked.
@@ -66,12 +66,12 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes back what was noted of a bucket that was deleted meanwhile. One that was created again may have some.
+    /// Removes the note of a bucket that was deleted, unless it was created again and has schedules.
     pub(crate) async fn forget_schedules_if_none(&self) -> Result<(), BucketError> {
         if self.number_of_schedules().await? == 0 { self.forget_schedules().await } else { Ok(()) }
     }
 
-    /// To be called at its deletion: who creates and deletes buckets doesn't leave their names in Redis.
+    /// To be called when the bucket is deleted, so that its name doesn't stay in Redis.
     pub(crate) async fn forget_schedules(&self) -> Result<(), BucketError> {
         self.note(true).await
     }
@@ -79,7 +79,7 @@ impl Bucket {
     async fn note(&self, is_deleted: bool) -> Result<(), BucketError> {
         let store = self.redis_bucket.store.clone();
         let key = InstallationKeys::new(store.prefix()).schedules;
-        // In a Cluster it is on another node than the bucket.
+        // In a Cluster the key may be on another node than the bucket.
         let store = store.for_key(&key);
         let mut call = NOTE.on(&[key]);
         call.arg(self.name().as_str()).arg(u8::from(is_deleted));

@@ -1,11 +1,11 @@
--- Defines a schedule, or defines it again; within the number and the bytes that the bucket may have.
+-- Defines or redefines a schedule, within the maximum number and bytes of the bucket's schedules.
 --
 -- needs: now, granted, schedule_state, is_deleted
 -- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)  5 control (hash)
--- ARGV  1 id  2 the version that its caller knows ('': none)  3 its new version  4 definition  5 '1' while it is
---       paused, or '0'  6 the next tick in ms ('': unchanged)  7 the most schedules  8 the most bytes of all
+-- ARGV  1 id  2 the version that the caller knows ('': none)  3 the new version  4 definition  5 '1': paused, or '0'
+--       6 the next tick in ms ('': unchanged, -1: none)  7 maximum schedules  8 maximum bytes of all definitions
 --       9 incarnation ('': the bucket isn't created over the API)
--- Result  { 'defined', its state, its next tick in ms (-1: none) } | { 'changed' }: the version is another one
+-- Result  { 'defined', its state, its next tick in ms (-1: none) } | { 'changed' }: the schedule has another version
 --         | { 'full' } | { 'gone' }: the bucket was deleted, or created again
 local SCHEDULES, NEXT, STATES, TALLY, CONTROL = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, known, version, definition, paused = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -20,12 +20,12 @@ local bytes = count > 0 and tonumber(counted or nil) or 0
 local before = redis.call('HSTRLEN', SCHEDULES, id)
 if before == 0 and count >= most or bytes - before + #definition > most_bytes then return { 'full' } end
 
--- What wasn't read may be of another type. A definition without its tick would never get a job.
+-- Fails before the first write if the key has another type: a definition without its tick would never get a job.
 local next_then = redis.call('ZSCORE', NEXT, id) or '-1'
 state = state or { last = '-', job = '-', missed = '0', overlapped = '0' }
 state.version, state.paused, state.reason = version, paused, '-'
 check_granted(NEXT, 'ZADD', 'ZREM')
--- First what needs memory: at maxmemory it is refused, and nothing was changed.
+-- Written first, because it needs the most memory: if Redis refuses it at maxmemory, nothing was changed.
 redis.call('HSET', SCHEDULES, id, definition)
 if paused == '1' then next_tick = -1 end
 if next_tick then
@@ -34,5 +34,5 @@ if next_tick then
 end
 redis.call('HSET', TALLY, 'schedules_bytes', whole(bytes - before + #definition))
 write_schedule(STATES, id, state)
--- As this caller has made it: others may change it before the answer is there.
+-- Answers the state, because others may change it before the caller could read it.
 return { 'defined', schedule_text(state), next_then }

@@ -17,7 +17,7 @@ static SCRIPT: Script = Script::new("define_schedule", SHARED, include_str!("def
 #[derive(Clone, Debug)]
 pub struct NewSchedule<'s> {
     pub id: &'s ScheduleId,
-    /// The schedule as the caller knows it. None: it doesn't exist.
+    /// The schedule as the caller knows it, `None` if it doesn't exist.
     pub known: Option<&'s KnownSchedule>,
     pub definition: &'s str,
     /// The job of each tick.
@@ -36,7 +36,7 @@ pub enum NextTick {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defined {
-    /// As it is by this definition: others may have changed it since.
+    /// The schedule as this call has written it. Others may have changed it since.
     Done(Box<KnownSchedule>),
     /// It was changed concurrently; read it again.
     Changed,
@@ -45,7 +45,7 @@ pub enum Defined {
 }
 
 impl Bucket {
-    /// Unless it is another one by now than its caller knows.
+    /// Defines a schedule, or redefines it if it is still as the caller knows it.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a job that this kind of bucket can't do;
@@ -63,7 +63,7 @@ impl Bucket {
             NextTick::None => tick_word(None),
         });
         call.arg(settings.most_schedules).arg(settings.schedules_bytes).arg(self.redis_bucket.incarnation_word());
-        // A new one is noted before, too: intakes look only at buckets of which they know that they have schedules.
+        // Intakes read only noted buckets, so a new schedule is noted before, too: the note after it may fail.
         if new.known.is_none() {
             self.note_schedules().await?;
         }

@@ -1,10 +1,10 @@
--- Returns schedules whose tick has come, and when the next one comes.
+-- Returns the schedules whose ticks are due, and when the next tick is.
 --
 -- needs: now, budget
 -- KEYS  1 next ticks (zset)  2 schedules (hash)  3 states (hash)  4 tally (hash)
--- ARGV  1 how many of them to pass over  2 the most to return
--- Result  { now in ms, the first tick that hasn't come in ms (-1: none), then of each its id, tick in ms, state and
---         definition }
+-- ARGV  1 how many due schedules to skip  2 maximum schedules to return
+-- Result  { now in ms, the first tick that isn't due in ms (-1: none), then of each schedule its id, tick in ms, state
+--         and definition }
 local NEXT, SCHEDULES, STATES, after, most = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1]), tonumber(ARGV[2])
 local now_text = whole(now_ms)
 local first = redis.call('ZRANGE', NEXT, '(' .. now_text, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
@@ -15,7 +15,7 @@ local ids, definitions = {}, {}
 for i = 1, #due, 2 do ids[#ids + 1] = due[i] end
 local bytes_of_all = tonumber(redis.call('HGET', KEYS[4], 'schedules_bytes') or nil) or math.huge
 if bytes_of_all <= LARGEST_BODY then
-  -- No more than the largest alone may have.
+  -- All definitions together have no more bytes than the largest body may have.
   definitions = redis.call('HMGET', SCHEDULES, unpack(ids))
 else
   for i, id in ipairs(ids) do

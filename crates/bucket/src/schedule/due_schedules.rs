@@ -14,18 +14,18 @@ static SCRIPT: Script = Script::new("due_schedules", SHARED, include_str!("due_s
 
 #[derive(Clone, Debug)]
 pub struct DueSchedules {
-    /// Of the Redis clock.
+    /// Ms since the epoch, Redis clock.
     pub now_ms: u64,
-    /// The first tick that isn't due. None: no further ticks.
+    /// The first tick that isn't due, in ms. `None` if there are no further ticks.
     pub next_ms: Option<u64>,
-    /// Those of which one has, the longest due first; at most as many as go into one script.
+    /// The schedules with a due tick, earliest tick first; at most as many as go into one script.
     pub due: Vec<KnownSchedule>,
     /// The number of schedules that can't be parsed.
     pub unreadable: usize,
 }
 
 impl Bucket {
-    /// `after`: how many of them to pass over.
+    /// Returns the due schedules, without the first `after` of them.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,11 +1,11 @@
--- Ends schedules: one, or all of the bucket. Their jobs stay.
+-- Ends one schedule, or all of the bucket. Jobs that they have submitted stay.
 --
 -- needs: at_maxmemory, granted, schedule_state
 -- KEYS  1 schedules (hash)  2 next ticks (zset)  3 states (hash)  4 tally (hash)
--- ARGV  1 id ('': all)  2 the version that its caller knows ('*': any)
--- Result  how many there were; -1: the version is another one, and nothing is changed
+-- ARGV  1 id ('': all)  2 the version that the caller knows ('*': any)
+-- Result  how many were ended; -1: the schedule has another version, and nothing is changed
 local SCHEDULES, NEXT, STATES, TALLY, id, known = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2]
--- What is of another type is found before anything is written.
+-- Keys of another type, and denied commands, are found before the first write.
 redis.call('ZCARD', NEXT)
 redis.call('HLEN', STATES)
 check_granted(SCHEDULES, 'HDEL', 'HSET', 'ZREM')

@@ -22,7 +22,7 @@ pub enum Ended {
 }
 
 impl Bucket {
-    /// `known`: only if it is the one that the caller knows.
+    /// Ends a schedule; with `known` only if it is still as the caller knows it.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -10,17 +10,17 @@ use crate::script::reply::Reply;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownSchedule {
     pub id: ScheduleId,
-    /// As it was written.
+    /// The definition as it was written to Redis.
     pub definition: String,
     pub state: ScheduleState,
-    /// In ms, Redis clock. None while it is paused, and where no more come.
+    /// The next tick in ms, Redis clock. `None` while the schedule is paused, and after its last tick.
     pub next_ms: Option<u64>,
 }
 
 /// The state of its ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleState {
-    /// Another one after each definition, pause and resume.
+    /// Changes with each definition, pause and resume.
     pub version: String,
     pub paused: bool,
     /// The last tick that was submitted, in ms, and its job.
@@ -34,7 +34,7 @@ pub struct ScheduleState {
 }
 
 impl ScheduleState {
-    /// As schedule_state.lua writes it. None: it can't be read.
+    /// Parses the text that schedule_state.lua writes. Returns `None` for any other text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split(' ').collect();
         let [version, paused, last, job, missed, overlapped, reason] = words[..] else { return None };
@@ -50,7 +50,7 @@ impl ScheduleState {
 }
 
 impl KnownSchedule {
-    /// None: somebody else has written what isn't a schedule.
+    /// Returns `None` for an entry that isn't a schedule, but was written by hand.
     pub(crate) fn read(id: &str, definition: String, state: &str, next_ms: i64) -> Option<Self> {
         if definition.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl KnownSchedule {
         Some(Self { id, definition, state, next_ms: u64::try_from(next_ms).ok() })
     }
 
-    /// As a script answers that has changed it: its state and its next tick.
+    /// Reads the answer of a script that has changed the schedule: its state and its next tick.
     pub(crate) fn answered(id: ScheduleId, definition: String, reply: &mut Reply) -> Result<Self, BucketError> {
         let (text, next_ms) = (reply.text()?, reply.number()?);
         let Some(state) = ScheduleState::parse(&text) else { return reply.unknown(&text) };
@@ -67,7 +67,7 @@ impl KnownSchedule {
     }
 }
 
-/// A next tick as scripts take it.
+/// A next tick as an argument of a script.
 pub(crate) fn tick_word(next_ms: Option<u64>) -> String {
     next_ms.map_or_else(|| "-1".to_owned(), |ms| ms.to_string())
 }

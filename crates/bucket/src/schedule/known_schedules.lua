@@ -1,11 +1,11 @@
--- Schedules of one call: read at once, and written at once.
+-- Reads the schedules of one call together, and writes their changes together.
 -- needs: schedule_state
 
--- `ids`: of these, at least one, maybe several times. `states` (hash), `next_ticks` (zset): as in schedule_state.lua.
+-- `ids`: at least one; an id may occur several times. `states` (hash), `next_ticks` (zset): as in schedule_state.lua.
 local function open_schedules(ids, states, next_ticks)
   local texts, ticks = redis.call('HMGET', states, unpack(ids)), redis.call('ZMSCORE', next_ticks, unpack(ids))
-  -- Of each id its last place among `ids`. By that place its state, false where it has none; the next tick in ms; and
-  -- what that is now where it has changed, as text.
+  -- `places`: the last place of each id in `ids`. By that place: its state (false: none), its next tick in ms, the text
+  -- of its new next tick (false: unchanged), and whether its state was changed.
   local places, found, nexts, advanced, changed = {}, {}, {}, {}, {}
   for i, id in ipairs(ids) do
     places[id], found[i], nexts[i] = i, parse_schedule(texts[i]) or false, tonumber(ticks[i] or '-1')
@@ -14,19 +14,19 @@ local function open_schedules(ids, states, next_ticks)
 
   local schedules = {}
 
-  -- The state of the schedule where `from` is the next tick of this very definition; else nil.
+  -- Returns the state of the schedule if it has this version and `from` is its next tick, else nil.
   function schedules.due(id, version, from)
     local place = places[id]
     local state = found[place]
     return state and state.version == version and nexts[place] == from and state or nil
   end
 
-  -- Its state has changed.
+  -- To be called after a change of the schedule's state.
   function schedules.note(id)
     changed[places[id]] = true
   end
 
-  -- Besides, this tick is the next one, as text; -1: none is.
+  -- Sets the next tick (text in ms; -1: none), and notes that the state was changed.
   function schedules.advance(id, tick)
     local place = places[id]
     nexts[place], advanced[place], changed[place] = tonumber(tick), tick, true

@@ -1,10 +1,10 @@
--- Passes over ticks that get no job, as long as they are the next ones and have come.
+-- Skips ticks that get no job, if they are still the next ones of their schedules and are due.
 --
 -- needs: now, granted, known_schedules
 -- KEYS  1 next ticks (zset)  2 states (hash)
--- ARGV  1… per schedule: its id, its version, its next tick in ms, the one to go on with (-1: none), how many are
---       missed
--- Result  per schedule 1, or 0: nothing was to be done
+-- ARGV  1… per schedule: its id, its version, its next tick in ms, the new next tick in ms (-1: none), how many ticks
+--       are missed
+-- Result  per schedule 1, or 0: it has another version or next tick, or that isn't due
 local WORDS = 5
 local ids, passed = {}, {}
 for i = 1, #ARGV, WORDS do ids[#ids + 1] = ARGV[i] end

@@ -11,8 +11,8 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("pass_ticks", SHARED, include_str!("pass_ticks.lua"));
 
 impl Bucket {
-    /// At most as many as go into one script. Returns of how many the ticks were passed over now: of the others that
-    /// was done before.
+    /// Skips ticks of schedules, at most as many as go into one script. Returns for each schedule whether this call has
+    /// skipped its ticks. If not, another call did so before, or the schedule was changed.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

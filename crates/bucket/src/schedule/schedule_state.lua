@@ -1,6 +1,6 @@
--- What is known of a schedule beside its definition: a text of words in a hash, by the schedule's id. Its version, 1
--- while it is paused, the last tick that got a job, that job, how many ticks were missed, how many were left out
--- because the job of an earlier one was still there, and why the next one has no job yet. `-`: nothing.
+-- The state of a schedule: a text of words in a hash, by the schedule's id. The words are its version, 1 or 0 (paused
+-- or not), the last tick that got a job, that job, how many ticks were missed, how many were skipped because the job of
+-- an earlier tick was still in the bucket, and why the due tick has no job yet. `-`: none.
 -- needs: now
 local function parse_schedule(text)
   local version, paused, last, job, missed, overlapped, reason =
@@ -29,7 +29,7 @@ local function write_schedule(states, id, state)
   redis.call('HSET', states, id, schedule_text(state))
 end
 
--- Zset: id → its next tick, ms, of those that have one and aren't paused.
+-- `next_ticks` (zset: id → next tick in ms) has the schedules that have one and aren't paused.
 local function set_next(next_ticks, id, ms)
   if ms < 0 then
     redis.call('ZREM', next_ticks, id)

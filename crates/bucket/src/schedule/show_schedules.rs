@@ -1,4 +1,4 @@
-//! Shows a schedule, and lists them in the order of their ids.
+//! Shows a schedule, and lists schedules in the order of their ids.
 
 use dripfeed_job::schedule::ScheduleId;
 use dripfeed_store::Script;
@@ -17,7 +17,7 @@ static SCRIPT: Script = Script::new("show_schedules", SHARED, include_str!("show
 const LIST: &str = "schedules";
 
 impl Bucket {
-    /// The Redis clock, and a schedule.
+    /// Returns the Redis clock in ms, and the schedule if it exists.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -26,7 +26,7 @@ impl Bucket {
         Ok((now_ms, found.pop()))
     }
 
-    /// Those of all callers.
+    /// Returns the number of schedules in the bucket.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -35,7 +35,7 @@ impl Bucket {
         Ok(self.redis_bucket.store.command(redis::cmd("HLEN").arg(schedules)).await?)
     }
 
-    /// A page ends early when its definitions have as many bytes as one script may read.
+    /// Returns a page of schedules. It ends early when its definitions have as many bytes as one script may read.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
@@ -57,7 +57,7 @@ impl Bucket {
 }
 
 impl RedisBucket {
-    /// The Redis clock in ms, how many of the ids were looked for, and those of them that are there.
+    /// Returns the Redis clock in ms, how many of the ids were looked up, and the schedules that exist.
     pub(crate) async fn show_schedules(&self, ids: &[&str]) -> Result<(u64, usize, Vec<KnownSchedule>), BucketError> {
         let keys = &self.keys;
         let mut call = SCRIPT.on(&[keys.schedules(), keys.next_ticks(), keys.schedule_states()]);

@@ -33,9 +33,9 @@ pub enum TickEnd {
     Missed,
     /// Skipped: the job of an earlier tick is still in the bucket.
     Overlapped,
-    /// Another process handles it.
+    /// Another call has handled the tick, the schedule was changed, or the tick isn't due by the Redis clock.
     Gone,
-    /// Not now.
+    /// Refused for now. The tick stays due.
     Refused {
         reason: RefusalReason,
         retry_after: Option<Duration>,
@@ -43,7 +43,7 @@ pub enum TickEnd {
 }
 
 impl TickJob {
-    /// None: the step has no tick that gets a job.
+    /// Returns `None` if the step has no tick that gets a job.
     #[must_use]
     pub fn new(schedule: &KnownSchedule, step: Step, may_overlap: bool, job: Submission) -> Option<Self> {
         let tick = step.tick?;
@@ -53,7 +53,7 @@ impl TickJob {
         Some(Self { id, version, step, tick, may_overlap, submission })
     }
 
-    /// Ticks without a job that come before it.
+    /// Ticks before this one that get no job.
     #[must_use]
     pub const fn missed(&self) -> u64 {
         self.step.missed
@@ -61,7 +61,7 @@ impl TickJob {
 }
 
 impl Bucket {
-    /// In their order, in as many scripts as are needed; answered in order.
+    /// Submits the jobs in their order, with as many script calls as are needed. Returns the results in the same order.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time: what was submitted until then stays.

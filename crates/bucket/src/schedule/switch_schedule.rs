@@ -12,8 +12,8 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("switch_schedule", SHARED, include_str!("switch_schedule.lua"));
 
 impl Bucket {
-    /// `next_ms`: its next tick from now on; None: it is paused, or has none. Returns what it is then; None: it is
-    /// another one by now, or gone.
+    /// Pauses or resumes a schedule. `next_ms`: its new next tick, `None` if it is paused or has none. Returns the
+    /// schedule after this; `None` if it was changed since the caller read it, or doesn't exist.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

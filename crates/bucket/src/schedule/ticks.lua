@@ -1,12 +1,12 @@
--- Jobs of schedules: each is for one tick, and judged only as long as that tick is the next of its schedule and has
--- come, by the clock of Redis. The script that adds the job writes the tick after it. So a tick has one job, however
--- many call for it, and however often.
+-- Jobs of schedules. Each is for one tick, and is submitted only if that tick is the next one of its schedule and is
+-- due by the Redis clock. The script that adds the job also advances the schedule to the next tick, so a tick gets one
+-- job, whatever the number of calls for it.
 -- needs: now, known_schedules
 
--- `text`: JSON of the places of two keys in KEYS, the states (hash) and next ticks (zset); then for each job the
--- schedule's id, its version, the tick that is its next one, the one that gets the job, as text, the one after it, as
--- text (-1: none), how many get none, and whether the job of an earlier tick lets it pass. `is_there`: whether a job of
--- a schedule is in the bucket.
+-- `text`: JSON of the places in KEYS of the states (hash) and the next ticks (zset), and of one array for each job: the
+-- schedule's id, its version, its next tick, the tick that gets the job (text), the tick after that (text, -1: none),
+-- how many ticks get no job, and whether the job of an earlier tick may still be in the bucket. `is_there`: returns
+-- whether a job of a schedule is in the bucket.
 local function open_ticks(text, is_there)
   local STATES, NEXT, given = unpack(cjson.decode(text))
   local ids = {}
@@ -20,7 +20,7 @@ local function open_ticks(text, is_there)
   end
 
   return {
-    -- Why the tick of a job gets none; nil: it is judged as any.
+    -- Returns the answer for a job that its tick doesn't get, or nil if it is to be judged like any submission.
     refuse = function(job)
       id, version, from, tick, next_tick, missed, may_overlap = unpack(given[job])
       state = schedules.due(id, version, from)
@@ -30,8 +30,8 @@ local function open_ticks(text, is_there)
       advance(next_tick)
       return { 'overlapped' }
     end,
-    -- What became of the job that was asked about last, by the first word of the answer, and its id where it is in the
-    -- bucket. One that was refused for now is asked for again, until the next tick; those before it are missed already.
+    -- Handles the result of the job that `refuse` was last called for: the first word of the answer, and its id if it
+    -- is in the bucket. If it was refused for now, its tick stays due, and the ticks before it are counted as missed.
     done = function(word, job_id)
       if word == 'admitted' or word == 'repeated' then
         state.last, state.job, state.reason = tick, job_id, '-'
