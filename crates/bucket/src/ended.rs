@@ -1,4 +1,4 @@
-//! Retained data of ended jobs: outcomes, dead letters and idempotency keys; and waiting for an outcome.
+//! Data that is retained of ended jobs: outcomes, dead letters and idempotency keys. And waiting for an outcome.
 
 pub(crate) mod await_outcome;
 pub(crate) mod dead_letters;

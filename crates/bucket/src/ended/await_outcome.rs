@@ -21,27 +21,27 @@ use crate::script::scripts::SHARED;
 static SCRIPT: Script = Script::new("await_outcome", SHARED, include_str!("await_outcome.lua"));
 
 const LIMITS: Limits = Limits { items: 500, bytes: usize::MAX, calls: 1 };
-/// Between two looks for one job.
+/// Time between two lookups of one job.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long a look registers who waits: some looks may fail.
+/// How long a lookup registers the waiting process. Longer than [`LOOK`], because some lookups may fail.
 const REGISTERED: Duration = Duration::from_secs(10);
 
 const ENDED: &[u8] = b"ended ";
 
 type Lookups = Batches<JobId, Result<Option<EndedJob>, BucketError>>;
 
-/// Those who wait for jobs of one bucket.
+/// The callers of this process that wait for jobs of one bucket.
 pub(crate) struct OutcomeWaiters {
     redis_bucket: Arc<RedisBucket>,
     lookups: Lookups,
     waited_jobs: Arc<WaitedJobs>,
 }
 
-/// By the job: how many wait for it, and what wakes them.
+/// By job: the number of callers that wait for it, and what wakes them.
 #[derive(Default)]
 struct WaitedJobs {
     waiting: Mutex<HashMap<JobId, (usize, Arc<Notify>)>>,
-    /// From the first wait on.
+    /// The task that listens for messages. It is started by the first wait.
     listening: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -64,14 +64,14 @@ impl OutcomeWaiters {
         Self { redis_bucket, lookups, waited_jobs: Arc::default() }
     }
 
-    /// None when the job hasn't ended within the time.
+    /// Returns `None` if the job hasn't ended within the time.
     pub(crate) async fn wait(&self, id: JobId, within: Duration) -> Result<Option<EndedJob>, BucketError> {
         self.waited_jobs.listen(&self.redis_bucket);
         let guard = self.waited_jobs.enter(id);
         let ended = async {
             loop {
                 let mut rings = std::pin::pin!(guard.bell.notified());
-                // Before the look: what ends after it rings.
+                // Enabled before the lookup, so that a job that ends after it wakes this caller.
                 rings.as_mut().enable();
                 if let Some(ended) = self.lookups.put(id).await.ok_or(BucketError::Closing)?? {
                     return Ok(ended);
@@ -83,7 +83,7 @@ impl OutcomeWaiters {
     }
 }
 
-/// Of one who waits.
+/// Counts one waiting caller until it is dropped.
 struct WaitGuard<'b> {
     waited_jobs: &'b WaitedJobs,
     id: JobId,
@@ -131,7 +131,7 @@ impl Drop for WaitGuard<'_> {
     }
 }
 
-/// Wakes those whose jobs have ended, by the messages of the bucket.
+/// Wakes the callers whose jobs have ended, as reported by the messages of the bucket.
 async fn ring(waited_jobs: Weak<WaitedJobs>, mut subscription: Subscription) {
     while let Some(event) = subscription.next().await {
         let Some(waited_jobs) = waited_jobs.upgrade() else { return };

@@ -20,16 +20,16 @@ static LIST_DEAD: Scripts = Scripts::new("list_dead", include_str!("list_dead.lu
 static NEWEST: Script = Script::new("newest_letter", SHARED, include_str!("dead_letters/newest_letter.lua"));
 
 const LIST: &str = "dead";
-/// The field of a job with the id of the dead letter that it was, before somebody gave it another payload.
+/// The field of a job that was replayed with another payload: the id of the job that died.
 pub(super) const REPLAY_OF: &str = "replay_of";
-/// In one call.
+/// Maximum ids in one call.
 const MOST_IDS: usize = 500;
 
-/// What of letters a script answers.
+/// What a script returns of a letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LetterContent {
     Whole,
-    /// Those of their jobs alone: bodies stay in Redis.
+    /// Only the ids of the jobs.
     Ids,
 }
 
@@ -45,9 +45,9 @@ pub struct DeadLetter {
     pub content_type: Option<String>,
     pub method: Option<String>,
     pub path: Option<String>,
-    /// That are forwarded to the upstream.
+    /// The headers that are forwarded to the upstream.
     pub headers: Vec<(String, String)>,
-    /// The dead letter that it was before somebody gave it another payload.
+    /// If the job was a replay with another payload: the id of the job that had died before.
     pub replay_of: Option<JobId>,
     pub body: Bytes,
 }
@@ -55,9 +55,8 @@ pub struct DeadLetter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeadFilter {
-    /// Only letters whose reason contains this text,
+    /// Only letters whose reason contains this text, or is equal to it if `exact_reason` is set.
     pub reason: Option<String>,
-    /// or is equal to it.
     pub exact_reason: bool,
     /// Only letters with this last status.
     pub status: Option<LastStatus>,
@@ -67,7 +66,7 @@ pub struct DeadFilter {
 }
 
 impl DeadFilter {
-    /// As each_letter.lua reads it.
+    /// Adds the arguments that each_letter.lua reads.
     fn add_to(&self, call: &mut Call<'_>, ending: &str) {
         call.arg(self.reason.as_deref().unwrap_or_default());
         call.arg(self.status.map_or_else(String::new, |status| status.to_string()));
@@ -76,7 +75,7 @@ impl DeadFilter {
         call.arg(u8::from(self.exact_reason));
     }
 
-    /// Where a page begins.
+    /// The beginning of a page, as an argument of XRANGE.
     fn beginning(&self, after: Option<&Cursor>, bucket: &str) -> Result<String, BucketError> {
         Ok(match after {
             Some(cursor) => format!("({}", cursor.job(LIST, bucket)?),
@@ -84,17 +83,17 @@ impl DeadFilter {
         })
     }
 
-    /// Where those that match begin, as XRANGE writes it.
+    /// The beginning of the time range, as an argument of XRANGE.
     pub(super) fn first(&self) -> String {
         self.died_since_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string())
     }
 
-    /// Where they end, likewise.
+    /// The end of the time range, as an argument of XRANGE.
     fn ending(&self) -> String {
         self.died_until_ms.map_or_else(|| "+".to_owned(), |ms| ms.to_string())
     }
 
-    /// Where those end of which none is newer than this letter. Ids grow, whatever is done to the clock of Redis.
+    /// The end of the range without letters newer than `newest`. Ids grow even if the Redis clock is set back.
     pub(super) fn ending_with(&self, newest: JobId) -> String {
         self.died_until_ms
             .filter(|ms| *ms < newest.accepted_ms())
@@ -103,7 +102,8 @@ impl DeadFilter {
 }
 
 impl Bucket {
-    /// Oldest first. A page ends early when the letters in it have as many bytes as one script may read.
+    /// Returns a page of dead letters, oldest first. It ends early when its letters have as many bytes as one script
+    /// may read.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
@@ -156,7 +156,7 @@ impl Bucket {
 }
 
 impl RedisBucket {
-    /// The letter of the job that died, and its fields.
+    /// Returns the id and the fields of the letter of the job `id`.
     pub(super) async fn letter_of(&self, id: JobId) -> Result<Option<(JobId, Vec<(Bytes, Bytes)>)>, BucketError> {
         let mut get = redis::cmd("HGET");
         get.arg(self.keys.letters()).arg(id.to_string());
@@ -171,15 +171,14 @@ impl RedisBucket {
         Ok(Some((letter.parse()?, letter.array()?.pairs()?)))
     }
 
-    /// None newer than this died until now.
+    /// Returns the id of the newest letter, `0-0` if none exists.
     pub(super) async fn newest_letter(&self) -> Result<JobId, BucketError> {
         let newest: String = self.store.run(&NEWEST.on(&[self.keys.dead()])).await?;
         let what = || format!("unexpected id `{newest}`");
         newest.parse().map_err(|_| BucketError::Reply { script: "newest_letter", what: what() })
     }
 
-    /// The answer of list_dead.lua: at most `most` of those between, as XRANGE writes it, for a page that has `bytes`
-    /// already.
+    /// Returns the answer of list_dead.lua: at most `most` letters of the range, for a page that has `bytes` already.
     async fn letters(
         &self,
         filter: &DeadFilter,
@@ -195,7 +194,7 @@ impl RedisBucket {
         Ok(reply)
     }
 
-    /// The ids of all jobs whose letters match, oldest first, up to `ending`.
+    /// Returns the ids of all jobs whose letters match, oldest first, up to `ending`.
     pub(super) async fn dead_ids(&self, filter: &DeadFilter, ending: &str) -> Result<Vec<JobId>, BucketError> {
         let mut ids = Vec::new();
         let mut from = filter.first();
@@ -209,7 +208,7 @@ impl RedisBucket {
         }
     }
 
-    /// A part of them, and the last letter that was looked at for it; '' at the end.
+    /// Returns a part of these ids, and the last letter that was read for it, '' at the end of the range.
     pub(super) async fn dead_ids_between(
         &self,
         filter: &DeadFilter,

@@ -17,7 +17,7 @@ pub struct EndedJob {
 }
 
 impl RedisBucket {
-    /// None for a job that hasn't ended or is forgotten.
+    /// Returns `None` if the job hasn't ended, or its outcome isn't retained any longer.
     pub(crate) async fn outcome(&self, id: JobId) -> Result<Option<EndedJob>, BucketError> {
         let mut get = redis::cmd("HGET");
         get.arg(self.keys.outcomes()).arg(id.to_string());
@@ -26,8 +26,8 @@ impl RedisBucket {
     }
 }
 
-/// `ms record` and failed attempts, a line each, as record.lua writes it. In what somebody else had written, what is no
-/// UTF-8 is replaced.
+/// Parses what record.lua writes: `ms record`, then a line for each failed attempt. Replaces invalid UTF-8, which texts
+/// of jobs of a plain XADD may have.
 pub(crate) fn parse(id: JobId, text: &[u8]) -> Option<EndedJob> {
     let text = String::from_utf8_lossy(text);
     let (ms, record) = text.split_once(' ')?;

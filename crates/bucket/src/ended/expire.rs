@@ -1,5 +1,5 @@
-//! Ends jobs whose deadline has passed and that no replica takes: of a bucket that is paused, throttled or without a
-//! processor, and far behind others. (A take ends those that it comes to.)
+//! Ends jobs whose deadline has passed without a take: in a bucket that is paused, throttled or without a processor, or
+//! behind many other jobs. (A take ends the overdue jobs that it reaches.)
 
 pub(crate) mod look;
 
@@ -19,11 +19,11 @@ static SCRIPTS: Scripts = Scripts::of_kinds(
     include_str!("../kind/list/remove/expire.lua"),
 );
 
-/// Calls in one round, each of which looks at 200 jobs at most; the next round goes on.
+/// Maximum calls in one round, each of which checks up to 200 jobs. The next round continues.
 const CALLS: usize = 25;
 
 impl RedisBucket {
-    /// To be called when the earliest deadline that Redis knows has passed. Returns how many jobs have expired.
+    /// To be called when the earliest noted deadline has passed. Returns how many jobs have expired.
     pub(crate) async fn expire_overdue(&self) -> Result<u64, BucketError> {
         let mut expired = 0;
         let mut look = mem::take(&mut *self.expiry_look.lock());

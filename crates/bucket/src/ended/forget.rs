@@ -23,7 +23,7 @@ impl Bucket {
         Ok(deleted == 1)
     }
 
-    /// Deletes all matching letters, and returns their number. Those of jobs that die meanwhile stay.
+    /// Deletes all matching letters, and returns their number. Letters of jobs that die during the call stay.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; some may have been deleted.
@@ -57,7 +57,7 @@ impl RedisBucket {
             }
             let (gone, looked_at): (u64, usize) = self.store.run_durably(&call).await?;
             *deleted += gone;
-            // The first one is always looked at.
+            // The script always reads the first one.
             rest = rest.get(looked_at.max(1)..).unwrap_or_default();
         }
         Ok(())

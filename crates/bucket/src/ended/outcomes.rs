@@ -1,4 +1,4 @@
-//! Outcomes of jobs: single, in pages, and aggregated.
+//! Lists outcomes of jobs in pages, and aggregates them in a report.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub struct Report {
     pub ended: Vec<(Ending, u64)>,
     /// All attempts of these jobs.
     pub attempts: u64,
-    /// None: no job was delivered.
+    /// `None` if no job was delivered.
     pub latency: Option<Latency>,
 }
 
@@ -40,7 +40,7 @@ pub struct Latency {
     pub max: u64,
 }
 
-/// A place in the order of ends: the ms, and the job that ended then.
+/// A position in the order in which jobs ended: ms since the epoch, and the job that ended then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OutcomePosition(u64, String);
 
@@ -60,8 +60,8 @@ impl std::str::FromStr for OutcomePosition {
 }
 
 impl Bucket {
-    /// In the order in which the jobs ended. A page ends early when the records in it have as many bytes as one script
-    /// may read.
+    /// Returns a page of outcomes in the order in which the jobs ended. It ends early when its records have as many
+    /// bytes as one script may read.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
@@ -75,7 +75,7 @@ impl Bucket {
         self.ended_jobs(ended, ending, &JobFilter::default(), after, limit).await
     }
 
-    /// Those of the filter's caller, age and admission.
+    /// Like [`Bucket::outcomes`], only for jobs with the filter's caller, age and time of admission.
     pub(crate) async fn ended_jobs(
         &self,
         ended: TimeWindow,
@@ -158,7 +158,7 @@ impl Bucket {
     }
 }
 
-/// Where to go on; None at the end.
+/// Reads the position at which the next call continues, `None` at the end.
 fn position(reply: &mut Reply) -> Result<Option<OutcomePosition>, BucketError> {
     let (ms, id) = (reply.text()?, reply.text()?);
     Ok(ms.parse().ok().map(|ms| OutcomePosition(ms, id)))

@@ -43,8 +43,8 @@ impl Bucket {
         Ok(self.redis_bucket.replay(id, Duration::ZERO, None, None).await?.unwrap_or(Replayed::Unknown))
     }
 
-    /// Like [`Bucket::replay`], with another payload; the new job references the old one. Not in a list bucket, and not
-    /// for a job that can't be parsed. `content_type` None: unchanged. `content_encoding` None: the payload has none.
+    /// Like [`Bucket::replay`], with another payload. The new job references the old one. List buckets, and jobs that
+    /// can't be parsed, aren't supported. `content_type` `None` is unchanged, `content_encoding` `None` is removed.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -87,11 +87,11 @@ impl Bucket {
         Ok(replayed.unwrap_or(Replayed::Unknown))
     }
 
-    /// Submits matching letters as new jobs, oldest first, as far as the bucket has room, at `rate`: the n-th job is
-    /// due after n periods, so the bucket enforces the rate.
+    /// Submits matching letters as new jobs, oldest first, as far as the bucket has room. With a `rate` each job is
+    /// due one interval of the rate after the one before.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time; what was replayed until then stays so
+    /// When Redis can't be reached, refuses, or doesn't answer in time; jobs that were submitted until then stay
     /// ([`BucketError::done`]).
     pub async fn replay_many(&self, filter: &DeadFilter, rate: Option<Rate>) -> Result<ReplayedMany, BucketError> {
         if self.redis_bucket.kind == Kind::List && rate.is_some() {
@@ -112,7 +112,7 @@ impl Bucket {
                     done.left += (ids.len() - number) as u64;
                     break;
                 }
-                // Somebody else replayed or deleted it meanwhile.
+                // Another call has replayed or deleted it.
                 Replayed::Unknown => {}
             }
         }
@@ -121,15 +121,15 @@ impl Bucket {
 }
 
 impl Refused {
-    /// Whether other letters may still be replayed: theirs is another caller's share, or another size.
+    /// Whether other letters may still be replayed, because they have another caller or another size.
     pub(super) const fn is_of_one_letter(&self) -> bool {
         matches!(self.reason, RefusalReason::ShareUsedUp | RefusalReason::NeverFits)
     }
 }
 
 impl RedisBucket {
-    /// The new job is due after `delay`, and is as the one that died where it isn't `edited`. None: the replay of many
-    /// that this is part of has ended.
+    /// Submits the dead letter of job `id`, or `edited` in its place, as a new job that is due after `delay`. Returns
+    /// `None` if the background replay `part_of` has ended.
     pub(super) async fn replay(
         &self,
         id: JobId,
@@ -155,7 +155,7 @@ impl RedisBucket {
                     .into_iter()
                     .find(|reason| reason.word() == word);
                 let Some(reason) = known else { return reply.unknown(word) };
-                // -1: waiting doesn't help.
+                // -1: the letter isn't accepted later, either.
                 let retry_after = u64::try_from(reply.number()?).ok().map(Duration::from_millis);
                 Replayed::Refused(Refused { reason, retry_after, level: reply.count()?, capacity })
             }

@@ -25,10 +25,10 @@ use crate::script::scripts::SHARED;
 
 static START: Script = Script::new("start_replay", SHARED, include_str!("replays/start_replay.lua"));
 
-/// Of a bucket: running ones, and the latest that have ended.
+/// Maximum background replays of a bucket: running ones, and the latest that have ended.
 const MOST_REPLAYS: usize = 10;
 
-/// What a cancellation of a replay found.
+/// The result of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelledReplay {
     Now,
@@ -36,7 +36,8 @@ pub enum CancelledReplay {
     Unknown,
 }
 
-/// Which of the buckets have background replays, or had some lately. Buckets that can't be read have none.
+/// Returns for each bucket whether it has background replays that are running or have ended. `false` if the bucket
+/// can't be read.
 ///
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.
@@ -50,8 +51,8 @@ pub async fn with_replays(buckets: &[Bucket]) -> Result<Vec<bool>, BucketError> 
 }
 
 impl Bucket {
-    /// Starts a background replay of the letters that match now, oldest first, at `rate`, and as the bucket has room.
-    /// `key`: the id of the acting key. None: too many are running.
+    /// Starts a background replay of the letters that match now, oldest first, at `rate` and as the bucket has room.
+    /// `key`: the id of the caller's API key. Returns `None` if too many replays are running.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; when the bucket was deleted or created again
@@ -76,7 +77,7 @@ impl Bucket {
         }
     }
 
-    /// The latest first.
+    /// Returns the background replays, latest first.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
@@ -87,22 +88,22 @@ impl Bucket {
         Ok(ReplayTask::read_all(&fields))
     }
 
-    /// Stops a replay: it replays nothing more. One that has ended doesn't change.
+    /// Cancels a replay, so that no further letters are replayed. A replay that has ended doesn't change.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn cancel_replay(&self, id: ReplayId) -> Result<CancelledReplay, BucketError> {
         let ending = Progress { ending: Some(ReplayState::Cancelled), ..Progress::default() };
         Ok(match self.redis_bucket.advance_replay(id, None, &ending).await? {
-            // Nobody's lease keeps out who cancels.
+            // A cancellation needs no lease.
             Lease::Kept | Lease::Taken => CancelledReplay::Now,
             Lease::Ended => CancelledReplay::EndedBefore,
             Lease::Absent => CancelledReplay::Unknown,
         })
     }
 
-    /// Begins or continues replays that no process carries out. To be called at the start and periodically.
-    /// `replayed` is called for each job that this process submits then.
+    /// Runs the replays whose lease no process has. To be called at the start and periodically. `replayed` is called
+    /// for each job that this process submits for them.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.

@@ -1,5 +1,5 @@
-//! Retention of ended work by age, number and bytes. Every script that ends jobs deletes more records than it adds;
-//! this module covers buckets in which no job ends, and idempotency keys; and deadlines of jobs that nobody takes.
+//! Retention of ended work by age, number and bytes. Every script that ends jobs deletes more records than it adds.
+//! This module covers buckets in which no job ends, idempotency keys, and deadlines of jobs that no replica takes.
 
 use std::sync::atomic::Ordering;
 
@@ -14,15 +14,15 @@ use crate::script::scripts::Scripts;
 
 pub(crate) static SCRIPTS: Scripts = Scripts::new("retention", include_str!("retention.lua"));
 
-/// Calls in one round: a backlog is worked off over several.
+/// Maximum calls in one round. A larger backlog takes several rounds.
 const ROUNDS: usize = 100;
-/// Idempotency keys forgotten in one call.
+/// Maximum idempotency keys that are deleted in one call.
 const MOST_KEYS: usize = 500;
 
-/// What was deleted, or ended.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Jobs that have expired, which no replica had come to.
+    /// Jobs that this round has ended because their deadline had passed.
     pub expired: u64,
     /// Dead letters deleted at the maximum number, bytes or age, since the bucket was created.
     pub dead_dropped: u64,
@@ -36,10 +36,10 @@ impl Bucket {
     pub async fn enforce_retention(&self) -> Result<Retention, BucketError> {
         let redis_bucket = &self.redis_bucket;
         let mut retention = Retention::default();
-        // Every key that a script touches is passed to it: which ones are to be forgotten is what the call before
-        // returns.
+        // A script may access only keys that are passed to it. So each call returns the idempotency keys whose time has
+        // come, and the next call deletes them.
         let mut names = Vec::new();
-        // One page of the keyed jobs in each run: sooner or later each is looked at.
+        // Each round checks one page of the keyed jobs, and the next round continues behind it.
         let mut is_overdue = false;
         let mut keyed = redis_bucket.keyed_looked_at.load(Ordering::Relaxed).to_string();
         for _ in 0..ROUNDS {

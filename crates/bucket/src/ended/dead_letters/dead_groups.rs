@@ -14,37 +14,37 @@ use crate::script::scripts::Scripts;
 
 static GROUP_DEAD: Scripts = Scripts::new("group_dead", include_str!("group_dead.lua"));
 
-/// Calls of Redis for one answer: each looks at 200 letters, or at as many bytes as a script may read.
+/// Maximum script calls for one answer. Each reads up to 200 letters, or as many bytes as a script may read.
 const CALLS: usize = 200;
-/// Groups that are counted separately in one answer, and the bytes of their reasons. Letters of further groups are
-/// counted together.
+/// Maximum groups that are counted separately in one answer, and maximum bytes of their reasons. Letters of further
+/// groups are counted together.
 const MOST_GROUPS: usize = 1000;
 const REASON_BYTES: usize = 256 * 1024;
 
 /// Dead letters of one reason and last status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadGroup {
-    /// None: the last attempt had no answer.
+    /// `None` if the last attempt had no answer.
     pub status: Option<u16>,
     pub reason: String,
     pub letters: u64,
-    /// When the first and the last of them died, ms since the epoch.
+    /// When the first and the last of these jobs died, ms since the epoch.
     pub first_ms: u64,
     pub last_ms: u64,
 }
 
-/// The largest first.
+/// The largest groups first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadGroups {
     pub groups: Vec<DeadGroup>,
     /// Letters that are in none of these groups.
     pub others: u64,
-    /// Where to go on with letters that weren't looked at.
+    /// The position of the letters that weren't read, if any.
     pub next: Option<Cursor>,
 }
 
 impl Bucket {
-    /// At most `limit` groups of the letters that match.
+    /// Returns at most `limit` groups of the letters that match.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time; for a cursor of another list.
@@ -87,7 +87,7 @@ fn read(mut group: Reply) -> Result<DeadGroup, BucketError> {
     })
 }
 
-/// Of several parts, oldest first.
+/// Sums the counts of several calls, oldest letters first.
 #[derive(Default)]
 struct GroupCounts {
     groups: Vec<DeadGroup>,

@@ -1,10 +1,10 @@
-//! A look through all jobs of a bucket for deadlines, in parts.
+//! The progress of a search for deadlines through all jobs of a bucket, which takes several calls.
 
-/// How far it has come.
+/// The position, and the result so far.
 #[derive(Debug, Default)]
 pub(crate) struct ExpiryLook {
-    /// Empty: it begins.
+    /// The cursor. Empty: the search begins.
     pub(crate) at: String,
-    /// The earliest deadline of the jobs before, in ms. Empty: none has one.
+    /// The earliest deadline of the jobs before the cursor, in ms. Empty: none of them has a deadline.
     pub(crate) earliest: String,
 }

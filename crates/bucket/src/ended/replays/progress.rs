@@ -12,14 +12,14 @@ use crate::script::scripts::SHARED;
 
 static ADVANCE: Script = Script::new("advance_replay", SHARED, include_str!("advance_replay.lua"));
 
-/// Who carries a replay out and isn't heard of for so long is taken for dead.
+/// A process that hasn't renewed its lease for this time counts as dead, and another one may continue its replay.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// News of a replay. None: nothing new.
+/// New progress of a replay. `None`: unchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) ending: Option<ReplayState>,
-    /// The last letter that was looked at, and how many stay up to there.
+    /// The last letter that was handled, and how many letters up to it were not replayed.
     pub(super) position: Option<(String, u64)>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Lease {
 }
 
 impl RedisBucket {
-    /// Notes news and renews the lease. `owner` None: of who cancels it, whom no lease keeps out.
+    /// Stores the progress and renews the lease of `owner`. A cancellation has no `owner`, and ignores the lease.
     pub(super) async fn advance_replay(
         &self,
         id: ReplayId,

@@ -12,37 +12,37 @@ use crate::bucket::Bucket;
 use crate::ended::replay::Replayed;
 use crate::error::BucketError;
 
-/// Between two renewals of the lease, which is also how soon a wait notices that the replay was cancelled.
+/// Time between two renewals of the lease. After at most this time a wait notices that the replay was cancelled.
 const RENEW: Duration = Duration::from_secs(2);
-/// After an error of Redis.
+/// Wait after an error of Redis.
 const AGAIN: Duration = Duration::from_millis(500);
-/// While the bucket is full: as the hint says, within these.
+/// Minimum and maximum wait while the bucket is full. Within these bounds the refusal's hint is used.
 const FULL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// A replay, and the lease of it.
+/// A background replay of which this process has the lease.
 pub(super) struct ReplayRun<F> {
     bucket: Bucket,
     task: ReplayTask,
-    /// Where the letters end that matched, as XRANGE writes it.
+    /// The end of the range of letters, as an argument of XRANGE.
     ending: String,
     owner: String,
-    /// When the next letter may go.
+    /// When the next letter may be replayed.
     due: Instant,
     renewed: Instant,
     /// Called for each job.
     replayed: F,
 }
 
-/// What is to be done next.
+/// Whether this process continues the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     GoOn,
-    /// It has ended, or another process runs it.
+    /// The replay has ended, or another process runs it.
     Stop,
 }
 
 impl<F: Fn()> ReplayRun<F> {
-    /// None: it has ended, or another process has it.
+    /// Returns `None` if the replay has ended, or another process runs it.
     pub(super) async fn claim(bucket: Bucket, task: ReplayTask, replayed: F) -> Result<Option<Self>, BucketError> {
         let newest = task.newest.unwrap_or_else(|| JobId::new(task.started_ms, u64::MAX));
         let ending = task.filter.ending_with(newest);
@@ -51,7 +51,7 @@ impl<F: Fn()> ReplayRun<F> {
         Ok((run.advance(&Progress::default()).await? == Next::GoOn).then_some(run))
     }
 
-    /// Until all is done, or the lease is lost.
+    /// Replays letters until all are handled, the replay is cancelled, or the lease is lost.
     pub(super) async fn carry_out(mut self) {
         loop {
             match self.page().await {
@@ -71,10 +71,10 @@ impl<F: Fn()> ReplayRun<F> {
         }
     }
 
-    /// Some letters. What is not noted of them because of an error is looked at again: those that were replayed are
-    /// gone by then.
+    /// Replays one page of letters. After an error the same page is read again, without the letters that were already
+    /// replayed.
     async fn page(&mut self) -> Result<Next, BucketError> {
-        // First of all, so that one whose other calls fail stops when another process has the lease.
+        // Renewed first, so that this process stops when another one has the lease, even if its other calls fail.
         if self.keep_lease().await? == Next::Stop {
             return Ok(Next::Stop);
         }
@@ -95,7 +95,7 @@ impl<F: Fn()> ReplayRun<F> {
         Ok(if at_end { Next::Stop } else { next })
     }
 
-    /// Whether the letter stays. None: the replay has ended, or another process has it.
+    /// Replays one letter. Returns whether the letter stays, or `None` if the replay has ended or the lease is lost.
     async fn replay(&mut self, id: JobId) -> Result<Option<bool>, BucketError> {
         loop {
             if self.wait().await? == Next::Stop {
@@ -108,7 +108,7 @@ impl<F: Fn()> ReplayRun<F> {
                     self.due = self.due.max(Instant::now()) + self.period();
                     return Ok(Some(false));
                 }
-                // Somebody else replayed or deleted it meanwhile.
+                // Another call has replayed or deleted it.
                 Some(Replayed::Unknown) => return Ok(Some(false)),
                 Some(Replayed::Refused(refused)) if refused.is_of_one_letter() => return Ok(Some(true)),
                 Some(Replayed::Refused(Refused { retry_after, .. })) => {
@@ -122,7 +122,7 @@ impl<F: Fn()> ReplayRun<F> {
         self.task.rate.map_or(Duration::ZERO, |rate| Duration::from_micros(rate.period_us().div_ceil(rate.limit())))
     }
 
-    /// Until the next letter may go.
+    /// Waits until the next letter may be replayed.
     async fn wait(&mut self) -> Result<Next, BucketError> {
         loop {
             if self.keep_lease().await? == Next::Stop {
@@ -139,7 +139,7 @@ impl<F: Fn()> ReplayRun<F> {
         if self.renewed.elapsed() < RENEW { Ok(Next::GoOn) } else { self.advance(&Progress::default()).await }
     }
 
-    /// Renews the lease, too.
+    /// Stores the progress, and renews the lease.
     async fn advance(&mut self, progress: &Progress) -> Result<Next, BucketError> {
         let now = Instant::now();
         let lease = self.bucket.redis_bucket.advance_replay(self.task.id, Some(&self.owner), progress).await?;

@@ -27,7 +27,7 @@ impl fmt::Display for ReplayId {
 impl FromStr for ReplayId {
     type Err = ();
 
-    /// In the one form in which it is written.
+    /// Accepts only the form that `Display` writes.
     fn from_str(text: &str) -> Result<Self, ()> {
         let id = u64::from_str_radix(text, 16).map(Self).map_err(drop)?;
         if id.to_string() == text { Ok(id) } else { Err(()) }
@@ -37,7 +37,7 @@ impl FromStr for ReplayId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayState {
     Running,
-    /// Every letter that matched was looked at.
+    /// All letters that matched were handled.
     Done,
     Cancelled,
 }
@@ -55,7 +55,7 @@ impl ReplayState {
     }
 }
 
-/// What was asked for.
+/// The parameters of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WantedReplay {
     pub(super) filter: DeadFilter,
@@ -68,29 +68,30 @@ pub(super) struct WantedReplay {
 pub struct ReplayTask {
     pub id: ReplayId,
     pub filter: DeadFilter,
-    /// None: as fast as there is room.
+    /// `None`: as fast as the bucket has room.
     pub rate: Option<Rate>,
-    /// The id of the key that started it. None: no keys were configured.
+    /// The id of the API key that started it. `None` if no keys were configured.
     pub key: Option<String>,
     pub state: ReplayState,
     /// Letters that matched when it was started.
     pub total: u64,
-    /// New jobs.
+    /// Letters that were submitted as new jobs.
     pub done: u64,
-    /// Letters that stay, because their callers have reached their share of the capacity, or because they are larger
-    /// than it.
+    /// Letters that stay, because their callers have used up their share of the capacity, or because they are larger
+    /// than the capacity.
     pub left: u64,
     /// Ms since the epoch.
     pub started_ms: u64,
     pub ended_ms: Option<u64>,
-    /// None is newer of the letters that matched. None: an earlier version started it.
+    /// The newest letter when it was started. `None` if an earlier version started it.
     pub(super) newest: Option<JobId>,
-    /// The last letter that was looked at.
+    /// The last letter that was handled.
     pub(super) position: Option<String>,
 }
 
 impl ReplayTask {
-    /// Letters that were replayed, deleted or dropped by others before this replay came to them: known once it is done.
+    /// Letters that were replayed or deleted by other calls, or dropped, before this replay reached them. 0 until it is
+    /// done.
     #[must_use]
     pub const fn gone(&self) -> u64 {
         match self.state {
@@ -99,7 +100,7 @@ impl ReplayTask {
         }
     }
 
-    /// All replays of a bucket, the latest first. What can't be read is left out.
+    /// Reads all replays of a bucket, latest first. Skips those that can't be parsed.
     pub(super) fn read_all(fields: &HashMap<String, String>) -> Vec<Self> {
         let ids = fields.keys().filter_map(|name| name.strip_suffix(":wanted")?.parse().ok());
         let mut tasks: Vec<Self> = ids.filter_map(|id| Self::read(id, fields)).collect();
