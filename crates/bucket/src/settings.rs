@@ -34,24 +34,24 @@ pub struct BucketSettings {
     pub kind: Kind,
     /// Another name for the jobs key than `prefix:{bucket}:jobs`.
     pub key: Option<String>,
-    /// The most jobs: waiting, in flight and parked together.
+    /// Maximum number of jobs: waiting, in flight and parked together.
     pub capacity: u64,
     pub capacity_bytes: u64,
-    /// The most of the capacity in force, in jobs and in bytes, that one caller's jobs may take. None: all of it.
+    /// Maximum share of the effective capacity, in jobs and in bytes, for the jobs of one caller. `None`: no maximum.
     pub max_share: Option<MaxShare>,
-    /// The most schedules, and bytes of all their definitions.
+    /// Maximum number of schedules, and maximum bytes of all their definitions.
     pub most_schedules: u64,
     pub schedules_bytes: u64,
     pub fair: Fair,
     pub leak: Leak,
     pub retry: Retry,
-    /// How often a job may be handed out without an end before it is buried as poison; at least 1.
+    /// How often a job may be delivered without ending before it is buried as poison; at least 1.
     pub deliveries: u32,
     pub keep: Keep,
     pub on_outcome: OnOutcome,
-    /// What becomes of the address that a proxied request says it came from.
+    /// Whether headers with the client's address are forwarded.
     pub client_address: ClientAddress,
-    /// The class that a 202 names.
+    /// The durability class that a 202 response reports.
     pub durability: Durability,
 }
 
@@ -71,50 +71,50 @@ impl Kind {
     }
 }
 
-/// How a bucket leaks.
+/// The pace and concurrency of a bucket's calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leak {
-    /// None: as fast as the upstream answers.
+    /// `None`: as fast as the upstream answers.
     pub rate: Option<Rate>,
-    /// Calls that may come at once after a quiet time; at least 1.
+    /// Calls that may start at once after an idle time; at least 1.
     pub burst: u64,
-    /// What must let a call pass besides.
+    /// Further rate limits that each call must pass.
     pub tiers: PaceTiers,
-    /// Whether the rate goes down when the upstream refuses or is late, and up again. Without rate and tiers it means
-    /// nothing.
+    /// Whether the rate is reduced when the upstream refuses calls or is late, and then raised again. Ignored without
+    /// rate and tiers.
     pub adaptive: bool,
-    /// Calls under way at once, per replica; at least 1.
+    /// Maximum concurrent calls of each replica; at least 1.
     pub concurrency: u32,
-    /// Calls under way at once, over all replicas. None: no bound but `concurrency`.
+    /// Maximum concurrent calls of all replicas together. `None`: only `concurrency` is a limit.
     pub max_in_flight: Option<u64>,
-    /// For how long an upstream may throttle the bucket at most, and for how long it does when it names no time.
+    /// Maximum time for which an upstream may throttle the bucket, and the time if the upstream specifies none.
     pub max_hold: Duration,
     pub default_hold: Duration,
 }
 
 impl BucketSettings {
-    /// The most jobs that one caller may have in the bucket, and the most bytes, as the scripts take it; 0: as many as
-    /// there is room for; `free`: as much as there is free room.
+    /// Maximum number and maximum bytes of one caller's jobs in the bucket, as arguments of scripts. 0: no maximum;
+    /// `free`: as much as is free.
     pub(crate) fn share_of_one(&self) -> [String; 2] {
         let most = |of: u64| self.max_share.map_or_else(|| "0".to_owned(), |share| share.of(of));
         [most(self.capacity), most(self.capacity_bytes)]
     }
 
-    /// What is kept, and which ends go elsewhere, as scripts that end jobs read it.
+    /// `keep` and `on_outcome` as an argument of the scripts that end jobs.
     pub(crate) fn packed_ends(&self) -> String {
         self.keep.packed() + &self.on_outcome.packed(self.keep.failed_answer_bytes)
     }
 }
 
 impl Leak {
-    /// What is wrong with this rate and burst together, in a sentence; None when nothing is.
+    /// Describes what is wrong with this rate and burst together. Returns `None` if they are valid.
     #[must_use]
     pub fn fault(rate: Option<Rate>, burst: u64) -> Option<String> {
         burst::fault(rate, burst)
     }
 }
 
-/// How long ended work is remembered, and how much of it.
+/// How long and how much data of ended jobs is retained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keep {
     pub outcomes: Duration,
@@ -123,13 +123,13 @@ pub struct Keep {
     pub outcomes_bytes: u64,
     /// Maximum bytes kept of the upstream's answer, in an outcome or a dead letter.
     pub answer_bytes: u64,
-    /// The latest failed attempts of each job; 0: none.
+    /// How many of the latest failed attempts of each job are kept; 0: none.
     pub failed_attempts: u32,
     /// Maximum bytes kept of the answer to a failed attempt.
     pub failed_answer_bytes: u64,
     /// Maximum number of jobs in the bucket whose failed attempts are kept.
     pub most_failed: u64,
-    /// How long a key is kept after its job has ended.
+    /// How long an idempotency key is kept after its job has ended.
     pub idempotency_keys: Duration,
     pub most_idempotency_keys: u64,
     pub dead: Duration,
@@ -145,19 +145,19 @@ impl Keep {
     /// Maximum of `failed_answer_bytes`, for the same reason.
     pub const MOST_FAILED_ANSWER_BYTES: u64 = 16 << 10;
 
-    /// The most bytes of a failed attempt.
+    /// Maximum bytes of the record of a failed attempt.
     pub(crate) const fn failed_bytes(&self) -> u64 {
         self.failed_answer_bytes + FailedAttempt::MOST_BYTES
     }
 
-    /// ms to keep idempotency keys from the end of their jobs on.
+    /// How long idempotency keys are kept after the end of their jobs, in ms.
     pub(crate) fn keys_ms(&self) -> u64 {
         ms_up(self.idempotency_keys)
     }
 
-    /// As the scripts read it (keep.lua): 1 where a full dead letter queue holds the bucket; ms to keep outcomes, the
-    /// most of them and of their bytes, then the same of dead letters, and ms to keep idempotency keys from the end of
-    /// their jobs on; then the most failed attempts of a job, and the most jobs that have some.
+    /// The text that keep.lua reads: 1 if the bucket waits while dead letters are full, else 0; for outcomes, then for
+    /// dead letters: ms to keep them, maximum number, maximum bytes; ms to keep idempotency keys after the end of their
+    /// jobs; maximum failed attempts of a job; maximum jobs with failed attempts.
     pub(crate) fn packed(&self) -> String {
         let numbers = [
             u64::from(self.when_dead_full == WhenDeadFull::Hold),
@@ -175,11 +175,11 @@ impl Keep {
     }
 }
 
-/// What happens when there are as many dead letters as there may be, and one more job dies.
+/// What happens when a job dies while the dead letters have their maximum number or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenDeadFull {
-    /// The oldest letter is deleted.
+    /// The oldest letters are deleted.
     DropOldest,
-    /// The bucket hands nothing out, and the job stays in it, until there is room. A list can't.
+    /// The job stays in the bucket, and no jobs are taken, until there is room. Not supported by lists.
     Hold,
 }

@@ -3,7 +3,7 @@
 use dripfeed_job::Rate;
 use dripfeed_limit::Tier;
 
-/// What is wrong with this rate and burst together, in a sentence; None when nothing is.
+/// Describes what is wrong with this rate and burst together. Returns `None` if they are valid.
 pub(crate) fn fault(rate: Option<Rate>, burst: u64) -> Option<String> {
     if burst == 0 {
         return Some("a burst of 0 allows no calls: use at least 1".to_owned());

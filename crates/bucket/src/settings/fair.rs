@@ -43,7 +43,7 @@ impl FairBy {
     }
 }
 
-/// The weights of callers, or groups, from 1 to 1000: calls while one of weight 1 gets one. Cheap to clone.
+/// The weights of callers, or groups, from 1 to 1000: the calls of each for one call of weight 1. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights(Arc<BTreeMap<String, u16>>);
 
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Weights {
 }
 
 impl Fair {
-    /// The weights as the scripts take them (turns/weights.lua); empty where nobody takes turns.
+    /// The weights as an argument of scripts (turns/weights.lua). Empty without fair queuing.
     pub(crate) fn weights_of_turns(&self) -> String {
         match self.by {
             FairBy::Caller | FairBy::Group => {
@@ -105,7 +105,7 @@ impl Fair {
         self.flows.of(name).and_then(|flow| flow.weight).unwrap_or_else(|| self.weights.of(name))
     }
 
-    /// What would be ignored.
+    /// Refuses a priority or a group that this bucket would ignore.
     pub(crate) fn refuse_unsupported(&self, submission: &Submission) -> Result<(), BucketError> {
         let is_normal = submission.priority.is_none_or(|priority| priority == Priority::Normal);
         if self.by == FairBy::Off && !is_normal {

@@ -13,10 +13,10 @@ use serde_json::{Map, Value as Json};
 use crate::settings::flow_tiers::FlowTiers;
 use crate::settings::own_limit::OwnLimit;
 
-/// How many callers, or groups, may be named: each take reads them.
+/// Maximum number of callers, or groups, with an entry. Each take reads all of them.
 pub(crate) const MOST_NAMED: usize = 100;
 pub(crate) const MOST_WEIGHT: u16 = 1000;
-/// Of a name, in bytes: as long as an entry has one.
+/// Maximum bytes of a name, as in the entry of a job.
 const LONGEST_NAME: usize = 256;
 
 pub(crate) fn name_fault(name: &str) -> Option<String> {
@@ -27,7 +27,7 @@ pub(crate) fn name_fault(name: &str) -> Option<String> {
 /// The limits of each caller, or group, that has no entry in `flows`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowBounds {
-    /// The rate limit of each, over all replicas. None: no limit.
+    /// The rate limit of each, over all replicas. `None`: no limit.
     pub rate: Option<Rate>,
     /// At least 1. Ignored without a rate.
     pub burst: u64,
@@ -43,7 +43,7 @@ impl Default for FlowBounds {
     }
 }
 
-/// The settings of one caller, or group; omitted ones are those of [`FlowBounds`], and `none` is no limit.
+/// The settings of one caller, or group. Omitted limits are those of [`FlowBounds`]; `none`: no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object of weight, rate, burst, tiers, max_in_flight and paused")]
 pub struct NamedFlow {
@@ -58,7 +58,7 @@ pub struct NamedFlow {
     pub tiers: Option<FlowTiers>,
     #[serde(default)]
     pub max_in_flight: OwnLimit<u64>,
-    /// Whether its jobs are not called.
+    /// Whether its jobs wait.
     #[serde(default)]
     pub paused: bool,
 }

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::settings::burst;
 
-/// Each is counted for each caller.
+/// Maximum number of tiers. Few, because each is counted for each caller.
 const MOST: usize = 4;
 
 /// A rate, and the calls that may start at once after an idle time.

@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 
 use crate::admission::MAX_SHARE;
 
-/// Each policy is looked at for each submission.
+/// Maximum number of policies, because each submission checks all of them.
 const MOST_POLICIES: usize = 100;
-/// Everybody who works with the bucket reads them after each change.
+/// Maximum bytes of the list as JSON, because all processes of the bucket read it after each change.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// Policies that the enqueuing script can check. Cheap to clone.
@@ -26,9 +26,9 @@ impl BucketLimits {
     /// Reads a list of policies that is called `place` in another document.
     ///
     /// # Errors
-    /// All that is wrong, with places; what can't be decided with the append is refused by name.
+    /// All faults with their places, including policies that the script that enqueues can't check.
     pub fn read(place: &str, items: Vec<Json>) -> Result<Self, LoadError> {
-        // Looked at first: what is larger isn't read at all.
+        // Checked first, so that a larger list isn't parsed.
         let faults = too_much(place, &items);
         if !faults.is_empty() {
             return Err(LoadError::new(faults));
@@ -65,7 +65,7 @@ fn too_much(place: &str, items: &[Json]) -> Vec<LoadFault> {
     many.into_iter().chain(long).collect()
 }
 
-/// What a policy asks for that an admission can't give.
+/// Faults of a valid policy that the script that enqueues can't check.
 fn impossible(settings: &PolicySettings) -> Vec<LoadFault> {
     let leases = settings.tiers.iter().any(|tier| *tier.kind() == TierKind::Concurrent);
     [

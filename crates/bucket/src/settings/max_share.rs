@@ -11,9 +11,9 @@ const FREE: &str = "free";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MaxShare {
-    /// Of the capacity.
+    /// A fixed part of the capacity.
     Part(Share),
-    /// As much as there is free room: one that floods the bucket gets half of it, two get a third each.
+    /// As much as is free: one caller that floods the bucket gets half of it, two get a third each.
     Free,
 }
 
@@ -22,7 +22,7 @@ pub enum MaxShare {
 pub struct BadMaxShare(String);
 
 impl MaxShare {
-    /// The most of `whole`, as scripts take it (caller_share.lua).
+    /// The share of `whole` as an argument of scripts (caller_share.lua).
     pub(crate) fn of(self, whole: u64) -> String {
         match self {
             Self::Part(share) => share.of(whole).max(1).to_string(),

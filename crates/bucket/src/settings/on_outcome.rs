@@ -24,8 +24,8 @@ pub struct OutcomeTarget {
 }
 
 impl OnOutcome {
-    /// Of an outcome job that waits, besides what the upstream answered: names, id, caller, reason, content type, each
-    /// bounded, and some of their bytes written as six.
+    /// Maximum bytes of an outcome job in the outbox without the answer's body: names, id, caller, reason, content
+    /// type. Each is bounded, and JSON may write a byte as six.
     const MOST_BESIDES: u64 = 4 << 10;
 
     #[must_use]
@@ -40,13 +40,13 @@ impl OnOutcome {
         Ending::ALL.iter().map(of).max().unwrap_or(0)
     }
 
-    /// The most bytes that one takes while it waits, with this many of the upstream's answer.
+    /// Maximum bytes of an outcome job in the outbox, with `answer_bytes` of the answer's body.
     #[must_use]
     pub const fn largest(answer_bytes: u64) -> u64 {
         answer_bytes + Self::MOST_BESIDES
     }
 
-    /// What is wrong with it, in a sentence; None when nothing is. `answer_bytes`: what is kept of an answer.
+    /// Describes what is wrong, or returns `None` if all is valid. `answer_bytes`: maximum bytes kept of an answer.
     #[must_use]
     pub fn fault(&self, bucket: &BucketName, answer_bytes: u64) -> Option<String> {
         let mut names: Vec<&str> = self.targets.iter().map(|target| target.bucket.as_str()).collect();
@@ -71,7 +71,7 @@ impl OnOutcome {
         None
     }
 
-    /// As the scripts read it (outcome_jobs.lua), behind what is kept; empty where no end goes anywhere.
+    /// The text that outcome_jobs.lua reads, which follows that of `Keep`. Empty without targets.
     pub(crate) fn packed(&self, answer_bytes: u64) -> String {
         if self.is_empty() {
             return String::new();
@@ -86,7 +86,7 @@ impl OnOutcome {
         text
     }
 
-    /// What a submission has chosen in vain.
+    /// Refuses targets chosen by a submission that aren't in `targets`.
     pub(crate) fn refuse_unlisted(&self, chosen: &OutcomeTargets) -> Result<(), BucketError> {
         let is_listed = |name: &BucketName| self.targets.iter().any(|target| target.bucket == *name);
         match chosen.names().iter().find(|name| !is_listed(name)) {

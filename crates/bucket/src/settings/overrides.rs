@@ -11,12 +11,12 @@ use crate::settings::limits::BucketLimits;
 use crate::settings::run_time_settings::{RUN_TIME_SETTINGS, RunTimeSetting};
 use crate::settings::setting_kind::{Adjustable, BadSetting, SettingValue};
 
-/// By name of the setting: a value, or None to restore the configured one. Settings that aren't in it are unchanged.
+/// By name of the setting: a value, or `None` to restore the configured one. Other settings are unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides(BTreeMap<&'static str, Option<SettingValue>>);
 
 impl Overrides {
-    /// One change: of the setting with this name, to a value in the form of the API; null goes back.
+    /// Changes one setting to a value in the form of the API; null restores the configured value.
     ///
     /// # Errors
     /// For an unknown setting, or an invalid value.
@@ -28,7 +28,7 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// As [`Overrides::of`].
+    /// Adds a change, as in [`Overrides::of`].
     ///
     /// # Errors
     /// What is wrong with the value.
@@ -56,7 +56,7 @@ impl Overrides {
         RUN_TIME_SETTINGS.iter().filter_map(move |setting| Some((setting, json(setting.name)?)))
     }
 
-    /// Whether callers are to take turns, which a list can't.
+    /// Whether these overrides need fair queuing, which lists don't support.
     pub(crate) fn ask_for_turns(&self) -> bool {
         let off = Json::from(FairBy::Off.as_str());
         self.iter().any(|(setting, value)| setting.place().0 == "fair" && value.is_some_and(|value| *value != off))
@@ -74,13 +74,13 @@ impl Overrides {
         self.0.is_empty()
     }
 
-    /// The fields of the control hash: a value to set, or None to go back.
+    /// The fields of the control hash: a value to set, or `None` to delete the field.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, Option<String>)> {
         self.iter().map(|(setting, value)| (setting.field(), value.map(text)))
     }
 
-    /// Reads the control hash of this bucket: the settings that are changed now. What can't be read, as when another
-    /// version has written it, is left as configured.
+    /// Reads the overrides from the control hash of this bucket. A setting that can't be read, for example because
+    /// another version has written it, is left as configured.
     pub(crate) fn read(fields: &[(String, String)], bucket: &BucketName) -> Self {
         let mut overrides = Self::default();
         for setting in &RUN_TIME_SETTINGS {
@@ -101,7 +101,7 @@ impl Overrides {
     }
 }
 
-/// As it is kept in Redis.
+/// A value as text in the control hash.
 fn text(json: &Json) -> String {
     json.as_str().map_or_else(|| json.to_string(), str::to_owned)
 }

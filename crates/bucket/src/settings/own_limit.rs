@@ -1,4 +1,4 @@
-//! A limit of one caller, or group, beside that of each.
+//! A limit of a single caller, or group, which overrides the limit of each.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,26 +9,26 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-/// Lifts a limit, where an omitted value, or null, is another one.
+/// The word for no limit. (An omitted value, or null, leaves another limit in force.)
 pub const NO_LIMIT: &str = "none";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnLimit<T> {
-    /// That of each.
+    /// The limit of each.
     #[default]
     AsEach,
     None,
     Limit(T),
 }
 
-/// What a limit is written as.
+/// A type of limits, and how they are written in JSON.
 pub trait Written: Copy {
     const EXPECTED: &str;
 
     fn of_number(number: u64) -> Option<Self>;
 
     /// # Errors
-    /// A description of the fault; None: a text can't be one.
+    /// A description of the fault, or `None` if a limit of this type is never a text.
     fn of_text(text: &str) -> Result<Self, Option<String>>;
 
     fn json(self) -> Json;
@@ -49,7 +49,7 @@ impl<T: Copy> OwnLimit<T> {
 }
 
 impl<T: Written> OwnLimit<T> {
-    /// None: it isn't set.
+    /// Returns `None` for the limit of each, which isn't written.
     pub(crate) fn to_json(self) -> Option<Json> {
         match self {
             Self::AsEach => None,

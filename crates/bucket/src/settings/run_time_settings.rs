@@ -11,11 +11,11 @@ use crate::settings::setting_kind::SettingKind::{
 
 #[derive(Debug)]
 pub struct RunTimeSetting {
-    /// In the configuration, in `PATCH` and for `dripfeed set`.
+    /// The name in the configuration, in `PATCH` and for `dripfeed set`.
     pub name: &'static str,
     /// For the API description and the dashboard.
     pub description: &'static str,
-    /// For `dripfeed set`.
+    /// An example value for `dripfeed set`.
     pub example: &'static str,
     /// How it is parsed and applied.
     pub kind: SettingKind,
@@ -155,19 +155,19 @@ impl RunTimeSetting {
         RUN_TIME_SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// Its value in these settings and limits, in the form of `PATCH`; null: no limit.
+    /// The value of this setting in `settings` and `limits`, in the form of `PATCH`; null: no limit.
     #[must_use]
     pub fn value(&self, settings: &BucketSettings, limits: &BucketLimits) -> Json {
         (self.read)(settings, limits)
     }
 
-    /// The section, such as `leak`, or nothing; and the name in it.
+    /// The section, such as `leak`, or an empty text; and the name in the section.
     #[must_use]
     pub fn place(&self) -> (&'static str, &'static str) {
         self.name.split_once('.').unwrap_or(("", self.name))
     }
 
-    /// In the hash `control`. Those that have a namesake in `leak` keep their section.
+    /// The field in the hash `control`: the name without its section, unless `leak` has a setting with this name.
     pub(crate) fn field(&self) -> &'static str {
         match self.name {
             "fair.rate" | "fair.burst" | "fair.tiers" | "fair.max_in_flight" => self.name,
@@ -175,7 +175,7 @@ impl RunTimeSetting {
         }
     }
 
-    /// Puts a value into a document as `PATCH` takes it.
+    /// Puts a value into a `PATCH` document.
     pub fn put(&self, document: &mut Json, value: Json) {
         match self.place() {
             ("", name) => document[name] = value,

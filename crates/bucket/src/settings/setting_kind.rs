@@ -21,7 +21,7 @@ use crate::settings::max_share::MaxShare;
 use crate::settings::own_limit::NO_LIMIT;
 use crate::settings::pace_tiers::PaceTiers;
 
-/// What is set at run time.
+/// The settings to which run-time values are applied.
 pub struct Adjustable {
     pub(crate) settings: BucketSettings,
     pub(crate) limits: BucketLimits,
@@ -37,7 +37,7 @@ pub enum SettingKind {
     SmallCount(Set<u32>),
     /// Bytes as a number, or as text with a unit.
     Size(Set<u64>),
-    /// A count, or none: as those that follow.
+    /// A count, or `none`, which is also a value of `MaxShare` and `Rate`.
     Most(Set<Option<u64>>),
     MaxShare(Set<Option<MaxShare>>),
     Rate(Set<Option<Rate>>),
@@ -47,7 +47,7 @@ pub enum SettingKind {
     Flows(Set<NamedFlows>),
     FlowTiers(Set<FlowTiers>),
     PaceTiers(Set<PaceTiers>),
-    /// A list of policies, or a document with it.
+    /// A list of policies, or a document with the member `policies`.
     Limits(Set<BucketLimits>),
 }
 
@@ -56,15 +56,15 @@ pub enum SettingKind {
 pub enum BadSetting {
     #[error("{0}")]
     Value(String),
-    /// Of a list: all that is wrong, with places that begin with the setting's name.
+    /// All faults of a list or an object, with places that begin with the setting's name.
     #[error(transparent)]
     Parts(#[from] LoadError),
 }
 
-/// A value that was read.
+/// A valid value of a setting.
 #[derive(Clone)]
 pub(crate) struct SettingValue {
-    /// As the API prints it.
+    /// The value in the form of the API.
     pub(crate) json: Json,
     pub(crate) put: Arc<dyn Fn(&mut Adjustable) + Send + Sync>,
 }
@@ -88,7 +88,7 @@ impl fmt::Debug for SettingValue {
 }
 
 impl SettingKind {
-    /// Reads a value that is called `place` in another document.
+    /// Parses a value. Faults have places that begin with `place`.
     pub(crate) fn read(self, place: &str, json: Json) -> Result<SettingValue, BadSetting> {
         Ok(match self {
             Self::Count(set) => value(json).map(|Count(count)| SettingValue::new(count, count, set))?,
@@ -124,7 +124,7 @@ impl SettingKind {
         })
     }
 
-    /// A value as it is kept in Redis, in JSON.
+    /// Converts the text of a value in the hash `control` to JSON.
     pub(crate) fn json_of_text(self, text: &str) -> Result<Json, serde_json::Error> {
         match self {
             Self::MaxShare(_) | Self::Rate(_) | Self::FairBy(_) => Ok(Json::from(text)),
@@ -134,7 +134,7 @@ impl SettingKind {
     }
 }
 
-/// A limit, or the word for none.
+/// Parses a limit, or the word for no limit.
 fn limit<R: DeserializeOwned, T: Clone + Send + Sync + 'static>(
     json: Json,
     set: Set<Option<T>>,
@@ -164,7 +164,7 @@ fn limits(place: &str, json: Json) -> Result<BucketLimits, BadSetting> {
     }
 }
 
-/// At least 1, and exact in a double.
+/// A count of at least 1 that a double can represent exactly.
 struct Count(u64);
 
 impl<'de> Deserialize<'de> for Count {

@@ -4,47 +4,47 @@
 use crate::define::put_definition::DefinitionBounds;
 use crate::settings::{BucketSettings, Kind};
 
-/// Redis' allocator rounds what is stored up by as much as a quarter.
+/// The allocator of Redis rounds up the size of values, by up to a quarter.
 const ROUNDING: (u64, u64) = (5, 4);
 
 const fn stored(bytes: u64) -> u64 {
     bytes.saturating_mul(ROUNDING.0) / ROUNDING.1
 }
 
-/// A job that outlives those beside it keeps its whole node of the stream, which is 4 KiB; then its places in the
-/// pending list, the attempts and the parked jobs.
+/// A job that outlives its neighbours keeps a whole node of the stream, which is 4 KiB. The rest is for its entries in
+/// the pending list, the attempts and the parked jobs.
 const JOB_OF_A_STREAM: u64 = 6 << 10;
-/// One that waits alone in its range, and is the only one of its flow: its places in both zsets.
+/// The entries in both zsets of a job that is the only one in its range and in its flow.
 const TURN: u64 = 768;
-/// Where callers are bounded: the place of its flow among those that are throttled, and whose it is while in flight.
+/// With limits for callers: the entry of a throttled flow, and the flow of a job in flight.
 const BOUNDED_TURN: u64 = 768;
-/// What one caller has used: as many as there may be (bound_states.lua), also of those that have no job any more.
+/// The state of one caller's limits. Callers without jobs have one, too, up to `MOST_FLOW_STATES` (bound_states.lua).
 const FLOW_STATE: u64 = 192;
-/// And of each further rate.
+/// The state of each further rate of a caller.
 const FLOW_TIER: u64 = 32;
 const MOST_FLOW_STATES: u64 = 100_000;
 const JOB_OF_A_LIST: u64 = 512;
-/// Its places in hash and zset.
+/// Its entries in a hash and a zset.
 const OUTCOME: u64 = 320;
-/// As a job of a stream, and its place in the index.
+/// A node of the stream, as for a job, and its entry in the index.
 const LETTER: u64 = 5 << 10;
-/// As a job of a stream: one that waits longer than others keeps its node.
+/// A node of the stream, as for a job: one that waits longer than others keeps it.
 const OUTCOME_JOB: u64 = 5 << 10;
-/// The name of 255 bytes, with the bucket's and its caller's id, each byte of which may be escaped, twice; the value;
-/// the places in hash or zset.
+/// Its name, stored twice: 255 bytes, the bucket's name, and its caller's id, each byte of which may be escaped. Then
+/// its value, and its entries in a hash or a zset.
 const IDEMPOTENCY_KEY: u64 = 1552;
-/// Its state, its next tick, and its places in two hashes and a zset.
+/// Its state, its next tick, and its entries in two hashes and a zset.
 const SCHEDULE: u64 = 640;
-/// One letter is kept, however large. No script moves a larger job.
+/// Maximum bytes of a job that a script moves. One dead letter is kept whatever its size.
 const LARGEST: u64 = 4 << 20;
-/// Counters, members, changes, the audit log, background replays: each as long as it may be.
+/// Counters, members, changes, the audit log and background replays, each at its maximum size.
 const BUCKET: u64 = 320 << 10;
-/// The last day in slots: as many as there may be, each as long as it may be. A test fills it.
+/// The history of the last day, with the maximum number and size of slots. A test fills it.
 const HISTORY: u64 = 64 << 10;
 
-/// What an installation takes beside its buckets: Redis itself, its connections, the heap of Lua (some MiB, which Redis
-/// counts from 7.4 on), the answers to batches, which are kept for some seconds: those of 20,000 admissions a second;
-/// and the maximum number of API keys created over the API.
+/// The memory of an installation without its buckets: Redis, its connections, the heap of Lua (some MiB, which Redis
+/// counts since 7.4), the answers to batches, which are kept for some seconds (at 20,000 admissions a second), and the
+/// maximum number of API keys created over the API.
 pub const INSTALLATION: u64 = 96 << 20;
 
 const MIB: u64 = 1 << 20;
@@ -90,22 +90,22 @@ impl BucketSettings {
     fn failed_attempts_of_a_job(&self) -> u64 {
         match self.kind {
             Kind::Stream => u64::from(self.keep.failed_attempts).saturating_mul(self.keep.failed_bytes()),
-            // The first one that fails ends its job.
+            // A job of a list has no retries: its first failed attempt ends it.
             Kind::List => 0,
         }
     }
 }
 
 impl DefinitionBounds {
-    /// What the bodies and counters of all buckets created over the API use at most. What each job and record of theirs
-    /// adds depends on their definitions, which may still come.
+    /// Maximum memory of the bodies and counters of all buckets created over the API. The overhead of their jobs and
+    /// records isn't included, because it depends on definitions that don't exist yet.
     #[must_use]
     pub const fn memory(&self) -> u64 {
         stored(self.bytes).saturating_add(self.most.saturating_mul(BUCKET + HISTORY))
     }
 }
 
-/// A warning if `maxmemory` is too low or not set; None: it suffices. `limits`: `maxmemory` of each server. `needed`:
+/// Returns a warning if `maxmemory` is too low or not set, else `None`. `limits`: `maxmemory` of each server. `needed`:
 /// the maximum of all buckets together.
 #[must_use]
 pub fn memory_shortfall(limits: &[u64], needed: u64) -> Option<String> {
