@@ -12,12 +12,12 @@ pub enum AnswerClass {
     ClientError,
     TooManyRequests,
     ServerError,
-    /// No complete answer, or a status of no class.
+    /// No complete answer, or a status of none of these classes.
     None,
 }
 
 impl AnswerClass {
-    /// In the order in which a slot has them.
+    /// The classes in the order of a slot's counts.
     pub const ALL: [Self; 6] =
         [Self::Success, Self::Redirect, Self::ClientError, Self::TooManyRequests, Self::ServerError, Self::None];
 
@@ -45,7 +45,7 @@ impl AnswerClass {
     }
 }
 
-/// Counts and latencies, of a fixed size.
+/// Counts and latencies of calls. Its size is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallStats {
     retried: u64,
@@ -56,12 +56,12 @@ pub struct CallStats {
 }
 
 impl CallStats {
-    /// Counts a claim, this long after the job was accepted.
+    /// Counts a claim. `wait`: the time since the job was accepted.
     pub fn waited(&mut self, wait: Duration) {
         self.wait.record(wait);
     }
 
-    /// Counts a call, with its status or without an answer.
+    /// Counts a call. `status`: `None` without an answer.
     pub fn answered(&mut self, status: Option<u16>, took: Duration) {
         self.answers[AnswerClass::of(status) as usize] += 1;
         self.attempt.record(took);
@@ -72,7 +72,7 @@ impl CallStats {
         self.retried += 1;
     }
 
-    /// Counts a delivery, this long after the job was accepted.
+    /// Counts a delivery. `total`: the time since the job was accepted.
     pub fn delivered(&mut self, total: Duration) {
         self.total.record(total);
     }
@@ -82,7 +82,7 @@ impl CallStats {
         *self == Self::default()
     }
 
-    /// As a script takes it; empty where nothing was seen.
+    /// The text that sample.lua reads. Empty if nothing was counted.
     pub(crate) fn packed(&self) -> String {
         if self.is_empty() {
             return String::new();

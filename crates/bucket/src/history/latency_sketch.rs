@@ -4,18 +4,18 @@
 use std::fmt;
 use std::time::Duration;
 
-/// The most by which a percentile is wrong, as a part of it; half a millisecond of rounding comes on top.
+/// Maximum relative error of a percentile. Rounding adds up to half a millisecond.
 const ERROR: f64 = 0.05;
 const GROWTH: f64 = (1.0 + ERROR) / (1.0 - ERROR);
-/// Up to about five days: what took longer counts as that long.
+/// The last range is at about five days. Longer times are counted in it.
 pub(crate) const RANGES: usize = 200;
 const PERCENTS: [u64; 3] = [50, 95, 99];
 
-/// As text: the first range that something fell into, and the counts from there to the last one. Empty: nothing was
-/// measured.
+/// Written as text: the number of the first range with a count, then the counts from there to the last range with one.
+/// Empty without measurements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LatencySketch {
-    /// By range; none behind the last one that something fell into.
+    /// Counts by range, up to the last range with a count.
     counts: Vec<u64>,
 }
 
@@ -38,7 +38,7 @@ impl LatencySketch {
         }
     }
 
-    /// As it is written.
+    /// Parses the text that `Display` writes.
     pub(crate) fn read(text: &str) -> Self {
         let mut numbers = text.split(' ').filter_map(|number| number.parse::<u64>().ok());
         let first = numbers.next().and_then(|first| usize::try_from(first).ok()).unwrap_or(RANGES);
@@ -49,7 +49,7 @@ impl LatencySketch {
         sketch
     }
 
-    /// None: nothing was measured.
+    /// Returns `None` without measurements.
     pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         let all: u64 = self.counts.iter().sum();
         let ranges = PERCENTS.map(|percent| self.range_at(all.saturating_mul(percent).div_ceil(100)));
@@ -57,7 +57,7 @@ impl LatencySketch {
         Some(Quantiles::of_ranges([p50, p95, p99]))
     }
 
-    /// The range of the measurement of that rank, the shortest having 1.
+    /// Returns the range of the measurement with this rank. The shortest measurement has rank 1.
     fn range_at(&self, rank: u64) -> Option<usize> {
         let mut seen = 0;
         self.counts.iter().position(|count| {
@@ -94,7 +94,7 @@ impl Quantiles {
     }
 }
 
-/// The first range is up to 1 ms, each other one from the end of the one before to `GROWTH` times as long.
+/// Returns the range of a time. The first range ends at 1 ms, each further one at `GROWTH` times the end before.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and bounded")]
 fn range_of(took: Duration) -> usize {
     let ms = took.as_secs_f64() * 1000.0;
@@ -102,7 +102,7 @@ fn range_of(took: Duration) -> usize {
     range.min(RANGES - 1)
 }
 
-/// The time that is wrong by the same part at both ends of a range.
+/// Returns the time, in ms, whose relative error is the same at both ends of the range.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^30")]
 fn ms_of(range: usize) -> u64 {
     let range = i32::try_from(range.min(RANGES - 1)).unwrap_or(0);

@@ -17,10 +17,10 @@ static SCRIPT: Script = Script::new("list_history", SHARED, include_str!("list_h
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub window: HistoryWindow,
-    /// ms since the epoch by the clock of Redis, as `to_ms`: where the first slot of the window begins, and now.
+    /// The beginning of the first slot, and now; in ms since the epoch by the Redis clock.
     pub from_ms: u64,
     pub to_ms: u64,
-    /// The last slot before the window: its level and rates were those at `from_ms`. None: not known.
+    /// The last slot before the window, with the level and rates at `from_ms`. `None` if they are unknown.
     pub before: Option<HistorySlot>,
     /// In order of time; the last one may be incomplete. Slots without events are omitted: the level is that of the
     /// previous slot.
@@ -33,7 +33,7 @@ impl Bucket {
     /// # Errors
     /// When Redis can't be reached, refuses, or doesn't answer in time.
     pub async fn history(&self, window: HistoryWindow) -> Result<History, BucketError> {
-        // What is open in a finer window isn't in this one yet.
+        // The open slots of finer windows aren't added to this window yet.
         let finer = HistoryWindow::ALL.into_iter().filter(|other| other.slot_s() <= window.slot_s());
         let open: Vec<HistoryWindow> = finer.rev().collect();
         let mut call = SCRIPT.on(&[self.redis_bucket.keys.history()]);
@@ -58,7 +58,7 @@ impl Bucket {
     }
 }
 
-/// The slots of `window` that are made of open ones: its own, and those of finer windows, which came later.
+/// Makes slots of `window` from its open slot, and from the open slots of finer windows, which are later.
 fn still_open(
     window: HistoryWindow,
     opened: Vec<(HistoryWindow, OpenSlot)>,
@@ -74,7 +74,7 @@ fn still_open(
     slots.into_iter().map(move |(number, slot)| (number, slot.shown(number, window)))
 }
 
-/// What is older is in the ring until it is written over; so is what a clock wrote that was ahead.
+/// Returns the slots in the window. The ring also has older slots, and slots written while the clock was ahead.
 fn within(window: HistoryWindow, to_ms: u64, slots: BTreeMap<u64, HistorySlot>) -> History {
     let slot_ms = window.slot_s() * 1000;
     let last = to_ms / slot_ms;
@@ -86,7 +86,7 @@ fn within(window: HistoryWindow, to_ms: u64, slots: BTreeMap<u64, HistorySlot>) 
     History { window, from_ms: first * slot_ms, to_ms, before, slots }
 }
 
-/// Whether nothing happened between two slots. A slot of the window may have been written over one before it.
+/// Whether nothing happened between two slots. A slot between them may have been overwritten by one of the window.
 fn follows(before: &HistorySlot, slot: &HistorySlot) -> bool {
     let level = |slot: &HistorySlot| slot.waiting + slot.in_flight + slot.parked;
     let ended = slot.delivered + slot.dead + slot.expired + slot.cancelled;
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(of(&[(1, begun.clone())]), Some(9));
         assert_eq!(of(&[(1, begun.clone()), (60, later.clone())]), Some(9));
         assert_eq!(of(&[(60, later)]), None);
-        // One that came between them was written over.
+        // A slot between them was overwritten.
         let between = OpenSlot::read("60 2 0 5 0 0 0 0 0 0 0 0 0 0 10 0 0 9 0 0|||").unwrap();
         assert_eq!(of(&[(1, begun), (60, between)]), None);
     }

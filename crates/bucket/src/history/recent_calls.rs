@@ -1,4 +1,4 @@
-//! How the latest calls of a bucket have ended: those of the last one to two minutes.
+//! Counts the calls of a bucket in the last one to two minutes, by class of answer.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use crate::history::call_stats::AnswerClass;
 use crate::history::slot::answers_of;
 use crate::history::window::HistoryWindow;
 
-/// The slots that a census reads go back as far: the open one of the finest window, and the open and the last closed
-/// one of the next.
+/// The windows of the slots that a census reads: the open slot of the finest window, and the open and the last closed
+/// slot of the next one.
 const WINDOWS: [HistoryWindow; 3] = [HistoryWindow::FiveMinutes, HistoryWindow::Hour, HistoryWindow::Hour];
-/// In slots of the coarser window.
+/// Maximum age of a slot, in slots of the coarser window.
 const SLOTS: u64 = 2;
 
-/// By class of answer, in the order of [`AnswerClass::ALL`].
+/// Numbers of calls by class of answer, in the order of [`AnswerClass::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecentCalls([u64; AnswerClass::ALL.len()]);
 
@@ -22,12 +22,12 @@ impl RecentCalls {
         Self(answers)
     }
 
-    /// Which windows a census looks into.
+    /// The windows that a census reads, as an argument of its script.
     pub(crate) fn windows() -> String {
         HistoryWindow::packed_of(&WINDOWS[..2])
     }
 
-    /// Of the numbers of these slots, which may be those of earlier calls.
+    /// Sums up the calls of the slots with these numbers. Skips slots that are too old.
     pub(crate) fn of_slots(slots: &[String; 3], now: Duration) -> Self {
         let mut all = Self::default();
         for (text, window) in slots.iter().zip(WINDOWS) {
@@ -38,7 +38,7 @@ impl RecentCalls {
         all
     }
 
-    /// Classes that had answers, and how many.
+    /// The classes with calls, and the number of calls of each.
     pub fn by_class(self) -> impl Iterator<Item = (AnswerClass, u64)> {
         AnswerClass::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
@@ -48,7 +48,7 @@ impl RecentCalls {
         self.0.iter().sum()
     }
 
-    /// Those that delivered nothing, but for what the upstream throttled.
+    /// The number of calls that delivered nothing, without those that the upstream throttled.
     #[must_use]
     pub fn failed(self) -> u64 {
         let is_failed = |class| !matches!(class, AnswerClass::Success | AnswerClass::TooManyRequests);
@@ -77,7 +77,7 @@ mod tests {
         let calls = |slots: [String; 3]| RecentCalls::of_slots(&slots, NOW);
         let all = calls([slot(241, 1, 2), slot(20, 10, 20), slot(19, 100, 200)]);
         assert_eq!((all.all(), all.failed()), (333, 222));
-        // Nothing has happened for long, the next minute hasn't begun yet, or the clock was put back.
+        // Slots that are too old aren't counted, nor those that begin after now, because the clock was set back.
         let some = calls([slot(215, 1, 2), slot(19, 10, 20), slot(18, 100, 200)]);
         assert_eq!((some.all(), some.failed()), (30, 20));
         assert_eq!(calls([slot(242, 1, 2), slot(21, 1, 1), String::new()]), RecentCalls::default());

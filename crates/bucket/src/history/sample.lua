@@ -1,24 +1,24 @@
--- Adds to a bucket's history what it has counted since the last sample, and what a replica saw of its calls. The first
--- that comes samples; one that comes soon after adds only what it saw. Where nothing happened nothing is written.
+-- Adds to a bucket's history what it has counted since the last sample, and what a replica saw of its calls. A call
+-- soon after a sample adds only what its replica saw. If nothing happened, nothing is written.
 --
 -- needs: now, counts, pace, pace_constants, slots, kind/jobs, kind/census
--- KEYS  1 history (hash: `last`, the last look; each window's open slot under its name, its closed ones under
+-- KEYS  1 history (hash: `last`, the last sample; each window's open slot under its name, its closed slots under
 --       <name>:<number modulo slots>)  2 jobs  3 tally (hash)  4 control (hash)
---       5 pace (hash)  6 meter (hash)  7 dead (stream)  8 outbox (stream), then a stream's throttled (zset), flow-state
---       (hash), parked (zset), flows (zset) and ranges (zset) | where a list's takers are counted (hash)
--- ARGV  1 version of what is in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
---       4 '1' when it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
---       6 the look that the caller had last; 'lost': what was counted since then isn't to be added
+--       5 pace (hash)  6 meter (hash)  7 dead (stream)  8 outbox (stream), then of a stream throttled (zset),
+--       flow-state (hash), parked (zset), flows (zset) and ranges (zset) | of a list its takers (hash)
+-- ARGV  1 version of the settings in force (pace.lua)  2 capacity  3 rate in thousandths of a call per second (0: none)
+--       4 '1' if it is adaptive  5 what a replica saw: retried, answers and sketches (slots.lua); '': nothing
+--       6 the last sample that the caller knows; 'lost': what was counted since the last sample isn't added
 --       7 windows, the finest first: name, seconds of a slot, slots
---       8 number and bytes of dead letters from which on nothing may be called ('': no number)  9 as 8, of the outbox
--- Result  { 'changed', … } | { the look: ms, six totals of the tally, six gauges as in slots.lua }
+--       8 number and bytes of dead letters from which on no jobs are called ('': none)  9 as 8, of the outbox
+-- Result  { 'changed', … } | { the sample: ms, six totals of the tally, six gauges as in slots.lua }
 local HISTORY, JOBS, TALLY, CONTROL, PACE, METER = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local DEAD, OUTBOX = KEYS[7], KEYS[8]
 local version, capacity, target, adaptive = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local seen, known, lost = ARGV[5], ARGV[6], ARGV[6] == 'lost'
 local dead_full_from, outbox_full_from = ARGV[8], ARGV[9]
 local TOTALS = { 'accepted', 'refused', 'delivered', 'dead', 'expired', 'cancelled' }
--- In ms: how long a sample is enough for all, and how long the history is kept of a bucket in which nothing happens.
+-- In ms: the minimum time between two samples, and how long the history of a bucket without events is kept.
 local SOON, KEPT = 900, 25 * 3600000
 
 local windows, fields = {}, { 'last' }
@@ -31,11 +31,11 @@ for i, window in ipairs(windows) do window.open = kept[i + 1] end
 
 local last = numbers_in(kept[1] or known)
 if #last ~= 1 + #TOTALS + GAUGES then last = {} end
--- A clock that was put back doesn't keep a bucket from being sampled.
+-- If the clock was set back, a sample is due.
 local is_due = lost or not last[1] or now_ms < last[1] or now_ms - last[1] >= SOON
 if not is_due and seen == '' then return { numbers_text(last) } end
 
--- How many events of a series of the meter were a moment ago: since a checkpoint of that time.
+-- Returns the events of a series of the meter since its oldest checkpoint that is at most MOMENT (in µs) old.
 local function recent(series)
   local MOMENT = 15000000
   local m = rates.read(METER, series)
@@ -44,8 +44,8 @@ local function recent(series)
   return now_us - m.t1 <= MOMENT and m.c - m.c1 or 0
 end
 
--- The look that nobody had, before the first jobs of a bucket that was new, or had no job for a day: without what the
--- meter counted a moment ago. It doesn't know how jobs ended: most are delivered.
+-- Estimates the sample before the first one of a bucket that is new, or had no jobs for a day: the totals without what
+-- the meter has counted recently. The meter doesn't know how jobs ended, so this assumes that most were delivered.
 local function look_before(look)
   rates.look(METER, 'accepted', 'refused', 'leak')
   local before, left = { unpack(look) }, { recent('accepted'), recent('refused'), recent('leak') }
@@ -88,7 +88,7 @@ end
 
 local numbers, happened = { 0 }, seen ~= ''
 for i = 2, 1 + #TOTALS do
-  -- Where Redis lost what was counted there is less of it.
+  -- A total may be smaller than in the last sample, if Redis has lost a part of it.
   numbers[i] = not lost and math.max(0, look[i] - last[i]) or 0
 end
 for i = 2, last[1] and #look or 0 do happened = happened or look[i] ~= last[i] end

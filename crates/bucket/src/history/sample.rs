@@ -10,18 +10,18 @@ use crate::pace::PaceTarget;
 use crate::script::redis_bucket::{EffectiveSettings, RedisBucket, WaitFor};
 use crate::script::scripts::Scripts;
 
-/// It looks at the pace, and grants nothing by it.
+/// The script reads the pace, but grants no calls.
 pub(crate) static SCRIPTS: Scripts = Scripts::without_rules("sample", include_str!("sample.lua"));
 
-/// In the place of a look: what was counted while Redis was full came in no slot, and belongs in none that comes after.
+/// Replaces the last sample after a failure at `maxmemory`: what was counted until the next one belongs to no slot.
 const LOST: &str = "lost";
 
 impl Bucket {
-    /// Adds to the history what the bucket has counted since anyone sampled it, and what this replica `saw`. To be
-    /// called periodically, by any number of processes. At `maxmemory` it does nothing: a history is no work.
+    /// Adds to the history what the bucket has counted since the last sample of any process, and what this replica
+    /// `saw`. To be called periodically, by any number of processes. At `maxmemory` the history isn't written.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or doesn't answer in time. What was seen is not to be added again then.
+    /// When Redis can't be reached, refuses, or doesn't answer in time. Then `saw` must not be added again.
     pub async fn sample_history(&self, saw: &CallStats) -> Result<(), BucketError> {
         let redis_bucket = &self.redis_bucket;
         let (saw, known) = (saw.packed(), redis_bucket.last_look());
@@ -66,7 +66,7 @@ impl RedisBucket {
     }
 }
 
-/// At least 1: 0 is no rate.
+/// A rate in thousandths of a call per second; at least 1, because 0 means no rate.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate below 2^43")]
 fn thousandths(per_second: f64) -> u64 {
     ((per_second * 1000.0).round() as u64).max(1)

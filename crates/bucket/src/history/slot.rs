@@ -1,10 +1,10 @@
-//! One slot of the history, as `slots.lua` writes it and as the API returns it.
+//! A slot of the history, as `slots.lua` writes it and as the API returns it.
 
 use crate::history::call_stats::AnswerClass;
 use crate::history::latency_sketch::{LatencySketch, Quantiles};
 use crate::history::window::HistoryWindow;
 
-/// One slot of a time series, from `at_ms` on.
+/// A slot of a time series, which begins at `at_ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistorySlot {
     /// ms since the epoch.
@@ -19,25 +19,25 @@ pub struct HistorySlot {
     pub retried: u64,
     /// Calls by class of answer, in the order of [`AnswerClass::ALL`].
     pub answers: [u64; AnswerClass::ALL.len()],
-    /// At the last sample, as all following values.
+    /// At the last sample, like the further levels and rates.
     pub waiting: u64,
     pub in_flight: u64,
     pub parked: u64,
     pub capacity: u64,
-    /// None: no rate is set.
+    /// `None` if no rate is set.
     pub target_per_s: Option<f64>,
     /// The effective rate: reduced, or 0 while the bucket is paused or throttled, or its dead letters or its outbox are
     /// full.
     pub effective_per_s: Option<f64>,
-    /// From acceptance to the call. None, as for the following: nothing was measured.
+    /// From acceptance to the call. `None`, also in the next two fields, if nothing was measured.
     pub wait: Option<Quantiles>,
-    /// Of a call.
+    /// The duration of a call.
     pub attempt: Option<Quantiles>,
     /// From acceptance to delivery.
     pub total: Option<Quantiles>,
 }
 
-/// How many numbers of each sort a slot has, behind its own number (slots.lua).
+/// How many counts, gauges and sketches a slot has behind its own number (slots.lua).
 const COUNTS: usize = 13;
 const GAUGES: usize = 6;
 const SKETCHES: usize = 3;
@@ -45,13 +45,13 @@ const SKETCHES: usize = 3;
 /// The numbers of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Numbers {
-    /// Of the slots of its length since the epoch.
+    /// The number of the slot: slots of its length since the epoch.
     number: u64,
     counts: [u64; COUNTS],
     gauges: [u64; GAUGES],
 }
 
-/// One that may still be added to.
+/// A slot to which samples may still be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenSlot {
     numbers: Numbers,
@@ -67,7 +67,7 @@ impl Numbers {
     }
 }
 
-/// The numbers of a slot, and the texts behind them.
+/// Splits a slot into its numbers and the texts of its sketches or percentiles.
 fn parts(text: &str) -> Option<(Numbers, [&str; SKETCHES])> {
     let mut parts = text.split('|');
     let numbers = Numbers::read(parts.next()?)?;
@@ -76,18 +76,18 @@ fn parts(text: &str) -> Option<(Numbers, [&str; SKETCHES])> {
 }
 
 impl OpenSlot {
-    /// None: somebody else wrote it.
+    /// Returns `None` if the text isn't a slot, because it was written by hand.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (numbers, rest) = parts(text)?;
         Some(Self { numbers, sketches: rest.map(LatencySketch::read) })
     }
 
-    /// The number of the slot, in a window, in which this one of `window` begins.
+    /// Returns the number of the slot in `coarser` in which this slot of `window` begins.
     pub(crate) const fn number_in(&self, window: HistoryWindow, coarser: HistoryWindow) -> u64 {
         self.numbers.number.saturating_mul(window.slot_s()) / coarser.slot_s()
     }
 
-    /// Adds one that came later.
+    /// Adds a later slot.
     pub(crate) fn add(&mut self, later: &Self) {
         let counts = self.numbers.counts.iter_mut().zip(later.numbers.counts);
         counts.for_each(|(count, more)| *count = count.saturating_add(more));
@@ -101,19 +101,19 @@ impl OpenSlot {
     }
 }
 
-/// One that is closed, with its number. None: somebody else wrote it.
+/// Reads a closed slot, and its number. Returns `None` if the text isn't a slot, because it was written by hand.
 pub(crate) fn read_closed(text: &str, window: HistoryWindow) -> Option<(u64, HistorySlot)> {
     let (numbers, rest) = parts(text)?;
     Some((numbers.number, shown(&numbers, rest.map(quantiles), window)))
 }
 
-/// The number of a slot, and its answers. `numbers`: of an open or a closed one, without what is behind them.
+/// Returns the number of an open or closed slot, and its answers. `numbers`: the slot's text without sketches.
 pub(crate) fn answers_of(numbers: &str) -> Option<(u64, [u64; AnswerClass::ALL.len()])> {
     let Numbers { number, counts: [_, _, _, _, _, _, _, answers @ ..], .. } = Numbers::read(numbers)?;
     Some((number, answers))
 }
 
-/// Of ranges.
+/// Reads the percentiles of a closed slot, which are written as ranges.
 fn quantiles(text: &str) -> Option<Quantiles> {
     let ranges: Vec<usize> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
     ranges.try_into().ok().map(Quantiles::of_ranges)

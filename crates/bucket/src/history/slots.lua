@@ -1,11 +1,11 @@
--- The slots of a history. Each is the texts, joined by '|', of
---   its number, that of slots of its length since the epoch; 13 counts: accepted, refused, delivered, dead, expired,
---     cancelled, retried, and answers of the upstream: 2xx, 3xx, 4xx, 429, 5xx, none; 6 gauges of the last sample:
---     waiting, in flight, parked, capacity, and in thousandths of a call per second the rate (0: none is set) and what
---     is left of it
---   and three sketches (latency_sketch.rs) of how long jobs waited for a call, calls took, and jobs took in all: the
---     first range that has a count, and the counts from there on; in a closed slot the ranges of p50, p95 and p99.
--- slot.rs reads them.
+-- The slots of a history, which slot.rs reads. The text of a slot has four parts, joined by '|':
+--   its numbers: the number of the slot (slots of its length since the epoch); 13 counts: accepted, refused, delivered,
+--     dead, expired, cancelled, retried, and answers of the upstream: 2xx, 3xx, 4xx, 429, 5xx, none; 6 gauges of the
+--     last sample: waiting, in flight, parked, capacity, and in thousandths of a call per second the rate (0: none is
+--     set) and the effective rate
+--   and three sketches (latency_sketch.rs) of how long jobs waited for a call, how long calls took, and how long it
+--     took from acceptance to delivery: the first range with a count, and the counts from there on. A closed slot has
+--     the ranges of p50, p95 and p99 instead.
 -- needs: now
 local COUNTS, GAUGES = 13, 6
 local PERCENTS = { 50, 95, 99 }
@@ -22,7 +22,7 @@ local function read_slot(text)
   return { numbers = parts[1], sketches = { parts[2] or {}, parts[3] or {}, parts[4] or {} } }
 end
 
--- As `numbers_in` reads it: table.concat writes those from 10^14 on as 1e+14.
+-- The text that `numbers_in` reads. (table.concat alone would write 10^14 as 1e+14.)
 local function numbers_text(numbers)
   local words = {}
   for i, number in ipairs(numbers) do words[i] = whole(number) end
@@ -49,7 +49,7 @@ local function merged(one, other)
   return sketch
 end
 
--- By nearest rank; nothing where nothing was measured.
+-- The ranges of the percentiles, by nearest rank. Empty without measurements.
 local function percentiles(sketch)
   local all, found, at, seen = 0, {}, 1, 0
   for i = 2, #sketch do all = all + sketch[i] end
@@ -76,15 +76,15 @@ local function add_to(open, slot)
   for i = 1, 3 do open.sketches[i] = merged(open.sketches[i], slot.sketches[i]) end
 end
 
--- The open slot of a window; nil where none is, or somebody else wrote it.
+-- Parses the open slot of a window. Returns nil if it doesn't exist, or was written by hand and isn't a slot.
 local function open_slot(text)
   local slot = text and read_slot(text)
   return slot and #slot.numbers == COUNTS + 1 + GAUGES and slot or nil
 end
 
--- Adds a slot of `from` (s since the epoch) to the first window; one that is open there since another time is closed,
--- and added to the next window. A window has { name, seconds of a slot, slots, text of its open slot }. What is to be
--- written: names and values of fields.
+-- Adds a slot that begins at `from` (s since the epoch) to the first window. If the open slot of a window has another
+-- number, it is closed, and added to the next window. A window has { name, seconds of a slot, slots, text of its open
+-- slot }. Returns the names and values of the fields to be written.
 local function add_slot(windows, slot, from)
   local fields = {}
   for _, window in ipairs(windows) do

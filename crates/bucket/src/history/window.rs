@@ -18,7 +18,7 @@ pub enum HistoryWindow {
 pub struct BadWindow;
 
 impl HistoryWindow {
-    /// Each is made of slots that are a multiple of those of the one before.
+    /// The finest first. The length of a window's slots is a multiple of the length in the window before.
     pub const ALL: [Self; 3] = [Self::FiveMinutes, Self::Hour, Self::Day];
 
     #[must_use]
@@ -53,7 +53,7 @@ impl HistoryWindow {
         }
     }
 
-    /// All of them as the scripts take them: name, seconds of a slot, and slots.
+    /// All windows as an argument of scripts: name, seconds of a slot, and number of slots.
     pub(crate) fn packed() -> String {
         Self::packed_of(&Self::ALL)
     }
