@@ -1,4 +1,4 @@
-//! All buckets of a process.
+//! The buckets that a process knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Buckets {
         let mut changes = self.changed.subscribe();
         let is_there = |other: &Bucket| Arc::ptr_eq(&other.redis_bucket, &bucket.redis_bucket);
         while self.all.load().get(bucket.name()).is_some_and(is_there) {
-            // The sender is here.
+            // Can't fail, because `self` has the sender.
             let _ = changes.changed().await;
         }
     }
