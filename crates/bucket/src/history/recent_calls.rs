@@ -27,7 +27,7 @@ impl RecentCalls {
         HistoryWindow::packed_of(&WINDOWS[..2])
     }
 
-    /// Sums up the calls of the slots with these numbers. Skips slots that are too old.
+    /// Sums up the calls of `slots`, texts of their numbers without sketches. Skips slots that aren't recent.
     pub(crate) fn of_slots(slots: &[String; 3], now: Duration) -> Self {
         let mut all = Self::default();
         for (text, window) in slots.iter().zip(WINDOWS) {

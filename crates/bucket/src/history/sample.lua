@@ -35,7 +35,7 @@ if #last ~= 1 + #TOTALS + GAUGES then last = {} end
 local is_due = lost or not last[1] or now_ms < last[1] or now_ms - last[1] >= SOON
 if not is_due and seen == '' then return { numbers_text(last) } end
 
--- Returns the events of a series of the meter since its oldest checkpoint that is at most MOMENT (in µs) old.
+-- Returns the events of a series of the meter since its oldest checkpoint not older than MOMENT (µs), 0 without one.
 local function recent(series)
   local MOMENT = 15000000
   local m = rates.read(METER, series)

@@ -1,4 +1,4 @@
-//! Target buckets that have refused an outcome job, and get no further ones in the same round.
+//! Target buckets, or callers in them, without room: they get no further outcome jobs in the same round.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use dripfeed_job::BucketName;
 use super::outcome_job::OutcomeJob;
 use crate::admission::{RefusalReason, Refused};
 
-/// The targets that have refused outcome jobs in one round.
+/// The targets that one round has found to be without room, unknown or unreachable.
 #[derive(Default)]
 pub(super) struct Blocked {
     buckets: HashSet<BucketName>,

@@ -5,7 +5,7 @@
 -- needs: now, notices, keep, append_to
 -- opens: outbox_maker = make_outbox
 
--- Like open_outcome_jobs in outcome_jobs.lua. Returns nil if the bucket has no outcome jobs.
+-- Like open_outcome_jobs in outcome_jobs.lua. Returns nil if the bucket has no targets for outcome jobs.
 local function open_outbox(text, key)
   return string.find(text, '\n', 1, true) and outbox_maker()(text, key) or nil
 end

@@ -3,9 +3,9 @@
 -- needs: now, counts, notices, keep, append_to, cut_record
 
 -- `bounds`: maxima of the outcome jobs, their bytes, the bytes of one job, the bytes of an answer, the chain's length.
--- `targets`: names of target buckets by outcome; `most_of_one`: the most targets of any outcome. `chains`: the chains
--- that jobs of the batch have, by the job's id. `noted`: the fields of each entry to be written; `ended_chains`: how
--- many outcome jobs weren't noted because their chain has reached its maximum length.
+-- `targets`: names of target buckets by outcome; `most_of_one`: the most targets of any outcome. `chains`: depth and
+-- chosen targets of jobs of the batch, by the job's id. `noted`: the fields of each entry to be written;
+-- `ended_chains`: how many outcome jobs weren't noted because their chain has reached its maximum length.
 local outbox = {
   key = nil, bounds = nil, targets = {}, most_of_one = 0, chains = {}, noted = {}, ended_chains = 0,
 }
@@ -18,8 +18,8 @@ local function add_target(name, outcomes)
   end
 end
 
--- `text`: behind its first line, which is for retention, the lines that on_outcome.rs packs: one with the bounds, one
--- for each target, and one for each job of a batch that has a chain.
+-- `text`: its first line is for keep.lua. Then come the lines that on_outcome.rs packs, one with the bounds and one for
+-- each target, and one for each job of a batch that has a chain.
 local function open_outcome_jobs(text, key)
   outbox.key = key
   for line in string.gmatch(text, '\n([^\n]+)') do

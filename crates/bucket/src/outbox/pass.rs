@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Maximum time between two whole passes. Other passes end when all configured targets are without room, and so don't
+/// Time until a pass is whole again. Other passes end when all configured targets are without room, and so may not
 /// reach jobs for targets of earlier settings, or of the settings of another process.
 const BETWEEN_WHOLE: Duration = Duration::from_secs(15);
 

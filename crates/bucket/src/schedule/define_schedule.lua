@@ -25,7 +25,7 @@ local next_then = redis.call('ZSCORE', NEXT, id) or '-1'
 state = state or { last = '-', job = '-', missed = '0', overlapped = '0' }
 state.version, state.paused, state.reason = version, paused, '-'
 check_granted(NEXT, 'ZADD', 'ZREM')
--- Written first, because it needs the most memory: if Redis refuses it at maxmemory, nothing was changed.
+-- First a write that Redis refuses at maxmemory, so that nothing was changed then.
 redis.call('HSET', SCHEDULES, id, definition)
 if paused == '1' then next_tick = -1 end
 if next_tick then

@@ -20,7 +20,7 @@ local function open_ticks(text, is_there)
   end
 
   return {
-    -- Returns the answer for a job that its tick doesn't get, or nil if it is to be judged like any submission.
+    -- Returns the answer if the tick gets no job, or nil if its job is to be judged like any submission.
     refuse = function(job)
       id, version, from, tick, next_tick, missed, may_overlap = unpack(given[job])
       state = schedules.due(id, version, from)

@@ -58,7 +58,7 @@ pub struct NamedFlow {
     pub tiers: Option<FlowTiers>,
     #[serde(default)]
     pub max_in_flight: OwnLimit<u64>,
-    /// Whether its jobs wait.
+    /// Whether its jobs are not called until it is resumed.
     #[serde(default)]
     pub paused: bool,
 }

@@ -167,7 +167,7 @@ impl RunTimeSetting {
         self.name.split_once('.').unwrap_or(("", self.name))
     }
 
-    /// The field in the hash `control`: the name without its section, unless `leak` has a setting with this name.
+    /// The field in the hash `control`. Only settings of `fair` with a namesake in `leak` have their section in it.
     pub(crate) fn field(&self) -> &'static str {
         match self.name {
             "fair.rate" | "fair.burst" | "fair.tiers" | "fair.max_in_flight" => self.name,
