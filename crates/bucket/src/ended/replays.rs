@@ -36,8 +36,7 @@ pub enum CancelledReplay {
     Unknown,
 }
 
-/// Returns for each bucket whether it has background replays that are running or have ended. `false` if the bucket
-/// can't be read.
+/// Returns for each bucket whether Redis has background replays of it, running or ended. `false` if that can't be read.
 ///
 /// # Errors
 /// When Redis can't be reached, or doesn't answer in time.

@@ -45,8 +45,7 @@ impl Oversized {
         self.note(from, true).await
     }
 
-    /// Stores the number at the end of a pass. A pass that didn't reach the last entry may have missed some, so it can
-    /// only raise the number.
+    /// Stores the number at the end of a pass. A pass that didn't reach the last entry can only raise it.
     pub(super) async fn note(&mut self, from: &Bucket, is_whole: bool) -> Result<(), BucketError> {
         let found = std::mem::take(&mut self.found);
         let is_news = if is_whole { self.noted != Some(found) } else { found > self.noted.unwrap_or(0) };

@@ -90,8 +90,7 @@ pub struct ReplayTask {
 }
 
 impl ReplayTask {
-    /// Letters that were replayed or deleted by other calls, or dropped, before this replay reached them. 0 until it is
-    /// done.
+    /// Letters that others replayed, deleted or dropped before this replay reached them. 0 until it is done.
     #[must_use]
     pub const fn gone(&self) -> u64 {
         match self.state {
