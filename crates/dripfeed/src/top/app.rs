@@ -10,30 +10,30 @@ use super::bucket_history::BucketHistory;
 use super::feed::{FeedEvent, Installation};
 use super::shown_bucket::ShownBucket;
 
-/// As many whole states as the API puts into a frame.
+/// The most whole states of buckets that the API puts into a frame.
 pub(super) const MOST_STATES: usize = 64;
-/// Without a frame for this long the numbers may be old.
+/// After this time without a frame the numbers are shown as stale.
 const FRESH: Duration = Duration::from_secs(5);
 
 pub(super) struct App {
-    /// Its address.
+    /// The address of the intake.
     pub(super) server: String,
-    /// The buckets that were asked for; empty: all.
+    /// The buckets that the command line names; empty: all.
     names: Vec<String>,
     pub(super) installation: Installation,
-    /// Why and until when there is no stream.
+    /// Why there is no stream, and when it is opened again. `None` after a frame.
     lost: Option<Lost>,
     pub(super) latest: Option<Latest>,
     pulse: Pulse,
     /// In the order of their names.
     pub(super) buckets: Vec<ShownBucket>,
     pub(super) filter: String,
-    /// In the list.
+    /// The name of the bucket that is selected in the list.
     selected: Option<String>,
     pub(super) opened: Option<OpenedBucket>,
     pub(super) shows_help: bool,
     pub(super) prompt: Prompt,
-    /// What became of the last action.
+    /// The outcome of the last action.
     pub(super) note: Option<Note>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Latest {
     pub(super) summary: Summary,
     /// The problems and warnings of all buckets.
     attention: (u64, u64),
-    /// Buckets that need a person, where the frame hasn't a row of each.
+    /// Buckets that need an operator, if the frame doesn't have a row for each bucket.
     urgent: Vec<Row>,
     arrived: Instant,
 }
@@ -66,23 +66,23 @@ pub(super) enum Sight<'a> {
 pub(super) struct OpenedBucket {
     pub(super) name: String,
     pub(super) history: BucketHistory,
-    /// Lines above the screen.
+    /// How many lines are scrolled out at the top.
     pub(super) scrolled: usize,
 }
 
-/// What the last line asks for.
+/// What the last line of the screen asks for.
 #[derive(Debug, PartialEq)]
 pub(super) enum Prompt {
     Nothing,
     Filter,
-    /// Whether to pause or resume it.
+    /// Confirmation that the bucket is to be paused, or else resumed.
     Confirm {
         bucket: String,
         pause: bool,
     },
 }
 
-/// What the screen alone can't do.
+/// What a key press asks the session to do.
 #[derive(Debug, PartialEq)]
 pub(super) enum Request {
     Quit,
@@ -159,7 +159,7 @@ impl App {
         (problems + of_buckets.0, warnings + of_buckets.1)
     }
 
-    /// What needs a person of Redis and of the buckets that are shown; of the most urgent ones, if none is.
+    /// The notices about Redis and about the shown buckets. If none is shown, those about the most urgent buckets.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let of_redis = self.installation.of_redis.iter().cloned();
         let urgent = self.latest.iter().filter(|_| self.buckets.is_empty()).flat_map(|latest| &latest.urgent);
@@ -167,30 +167,30 @@ impl App {
         of_redis.chain(shown).chain(urgent.flat_map(frame::of_bucket)).collect()
     }
 
-    /// Those that the filter lets through.
+    /// The buckets whose name contains the filter.
     pub(super) fn listed(&self) -> Vec<&ShownBucket> {
         let wanted = self.filter.to_lowercase();
         self.buckets.iter().filter(|bucket| bucket.name.to_lowercase().contains(&wanted)).collect()
     }
 
-    /// The place of the selected bucket in the list: the first one, if that one isn't in it.
+    /// The index of the selected bucket in the list; 0 if it isn't in the list.
     pub(super) fn selection(&self) -> usize {
         let is_selected = |bucket: &&ShownBucket| Some(&bucket.name) == self.selected.as_ref();
         self.listed().iter().position(is_selected).unwrap_or(0)
     }
 
-    /// None: it isn't there any more.
+    /// Returns `None` if no bucket is opened, or if the frame doesn't contain it any more.
     pub(super) fn opened_bucket(&self) -> Option<&ShownBucket> {
         named(&self.buckets, &self.opened.as_ref()?.name)
     }
 
-    /// Names that were asked for, and that no bucket has.
+    /// The names on the command line that no bucket has.
     pub(super) fn unknown(&self) -> Vec<&str> {
         let unknown = self.names.iter().filter(|name| named(&self.buckets, name).is_none());
         unknown.map(String::as_str).collect()
     }
 
-    /// The buckets whose whole state is needed: of many, those around the selected one.
+    /// The buckets whose whole state is needed. If there are too many for a frame, those around the selected one.
     pub(super) fn wanted(&self) -> Vec<String> {
         if !self.names.is_empty() {
             return self.names.clone();

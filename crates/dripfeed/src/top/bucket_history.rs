@@ -1,10 +1,10 @@
-//! The frames of a bucket since it was opened.
+//! The numbers of a bucket in each frame since it was opened.
 
 use std::collections::VecDeque;
 
 use dripfeed_dashboard::frame::Row;
 
-/// Frames, of which one comes each second.
+/// The most frames that are kept: 10 minutes, as one comes each second.
 const MOST: usize = 600;
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl BucketHistory {
         });
     }
 
-    /// One of the numbers over time, the latest last, at most `most` of them.
+    /// The last values of one number, at most `most` of them, the latest last.
     pub(super) fn last(&self, most: usize, number: fn(&Sample) -> f64) -> Vec<f64> {
         self.0.iter().skip(self.0.len().saturating_sub(most)).map(number).collect()
     }

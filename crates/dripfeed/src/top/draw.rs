@@ -22,7 +22,7 @@ use super::app::{App, Sight};
 use self::notices::Place;
 pub(super) use self::theme::Theme;
 
-/// The whole terminal.
+/// Draws the whole terminal.
 pub(super) fn screen(app: &App, theme: Theme, now: Instant, area: Rect, buffer: &mut Buffer) {
     let lines = whole(app, theme, now, area.width.into(), area.height.into());
     for (y, line) in (area.top()..area.bottom()).zip(&lines) {
@@ -30,7 +30,7 @@ pub(super) fn screen(app: &App, theme: Theme, now: Instant, area: Rect, buffer: 
     }
 }
 
-/// All buckets, however many lines that takes.
+/// Renders all buckets, in any number of lines.
 pub(super) fn text(app: &App, theme: Theme, now: Instant, width: usize) -> Vec<String> {
     let mut lines = vec![frame::header(app, theme, now, width)];
     let place = Place { theme, width, most: None, is_live: true };
@@ -38,7 +38,7 @@ pub(super) fn text(app: &App, theme: Theme, now: Instant, width: usize) -> Vec<S
     lines.iter().map(ToString::to_string).collect()
 }
 
-/// As high as the terminal: what needs no room at the top and at the bottom is for what is looked at.
+/// As many lines as the terminal is high: the body gets those that the header, the warning and the footer leave.
 fn whole(app: &App, theme: Theme, now: Instant, width: usize, height: usize) -> Vec<Line<'static>> {
     let sight = app.sight(now);
     let mut lines = vec![frame::header(app, theme, now, width)];
@@ -47,7 +47,7 @@ fn whole(app: &App, theme: Theme, now: Instant, width: usize, height: usize) -> 
     let is_live = sight == Sight::Live;
     let mut body = body(app, Place { theme, width, most: Some(room), is_live });
     body.resize(room, Line::default());
-    // What may be old steps back.
+    // Numbers that may be old are dimmed.
     let faded = !is_live && !app.shows_help;
     lines.extend(body.into_iter().map(|line| if faded { line.patch_style(theme.faint()) } else { line }));
     lines.push(frame::footer(app, theme, width));

@@ -10,8 +10,8 @@ use tokio::sync::{mpsc, watch};
 
 use crate::client::{EventStream, RequestError, events};
 
-/// Before a stream is opened again: longer each time, up to `MOST_WAIT`, and less by chance, so that all who were cut
-/// off don't return at once.
+/// The maximum wait before a stream is opened again, doubled after each failure up to `MOST_WAIT`. It is shortened
+/// randomly, so that not all clients return at once.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MOST_WAIT: Duration = Duration::from_secs(15);
 
@@ -19,27 +19,27 @@ const MOST_WAIT: Duration = Duration::from_secs(15);
 pub(super) enum FeedEvent {
     Opened(Installation),
     Frame(Box<Frame>),
-    /// What Redis needs a person for now.
+    /// The current notices about Redis.
     OfRedis(Vec<Notice>),
     Lost {
         why: String,
-        /// The key isn't valid, or isn't enough.
+        /// Whether the key isn't valid, or lacks a scope.
         forbidden: bool,
         retry_in: Duration,
     },
 }
 
-/// What is known beside the frames.
+/// What the frames don't contain.
 #[derive(Default)]
 pub(super) struct Installation {
-    /// With this key.
+    /// Whether the key has the scope `operate`.
     pub(super) may_operate: bool,
     pub(super) may_see_redis: bool,
-    /// What Redis needs a person for; nothing, where the key may not see it.
+    /// The notices about Redis; empty if the key may not see them.
     pub(super) of_redis: Vec<Notice>,
 }
 
-/// Why a stream is followed no longer.
+/// Why a stream ended.
 #[derive(Debug, Error)]
 enum Lost {
     #[error("the intake ended the stream")]
@@ -60,19 +60,19 @@ pub(super) async fn open(server: &Client, states: &[String]) -> Result<(Installa
     Ok((Installation { may_operate, may_see_redis, of_redis }, stream))
 }
 
-/// That it can't be had is seen by the buckets.
+/// The notices about Redis. None if the request fails: a failure of Redis then shows in the buckets.
 async fn of_redis(server: &Client) -> Vec<Notice> {
     let Ok(redis) = server.get("/v1/redis").await else { return Vec::new() };
     serde_json::from_value::<Redis>(redis).map_or_else(|_| Vec::new(), |redis| frame::of_redis(&redis))
 }
 
-/// The next frame. None: the server has ended the stream.
+/// The next frame. Returns `None` if the server has ended the stream.
 async fn next(stream: &mut EventStream) -> Result<Option<Frame>, RequestError> {
     let Some(data) = stream.next().await? else { return Ok(None) };
     Ok(Some(serde_json::from_slice(&data).map_err(ClientError::Unexpected)?))
 }
 
-/// Sends what happens until nobody receives it. `wanted`: the buckets whose whole state each frame is to have.
+/// Sends events until the receiver is dropped. `wanted`: the buckets whose whole state each frame is to contain.
 pub(super) async fn run(server: Client, mut wanted: watch::Receiver<Vec<String>>, events: mpsc::Sender<FeedEvent>) {
     let mut failures = 0;
     loop {
@@ -99,12 +99,12 @@ pub(super) async fn run(server: Client, mut wanted: watch::Receiver<Vec<String>>
 struct Follower<'f> {
     server: &'f Client,
     events: &'f mpsc::Sender<FeedEvent>,
-    /// In a row.
+    /// Failures since the last frame.
     failures: &'f mut u32,
 }
 
 impl Follower<'_> {
-    /// Returns without an error when nobody receives events any more.
+    /// Sends the events of one stream. Returns `Ok` only when the receiver of the events was dropped.
     async fn follow(&mut self, states: &[String]) -> Result<(), Lost> {
         let (installation, mut stream) = open(self.server, states).await.map_err(RequestError::from)?;
         let (may_see_redis, mut turn) = (installation.may_see_redis, RedisTurn::default());
@@ -133,7 +133,7 @@ impl Lost {
     }
 }
 
-/// `chance` is between 0 and 1.
+/// `chance`: random, between 0 and 1.
 fn wait(failures: u32, chance: f64) -> Duration {
     let most = FIRST_WAIT.saturating_mul(1 << failures.min(10)).min(MOST_WAIT);
     most.mul_f64(0.5 + chance / 2.0)

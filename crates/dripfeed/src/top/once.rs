@@ -13,7 +13,7 @@ use crate::client::{EventStream, events};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
-/// Where neither the terminal nor `COLUMNS` says how wide it is.
+/// The width in characters without `COLUMNS` in the environment.
 const WIDTH: u16 = 120;
 
 /// # Errors
@@ -22,7 +22,7 @@ pub(super) async fn print(server: &Client, names: Vec<String>, format: Format) -
     let (installation, mut stream) = feed::open(server, &names).await?;
     let mut data = next(&mut stream).await?;
     if names.is_empty() {
-        // The first frame says which buckets there are, the next one all about them.
+        // The first frame has the names of the buckets. A second one is opened with their whole states.
         let states: Vec<String> = read::<Frame>(&data)?.rows().into_iter().map(|row| row.name).collect();
         if (1..=MOST_STATES).contains(&states.len()) {
             data = next(&mut events(server, &states).await?).await?;
@@ -38,7 +38,7 @@ pub(super) async fn print(server: &Client, names: Vec<String>, format: Format) -
             }
         }
         Format::Json if app.unknown().is_empty() => output::json(&read::<Json>(&data)?)?,
-        // Of a bucket that isn't there, a frame says nothing.
+        // A frame in JSON doesn't show which buckets are unknown: only the error below is printed.
         Format::Json => {}
     }
     match app.unknown().as_slice() {
@@ -56,7 +56,7 @@ fn read<T: serde::de::DeserializeOwned>(data: &[u8]) -> Result<T, Failure> {
     Ok(serde_json::from_slice(data).map_err(ClientError::Unexpected)?)
 }
 
-/// `watch` says it in the environment.
+/// `watch` sets `COLUMNS` to the width of the terminal.
 fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     columns.unwrap_or(WIDTH).into()

@@ -1,4 +1,4 @@
-//! The terminal: taken over while the view is open, and restored however it ends.
+//! The terminal, which the view takes over. It is restored at the end, also after a panic.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
@@ -13,7 +13,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Style};
 use tokio::sync::mpsc;
 
-/// Keys that were typed faster than they are read.
+/// The most terminal events that wait to be processed.
 const MOST_KEYS: usize = 64;
 
 pub(super) struct Screen {
@@ -24,15 +24,15 @@ pub(super) struct Screen {
 /// What comes from the terminal.
 pub(super) enum Input {
     Key(KeyEvent),
-    /// Anything that takes another drawing, such as a new size.
+    /// Another event, such as a new size. The screen is drawn again after each input.
     Other,
 }
 
 impl Screen {
-    /// Also restored when the program panics.
+    /// Takes over the terminal, and restores it when the program panics.
     ///
     /// # Errors
-    /// When the terminal can't be taken.
+    /// When the terminal can't be taken over.
     pub(super) fn open() -> io::Result<Self> {
         let report = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -84,19 +84,19 @@ impl Drop for Screen {
     }
 }
 
-/// `anstyle` has no color for the terminal's own.
+/// Leaves out `Color::Reset`, the default color of the terminal, which `anstyle` doesn't have.
 fn escape_codes(style: Style) -> anstyle::Style {
     let chosen = |color: Option<Color>| color.filter(|color| *color != Color::Reset);
     Style { fg: chosen(style.fg), bg: chosen(style.bg), ..style }.into()
 }
 
-/// A terminal that is gone can't be restored, and needn't.
+/// Errors are ignored: a closed terminal can't be restored.
 fn restore() {
     let _ = terminal::disable_raw_mode();
     let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
 }
 
-/// What is typed, until the terminal ends. Read on a thread, which blocks; it doesn't keep the process.
+/// Receives terminal events until the terminal is closed. A detached thread reads them, because reading blocks.
 pub(super) fn inputs() -> mpsc::Receiver<Input> {
     let (typed, inputs) = mpsc::channel(MOST_KEYS);
     std::thread::spawn(move || {

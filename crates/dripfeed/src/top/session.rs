@@ -16,17 +16,17 @@ use crate::client::RequestError;
 use crate::exit::Failure;
 use crate::signals;
 
-/// How old the numbers are changes without anything that comes in.
+/// How often the screen is drawn without events, as it shows how old the numbers are.
 const REDRAW: Duration = Duration::from_secs(1);
-/// Frames and results that wait to be drawn.
+/// The most frames that wait to be drawn, and the most outcomes of actions.
 const MOST_EVENTS: usize = 8;
 
-/// Until one quits.
+/// Shows the view until the user quits, a signal stops it, or the terminal is closed.
 ///
 /// # Errors
-/// When the server can't be looked at to begin with, or the terminal not be used.
+/// When the server can't be reached at the start, refuses the key, or the terminal can't be used.
 pub(super) async fn run(server: Client, names: Vec<String>, theme: Theme) -> Result<(), Failure> {
-    // What is wrong from the start is an error, as of any command; later the screen says it.
+    // A failure at the start is an error of the command. The screen shows later ones.
     let (installation, _) = feed::open(&server, &names).await?;
     let app = App::new(server.server().to_owned(), names, installation);
     let mut session =
@@ -63,12 +63,12 @@ struct Session {
     theme: Theme,
     server: Client,
     feed: Feed,
-    /// Of actions.
+    /// The outcomes of actions.
     results: (mpsc::Sender<Note>, mpsc::Receiver<Note>),
 }
 
 impl Session {
-    /// Frames go on meanwhile.
+    /// Pauses or resumes a bucket in the background, so that frames are shown meanwhile.
     fn operate(&self, bucket: String, pause: bool) {
         let (server, results) = (self.server.clone(), self.results.0.clone());
         background::spawn(async move {
@@ -79,13 +79,13 @@ impl Session {
                     Note { text: format!("{bucket} isn't {done}: {}", RequestError::from(error)), is_error: true }
                 }
             };
-            // Nobody looks any more.
+            // Fails if the session has ended.
             let _ = results.send(note).await;
         });
     }
 }
 
-/// The task that follows the stream; it ends with the session.
+/// The task that reads the stream. It ends with the session.
 struct Feed {
     wanted: watch::Sender<Vec<String>>,
     events: mpsc::Receiver<FeedEvent>,
@@ -100,7 +100,7 @@ impl Feed {
         Self { wanted, events, task }
     }
 
-    /// A stream for other buckets is another stream.
+    /// Changes the buckets whose whole states are needed. The stream is opened again if they differ.
     fn want(&self, names: Vec<String>) {
         self.wanted.send_if_modified(|wanted| {
             let changes = *wanted != names;

@@ -1,18 +1,18 @@
-//! A bucket of a frame.
+//! A bucket in a frame, as it is shown.
 
 use dripfeed_dashboard::frame::{self, Bucket, Frame, Notice, Row, State, Why};
 
 #[derive(Clone)]
 pub(super) struct ShownBucket {
     pub(super) name: String,
-    /// None: its state can't be read.
+    /// `None` if the intake can't read the state of the bucket.
     pub(super) row: Option<Row>,
-    /// None: the stream didn't ask for it.
+    /// `None` if the stream wasn't opened with the whole state of this bucket.
     pub(super) state: Option<Bucket>,
 }
 
 impl ShownBucket {
-    /// Those of a frame, in the order of their names.
+    /// All buckets of a frame, ordered by name.
     pub(super) fn all(frame: &Frame) -> Vec<Self> {
         let state = |name: &str| frame.states.iter().find(|state| state.name == name).cloned();
         let read = frame.rows().into_iter().map(|row| {

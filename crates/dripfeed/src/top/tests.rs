@@ -1,10 +1,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-/// What is drawn in each state.
+/// Drawing each state.
 mod drawing;
-/// What is received.
+/// Receiving the event stream.
 mod feed;
-/// What keys lead to.
+/// Keyboard input.
 mod keys;
 
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use serde_json::{Value as Json, json};
 use super::app::App;
 use super::feed::{FeedEvent, Installation};
 
-/// The names of what needs an operator in these tests.
+/// The names of the problems and warnings in these tests.
 const NEEDS: [&str; 5] = ["no_processor", "refusing", "paused", "throttled", "dead_letters"];
 
-/// As the API has it: bucket `name`, with what differs from a bucket that leaks 10 jobs a second.
+/// A bucket in JSON of the API. `differs` replaces members of a bucket that leaks 10 jobs a second.
 fn bucket(name: &str, differs: &Json) -> Json {
     let mut bucket = json!({
         "name": name, "kind": "stream", "level": 340, "capacity": 1000, "bytes": 87_040, "capacity_bytes": 67_108_864,
@@ -38,12 +38,12 @@ fn bucket(name: &str, differs: &Json) -> Json {
     bucket
 }
 
-/// An event of these buckets, with their whole states.
+/// A frame with rows and whole states of these buckets.
 fn frame(second: u8, buckets: &[Json]) -> Frame {
     serde_json::from_value(event(second, buckets)).unwrap()
 }
 
-/// An event of more buckets than it has rows of; these need a person.
+/// A frame for too many buckets: it has rows only of those that need an operator, which are these.
 fn of_many(second: u8, urgent: &[Json]) -> Frame {
     let mut event = event(second, urgent);
     event["attention"]["buckets"] = event["buckets"].take();
@@ -99,7 +99,7 @@ fn event(second: u8, buckets: &[Json]) -> Json {
     })
 }
 
-/// Somebody looks at these buckets with a key that may operate.
+/// An app that shows these buckets, with a key that may operate.
 fn looking_at(buckets: &[Json]) -> (App, Instant) {
     let mut app = App::new("http://127.0.0.1:7180".to_owned(), Vec::new(), operator());
     let now = Instant::now();

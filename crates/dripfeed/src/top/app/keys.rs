@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::{App, Note, OpenedBucket, Prompt, Request};
 use crate::top::bucket_history::BucketHistory;
 
-/// Rows of one step with Page Up and Page Down.
+/// How many rows Page Up and Page Down move.
 const PAGE: usize = 10;
 const LONGEST_FILTER: usize = 64;
 
@@ -84,7 +84,7 @@ impl App {
         self.prompt = Prompt::Filter;
     }
 
-    /// Of the list.
+    /// Selects the bucket at this index of the list, or the last one.
     fn select(&mut self, place: usize) {
         let listed = self.listed();
         let selected = listed.get(place).or(listed.last()).map(|bucket| bucket.name.clone());
@@ -99,7 +99,7 @@ impl App {
         }
     }
 
-    /// Whether to pause or resume the bucket that is looked at.
+    /// Asks whether to pause or resume the bucket that is opened or else selected.
     fn ask(&mut self) {
         let bucket = match &self.opened {
             Some(_) => self.opened_bucket(),

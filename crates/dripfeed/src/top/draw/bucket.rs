@@ -12,11 +12,11 @@ use crate::top::app::{App, OpenedBucket};
 use crate::top::bucket_history::Sample;
 use crate::top::shown_bucket::ShownBucket;
 
-/// Of names of numbers.
+/// Width of the names of numbers.
 const NAME: usize = 16;
-/// Of their values.
+/// Width of the values.
 const VALUE: usize = 22;
-/// Beside the sparkline.
+/// Width of the latest value beside a sparkline.
 const LATEST: usize = 10;
 
 pub(super) fn lines(app: &App, opened: &OpenedBucket, place: Place) -> Vec<Line<'static>> {
@@ -64,7 +64,7 @@ fn level(row: &Row, theme: Theme, width: usize) -> [Line<'static>; 2] {
     [Line::from(bar), parts.collect()]
 }
 
-/// Names and values, beside each other as far as there is room.
+/// Names and values, with as many pairs on a line as fit.
 fn figures(row: &Row, state: Option<&Bucket>, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut figures = vec![
         ("in", numbers::measured(row.accepted_per_s)),
@@ -98,7 +98,7 @@ fn value_of(value: &str) -> Span<'static> {
     Span::raw(format!("{value:<VALUE$}"))
 }
 
-/// Since it was opened.
+/// The numbers since the bucket was opened.
 fn sparklines(opened: &OpenedBucket, row: &Row, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let room = width.saturating_sub(NAME + LATEST);
     #[expect(clippy::cast_precision_loss, reason = "a picture")]

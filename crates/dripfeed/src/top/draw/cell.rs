@@ -1,11 +1,11 @@
 //! Text of a fixed width.
 
-/// At the left of as many columns; what is longer ends in `…`.
+/// Pads the text on the right to `width` characters. A longer text is cut, and ends in `…`.
 pub(super) fn left(text: &str, width: usize) -> String {
     format!("{:<width$}", cut(text, width))
 }
 
-/// At their right.
+/// As `left`, padded on the left.
 pub(super) fn right(text: &str, width: usize) -> String {
     format!("{:>width$}", cut(text, width))
 }
@@ -18,7 +18,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     if width == 0 { kept } else { format!("{kept}…") }
 }
 
-/// Lines no wider than `width`; a word that is wider is cut.
+/// Breaks the text between words into lines of at most `width` characters. A wider word is cut.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -10,7 +10,7 @@ use super::cell;
 use super::theme::Theme;
 use crate::top::app::{App, Prompt, Sight};
 
-/// What is looked at, from when, and how current it is.
+/// The intake or bucket that is shown, the time of the frame, and whether it is current.
 pub(super) fn header(app: &App, theme: Theme, now: Instant, width: usize) -> Line<'static> {
     let (word, mood) = match app.sight(now) {
         Sight::Live => ("● live", "good"),
@@ -43,10 +43,10 @@ fn about(app: &App) -> String {
     }
 }
 
-/// All buckets of the frame together.
+/// The sums over all buckets of the frame, or over those that the command line names.
 pub(super) fn totals(app: &App, theme: Theme, width: usize) -> Line<'static> {
     let rows = || app.buckets.iter().filter_map(|bucket| bucket.row.as_ref());
-    // The sum of none is -0.
+    // The sum of no floats is -0.0; adding 0.0 makes it 0.
     let rate = |of: fn(&Row) -> f64| numbers::measured(rows().map(of).sum::<f64>() + 0.0);
     let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
     let text = format!(
@@ -75,7 +75,7 @@ pub(super) fn warning(sight: &Sight<'_>, theme: Theme) -> Option<Line<'static>> 
     Some(Line::styled(text, theme.mood(mood)))
 }
 
-/// What one is asked, what became of an action, or the keys.
+/// The prompt, the outcome of an action, or the keys.
 pub(super) fn footer(app: &App, theme: Theme, width: usize) -> Line<'static> {
     match (&app.prompt, &app.note) {
         (Prompt::Filter, _) => Line::from(vec![Span::styled("/", theme.strong()), Span::raw(app.filter.clone() + "_")]),
@@ -93,7 +93,7 @@ pub(super) fn footer(app: &App, theme: Theme, width: usize) -> Line<'static> {
     }
 }
 
-/// Where not all have room, those that the help explains are left out.
+/// The keys. If not all of them fit, the first ones are left out: the help has them.
 fn keys(app: &App, width: usize) -> String {
     const BETWEEN: &str = "   ";
     let all = all_keys(app);

@@ -15,7 +15,7 @@ const KEYS: [(&str, &str); 6] = [
     ("q, Ctrl-C", "quit"),
 ];
 const PAUSE: (&str, &str) = ("p", "pause or resume the bucket, after a confirmation");
-/// Of the longest of them.
+/// Width of the longest keys and of a gap.
 const KEYS_WIDTH: usize = 28;
 
 pub(super) fn lines(may_operate: bool, theme: Theme) -> Vec<Line<'static>> {

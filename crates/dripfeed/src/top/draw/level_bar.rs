@@ -11,7 +11,7 @@ pub(super) const WAITING: &str = "▓";
 pub(super) const PARKED: &str = "░";
 const ROOM: &str = "·";
 
-/// `[██▓▓▓░····]`, as wide as `inner` and the brackets.
+/// `[██▓▓▓░····]`, with `inner` cells between the brackets.
 pub(super) fn spans(row: &Row, inner: usize, theme: Theme) -> Vec<Span<'static>> {
     let [in_flight, waiting, parked] = layers(row, inner);
     vec![
@@ -24,7 +24,7 @@ pub(super) fn spans(row: &Row, inner: usize, theme: Theme) -> Vec<Span<'static>>
     ]
 }
 
-/// The cells of each. Whatever there is at all is seen, where there is room for it.
+/// How many cells each layer has. A layer with any jobs has at least one, as far as there is room.
 fn layers(row: &Row, inner: usize) -> [usize; 3] {
     let (mut jobs, mut before) = (0, 0);
     [row.in_flight, row.waiting, row.parked].map(|layer| {

@@ -11,10 +11,10 @@ use super::{cell, frame};
 use crate::top::app::App;
 use crate::top::shown_bucket::ShownBucket;
 
-/// Of the lines, for what needs a person.
+/// The notices get at most this fraction of the lines: a third.
 const SHARE_OF_NOTICES: usize = 3;
 
-/// In as many lines as there is room for; None: as many as it takes.
+/// Renders the list for a height of `place.most` lines.
 pub(super) fn lines(app: &App, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most: room, .. } = place;
     let mut lines = notices::of_all(app, Place { most: room.map(|room| room / SHARE_OF_NOTICES), ..place });
@@ -46,12 +46,12 @@ fn nothing(app: &App) -> Option<String> {
     }
 }
 
-/// With the reasons of all buckets where they fit, else with the one of the selected bucket; page by page.
+/// The rows with the reasons of all buckets. If they don't fit, one page with the reason of the selected bucket.
 fn rows(app: &App, columns: &Columns, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most: room, .. } = place;
     let listed = app.listed();
     if listed.is_empty() {
-        // The first frame may come without rows.
+        // There are no buckets before the first frame, nor if none of the named ones exists.
         if app.filter.is_empty() {
             return Vec::new();
         }
@@ -72,7 +72,7 @@ fn rows(app: &App, columns: &Columns, place: Place) -> Vec<Line<'static>> {
         let rows = listed.iter().enumerate();
         return rows.flat_map(|(place, bucket)| draw(bucket, place == selection, true)).collect();
     }
-    // One line is for the reason, and one for the place in the list.
+    // One line is for the reason, and one for the range of rows that the page shows.
     let page = room.saturating_sub(2).max(1);
     let first = selection / page * page;
     let rows = listed.iter().enumerate().skip(first).take(page);
@@ -88,10 +88,10 @@ fn why_line(bucket: &ShownBucket, columns: &Columns) -> String {
     format!("    {}{times}", bucket.why())
 }
 
-/// What has no column in a narrow terminal.
+/// The age of the oldest job and when the bucket is empty, which have columns only in a wide terminal.
 fn times(row: &Row) -> String {
     let oldest = row.oldest_age_ms.map(|ms| format!(" Oldest {}.", numbers::time(ms)));
-    // The sentence before says until when no call is made.
+    // While no calls are made, the reason says until when.
     let leaks = row.effective_per_s.is_none_or(|rate| rate > 0.0);
     let empties = empties(row).filter(|_| leaks).map(|time| format!(" Empties in {time}."));
     oldest.unwrap_or_default() + &empties.unwrap_or_default()

@@ -7,18 +7,18 @@ use super::cell;
 use super::theme::Theme;
 use crate::top::app::App;
 
-/// Where they stand.
+/// How and where lines are drawn.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) theme: Theme,
     pub(super) width: usize,
-    /// Lines. None: as many as it takes.
+    /// The maximum number of lines; `None`: unlimited.
     pub(super) most: Option<usize>,
-    /// Of old numbers nobody knows that all is well.
+    /// Whether the numbers are current. Only then "All clear" is shown.
     pub(super) is_live: bool,
 }
 
-/// First how many problems and warnings there are, also in buckets that aren't shown.
+/// The number of problems and warnings, including those of buckets that aren't shown, and then the notices.
 pub(super) fn of_all(app: &App, place: Place) -> Vec<Line<'static>> {
     let (problems, warnings) = app.attention();
     if problems + warnings == 0 {
@@ -35,7 +35,7 @@ pub(super) fn of_all(app: &App, place: Place) -> Vec<Line<'static>> {
     lines
 }
 
-/// The worst first; a line when nothing needs anybody.
+/// The notices, the worst first, or "All clear".
 pub(super) fn lines(notices: Vec<Notice>, place: Place) -> Vec<Line<'static>> {
     let (problems, warnings) = counts(&notices);
     if notices.is_empty() { all_clear(place) } else { listed(notices, problems + warnings, place) }
@@ -46,14 +46,14 @@ fn all_clear(Place { theme, is_live, .. }: Place) -> Vec<Line<'static>> {
     if is_live { vec![well] } else { Vec::new() }
 }
 
-/// As many as there is room for, of `all`.
+/// As many notices as there is room for, and how many of `all` are left out.
 fn listed(mut notices: Vec<Notice>, all: u64, place: Place) -> Vec<Line<'static>> {
     let Place { theme, width, most, .. } = place;
     sort(&mut notices);
     let (mut lines, mut left) = (Vec::new(), all);
     for notice in &notices {
         let more = notice_lines(notice, theme, width);
-        // The last line is for how many more there are.
+        // A line is reserved for how many more there are.
         let reserved = usize::from(left > 1);
         if most.is_some_and(|most| lines.len() + more.len() + reserved > most) {
             break;
@@ -61,14 +61,14 @@ fn listed(mut notices: Vec<Notice>, all: u64, place: Place) -> Vec<Line<'static>
         lines.extend(more);
         left = left.saturating_sub(1);
     }
-    // Where none is listed, the line above says how many there are.
+    // If no notice is listed, the line above says how many there are.
     if left > 0 && left < all {
         lines.push(Line::styled(format!("  and {left} more"), theme.faint()));
     }
     lines
 }
 
-/// What to do has its own line, where one isn't enough.
+/// The remedy follows on the same line if it fits, else it has a separate one.
 fn notice_lines(notice: &Notice, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let Notice { mood, subject, what, what_to_do, .. } = notice;
     let shape = Span::styled(if *mood == "bad" { "■ " } else { "◆ " }, theme.mood(mood));

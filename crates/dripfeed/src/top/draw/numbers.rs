@@ -18,7 +18,7 @@ pub(super) fn short_rate(per_second: f64) -> String {
     if per_second < 999.5 { numbers::rate(per_second) } else { short(per_second.round() as u64) }
 }
 
-/// What doesn't happen is `0`, and what isn't known `–`.
+/// Returns `–` for an unknown value.
 pub(super) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }

@@ -2,13 +2,13 @@
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Higher than the highest of them and than `ceiling` is nothing.
+/// The full height stands for the highest number, or for `ceiling` if that is higher.
 pub(super) fn text(numbers: &[f64], ceiling: f64) -> String {
     let highest = numbers.iter().copied().fold(ceiling, f64::max);
     numbers.iter().map(|number| block(*number, highest)).collect()
 }
 
-/// What is there at all is higher than what isn't.
+/// Any number above 0 has at least the lowest block.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a picture")]
 fn block(number: f64, highest: f64) -> char {
     if number <= 0.0 || highest <= 0.0 {

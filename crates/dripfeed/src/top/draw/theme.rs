@@ -1,4 +1,4 @@
-//! Colours: off where the terminal has none or NO_COLOR is set. They never carry information alone.
+//! Colours, unless NO_COLOR is set. They never carry information alone.
 
 use ratatui_core::style::{Color, Modifier, Style};
 
@@ -8,7 +8,7 @@ pub(in crate::top) struct Theme {
 }
 
 impl Theme {
-    /// As <https://no-color.org> has it.
+    /// Colours are off if NO_COLOR isn't empty, as in <https://no-color.org>.
     pub(in crate::top) fn of_terminal() -> Self {
         Self { coloured: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
@@ -26,7 +26,7 @@ impl Theme {
         if self.coloured { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// `good`, `look` or `bad`.
+    /// The style of a mood: `good`, `look` or `bad`.
     pub(super) fn mood(self, mood: &str) -> Style {
         match mood {
             "bad" => self.colour(Color::Red).add_modifier(Modifier::BOLD),

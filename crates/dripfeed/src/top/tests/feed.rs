@@ -16,7 +16,7 @@ use crate::top::feed::{self, FeedEvent};
 
 const TIMES: [&str; 3] = ["2026-11-23T14:03:00Z", "2026-11-23T14:03:09Z", "2026-11-23T14:03:10Z"];
 
-/// Frames of these times, and nothing more. Redis has another finding each time it is asked about.
+/// An intake that sends a frame for each of `TIMES`, and nothing more. Each query about Redis has another finding.
 fn server() -> Router {
     let asked = Arc::new(AtomicUsize::new(0));
     let redis = async move || redis(asked.fetch_add(1, Ordering::Relaxed)).to_string();

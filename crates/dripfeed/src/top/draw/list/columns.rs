@@ -9,9 +9,9 @@ use crate::top::draw::numbers::{or_dash, short, short_rate};
 use crate::top::draw::theme::Theme;
 use crate::top::shown_bucket::ShownBucket;
 
-/// From this width on all columns have room.
+/// Minimum width of a terminal with all columns.
 const WIDE: usize = 140;
-/// Of the narrowest terminal that has room for the others; below it the bar has none, then one column after the other.
+/// Minimum width for the bar, the level and all `RATES`. Below it the bar is left out, then one column after another.
 const NARROW: usize = 80;
 const MARK: usize = 2;
 const STATE: usize = 15;
@@ -22,7 +22,7 @@ const BRACKETS: usize = 2;
 const SHORTEST_BAR: usize = 10;
 const LONGEST_BAR: usize = 40;
 
-/// Its head, its width with the space before it, and what stands in it.
+/// The head of a column, its width with the space before it, and its text in a row.
 type Column = (&'static str, usize, fn(&Row) -> String);
 
 static JOBS: [Column; 3] = [
@@ -41,13 +41,13 @@ static TIMES: [Column; 2] = [
     ("empties in", 12, |row| or_dash(empties(row))),
 ];
 
-/// Of `RATES`, what is shown first where not all have room.
+/// Indices into `RATES`: if not all of them fit, the first ones here are shown.
 const BY_WEIGHT: [usize; RATES.len()] = [1, 3, 0, 2];
 
 pub(super) struct Columns {
     wide: bool,
     name: usize,
-    /// Inside its brackets; None: there is no room for it.
+    /// Width inside the brackets. `None` if there is no room for the bar.
     bar: Option<usize>,
     has_level: bool,
     /// Which of `RATES` are shown.
