@@ -1,4 +1,5 @@
-//! The promises of the design, a module each, over real Redis; those about death and pauses with real processes.
+//! The promises of the design, with a module for each, tested with a real Redis. The tests about deaths and pauses use
+//! real processes.
 
 mod a_dead_replicas_jobs_are_back_within_the_lease;
 mod a_definition_holds_everywhere_within_1_s;

@@ -8,14 +8,14 @@ use dripfeed_tests::redis_fault_proxy::RedisFaultProxy;
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::{Answer, Upstream};
 
-/// As the default settings have it: what a busy machine adds is small beside it.
+/// The default lease, which is long compared to the delays of a busy machine.
 const LEASE: Duration = Duration::from_secs(10);
-/// Replicas look at each other six times within the lease. In the worst case the last beat of the dead one is seen by
-/// the first look after its death, and the fifth look after that one finds it. Another one may come before the test has
-/// noticed.
+/// A replica looks at the others six times within the lease. In the worst case its first look after a death sees the
+/// last heartbeat of the dead replica, and the fifth look after that finds it dead. One more may follow before the test
+/// notices.
 const MOST_LOOKS: u64 = 1 + 5 + 1;
 const JOBS: usize = 10;
-/// As the tests' settings have it.
+/// The lease of the tests' settings.
 const SHORT_LEASE: Duration = Duration::from_secs(6);
 
 async fn consumers(service: &Service) -> Vec<String> {
@@ -29,7 +29,7 @@ async fn consumers(service: &Service) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_kill_9_another_replica_calls_them_within_the_lease() {
-    // The first replica's calls are never answered.
+    // No call is answered while the victim lives.
     let victim_lives = std::sync::Arc::new(AtomicBool::new(true));
     let lives = victim_lives.clone();
     let upstream = Upstream::start(move |_| {
@@ -59,7 +59,7 @@ async fn after_kill_9_another_replica_calls_them_within_the_lease() {
         let beats = beats().await;
         beats.into_iter().find(|(name, _)| name.starts_with("victim")).map(|(_, beats)| beats)
     };
-    // The heir has seen the victim's heart beat before. And then it beats once more: the heir hasn't seen this one yet.
+    // The heir has seen the victim's heartbeats. The victim sends one more, which the heir hasn't seen yet.
     let looks = proxy.calls("beat");
     until("the heir has looked twice", async || proxy.calls("beat") >= looks + 2).await;
     let before = beats_of_victim().await;

@@ -1,6 +1,6 @@
 //! A definition holds everywhere within 1 s: a bucket that is created over the API at one intake takes jobs at every
 //! other at once, changes and deletions reach all processes by their next look, and a name that was deleted comes back
-//! clean. (How often they look, `crates/dripfeed/src/role/defined.rs` shows.)
+//! clean. (The interval of the looks is in `crates/dripfeed/src/role/defined.rs`.)
 
 mod at_once;
 mod bounds;
@@ -22,7 +22,7 @@ use dripfeed_tests::upstream::Upstream;
 use http::Method;
 use serde_json::{Value, json};
 
-/// For buckets that call this upstream, which is on this machine.
+/// Settings that allow definitions of buckets that call this upstream, which is on this machine.
 fn settings(upstream: &Upstream) -> String {
     format!("[define]\nupstreams = [\"{}\"]\nallow_private = true\n", upstream.url().trim_end_matches("/feed"))
 }
@@ -104,7 +104,7 @@ async fn a_change_and_a_deletion_reach_every_process() {
     until("the other intake has it", async || get(&other, "/v1/buckets/b").await.number("capacity") == 7).await;
 
     assert_eq!(delete(&one, "b").await.status, 204);
-    // At once: whatever the other one knows, the bucket itself says that it is gone.
+    // The other intake may not know of the deletion yet, but the bucket's state in Redis shows it at once.
     let late = submit(&other, "b").await;
     assert_eq!((late.status, late.text("code").as_str()), (404, "unknown_bucket"), "{late:?}");
     assert_eq!(roles.service.level("b").await, 0);
@@ -128,7 +128,7 @@ async fn a_processor_takes_a_bucket_that_was_created_again_for_no_death() {
         let request = client.request(Method::POST, "/v1/buckets/b/jobs").header("dripfeed-delay", "1h");
         assert_eq!(client.call(request, "later").await.expect("an answer").status, 202);
         until("the processor has parked it", async || roles.service.counts("b").await.parked == 1).await;
-        // In some rounds it learns at the same time that it is no member, and that the bucket is another one.
+        // In some rounds the processor learns both at once: that it isn't a member, and that the bucket is another one.
         if round % 2 == 0 {
             roles.processor.pause();
         }
@@ -164,7 +164,7 @@ async fn one_client_creates_a_thousand_buckets() {
         get(&other, "/v1/buckets").await.json()["items"].as_array().map(Vec::len) == Some(BUCKETS)
     })
     .await;
-    // What starts later reads them in pages.
+    // An intake that starts later reads the definitions in pages.
     let third = roles.service.intake().await;
     assert_eq!(submit(&third.client(), "b-0").await.status, 202);
     upstream.has_got(2).await;

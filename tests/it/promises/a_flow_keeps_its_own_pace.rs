@@ -21,7 +21,7 @@ use dripfeed_tests::buckets;
 use dripfeed_tests::redis_server::TestRedis;
 use serde_json::Value as Json;
 
-/// With these settings, as `PATCH` takes them, from the start.
+/// Opens a bucket with these settings, in the form of `PATCH`.
 async fn open(redis: &TestRedis, fair: &[(&str, Json)]) -> Bucket {
     let bucket = buckets::open(redis, BucketSettings { capacity: 20_000, ..buckets::settings("b") }).await;
     for (name, value) in fair {
@@ -39,7 +39,7 @@ async fn flood(bucket: &Bucket, caller: &str, jobs: usize) {
     assert!(answers.iter().all(|answer| matches!(answer, Ok(Admission::Admitted(_)))), "{answers:?}");
 }
 
-/// All that may be called now. A take may end early, and is asked again.
+/// Takes all jobs that may be called now. A take may return fewer jobs or none, so it is repeated.
 async fn take_all(replica: &Replica) -> Vec<ClaimedJob> {
     let (mut all, mut idle) = (Vec::new(), 0);
     while idle < 10 {
@@ -69,7 +69,7 @@ fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize>
     counts.map(|(caller, calls)| (caller.to_owned(), calls)).into()
 }
 
-/// The one of this caller.
+/// Removes a job of this caller from `taken`.
 fn pop(taken: &mut Vec<ClaimedJob>, caller: &str) -> ClaimedJob {
     let at = taken.iter().position(|taken| caller_of(taken) == caller).expect("one of that caller");
     taken.swap_remove(at)

@@ -1,6 +1,6 @@
 //! A higher priority goes first: of the jobs that wait, all of a higher priority are called before any of a lower one,
-//! and callers take turns within each. That a key can't ask for more than it may, the tests of the intake show
-//! (`crates/intake/tests/http/submit/priorities.rs`).
+//! and callers take turns within each. (The tests of the intake, `crates/intake/tests/http/submit/priorities.rs`, show
+//! that a key can't set a higher priority than it may.)
 
 mod histories;
 mod order;
@@ -32,11 +32,11 @@ fn read(taken: &ClaimedJob) -> (String, Priority) {
     (job.caller.clone().unwrap_or_default(), job.priority.unwrap_or_default())
 }
 
-/// Takes until it has got this many, `most` at once, and delivers them: whose they were, and their priorities.
+/// Takes and delivers this number of jobs, up to `most` at once. Returns their callers and priorities.
 async fn call(replica: &Replica, most: usize, jobs: usize) -> Vec<(String, Priority)> {
     let mut called = Vec::new();
     while called.len() < jobs {
-        // A take may end early, and is asked again.
+        // A take may end early, so it is repeated.
         let Take::Jobs(taken, _) = replica.take(most.min(jobs - called.len())).await.expect("Redis answers") else {
             continue;
         };

@@ -10,7 +10,7 @@ use redis::Value;
 
 const JOBS: &str = "dripfeed:{b}:jobs";
 
-/// The stream as any Redis client sees it: the only entry, and the owner of the pending one.
+/// The stream as any Redis client sees it, with one entry, which has an owner while it is pending.
 struct Stream(dripfeed_store::Store);
 
 impl Stream {
@@ -35,7 +35,7 @@ async fn a_claim_that_is_lost_goes_back_to_the_bucket() {
     let bucket = open(&redis, buckets::settings("b")).await;
     let replica = join(&bucket, "a").await;
     let job = submit(&bucket, buckets::job("x")).await.id;
-    // As when the task that had it panicked.
+    // As if the task of the job had panicked.
     drop(take_one(&replica).await);
     assert!(takes_nothing(&replica).await);
     replica.doubt();

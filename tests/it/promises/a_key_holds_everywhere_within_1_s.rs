@@ -1,6 +1,6 @@
 //! A key holds everywhere within 1 s: one that is made over the API at one intake is valid at every other at once; what
 //! it may do, its end and its revocation reach all intakes by their next look, and event streams and sessions end with
-//! it. (How often they look, `crates/auth/src/key_registry.rs` shows.)
+//! it. (The interval of the looks is in `crates/auth/src/key_registry.rs`.)
 
 mod bounds;
 mod expiry;
@@ -53,14 +53,14 @@ async fn submit(client: &Client, bucket: &str) -> u16 {
     client.submit(bucket, "x").await.expect("an answer").status
 }
 
-/// Makes a key, and returns it.
+/// Makes a key, and returns its secret.
 async fn made(client: &Client, id: &str, scopes: &[&str], buckets: &[&str]) -> String {
     let answer = put(client, id, &json!({ "scopes": scopes, "buckets": buckets })).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.text("key")
 }
 
-/// Two intakes that may be anybody's: who calls says so by a key.
+/// Two intakes, whose callers are identified by their keys.
 struct Intakes {
     service: Service,
     one: Process,
@@ -114,7 +114,7 @@ async fn a_change_reaches_every_intake_and_leaves_the_key_itself() {
     until("it may read", async || get(&other, "/v1/buckets/mail").await.status == 200).await;
     assert_eq!(submit(&other, "mail").await, 403);
 
-    // Another secret takes the place of the old one.
+    // A rotation replaces the secret.
     let hash = dripfeed_auth::show_hash(&dripfeed_auth::hash_of_key(b"successor"));
     let rotated = json!({ "scopes": ["read"], "buckets": ["*"], "sha256": hash });
     assert_eq!(put(&platform, "shop", &rotated).await.status, 200);
@@ -139,7 +139,7 @@ async fn a_revoked_key_ends_everywhere_with_its_event_streams() {
         assert!(!ended.expect("whole").to_bytes().is_empty());
     }
     assert_eq!(delete(&intakes.platform(), "shop").await.text("code"), "unknown_key");
-    // The id comes back with another key.
+    // A key with the same id is made again, with another secret.
     let again = made(&intakes.platform(), "shop", &["submit"], &["mail"]).await;
     assert_eq!(submit(&intakes.other.client().with_key(&again), "mail").await, 202);
     assert_eq!(submit(&other, "mail").await, 401);
@@ -155,7 +155,7 @@ async fn an_intake_that_starts_later_knows_all_keys() {
         keys.push(made(&platform, &format!("shop-{n}"), &["submit"], &["mail"]).await);
     }
     assert_eq!(delete(&platform, "shop-7").await.status, 204);
-    // It reads them in pages.
+    // An intake that starts reads the keys in pages.
     let third = intakes.service.intake().await;
     for (n, status) in [(0, 202), (7, 401), (KEYS - 1, 202)] {
         assert_eq!(submit(&third.client().with_key(&keys[n]), "mail").await, status, "{n}");

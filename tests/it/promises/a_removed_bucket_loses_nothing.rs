@@ -11,14 +11,14 @@ use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 use dripfeed_tests::service::{Service, until};
 use dripfeed_tests::upstream::Upstream;
 
-/// Two pages, and some more.
+/// Somewhat more than two pages of a move.
 const JOBS: usize = 450;
 
 fn calling(upstream: &Upstream, bucket: &str) -> String {
     format!("[buckets.{bucket}]\nupstream = \"{}\"\ncapacity = 10000\n", upstream.url())
 }
 
-/// As this test looks at it.
+/// Opens a bucket directly, without the service.
 fn bucket(service: &Service, name: &str, kind: Kind, key: Option<&str>) -> Bucket {
     let key = key.map(str::to_owned);
     let settings = BucketSettings { kind, key, capacity: 10_000, ..buckets::settings(name) };
@@ -29,7 +29,7 @@ async fn level(bucket: &Bucket) -> u64 {
     bucket.census().await.expect("Redis answers").level
 }
 
-/// With their numbers as bodies.
+/// Submits all jobs, with their numbers as bodies.
 async fn fill(bucket: &Bucket) -> Vec<JobId> {
     let mut ids = Vec::new();
     for n in 0..JOBS / 50 {
@@ -39,7 +39,7 @@ async fn fill(bucket: &Bucket) -> Vec<JobId> {
     ids
 }
 
-/// All jobs of a bucket, by their bodies.
+/// Delivers all jobs of a bucket. Returns their ids by body.
 async fn delivered(bucket: &Bucket) -> BTreeMap<String, JobId> {
     let replica = join(bucket, "reader").await;
     let mut all = BTreeMap::new();
@@ -94,7 +94,7 @@ async fn a_move_that_is_killed_and_run_again_makes_one_new_job_of_each() {
     }
 }
 
-/// Killed before or after one of its scripts was carried out, behind its first page.
+/// Kills a move after its first page, before or after this script is executed, and then runs it again.
 async fn killed_at(kind: Kind, script: &str, fault: ProxyFault) {
     let service = Service::new("[buckets.post]\nupstream = \"http://127.0.0.1:1/\"\ncapacity = 10000\n").await;
     let old = bucket(&service, "mail", kind, Some("x:old"));

@@ -22,14 +22,14 @@ use tokio::time::sleep;
 
 const WRITERS: usize = 8;
 
-/// One request, and what came of it; Err: no answer, so the job may exist or not.
+/// A request and its result. `Err`: there was no answer, so the job may exist or not.
 struct Asked {
     begun: Instant,
     took: Duration,
     answer: Result<ClientResponse, String>,
 }
 
-/// Writers that ask without pause until asked to end; they wait a little where a request failed.
+/// Writers that submit continuously until they are stopped. After a failed request they wait a little.
 struct Writers {
     end: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<Vec<Asked>>>,
@@ -65,8 +65,8 @@ fn accepted(asked: &[Asked]) -> BTreeSet<String> {
     answers.filter(|answer| answer.status == 202).map(|answer| answer.text("id")).collect()
 }
 
-/// Each accepted job was called, and has one outcome: delivered. What is kept by its id can't show a second one: the
-/// list of what has ended, and the counts, can.
+/// Checks that each accepted job was called, and has exactly one outcome: delivered. Outcomes are stored by id, so a
+/// second one shows only in the list of ended jobs and in the counts.
 async fn all_kept(service: &Service, upstream: &Upstream, accepted: &BTreeSet<String>) {
     service.drained("b").await;
     let called: BTreeSet<String> = upstream.calls_by_job().into_keys().collect();
@@ -92,19 +92,18 @@ fn bucket(upstream: &Upstream) -> String {
     format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 5000", upstream.url())
 }
 
-/// For how long Redis is away. Anyone who asks meanwhile gets an answer before it is back.
+/// How long Redis is away. Each request is answered before it is back.
 const AWAY: Duration = Duration::from_secs(4);
-/// After which everything works again; far more than it takes, for busy machines.
+/// The time until everything works again. Busy machines need less than this, too.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_load() {
     let upstream = Upstream::willing().await;
-    // Flushed every second only, Redis keeps what it should write to itself while a flush takes its time, and a kill
-    // takes it.
+    // With one flush per second, Redis buffers writes in its process while a flush is slow, and a kill loses them.
     let options = ServerOptions { append_fsync: AppendFsync::Always, ..ServerOptions::default() };
     let mut service = Service::over(TestRedis::with(options).await, Durability::Fsync, &bucket(&upstream)).await;
-    // The time limits that stand in the default settings.
+    // The timeouts of the default settings.
     let shipped = ["redis.response_timeout=1s", "processor.lease=10s"];
     let intake = service.role("intake", &shipped).await;
     let _processors = [service.role("processor", &shipped).await, service.role("processor", &shipped).await];
@@ -128,7 +127,7 @@ async fn nothing_accepted_is_lost_when_redis_is_killed_and_started_again_under_l
         assert_eq!((answer.status, answer.text("code").as_str()), (503, "store_unavailable"), "{answer:?}");
         assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
     }
-    // Also of those that were under way when Redis died, and that asked just before it came back.
+    // Includes requests that were under way when Redis died, and those from just before it came back.
     let longest = asked.iter().map(|asked| asked.took).max().expect("requests");
     assert!(longest < AWAY, "an answer took {longest:?}: it waited for Redis");
 
@@ -150,7 +149,7 @@ async fn what_an_intake_accepted_outlives_its_death() {
     let writers = Writers::start(&intake.client());
     upstream.has_got(200).await;
     intake.kill().await;
-    // As long as it takes each of them to notice.
+    // Enough time for each writer to notice.
     sleep(Duration::from_millis(300)).await;
     let asked = writers.end().await;
     assert!(asked.iter().any(|asked| asked.answer.is_err()), "the intake died under load");
@@ -173,12 +172,12 @@ async fn an_outcome_is_recorded_once_whatever_way_a_job_took() {
     assert_eq!(ended, 1);
 }
 
-/// With an idempotency key.
+/// A job with this idempotency key.
 fn keyed(key: &str) -> Submission {
     Submission { idempotency_key: IdempotencyKey::parse(key).ok(), ..buckets::job("x") }
 }
 
-/// All keys of Redis, but for the answers to batches, which go after seconds.
+/// All Redis keys except the responses to batches, which expire after seconds.
 async fn kept_keys(redis: &TestRedis) -> BTreeSet<String> {
     let keys: BTreeSet<String> = redis.ask("KEYS *").await;
     keys.into_iter().filter(|key| !key.contains(":token:")).collect()
@@ -199,13 +198,13 @@ async fn a_refused_submission_leaves_nothing_behind() {
     assert_eq!(kept_keys(&redis).await, before);
     let after = bucket.census().await.unwrap();
     assert_eq!((after.level, after.bytes, after.accepted), (census.level, census.bytes, census.accepted));
-    // Its key is still free.
+    // The idempotency key of the refused submission is still free.
     assert_eq!(bucket.purge().await.unwrap(), 1);
     assert!(!submit(&bucket, refusable("another".into())).await.repeated);
 }
 
-/// Submissions that fail on their way: until the bucket gives up, or once. Of one that was carried out there is one
-/// whole job, though nobody has got its answer, and of one that wasn't there is nothing.
+/// Submissions to Redis fail, once or until the bucket gives up. One that was executed leaves a whole job, though its
+/// response was lost; one that wasn't executed leaves nothing.
 #[tokio::test]
 async fn a_failed_submission_leaves_nothing_behind() {
     let redis = TestRedis::start().await;
@@ -213,7 +212,7 @@ async fn a_failed_submission_leaves_nothing_behind() {
     let address = proxy.url().parse().expect("an address");
     let store = Store::connect(&RedisSettings::new(address, "dripfeed", Durability::Everysec)).await.unwrap();
     let bucket = Bucket::new(store, buckets::settings("b"));
-    // Beside the test's bucket, all that the bucket itself has is there from now on.
+    // The first job creates all Redis keys that the bucket itself needs.
     let seen = open(&redis, buckets::settings("b")).await;
     submit(&bucket, keyed("first")).await;
     let faults = [
@@ -243,7 +242,7 @@ async fn a_failed_submission_leaves_nothing_behind() {
         if jobs == 0 {
             assert_eq!(kept_keys(&redis).await, keys_before, "{context}");
         }
-        // An idempotency key names what is there, and nothing else comes later.
+        // A repetition with the idempotency key finds the job, if it exists, and otherwise adds one.
         let again = submit(&seen, job()).await;
         assert_eq!(again.repeated, is_keyed && jobs == 1, "{context}");
         let jobs = if is_keyed { 1 } else { jobs + 1 };
@@ -259,7 +258,7 @@ async fn each_job_has_one_outcome_whatever_becomes_of_its_settlement() {
     let proxy = RedisFaultProxy::before(&service.redis).await;
     let intake = service.intake().await;
     let _processor = service.role("processor", &[&format!("redis.url={}", proxy.url())]).await;
-    // Redis knows the script from now on: what the proxy passes is carried out.
+    // After this job Redis knows the script, so that it executes whatever the proxy passes on.
     let first = intake.client().submit("b", "first").await.expect("an answer");
     service.drained("b").await;
     let mut accepted = BTreeSet::from([first.text("id")]);

@@ -18,7 +18,7 @@ use dripfeed_tests::redis_server::TestRedis;
 use dripfeed_tests::service::until;
 use serde_json::Value;
 
-/// Of all kinds of ends.
+/// A target for all kinds of outcomes.
 fn to(bucket: &str) -> OutcomeTarget {
     OutcomeTarget { bucket: bucket.parse().expect("a name"), outcomes: Ending::ALL.to_vec() }
 }
@@ -39,7 +39,7 @@ fn brief() -> Submission {
     Submission { expires_in: Some(Duration::from_millis(1)), ..job("x") }
 }
 
-/// Until the deadline of such a job has passed.
+/// Waits until the deadline of a job has passed, which is 1 ms after its acceptance.
 async fn is_late(redis: &TestRedis, id: JobId) {
     until("its deadline passes", async || {
         let (seconds, micros): (u64, u64) = redis.ask("TIME").await;
@@ -48,7 +48,7 @@ async fn is_late(redis: &TestRedis, id: JobId) {
     .await;
 }
 
-/// Until nothing more can be handed over.
+/// Hands over outcome jobs until no more can be handed over.
 async fn hand_over(courier: &mut OutcomeCourier, targets: &Buckets) -> HandedOver {
     loop {
         match courier.hand_over(targets).await.expect("Redis answers") {
@@ -58,7 +58,7 @@ async fn hand_over(courier: &mut OutcomeCourier, targets: &Buckets) -> HandedOve
     }
 }
 
-/// The bodies of all jobs in a bucket, by the job that each reports.
+/// Delivers all outcome jobs in a bucket. Returns their bodies, by the id of the job that each reports.
 async fn reported(bucket: &Bucket) -> BTreeMap<String, Value> {
     let replica = join(bucket, "reader").await;
     let mut all = BTreeMap::new();
@@ -180,7 +180,7 @@ async fn one_that_was_handed_over_and_not_removed_is_known_by_its_key() {
     settle(&replica, take_one(&replica).await, DELIVERED).await;
     let entry: Vec<(String, Vec<String>)> = redis.ask("XRANGE dripfeed:{from}:outbox - +").await;
     assert_eq!(hand_over(&mut courier, &targets).await, HandedOver::All);
-    // As if it were still there.
+    // As if the entry hadn't been removed.
     let mut again = redis::cmd("XADD");
     again.arg("dripfeed:{from}:outbox").arg("*").arg(&entry[0].1);
     redis.store().await.command::<String>(&again).await.expect("Redis answers");
@@ -191,7 +191,7 @@ async fn one_that_was_handed_over_and_not_removed_is_known_by_its_key() {
     assert_eq!(reported[&id.to_string()]["attempts"], outcome.attempts);
 }
 
-/// As where a configuration is rolled out.
+/// This happens while new settings are rolled out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_does_not_know_a_target_leaves_it_to_others() {
     let redis = TestRedis::start().await;

@@ -11,7 +11,7 @@ use dripfeed_tests::upstream::{Answer, Call, Upstream};
 use tokio::process::Command;
 use tokio::sync::watch;
 
-/// Throttles the first three calls, and is willing then.
+/// Throttles the first three calls with this status, and accepts the later ones.
 async fn busy(status: u16) -> Upstream {
     let calls = Arc::new(AtomicU32::new(0));
     Upstream::start(move |_: Call| {
@@ -55,7 +55,7 @@ async fn an_upstreams_503_with_retry_after() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_own_shutdown() {
-    // Never answers the replica that is to be shut down.
+    // The upstream never answers the replica that is shut down.
     let upstream = Upstream::start(|call| async move {
         if call.headers.get("user-agent").is_some_and(|agent| agent == "leaver") {
             std::future::pending::<()>().await;
@@ -98,7 +98,7 @@ async fn the_pace() {
     assert!(calls.len() == 20 && calls.iter().all(|call| call.attempt == 1));
 }
 
-/// A processor that is started with such limits of open files, as `ulimit` sets them.
+/// A processor with limits of open files, set by these `ulimit` commands.
 async fn limited_processor(service: &Service, ulimits: &str) -> Process {
     let processor = service.command(&[]);
     let mut command = Command::new("sh");

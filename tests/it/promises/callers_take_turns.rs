@@ -24,7 +24,7 @@ fn of(caller: &str, body: impl Into<String>) -> Submission {
     Submission { caller: Some(caller.to_owned()), ..buckets::job(body) }
 }
 
-/// Jobs of one caller, numbered from 0 on, in batches as one submits them.
+/// Submits jobs of one caller at once, with numbers from 0 on as bodies.
 async fn flood(bucket: &Bucket, caller: &str, jobs: usize) {
     let answers = bucket.admit_many((0..jobs).map(|n| of(caller, n.to_string())).collect()).await;
     assert!(answers.iter().all(|answer| matches!(answer, Ok(Admission::Admitted(_)))));
@@ -38,7 +38,7 @@ fn body_of(taken: &ClaimedJob) -> String {
     String::from_utf8_lossy(&taken.job.as_ref().expect("a job").body).into_owned()
 }
 
-/// Takes until it has got this many, `most` at once, and delivers them. Whose they were, and their bodies.
+/// Takes and delivers this number of jobs, up to `most` at once. Returns their callers and bodies.
 async fn call(replica: &Replica, most: usize, jobs: usize) -> Vec<(String, String)> {
     let mut called = Vec::new();
     while called.len() < jobs {
@@ -49,7 +49,7 @@ async fn call(replica: &Replica, most: usize, jobs: usize) -> Vec<(String, Strin
                     settle(replica, taken, DELIVERED).await;
                 }
             }
-            // A take may end early, and is asked again.
+            // A take may end early, so it is repeated.
             Take::Idle(_) => assert!(bucket_has_more(called.len(), jobs)),
             Take::Fenced => panic!("nobody declared it dead"),
         }

@@ -45,7 +45,7 @@ async fn deliver_many(replica: &Replica, jobs: usize) {
     }
 }
 
-/// Outcomes, and the bytes of their records, as Redis holds them.
+/// The number of outcomes in Redis, and the bytes of their records.
 async fn outcomes(redis: &TestRedis) -> (usize, usize) {
     let store = redis.store().await;
     let records: Vec<String> = store.command(redis::cmd("HVALS").arg("dripfeed:{b}:outcomes")).await.unwrap();
@@ -69,13 +69,13 @@ async fn as_many_outcomes_are_forgotten_as_are_added() {
         deliver_many(&replica, 2000).await;
         assert_eq!(outcomes(&redis).await.0, 100);
     }
-    // One at a time, of those that ended together.
+    // Forgets one at a time, of outcomes that were added together.
     for _ in 0..5 {
         submit_many(&bucket, 1, "x").await;
         deliver_many(&replica, 1).await;
         assert_eq!(outcomes(&redis).await.0, 100);
     }
-    // Those with long answers as well.
+    // Outcomes with long answers as well.
     let answer = AnswerBody::new(None, &[b'x'; 10_000], false);
     for _ in 0..2 {
         submit_many(&bucket, 50, "x").await;
@@ -90,7 +90,7 @@ async fn as_many_outcomes_are_forgotten_as_are_added() {
     assert!(count == 100 && bytes < 10_000, "{count} outcomes of {bytes} bytes");
 }
 
-/// Of several sizes, settled together.
+/// Delivers jobs whose outcomes have several sizes, all at once.
 async fn deliver_of_sizes(bucket: &Bucket, replica: &Replica, jobs: usize) {
     submit_many(bucket, jobs, "x").await;
     let mut taken = Vec::new();
@@ -108,7 +108,7 @@ async fn deliver_of_sizes(bucket: &Bucket, replica: &Replica, jobs: usize) {
 async fn outcomes_are_forgotten_without_being_read() {
     let redis = TestRedis::start().await;
     let (bucket, replica) = keeping_100(&redis).await;
-    // Each time some of a member stay.
+    // Each time some outcomes of a member of the list stay.
     for jobs in [150, 70, 1, 33, 80, 1, 64] {
         deliver_of_sizes(&bucket, &replica, jobs).await;
         assert_eq!(outcomes(&redis).await.0, 100);
@@ -134,7 +134,7 @@ async fn outcomes_that_an_earlier_version_has_listed_are_forgotten_as_well() {
         for (member, ms) in members {
             let ids: Vec<&str> = member.split_whitespace().collect();
             let () = store.command(redis::cmd("ZREM").arg(ended).arg(&member)).await.unwrap();
-            // It lists no sizes, and leaves none in front of what it cuts; before that it listed each job alone.
+            // Earlier versions list no sizes, and drop them where they cut a member. Before, each job was listed alone.
             let listed = match round {
                 0 => vec![ids.join(" ")],
                 1 => ids.iter().map(ToString::to_string).collect(),
@@ -166,19 +166,19 @@ async fn outcomes_that_were_deleted_by_hand_are_counted_until_they_would_have_be
     for id in ids.iter().step_by(2) {
         redis.ask::<u64>(&format!("HDEL dripfeed:{{b}}:outcomes {id}")).await;
     }
-    // They make no room for others.
+    // The deleted outcomes make no room for others.
     for jobs in [50, 10, 1, 10, 100] {
         deliver_of_sizes(&bucket, &replica, jobs).await;
         assert_eq!(redis.ask::<usize>("HLEN dripfeed:{b}:outcomes").await, 100);
     }
     assert_eq!(outcomes(&redis).await.0, 100, "nothing of them is left");
-    // Where all were deleted, the count begins again with those that come.
+    // After all were deleted, the count begins again with the next outcomes.
     redis.ask::<u64>("DEL dripfeed:{b}:outcomes").await;
     for jobs in [10, 100, 100] {
         deliver_of_sizes(&bucket, &replica, jobs).await;
         outcomes(&redis).await;
     }
-    // The doctor takes them off the list, and counts what is there.
+    // The doctor removes deleted outcomes from the list, and counts the existing ones.
     let first: Vec<String> =
         store.command(redis::cmd("HRANDFIELD").arg("dripfeed:{b}:outcomes").arg(30)).await.unwrap();
     for id in first {
@@ -203,7 +203,7 @@ async fn outcomes_are_bounded_by_bytes_and_age_also_where_nothing_ends_any_more(
     deliver_many(&replica, 1000).await;
     let (count, bytes) = outcomes(&redis).await;
     assert!(count > 50 && bytes <= 10_000, "{count} outcomes of {bytes} bytes");
-    // A lower bound, and then an age, holds without any more jobs.
+    // A lower bound of bytes, and then one of age, are enforced without further jobs.
     settings.keep.outcomes_bytes = 1000;
     bucket.reconfigure(settings.clone());
     bucket.enforce_retention().await.unwrap();
@@ -232,11 +232,11 @@ async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counte
     assert!(census.dead_bytes <= 20_000, "{} bytes are kept", census.dead_bytes);
     assert!((7..=9).contains(&census.dead), "{} letters are kept", census.dead);
     assert_eq!(census.dead_dropped, 30 - census.dead);
-    // The latest are kept; of the others it stays known how they ended.
+    // The latest letters are kept. Of the dropped ones the outcomes are kept.
     assert!(bucket.dead_letter(*ids.last().unwrap()).await.unwrap().is_some());
     assert!(bucket.dead_letter(ids[0]).await.unwrap().is_none());
     assert!(bucket.find(ids[0]).await.unwrap().is_some());
-    // Deleted and replayed ones give their bytes back.
+    // Deleted and replayed letters free their bytes.
     let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 100).await.unwrap().items;
     assert!(bucket.delete_dead(kept[0].id).await.unwrap());
     bucket.replay(kept[1].id).await.unwrap();
@@ -252,8 +252,8 @@ async fn dead_letters_are_bounded_by_bytes_and_age_and_what_is_dropped_is_counte
     assert_eq!(retention.dead_dropped, 28);
 }
 
-/// Until a minute before they are as old as they may be, letters and outcomes stay; a minute after it they are gone,
-/// both where nothing ends any more and with what ends then.
+/// Letters and outcomes stay until a minute before their maximum age. A minute after it they are gone, both in an idle
+/// bucket and when another job ends.
 #[tokio::test]
 async fn letters_and_outcomes_are_kept_for_as_long_as_they_may_be_and_no_longer() {
     const KEPT: i64 = 3600;
@@ -302,14 +302,14 @@ async fn of_a_deleted_bucket_each_script_forgets_a_bounded_part() {
     let scripts = redis.calls("evalsha").await - before;
     assert!(scripts >= 6, "{scripts} scripts");
     for key in redis.ask::<Vec<String>>("KEYS dripfeed:{b}:*").await {
-        // The answer to a batch may expire meanwhile.
+        // The response to a batch may expire meanwhile.
         let ttl: i64 = redis.ask(&format!("PTTL {key}")).await;
         let is_gone = ttl == -2;
         assert!(ttl > 0 || is_gone, "{key} would stay for ever");
     }
 }
 
-/// Buries that many jobs, each the latest, and nothing else.
+/// Submits and buries this number of jobs, one after the other.
 async fn bury_in_turn(bucket: &Bucket, replica: &Replica, jobs: usize) -> Vec<JobId> {
     let mut ids = Vec::new();
     for _ in 0..jobs {
@@ -347,7 +347,7 @@ async fn letters_that_were_buried_before_sizes_were_kept_go_first() {
     ids.extend(bury_in_turn(&bucket, &replica, 3).await);
     let kept: Vec<_> = bucket.dead_letters(&Default::default(), None, 10).await.unwrap().items;
     assert_eq!(kept.iter().map(|letter| letter.id).collect::<Vec<_>>(), ids[3..]);
-    // By hand, too: what is gone makes no room a second time.
+    // A letter that is deleted by hand makes no room a second time either.
     let newest = redis.ask::<Vec<String>>("ZRANGE dripfeed:{b}:dead:sizes -1 -1").await;
     redis.ask::<u64>(&format!("XDEL dripfeed:{{b}}:dead {}", newest[0].split(' ').next().unwrap())).await;
     ids.remove(6);
@@ -357,7 +357,7 @@ async fn letters_that_were_buried_before_sizes_were_kept_go_first() {
     assert_eq!(redis.ask::<u64>("ZCARD dripfeed:{b}:dead:sizes").await, 4, "no size is left of what is gone");
 }
 
-/// A job of a mebibyte, that many times.
+/// Submits and takes this number of jobs of 1 MiB each.
 async fn take_large(bucket: &Bucket, replica: &Replica, jobs: usize) -> Vec<ClaimedJob> {
     for _ in 0..jobs {
         submit(bucket, buckets::job("x".repeat(1 << 20))).await;
@@ -379,7 +379,7 @@ async fn no_script_buries_more_than_a_few_mebibytes() {
     join_all(taken.into_iter().map(|taken| settle(&replica, taken, buried("rejected")))).await;
     let batches: u64 = store.command(redis::cmd("HGET").arg("dripfeed:{b}:batches").arg("replica")).await.unwrap();
     assert!(batches >= 3, "12 MiB were buried in {batches} scripts");
-    // Those of a dead replica, too.
+    // Jobs of a dead replica, too.
     take_large(&bucket, &replica, 12).await;
     let before = redis.calls("evalsha").await;
     let recovery = bucket.declare_dead(replica.consumer()).await.unwrap().unwrap();
@@ -389,7 +389,7 @@ async fn no_script_buries_more_than_a_few_mebibytes() {
     assert_eq!(bucket.census().await.unwrap().dead, 24);
 }
 
-/// `held`: jobs of the bucket that wait to be buried.
+/// Checks that no more jobs are taken, with this number of letters. `held`: jobs that wait to be buried.
 async fn holds(bucket: &Bucket, replica: &Replica, letters: u64, held: u64) {
     let census = bucket.census().await.unwrap();
     assert_eq!((census.dead, census.parked, census.pace.reason), (letters, held, "dead_full"));
@@ -412,7 +412,7 @@ async fn a_bucket_that_may_drop_no_letter_holds_until_there_is_room() {
     submit(&bucket, buckets::job("behind them")).await;
     holds(&bucket, &replica, 2, 3).await;
     assert_eq!(bucket.census().await.unwrap().level, 4);
-    // Each letter that goes makes room for one, which isn't called again.
+    // Each deleted letter makes room for one waiting job, which isn't called again.
     assert!(bucket.delete_dead(ids[0]).await.unwrap());
     let Take::Jobs(jobs, _) = replica.take(1).await.unwrap() else { panic!("what is behind them isn't kept any more") };
     assert_eq!(jobs.len(), 1);
@@ -423,7 +423,7 @@ async fn a_bucket_that_may_drop_no_letter_holds_until_there_is_room() {
     holds(&bucket, &replica, 2, 2).await;
     let letter = bucket.dead_letter(ids[2]).await.unwrap().expect("buried as it was to be");
     assert_eq!((letter.outcome.reason.as_deref(), letter.outcome.attempts), (Some("rejected"), 1));
-    // They can be cancelled, and a higher bound has room for the last.
+    // Jobs that wait to be buried can be cancelled, and a higher bound has room for the last one.
     assert_eq!(bucket.cancel(ids[3]).await.unwrap(), Cancel::Cancelled);
     settings.keep.most_dead = 10;
     bucket.reconfigure(settings);

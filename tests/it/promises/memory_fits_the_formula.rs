@@ -1,4 +1,4 @@
-//! The most memory that a bucket takes, as worked out from its settings, against what Redis says that it takes.
+//! Compares the maximum memory of a bucket, calculated from its settings, with what Redis reports.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use dripfeed_tests::redis_server::TestRedis;
 use futures::future::join_all;
 use serde_json::json;
 
-/// Without buffers that come and go: those of connections (after one was lost on a slow machine there are two for a
-/// while, and those of large batches are larger than what is measured; INFO has them as of a second ago) and of the
-/// append-only file. Without the slow log, which a busy machine fills with parts of batches. Redis counts the heap of
-/// Lua from 7.4 on: its garbage is thrown away first.
+/// The memory that Redis uses, without the parts that vary: buffers of the append-only file and of connections (a lost
+/// one may stay for a while, those of large batches exceed what is measured, and INFO has them as of a second ago), and
+/// the slow log, which a busy machine fills with parts of batches. From 7.4 on Redis counts the heap of Lua, so its
+/// garbage is collected first.
 async fn used_memory(redis: &TestRedis) -> u64 {
     let mut at_once = redis::pipe();
     at_once.atomic().cmd("EVAL").arg("collectgarbage()").arg(0).ignore().cmd("SLOWLOG").arg("RESET").ignore();
@@ -47,7 +47,7 @@ fn late(job: Submission) -> Submission {
 const SURVIVORS: usize = 100;
 const FAILED: usize = 50;
 const SCHEDULES: usize = 200;
-/// Jobs of one node of the stream.
+/// Jobs per node of the stream.
 const NEIGHBOURS: usize = 24;
 
 fn settings() -> BucketSettings {
@@ -96,12 +96,12 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, settings()).await;
     let replica = join(&bucket, "replica").await;
-    // The scripts are there, and the connections.
+    // Loads the scripts and opens the connections.
     submit_all(&bucket, std::iter::once(buckets::job("x"))).await;
     end(&replica, 1, buckets::DELIVERED).await;
     let before = used_memory(&redis).await;
 
-    // Every idempotency key there may be, as long as they may be: their jobs end, they stay.
+    // As many idempotency keys as are allowed, of maximum length. Their jobs end, the keys stay.
     let answer = AnswerBody {
         content_type: None,
         content_encoding: None,
@@ -119,18 +119,18 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
         submit_all(&bucket, keyed).await;
         end(&replica, 50, delivered.clone()).await;
     }
-    // As many and as large dead letters.
+    // As many dead letters as are allowed, in number and bytes.
     for _ in 0..10 {
         submit_all(&bucket, (0..20).map(|_| buckets::job("d".repeat(5000)))).await;
         end(&replica, 20, buried("rejected")).await;
     }
-    // A delayed job in each node outlives all others in it.
+    // In each node of the stream a delayed job outlives all others.
     for _ in 0..SURVIVORS {
         submit_all(&bucket, std::iter::once(late(buckets::job("survivor")))).await;
         submit_all(&bucket, (1..NEIGHBOURS).map(|_| buckets::job("x"))).await;
         end(&replica, NEIGHBOURS - 1, delivered.clone()).await;
     }
-    // Each of as many jobs as may be kept has failed as often as is kept.
+    // `FAILED` jobs have as many failed attempts as are kept of each job.
     let answer = AnswerBody {
         content_type: None,
         content_encoding: None,
@@ -148,7 +148,7 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
             replica.settle_with(taken.claim, Settlement::Retry { after }, feedback).await.unwrap();
         }
     }
-    // As many schedules, with names as long and definitions as large as they may be.
+    // As many schedules as are allowed, with names and definitions of maximum size.
     for number in 0..SCHEDULES {
         let (id, definition) = (format!("{number:0>64}").parse().unwrap(), "d".repeat((256 << 10) / SCHEDULES));
         let job = buckets::job("x");
@@ -156,7 +156,7 @@ async fn a_bucket_takes_no_more_memory_than_its_settings_say() {
         let new = NewSchedule { id: &id, known, definition: &definition, job: &job, paused, next };
         assert!(matches!(bucket.define_schedule(&new).await.unwrap(), Defined::Done(_)));
     }
-    // And then the room is filled up by bytes.
+    // The rest of the capacity is filled up in bytes.
     submit_all(&bucket, (SURVIVORS + FAILED..200).map(|_| buckets::job("l".repeat(20_000)))).await;
     let census = bucket.census().await.unwrap();
     assert_eq!((census.level, census.parked), (200, (SURVIVORS + FAILED) as u64));
@@ -182,7 +182,7 @@ async fn callers_that_are_bounded_take_no_more_memory_than_the_settings_say() {
     end(&replica, 1, buckets::DELIVERED).await;
     let before = used_memory(&redis).await;
     bucket.apply_overrides(&buckets::changed("fair.rate", json!("2/h"))).await.unwrap();
-    // One job of each caller is under way, the other one waits, and the caller is throttled.
+    // One job of each caller is in flight, the other one waits, and the caller is throttled.
     for n in 0..500 {
         let job = || Submission { caller: Some(format!("{n:c>250}")), ..buckets::job("x") };
         submit_all(&bucket, [job(), job()].into_iter()).await;
@@ -211,7 +211,7 @@ async fn callers_that_are_bounded_take_no_more_memory_than_the_settings_say() {
     }
 }
 
-/// With room for one small job, and nothing kept of it.
+/// A bucket with room for one small job, of which nothing is kept.
 fn smallest(name: &str) -> BucketSettings {
     let mut settings = BucketSettings { capacity: 1, capacity_bytes: 1 << 10, ..buckets::settings(name) };
     (settings.most_schedules, settings.schedules_bytes) = (0, 1);
@@ -234,7 +234,7 @@ async fn idempotency_keys_with_the_longest_names_take_no_more_memory_than_the_se
     let bucket = open(&redis, settings).await;
     let keyed = |n: usize| Submission {
         idempotency_key: IdempotencyKey::parse(&format!("{n:0>255}")).ok(),
-        // Each is escaped.
+        // Each character is escaped.
         caller: Some("%".repeat(64)),
         ..buckets::job("x")
     };
@@ -242,13 +242,13 @@ async fn idempotency_keys_with_the_longest_names_take_no_more_memory_than_the_se
         submit_all(&bucket, (from..from + BATCH).map(keyed)).await;
         bucket.purge().await.unwrap();
     };
-    // Answers to batches are kept for some seconds; they count elsewhere.
+    // Responses to batches are kept for some seconds, and are counted elsewhere.
     let forget = "for _, token in ipairs(redis.call('KEYS', '*:token:*')) do redis.call('DEL', token) end";
     let used = async || {
         redis.store().await.command::<()>(redis::cmd("EVAL").arg(forget).arg(0)).await.unwrap();
         used_memory(&redis).await
     };
-    // What the first batch of this size leaves beside its keys counts for the bucket.
+    // What the first batch of this size leaves besides idempotency keys counts for the bucket.
     fill(KEYS).await;
     let before = used().await;
     for from in (0..KEYS).step_by(BATCH) {
@@ -262,7 +262,7 @@ async fn idempotency_keys_with_the_longest_names_take_no_more_memory_than_the_se
 async fn what_is_kept_of_changes_takes_no_more_memory_than_the_settings_say() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, smallest(&"b".repeat(64))).await;
-    // The scripts are there, and the connections.
+    // Loads the scripts and opens the connections.
     bucket.record(None, "delete", "").await.unwrap();
     bucket.apply_overrides(&buckets::changed("capacity", json!(1))).await.unwrap();
     bucket.start_replay(DeadFilter::default(), None, None).await.unwrap().unwrap();

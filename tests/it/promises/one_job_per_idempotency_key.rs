@@ -38,7 +38,7 @@ async fn a_hundred_parallel_requests_over_two_intakes_make_one_job() {
     service.drained("b").await;
     assert_eq!(upstream.calls().len(), 1);
 
-    // Also once it has ended; and another body is no repetition.
+    // Also after the job has ended. A submission with another body isn't a repetition.
     let again = clients[0].0.submit_once("b", "order 7", "seven").await.expect("an answer");
     assert_eq!((again.status, ids.contains(&again.text("id"))), (202, true));
     let other = clients[1].0.submit_once("b", "order 7", "eight").await.expect("an answer");
@@ -52,7 +52,7 @@ async fn after_an_unknown_outcome_the_same_request_makes_no_second_job() {
     let service = service(&upstream).await;
     let intake = service.intake().await;
     let client = intake.client();
-    // The request reaches Redis, which does it when it goes on; the answer comes too late.
+    // Redis gets the request, and executes it when it resumes: the reply comes too late.
     service.redis.server.pause().unwrap();
     let asked = join_all((0..20).map(|n| {
         let client = client.clone();
@@ -83,7 +83,7 @@ async fn after_an_unknown_outcome_the_same_request_makes_no_second_job() {
     assert_eq!(service.counts("b").await.accepted, 20);
 }
 
-/// Without a key, too: the bucket itself asks again, under its own token.
+/// This holds without a key, too: the bucket itself repeats the submission, with its own token.
 #[tokio::test]
 async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() {
     let redis = TestRedis::start().await;
@@ -96,7 +96,7 @@ async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() 
     buckets::submit(&calm, buckets::job("Redis knows the script from now on")).await;
     let mut before = 1;
     for tries in 1.. {
-        // Each call that was sent meanwhile is carried out when Redis goes on, one after the other.
+        // Redis executes all calls that were sent meanwhile when it resumes, one after the other.
         redis.server.pause().unwrap();
         let submitting = tokio::spawn({
             let bucket = bucket.clone();
@@ -113,7 +113,7 @@ async fn when_the_answer_comes_too_late_the_job_is_asked_for_again_and_is_one() 
                 assert_eq!((jobs.len(), jobs.last().unwrap().id), (before + 1, id), "{jobs:?}");
                 return;
             }
-            // The machine stood still for longer than the bucket asks again.
+            // The machine was suspended for longer than the bucket repeats a submission.
             Err(error) => assert!(tries < 50, "{error}"),
         }
         before = jobs.len();
@@ -132,7 +132,7 @@ async fn a_callers_key_never_names_another_callers_job() {
     };
     let mut ids = BTreeSet::new();
     for caller in callers {
-        // Each with its own body: a shared key would be a conflict.
+        // Each job has its own body, so that a shared key would be a conflict.
         let admitted = buckets::submit(&bucket, order(caller, &format!("{caller:?}"))).await;
         assert!(!admitted.repeated && ids.insert(admitted.id), "{caller:?} got the job of another: {admitted:?}");
         let again = buckets::submit(&bucket, order(caller, &format!("{caller:?}"))).await;
@@ -144,7 +144,7 @@ fn order(n: usize) -> Submission {
     Submission { idempotency_key: IdempotencyKey::parse(&format!("order {n}")).ok(), ..buckets::job("the same") }
 }
 
-/// What there is of idempotency keys: strings, those of jobs in the bucket, and those of jobs that have ended.
+/// The numbers of idempotency keys: as strings, of jobs in the bucket, and of ended jobs.
 async fn held(redis: &TestRedis) -> (usize, usize, usize) {
     let store = redis.store().await;
     let names: Vec<String> = store.command(redis::cmd("KEYS").arg("dripfeed:{b}:once*")).await.unwrap();
@@ -153,13 +153,13 @@ async fn held(redis: &TestRedis) -> (usize, usize, usize) {
     (names.len(), jobs, ends)
 }
 
-/// The µs of the clock of Redis.
+/// The Redis clock, in µs.
 async fn now_us(redis: &TestRedis) -> u64 {
     let (s, us): (u64, u64) = redis.ask("TIME").await;
     s * 1_000_000 + us
 }
 
-/// Until this many ms have passed by the clock of Redis.
+/// Waits until this many ms have passed on the Redis clock.
 async fn passed(redis: &TestRedis, ms: u64) {
     let begun = now_us(redis).await;
     until("the clock goes on", async || now_us(redis).await > begun + ms * 1000).await;
@@ -177,7 +177,7 @@ async fn a_key_names_its_job_for_as_long_as_that_lives_and_then_for_the_window()
     bucket.enforce_retention().await.unwrap();
     let again = buckets::submit(&bucket, late.clone()).await;
     assert_eq!((again.repeated, again.id), (true, first.id), "its job is still to come");
-    // Once the job has ended the window begins.
+    // The window begins when the job ends.
     settings.keep.idempotency_keys = Duration::from_hours(1);
     bucket.reconfigure(settings.clone());
     bucket.cancel(first.id).await.unwrap();
@@ -185,7 +185,7 @@ async fn a_key_names_its_job_for_as_long_as_that_lives_and_then_for_the_window()
     let again = buckets::submit(&bucket, late.clone()).await;
     assert_eq!((again.repeated, again.id), (true, first.id), "the window isn't over");
     assert_eq!(held(&redis).await, (1, 0, 1));
-    // And ends.
+    // The window ends.
     settings.keep.idempotency_keys = Duration::from_millis(1);
     bucket.reconfigure(settings);
     let second = buckets::submit(&bucket, order(2)).await;
@@ -280,7 +280,7 @@ async fn at_the_most_keys_new_ones_are_refused_and_none_is_forgotten_early() {
         assert_eq!(buckets::submit(&bucket, order(n)).await.id, *id, "known as before");
     }
     assert_eq!(held(&redis).await, (5, 4, 1));
-    // In one batch no more than there is room for.
+    // A batch gets no more keys than there is room for.
     settings.keep.idempotency_keys = Duration::from_millis(1);
     bucket.reconfigure(settings);
     bucket.cancel(ids[1]).await.unwrap();
@@ -293,7 +293,7 @@ async fn at_the_most_keys_new_ones_are_refused_and_none_is_forgotten_early() {
     assert_eq!((admitted, held(&redis).await), (1, (5, 4, 1)));
 }
 
-/// As an earlier version wrote it: a string with a TTL, counted nowhere.
+/// An earlier version wrote keys as strings with a TTL, and counted them nowhere.
 #[tokio::test]
 async fn a_key_of_an_earlier_version_is_known_until_its_time_is_over() {
     let redis = TestRedis::start().await;
@@ -313,13 +313,13 @@ async fn a_key_of_an_earlier_version_is_known_until_its_time_is_over() {
     assert_eq!(held(&redis).await, (1, 1, 0));
 }
 
-/// For how long Redis remembers the answer to a submission.
+/// How long Redis remembers the response to a submission.
 const REMEMBERED: Duration = Duration::from_secs(10);
 const SETTLED: Duration = Duration::from_millis(1100);
-/// Within which nobody tries again after a try that failed.
+/// After a failed attempt nobody retries within this time.
 const BETWEEN_TRIES: Duration = Duration::from_millis(40);
 
-/// Without the answer that Redis remembers for a while, the job would be a new one.
+/// After Redis has forgotten the response to a submission, a repetition would add a second job.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the thread is to stand still, and all tasks with it")]
 async fn a_process_that_stood_still_does_not_submit_again_what_may_be_stored() {
@@ -330,7 +330,7 @@ async fn a_process_that_stood_still_does_not_submit_again_what_may_be_stored() {
     let bucket = Bucket::new(store.clone(), buckets::settings("b"));
     buckets::submit(&bucket, buckets::job("Redis knows the script from now on")).await;
     for jobs in 2.. {
-        // The next connection comes at once only after one that lasted for a while.
+        // A connection is replaced at once only if it lasted for a while.
         tokio::time::sleep(SETTLED).await;
         let connections = proxy.calls("HELLO");
         proxy.plan("admit", ProxyFault::Close, 1);
@@ -346,7 +346,7 @@ async fn a_process_that_stood_still_does_not_submit_again_what_may_be_stored() {
         store.connected().await;
         let is_between_tries = lost.elapsed() < BETWEEN_TRIES;
         if is_between_tries {
-            // All of this process runs in this thread.
+            // All tasks of this process run on this thread, so they stand still.
             std::thread::sleep(REMEMBERED);
         }
         let submitted = submitting.await.unwrap();

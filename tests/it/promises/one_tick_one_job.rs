@@ -1,15 +1,15 @@
 //! One tick, one job: a tick of a schedule has one job, however many intakes there are, whatever dies meanwhile, and
 //! whatever their clocks show; and ticks that couldn't be submitted in time are handled as the schedule configures.
 
-/// Stepped, of Redis and of the intakes' machines.
+/// Clocks of Redis and of the intakes' machines that are set.
 mod clocks;
-/// Over the API, with whole processes.
+/// Whole intakes, used over the API.
 mod intakes;
-/// What becomes of ticks that had no room, or nobody to submit their jobs.
+/// Ticks without room for their jobs, or without an intake that submits them.
 mod missed;
-/// Whose they are, and when they end.
+/// Owners of schedules, and when schedules end.
 mod owners;
-/// Many that submit the same ticks at once.
+/// Several intakes that submit the same ticks at once.
 mod racing;
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ use dripfeed_tests::redis_server::TestRedis;
 
 const NEXT: &str = "dripfeed:{b}:schedules:next";
 
-/// In seconds: no tick comes while a test runs.
+/// A period in seconds, so long that no tick comes during a test.
 const LONG: u64 = 366 * 86_400;
 
 fn id(name: &str) -> ScheduleId {
@@ -32,13 +32,13 @@ fn every(seconds: u64) -> Timetable {
     Timetable::every(Duration::from_secs(seconds)).expect("a period")
 }
 
-/// Redis' clock, in ms.
+/// The Redis clock, in ms.
 async fn now_ms(redis: &TestRedis) -> u64 {
     let (seconds, us): (u64, u64) = redis.ask("TIME").await;
     seconds * 1000 + us / 1000
 }
 
-/// Defines a schedule whose next tick is then.
+/// Defines a schedule whose next tick is at `next`.
 async fn define(bucket: &Bucket, name: &str, next: u64) {
     let (_, known) = bucket.schedule(&id(name)).await.expect("Redis answers");
     let new = NewSchedule {
@@ -52,7 +52,7 @@ async fn define(bucket: &Bucket, name: &str, next: u64) {
     assert!(matches!(bucket.define_schedule(&new).await.expect("Redis answers"), Defined::Done(_)));
 }
 
-/// As an intake does it once: looks, and submits what is due.
+/// One round of an intake: it looks for due ticks, and submits their jobs.
 async fn round(bucket: &Bucket, timetable: &Timetable, policy: Policy) -> Vec<TickEnd> {
     submit(bucket, look(bucket).await, timetable, policy).await
 }

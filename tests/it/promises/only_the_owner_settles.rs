@@ -54,8 +54,8 @@ async fn who_lost_its_jobs_changes_nothing_by_any_verb() {
     }
 }
 
-/// The sleeper's calls are answered when the test opens the gate, and then so that it would bury the jobs; the other's
-/// at once.
+/// The sleeper's calls are answered when the test opens the gate, with answers for which it would bury the jobs. The
+/// other replica's calls are answered at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_slept_through_its_death_settles_nothing_when_it_wakes() {
     const JOBS: usize = 5;
@@ -83,7 +83,7 @@ async fn a_process_that_slept_through_its_death_settles_nothing_when_it_wakes() 
     upstream.has_got(2 * JOBS).await;
     service.drained("b").await;
 
-    // It wakes with five answers that say: bury.
+    // The sleeper wakes up with five answers for which it would bury the jobs.
     gate.send_replace(true);
     sleeper.resume();
     until("the sleeper sees that it was declared dead", async || sleeper.log().contains("rejoining")).await;

@@ -18,7 +18,7 @@ async fn what_must_wait_stays_untaken_for_any_replica() {
     }
     let (a, b) = (join(&bucket, "a").await, join(&bucket, "b").await);
     assert_eq!(take(&a, 2).await.len(), 2);
-    // As many as there are tokens, however many it could do at once.
+    // It gets as many jobs as there are tokens, though it has room for more.
     assert_eq!(take(&b, 10).await.len(), 1);
     for replica in [&a, &b] {
         assert!(takes_nothing(replica).await);
@@ -39,7 +39,7 @@ async fn nothing_is_claimed_more_than_8_ms_before_its_token() {
     for answer in bucket.admit_many((0..10).map(|n| buckets::job(n.to_string())).collect()).await {
         admitted(answer);
     }
-    // One that may be called at once, and that of the next period.
+    // One job may be called at once, and one in the next period.
     assert_eq!(take(&join(&bucket, "a").await, 10).await.len(), 2);
 }
 

@@ -43,13 +43,13 @@ async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
     for job in ["poison", "beside it", "beside it, too"] {
         submit(&bucket, buckets::job(job)).await;
     }
-    // Handed out together, they die together.
+    // The jobs are claimed together, so all of them are there when the replica dies.
     for life in 1..=2 {
         let replica = join(&bucket, &format!("life {life}")).await;
         assert_eq!(take(&replica, 10).await.len(), 3);
         bucket.declare_dead(replica.consumer()).await.unwrap();
     }
-    // Now they come one after the other: the last delivery kills the poison alone.
+    // From now on they are claimed one at a time, so that the last delivery kills only the poison.
     for job in 1..=3 {
         let replica = join(&bucket, &format!("last life of {job}")).await;
         let mut taken = take_when_due(&replica).await;
@@ -65,7 +65,7 @@ async fn jobs_that_die_with_the_one_that_kills_are_told_apart_from_it() {
     assert_eq!((census.level, census.dead), (0, 1));
 }
 
-/// A replica that begins late finds all of them due, and calls may take longer than the time between two of them.
+/// If a replica starts late, all jobs are due. Calls may take longer than the time between two jobs.
 #[tokio::test]
 async fn jobs_that_died_together_never_meet_in_one_replica_however_late_it_asks() {
     for by in [FairBy::Off, FairBy::Caller] {
@@ -101,14 +101,14 @@ async fn jobs_that_died_together_never_meet_in_one_replica_however_late_it_asks(
     }
 }
 
-/// As after a while without any replica.
+/// Makes all parked jobs due, as after a while without any replica.
 async fn all_are_due(redis: &TestRedis) {
     for id in redis.ask::<Vec<String>>("ZRANGE dripfeed:{b}:parked 0 -1").await {
         redis.ask::<u64>(&format!("ZADD dripfeed:{{b}}:parked XX 1 {id}")).await;
     }
 }
 
-/// They are recovered in several calls: those of a later one don't begin beside those of the first.
+/// The jobs are recovered in several calls. Those of a later call don't begin beside those of the first.
 #[tokio::test]
 async fn however_many_die_together_come_one_after_the_other() {
     const MANY: usize = 250;
@@ -142,7 +142,7 @@ async fn take_when_due(replica: &Replica) -> Vec<ClaimedJob> {
     }
 }
 
-/// As many as Lua can't unpack.
+/// The entry has more fields than Lua can unpack.
 #[tokio::test]
 async fn an_entry_of_thousands_of_fields_is_buried_once_and_bounded() {
     let redis = TestRedis::start().await;
@@ -185,7 +185,7 @@ async fn a_job_that_cant_be_settled_keeps_no_other_from_it() {
     }
     let replica = join(&bucket, "replica").await;
     let mut taken = take(&replica, 9).await;
-    // Nothing can be buried as long as somebody else's key is in the way.
+    // Nothing can be buried while somebody's key of another type is in the place of the dead letters.
     let _: String = store.command(redis::cmd("SET").arg("dripfeed:{b}:dead").arg("not a stream")).await.unwrap();
     let dying = taken.remove(4);
     let id = dying.claim.id();
@@ -277,7 +277,7 @@ async fn entries_that_cant_be_read_are_buried_and_the_others_delivered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_kills_its_processor_is_buried_and_the_others_delivered() {
-    // Reports each call of the poison, and never answers it.
+    // The upstream reports each call of the poison to the test, and never answers it.
     let (told, mut poisoned) = mpsc::channel(10);
     let upstream = Upstream::start(move |call| {
         let told = told.clone();

@@ -23,20 +23,20 @@ use tokio::sync::watch;
 const REQUESTS: u64 = 20_000;
 const WRITERS: usize = 64;
 
-/// What 64 writers saw, together.
+/// What all writers saw in total.
 #[derive(Default)]
 struct Seen {
     begun: AtomicU64,
     accepted: AtomicU64,
     refused: AtomicU64,
-    /// The highest level that a 202 reported, of requests that began before the capacity was lowered, and after.
+    /// The highest level in a 202, of requests that began before the capacity was lowered, and of those after.
     highest: [AtomicU64; 2],
     lowered: AtomicU64,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_level_never_passes_the_capacity_with_64_writers_over_two_intakes() {
-    // Slow enough that the bucket is full nearly always, also when its capacity is lowered.
+    // So slow that the bucket is nearly always full, also after its capacity is lowered.
     let upstream = Upstream::start(|_| async {
         tokio::time::sleep(Duration::from_millis(10)).await;
         Answer::Status(200)
@@ -71,14 +71,14 @@ async fn the_level_never_passes_the_capacity_with_64_writers_over_two_intakes() 
 
     let most = samples.iter().max().expect("samples");
     assert!(*most <= 100, "the level was {most}, sampled {} times", samples.len());
-    // Not trimmed on the way: what was accepted went through the stream, and out by its own end.
+    // The stream wasn't trimmed: all accepted jobs were delivered.
     service.drained("b").await;
     let counts = service.counts("b").await;
     assert_eq!((counts.accepted, counts.delivered), (accepted, accepted));
     assert_eq!(upstream.calls().len() as u64, accepted);
 }
 
-/// The level, over and over.
+/// Samples the level continuously.
 async fn sample(store: Store, mut ended: watch::Receiver<bool>) -> Vec<u64> {
     let mut samples = Vec::new();
     let mut length = redis::cmd("XLEN");
@@ -139,7 +139,7 @@ async fn the_bytes_are_bounded_too() {
     assert_eq!(bucket.census().await.unwrap().bytes, 10 * size as u64);
 }
 
-/// A dead letter that is replayed is a job as any other.
+/// A replayed dead letter is a job like any other.
 #[tokio::test]
 async fn a_replay_passes_neither_bound() {
     let redis = TestRedis::start().await;
@@ -148,7 +148,7 @@ async fn a_replay_passes_neither_bound() {
     let roomy = buckets::settings("b");
     for bounded in [
         BucketSettings { capacity: 3, ..roomy.clone() },
-        // For three as this one, and a byte less than the fourth needs.
+        // Room for three such jobs, and a byte less than the fourth needs.
         BucketSettings { capacity_bytes: 4 * size - 1, ..roomy },
     ] {
         let bucket = open(&redis, bounded).await;
@@ -172,12 +172,12 @@ async fn a_replay_passes_neither_bound() {
     }
 }
 
-/// What leaves the stream is named by its id: a stream that is trimmed loses the oldest jobs, whatever their state.
+/// Jobs may leave the stream only by id. Trimming would remove the oldest jobs, whatever their state.
 #[test]
 fn no_script_and_no_command_trims_the_jobs() {
     let trims = |file: &PathBuf| {
         let source = fs::read_to_string(file).expect("a source");
-        // Where bugs are planted, one trims.
+        // One of the planted bugs trims.
         let is_planted = file.ends_with("planted_bugs.rs");
         let lines = source.lines().filter(move |_| !is_planted).map(str::to_owned).collect::<Vec<_>>();
         let word = |line: &String| ["XTRIM", "MAXLEN", "MINID"].iter().any(|word| line.contains(word));

@@ -4,7 +4,7 @@
 mod batches;
 mod burst_of_one;
 mod quotas;
-/// Over a Redis that comes back with an older state.
+/// A Redis that comes back with an older state.
 mod rolled_back;
 
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ use tokio::time::sleep;
 
 const CEILING: Ceiling = Ceiling { rate_per_s: 400.0, burst: 200.0 };
 const LEAK: &str = "rate = \"200/500ms\"\nburst = 200";
-/// In which the pace is used, on a machine that goes on meanwhile.
+/// How long calls are measured, without the times when the machine is stalled.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// A bucket that is paused with a backlog for longer than the test; the intake that filled it.
+/// A paused bucket with a backlog that lasts longer than the test, and the intake that filled it.
 async fn backlog(upstream: &Upstream) -> (Service, Process) {
     backlog_over(TestRedis::start().await, Durability::Everysec, upstream, LEAK).await
 }
@@ -80,8 +80,7 @@ async fn three_replicas_together_keep_the_pace_and_use_it() {
     let calls = arrivals.len();
     let over = CEILING.excess(arrivals);
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
-    // A calm machine gives 99 % of the ceiling; what a busy one gives is its own, but while it goes on no pace wastes
-    // half.
+    // A calm machine reaches 99 % of the ceiling. A busy one reaches less, but while it isn't stalled, at least half.
     let most = CEILING.rate_per_s * went_on.as_secs_f64() + CEILING.burst;
     assert!(calls as f64 >= most / 2.0, "{calls} calls of {most} in {went_on:?}");
 }
@@ -100,7 +99,7 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
     paused.resume();
     let _fourth = service.processor().await;
     upstream.has_got(2000).await;
-    // Long enough to be declared dead, and to join again.
+    // The processor is suspended for long enough to be declared dead, and has to join again.
     paused.pause();
     let living = async || service.redis::<u64>("HLEN dripfeed:{b}:replicas").await;
     until("both are declared dead", async || living().await == 2).await;
@@ -110,8 +109,7 @@ async fn deaths_pauses_and_restarts_make_no_more_calls() {
     assert!(over <= 0.0, "{over} calls above the ceiling in some window");
 }
 
-/// Two replicas get the replies of the server that listens on `socket` late for a while, repeatedly, and twice in a
-/// row.
+/// The replies of the server on `socket` reach two replicas late for a while, twice.
 async fn late_replies_make_no_more_calls<R: RunningRedis>(redis: R, socket: PathBuf, durability: Durability) {
     const LATE: Duration = Duration::from_millis(850);
     let upstream = Upstream::willing().await;
@@ -185,7 +183,7 @@ async fn while_redis_is_silent_nothing_is_sent() {
     upstream.has_got(calls + 300).await;
 
     let arrivals = arrivals(&upstream);
-    // What had been taken before is sent at once, or returned.
+    // Jobs that were taken before are called or requeued within this time.
     let settled = silent + Duration::from_secs(3);
     let meanwhile = arrivals.iter().filter(|arrival| (settled..back).contains(arrival)).count();
     assert_eq!(meanwhile, 0, "calls without a pace");
@@ -208,7 +206,7 @@ async fn spent(redis: &TestRedis, rate: &str, burst: u64) -> (Bucket, Replica) {
 
 const STATE: &str = "dripfeed:{b}:pace:tiers";
 
-/// As if the clock were this many µs further than when the pace was last written.
+/// Changes the state of the pace as if it had been written this many µs earlier.
 async fn put_forward(redis: &TestRedis, us: i64) {
     let script = "local state = redis.call('GET', KEYS[1])
                   local last = struct.unpack('<I7', state) - ARGV[1]
@@ -258,7 +256,7 @@ async fn a_clock_that_is_put_back_makes_no_burst_and_no_stall() {
     assert!(begun.elapsed() < Duration::from_secs(60), "a token took {:?}", begun.elapsed());
 }
 
-/// For how long nothing is granted any more, by the clock of Redis; None: for no time.
+/// How long the pace is still throttled, by the Redis clock. Returns `None` if it isn't.
 async fn throttled_for(redis: &TestRedis) -> Option<Duration> {
     let (seconds, micros): (u64, u64) = redis.ask("TIME").await;
     let until: Option<u64> = redis.ask("HGET dripfeed:{b}:pace hold").await;
@@ -267,7 +265,7 @@ async fn throttled_for(redis: &TestRedis) -> Option<Duration> {
 
 /// How long the upstream asks to be left alone.
 const ASKED: Duration = Duration::from_secs(600);
-/// By how much a question on its way to Redis may be late.
+/// How late a command may reach Redis.
 const ON_ITS_WAY: Duration = Duration::from_secs(5);
 
 /// A bucket with jobs, over a Redis with this clock.
@@ -294,7 +292,7 @@ async fn an_upstream_is_left_alone_for_as_long_as_it_asked_however_the_clock_is_
         assert!(takes_nothing(&other).await, "granted with the clock at {ahead} s");
         let left = throttled_for(&redis).await.expect("it is throttled");
         assert!((ASKED - settled.elapsed() - ON_ITS_WAY..=ASKED).contains(&left), "{left:?} at {ahead} s");
-        // One that comes new knows nothing of the time before it.
+        // A new replica knows nothing of the time before it.
         let new = join(&bucket, &format!("new at {ahead}")).await;
         assert!(takes_nothing(&new).await, "granted to one that came new");
     }
@@ -340,7 +338,7 @@ async fn a_pace_that_was_lost_grants_nothing() {
     let (bucket, replica) = spent(&redis, "1/h", 20).await;
     lose_the_pace(&redis).await;
     assert!(takes_nothing(&replica).await);
-    // Nor to one that comes new, nor to one that comes again.
+    // Nor is anything granted to a new replica, or to one that joins again.
     lose_the_pace(&redis).await;
     let second = join(&bucket, "second").await;
     assert!(takes_nothing(&second).await);

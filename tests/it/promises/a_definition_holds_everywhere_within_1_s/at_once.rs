@@ -1,12 +1,12 @@
-//! Several who define one bucket at once: each is answered for what it has sent.
+//! Several clients define one bucket at once. Each one's response is about the definition that it has sent.
 
 use dripfeed_tests::redis_fault_proxy::{ProxyFault, RedisFaultProxy};
 
 use super::*;
 
-/// What follows once a definition is stored,
+/// The script after a definition is stored,
 const OPEN: &str = "open_bucket";
-/// and then what its caller is shown.
+/// and the one that reads the state for the response.
 const SHOW: &str = "census";
 
 const SETTINGS: &str = "[define]\nupstreams = [\"http://127.0.0.1:1\"]\nallow_private = true\n";
@@ -20,7 +20,7 @@ async fn put_if(client: &Client, (header, tag): (&'static str, &str), capacity: 
     client.call(request, of(capacity).to_string()).await.expect("an answer")
 }
 
-/// What one gets who creates the bucket with a capacity of 7, and who does this at another intake before that `script`.
+/// Creates the bucket with a capacity of 7, and calls another intake before this `script`. Returns both results.
 async fn created_and<T>(
     script: &'static str,
     meanwhile: impl AsyncFnOnce(&Client) -> T,

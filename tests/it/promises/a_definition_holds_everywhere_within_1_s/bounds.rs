@@ -17,7 +17,7 @@ async fn number_and_bytes_of_all_defined_buckets_are_bounded() {
     assert_eq!(put(&client, "d", &sized(1)).await.text("code"), "many_buckets");
     assert_eq!(delete(&client, "c").await.status, 204);
     assert_eq!(put(&client, "d", &sized(5)).await.status, 201);
-    // What a definition doesn't bound, memory would.
+    // A change at run time to more than the allowed bytes is refused, too.
     let larger = client.patch("/v1/buckets/d", r#"{"capacity_bytes": "1GiB"}"#).await.expect("an answer");
     assert_eq!(larger.status, 422, "{larger:?}");
 }

@@ -41,7 +41,7 @@ async fn a_deleted_name_comes_back_clean() {
     assert_eq!(delete(&one, "b").await.status, 204);
     let left: Vec<String> = roles.service.redis("KEYS dripfeed:{b}:*").await;
     for key in &left {
-        // What has no TTL would stay for ever. A replica that leaves may take its key with it meanwhile.
+        // A key without a TTL would stay for ever. A replica that leaves may delete its key meanwhile.
         let ttl: i64 = roles.service.redis(&format!("PTTL {key}")).await;
         let is_gone = ttl == -2;
         assert!(ttl > 0 || is_gone, "{key}: {left:?}");
@@ -53,7 +53,7 @@ async fn a_deleted_name_comes_back_clean() {
     assert_eq!(noted, ["@"], "nor does its name stay");
 
     assert_eq!(put(&one, "b", &limited(&upstream)).await.status, 201);
-    // Each of these intakes may know the one before.
+    // Each of these intakes may still know the previous bucket of this name.
     for client in [&other, &one] {
         let state = get(client, "/v1/buckets/b").await;
         assert_eq!((state.number("dead"), &state.json()["changes"]), (0, &json!({})), "{state:?}");
@@ -88,7 +88,7 @@ async fn a_bucket_with_jobs_stays_and_a_purge_ends_them() {
     assert_eq!(delete(&client, "b").await.status, 404);
 }
 
-/// What its jobs were ended by, the latest first.
+/// The entries about ended jobs in the bucket's audit log, the latest first.
 async fn noted(client: &Client) -> Vec<(String, String)> {
     let audit = get(client, "/v1/buckets/b/audit").await.json();
     let of = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
@@ -154,15 +154,15 @@ async fn what_was_cut_off_in_the_middle_is_done_by_the_next() {
     let roles = Roles::start(&upstream).await;
     let (one, other) = (roles.one.client(), roles.other.client());
     put(&one, "b", &calling(&upstream)).await;
-    // As if who created it had been stopped before it was open: who submits first opens it.
+    // As if the creating intake had been stopped before it opened the bucket: the first submission opens it.
     roles.service.redis::<u64>("DEL dripfeed:{b}:control").await;
     roles.service.redis::<u64>("HSET dripfeed:{b}:control incarnation 1 closed 1 version x").await;
     assert_eq!(submit(&other, "b").await.status, 202);
     roles.service.drained("b").await;
-    // And so does who defines a schedule.
+    // The definition of a schedule opens it, too.
     roles.service.redis::<u64>("DEL dripfeed:{b}:control").await;
     assert_eq!(define_yearly(&other).await, 200);
-    // As if who deleted it had been stopped after it was closed.
+    // As if the deleting intake had been stopped after it closed the bucket.
     roles.service.redis::<u64>("HSET dripfeed:{b}:control closed 1 version y").await;
     assert_eq!(submit(&other, "b").await.status, 404);
     roles.service.redis::<u64>("DEL dripfeed:{b}:schedules dripfeed:{b}:schedules:state").await;
@@ -193,7 +193,7 @@ async fn a_doctor_looks_at_defined_buckets_too() {
     assert!(said.contains("bytes"), "{said}");
 }
 
-/// The request began before the deletion, and its body ends after it.
+/// The request begins before the deletion, and its body ends after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_outlives_its_bucket_leaves_no_metrics_of_it() {
     let upstream = Upstream::willing().await;

@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 
 pub(super) const CANARY: &str = "Bearer canary-6f1d";
-/// Of 32 bytes each.
+/// Two keys of 32 bytes.
 pub(super) const KEYS: [&str; 2] =
     ["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=", "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="];
 
-/// With a file of these keys.
+/// A service, and the path of its file with these keys.
 pub(super) async fn service(upstreams: &[&Upstream], keys: &[&str]) -> (Service, String) {
     let service = Service::new("").await;
     let file = service.redis.folder().join("seal.keys");
@@ -47,7 +47,7 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     assert_eq!((created.status, &created.json()["has_credentials"]), (201, &true.into()), "{created:?}");
     assert_eq!(submit(&client, "b").await.status, 202);
     first.has_got(1).await;
-    // A change of something else keeps them.
+    // A change of another setting keeps the credentials.
     let mut changed = json!({ "upstream": first.url(), "capacity": 900 });
     assert_eq!(put(&client, "b", &changed).await.json()["has_credentials"], true);
     assert_eq!(submit(&client, "b").await.status, 202);
@@ -61,7 +61,7 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     for text in bodies.iter().chain([&stored, &intake.log(), &processor.log()]) {
         assert!(!text.contains("canary"), "{text}");
     }
-    // Copied to another bucket, or beside another upstream, they can't be decrypted: nobody serves that.
+    // Credentials that are copied to another bucket or upstream can't be decrypted, so that bucket isn't served.
     let copied = stored.replacen("\"by\":null", "\"by\": null", 1);
     assert_ne!(copied, stored);
     put(&client, "c", &json!({ "upstream": first.url() })).await;
@@ -73,16 +73,16 @@ async fn sealed_credentials_go_to_their_upstream_and_nowhere_else() {
     until("it is served no more", async || submit(&client, "c").await.status == 503).await;
     service.redis::<u64>("HDEL dripfeed:{@buckets}:definitions c").await;
 
-    // Another origin drops them.
+    // A change to an upstream of another origin drops the credentials.
     changed["upstream"] = json!(second.url());
     assert_eq!(put(&client, "b", &changed).await.json()["has_credentials"], false);
-    // Until the processor has heard of it, its calls go where they went.
+    // Until the processor knows of the change, it calls the first upstream.
     until("the other upstream is called", async || submit(&client, "b").await.status == 202 && second.count() > 0)
         .await;
     assert!(authorization(&second).iter().all(Option::is_none));
     service.drained("b").await;
 
-    // Two keys while one takes the place of the other.
+    // Both keys are configured during a rotation.
     put(&client, "b", &with_credentials(&first)).await;
     write(&file, &[KEYS[1], KEYS[0]]);
     let rotated = service.intake().await;
@@ -104,7 +104,7 @@ async fn a_change_encrypts_what_it_keeps_with_the_new_key() {
     let changed = json!({ "upstream": upstream.url(), "capacity": 900 });
     assert_eq!(put(&rotated.client(), "b", &changed).await.json()["has_credentials"], true);
     let stored: String = service.redis("HGET dripfeed:{@buckets}:definitions b").await;
-    // What has the new key already stays.
+    // Credentials that are encrypted with the new key already stay unchanged.
     assert_eq!(put(&rotated.client(), "b", &changed).await.status, 200);
     assert_eq!(service.redis::<String>("HGET dripfeed:{@buckets}:definitions b").await, stored);
     write(&file, &KEYS[1..]);
@@ -131,7 +131,7 @@ async fn a_change_never_drops_credentials_that_it_cannot_decrypt() {
     assert_eq!((refused.status, refused.text("member").as_str()), (422, "headers"), "{refused:?}");
     assert!(refused.text("detail").contains("can't be decrypted"), "{refused:?}");
     assert_eq!(service.redis::<String>("HGET dripfeed:{@buckets}:definitions b").await, stored);
-    // Who sends them again, or deletes the bucket, needs no key of before.
+    // Sending the credentials again and deleting the bucket need no earlier key.
     assert_eq!(put(&client, "b", &with_credentials(&upstream)).await.json()["has_credentials"], true);
     assert_eq!(delete(&client, "c").await.status, 204);
 }

@@ -1,4 +1,4 @@
-//! Who deletes a bucket by `If-Match` deletes the definition that it has seen, or nothing.
+//! A client that deletes a bucket with `If-Match` deletes the definition that it has seen, or nothing.
 
 use dripfeed_bucket::{
     Bucket, BucketSettings, DefinitionBounds, Kind, KnownDefinitions, NewDefinition, PutDefinition, Reopened,
@@ -10,16 +10,16 @@ use super::*;
 
 const BOUNDS: DefinitionBounds = DefinitionBounds { most: 10, bytes: 1 << 30 };
 
-/// Who replaces the definition while its deletion is on its way.
+/// How the definition is replaced during its deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Replacement {
-    /// A client of another intake, which is answered before the deletion goes on.
+    /// By a client of another intake, which gets its response before the deletion goes on.
     Answered,
-    /// One that is stopped behind the definition, before the bucket is open by it.
+    /// By an intake that is stopped after it stored the definition, before it opened the bucket.
     CutOff,
 }
 
-/// An intake that deletes, whose calls of Redis can be made to wait, and another one.
+/// An intake that deletes, and whose calls of Redis can be delayed, and another one.
 struct Deletions {
     service: Service,
     proxy: RedisFaultProxy,
@@ -45,7 +45,7 @@ impl Deletions {
         created.headers["etag"].to_str().expect("a tag").to_owned()
     }
 
-    /// The bucket, beside the intakes.
+    /// Opens the bucket directly, without an intake.
     async fn bucket(&self, kind: Kind) -> Bucket {
         let mut known = KnownDefinitions::default();
         known.follow(self.service.store()).await.expect("Redis answers");
@@ -78,7 +78,7 @@ impl Deletions {
         }
     }
 
-    /// The deletion of what has this tag, where the definition is replaced before the first of these scripts.
+    /// Deletes the bucket if it has this tag. The definition is replaced before the first of these scripts.
     async fn replaced_before(&self, scripts: &[&str], tag: &str, path: &str, by: Replacement) -> ClientResponse {
         scripts.iter().for_each(|script| self.proxy.plan(script, ProxyFault::Hold, 1));
         let client = self.deleting.client();
@@ -92,7 +92,7 @@ impl Deletions {
         answer.expect("an answer")
     }
 
-    /// With its outcomes, its schedules and what was changed; the jobs are the test's to look at.
+    /// Checks that the outcome, the schedule and the change at run time are kept. The test checks the jobs.
     async fn nothing_is_deleted(&self, context: &str) {
         for client in [self.other.client(), self.deleting.client()] {
             for list in ["outcomes", "schedules"] {
@@ -106,7 +106,7 @@ impl Deletions {
     }
 }
 
-/// Something of all that a deletion takes away.
+/// Creates an outcome, a schedule and a change at run time, which a deletion would delete.
 async fn used(deletions: &Deletions, bucket: &Bucket) {
     let client = deletions.other.client();
     assert_eq!(submit(&client, "b").await.status, 202);
@@ -119,7 +119,7 @@ async fn used(deletions: &Deletions, bucket: &Bucket) {
     assert_eq!(client.patch("/v1/buckets/b", r#"{"leak":{"concurrency":3}}"#).await.expect("an answer").status, 200);
 }
 
-/// The scripts of a deletion up to the one that decides. Before which of them the definition is replaced is the same.
+/// The scripts of a deletion up to the one that decides it. A replacement before any of them has the same effect.
 const BEFORE_IT_IS_DECIDED: [&[&str]; 3] =
     [&["open_bucket", "suspend_bucket", "close_bucket"], &["suspend_bucket"], &["begin_deletion"]];
 
@@ -186,7 +186,7 @@ async fn one_that_was_stopped_before_it_was_decided_is_undone_by_a_new_definitio
     deletions.nothing_is_deleted("after a new definition").await;
 }
 
-/// As if the bucket had been suspended this much earlier.
+/// Changes the state as if the bucket had been suspended this much earlier.
 async fn suspended_for(deletions: &Deletions, ms: u64) {
     let suspended: u64 = deletions.service.redis("HGET dripfeed:{b}:control suspended").await;
     let earlier = format!("HSET dripfeed:{{b}}:control suspended {}", suspended - ms);

@@ -1,4 +1,4 @@
-//! A name that was configured once and is created over the API now, or the other way round.
+//! A bucket of the settings is later created over the API with the same name, or the other way round.
 
 use super::*;
 
@@ -28,7 +28,7 @@ async fn what_a_configured_bucket_has_left_is_not_erased_by_another_of_its_name(
     let ends: Vec<String> = service.redis("ZRANGE dripfeed:{b}:idempotency:ends 0 -1").await;
     assert_eq!(ends.len(), 1);
 
-    // As if the time of that key had passed, and another job had been deleted by hand.
+    // As if that idempotency key had expired, and the job of another one had been deleted by hand.
     service.redis::<u64>(&format!("ZADD dripfeed:{{b}}:idempotency:ends 1 {}", ends[0])).await;
     service.redis::<u64>("HSET dripfeed:{b}:idempotency:jobs 7-0 dripfeed:{b}:once:other").await;
     refuses(&client, &upstream, "idempotency keys").await;
@@ -40,7 +40,7 @@ async fn what_a_configured_bucket_has_left_is_not_erased_by_another_of_its_name(
     refuses(&client, &upstream, "outcome jobs").await;
     service.redis::<u64>(&format!("XDEL dripfeed:{{b}}:outbox {outcome_job}")).await;
 
-    // Its outcomes go with it.
+    // The outcomes of the earlier bucket are deleted.
     assert_eq!(service.redis::<u64>("HLEN dripfeed:{b}:outcomes").await, 1);
     assert_eq!(put(&client, "b", &calling(&upstream)).await.status, 201);
     assert_eq!(service.redis::<u64>("HLEN dripfeed:{b}:outcomes").await, 0);
@@ -48,7 +48,7 @@ async fn what_a_configured_bucket_has_left_is_not_erased_by_another_of_its_name(
     assert_eq!((again.status, again.text("id") == once.text("id")), (202, false));
 }
 
-/// Of a key of `b`, in ms; -1: it stays.
+/// The TTL in ms of a Redis key of `b`; -1: it has none.
 async fn ttl(service: &Service, key: &str) -> i64 {
     service.redis(&format!("PTTL dripfeed:{{b}}:{key}")).await
 }
@@ -60,7 +60,7 @@ async fn a_configured_bucket_keeps_what_is_known_of_it_where_one_of_its_name_was
     let mut intake = service.intake().await;
     let client = intake.client();
     assert_eq!(put(&client, "b", &calling(&upstream)).await.status, 201);
-    // A replica that died then.
+    // As if a replica of the bucket had died.
     service.redis::<u64>("HSET dripfeed:{b}:replicas dead 1").await;
     service.redis::<u64>("HSET dripfeed:{b}:members dead 1").await;
     assert_eq!(delete(&client, "b").await.status, 204);

@@ -1,4 +1,4 @@
-//! What a failover has lost isn't kept by processes that knew it: Redis is the source of truth.
+//! Processes forget definitions that a failover has lost: Redis is the source of truth.
 
 use dripfeed_bucket::{Definition, DefinitionBounds, KnownDefinitions, NewDefinition, PutDefinition};
 use dripfeed_store::{ServerOptions, Store};
@@ -8,7 +8,7 @@ use super::*;
 
 const BOUNDS: DefinitionBounds = DefinitionBounds { most: 10, bytes: 1 << 30 };
 
-/// Defines the bucket, or replaces the definition that is known.
+/// Defines the bucket, or replaces its known definition.
 async fn define(store: &Store, bucket: &str, known: &KnownDefinitions, number: u32) {
     let new = NewDefinition {
         bucket: &bucket.parse().expect("a name"),
@@ -22,14 +22,14 @@ async fn define(store: &Store, bucket: &str, known: &KnownDefinitions, number: u
     assert!(matches!(done, PutDefinition::Done { .. }), "{done:?}");
 }
 
-/// What a process that starts now would know.
+/// The definitions that a starting process reads.
 async fn all_in(store: &Store) -> KnownDefinitions {
     let mut known = KnownDefinitions::default();
     known.follow(store).await.expect("Redis answers");
     known
 }
 
-/// The old master with `changed`, `deleted` and `other`, which its promoted replica has too, and what a process knows.
+/// The old master and its promoted replica, which both have `changed`, `deleted` and `other`; and what a process knows.
 struct Failover {
     _servers: [TestRedis; 2],
     old: Store,
@@ -53,7 +53,7 @@ impl Failover {
         Self { _servers: [master, replica], old, new, known }
     }
 
-    /// The process looks at the new master, and is to know what that has.
+    /// The process reads changes from the new master. Afterwards it must know exactly the definitions there.
     async fn ends(mut self) {
         self.known.follow(&self.new).await.expect("Redis answers");
         let all = all_in(&self.new).await;

@@ -1,11 +1,11 @@
-//! Every process looks for changes at least once a second, and what it has seen holds there. Both together are the
-//! second that is promised.
+//! Every process looks for changes at least once a second, and then applies them. Together this is the promise of
+//! one second.
 
 use dripfeed_tests::redis_fault_proxy::RedisFaultProxy;
 
 use super::*;
 
-/// By which a process asks for changes.
+/// The script with which a process looks for changes.
 const LOOK: &str = "changed_definitions";
 
 struct Looking {
@@ -45,7 +45,7 @@ async fn every_process_looks_every_second_and_a_change_holds_from_then_on() {
     assert_eq!(delete(&one, "b").await.status, 204);
     tokio::join!(other.proxy.answered(LOOK), processor.proxy.answered(LOOK));
     assert_eq!(get(&other.process.client(), "/v1/buckets").await.json()["items"], json!([]));
-    // It says so when its replica is gone, for which it asks Redis.
+    // The processor logs this after a further call of Redis.
     until("the processor has left it", async || processor.process.log().contains("this replica has left the bucket"))
         .await;
 }

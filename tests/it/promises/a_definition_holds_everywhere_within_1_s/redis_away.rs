@@ -29,7 +29,7 @@ async fn what_redis_has_lost_is_gone_and_can_be_defined_again() {
     put(&one, "c", &calling(&upstream)).await;
     assert_eq!(submit(&other, "b").await.status, 202);
     roles.service.redis::<String>("FLUSHALL").await;
-    // Nobody accepts a job for a bucket that nobody would serve.
+    // No intake accepts a job for a bucket that no processor would serve.
     for client in [&one, &other] {
         let lost = submit(client, "b").await;
         assert_eq!(lost.status, 404, "{lost:?}");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Of `printf %s NAME | sha256sum`.
+/// A key of the settings whose secret is its id.
 fn key(id: &str, scopes: &str, buckets: &str) -> String {
     use sha2::Digest as _;
     let hash: String = sha2::Sha256::digest(id).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -158,7 +158,7 @@ async fn a_change_is_made_to_the_version_that_its_caller_has_seen() {
     let seen = get(&client, "/v1/buckets/b").await;
     assert_eq!((seen.number("capacity"), &seen.headers["etag"]), (7, &changed.headers["etag"]));
 
-    // What a refusal names is the whole ETag, also after a change at run time, which this PUT doesn't undo.
+    // A refusal contains the whole ETag, also after a change at run time, which this PUT doesn't undo.
     let operator = intake.client().with_key("operator");
     assert_eq!(operator.post("/v1/buckets/b/pause", "").await.expect("an answer").status, 200);
     let current = get(&client, "/v1/buckets/b").await.headers["etag"].to_str().expect("a tag").to_owned();

@@ -9,7 +9,7 @@ async fn what_is_allowed_is_read_again_at_sighup_and_holds_for_what_is_defined()
     assert_eq!(submit(&other, "b").await.status, 202);
     upstream.has_got(1).await;
 
-    // Its upstream is allowed no more: nobody serves it, and nothing of it is lost.
+    // The bucket's upstream isn't allowed any more: no process serves the bucket, but nothing in it is lost.
     roles.service.configure("[define]\nupstreams = [\"https://other.example\"]\nmost = 1\n");
     for role in [&roles.one, &roles.other, &roles.processor] {
         role.hang_up();
@@ -35,7 +35,7 @@ async fn what_is_allowed_is_read_again_at_sighup_and_holds_for_what_is_defined()
     assert_eq!(put(&one, "c", &calling(&upstream)).await.status, 201);
 }
 
-/// An intake that doesn't allow the upstream of the bucket `b` any more, and only one bucket.
+/// An intake that no longer allows the upstream of the bucket `b`, and allows only one bucket.
 async fn not_allowed(definition: impl Fn(&Upstream) -> Value) -> (Upstream, Service, Process) {
     let upstream = Upstream::willing().await;
     let service = Service::new(&settings(&upstream)).await;
@@ -65,7 +65,7 @@ async fn what_is_not_allowed_any_more_can_be_deleted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_definition_ends_its_deletion() {
     let (_upstream, service, intake) = not_allowed(calling).await;
-    // As if who deleted it had been stopped after that was decided.
+    // As if the deleting intake had been stopped after the deletion was decided.
     let stored: String = service.redis("HGET dripfeed:{@buckets}:definitions b").await;
     let mut mark = redis::cmd("HSET");
     mark.arg("dripfeed:{@buckets}:definitions").arg("b").arg(stored.replacen('{', "{\"deleting\":true,", 1));

@@ -23,11 +23,11 @@ async fn credentials_that_cannot_be_decrypted_are_reported_and_not_taken_for_a_r
         }
     }
     assert_eq!(submit(&client, "nowhere").await.status, 404);
-    // The others work on.
+    // The other buckets still work.
     assert_eq!(submit(&client, "open").await.status, 202);
     upstream.has_got(1).await;
     assert_eq!(authorization(&upstream), [None]);
-    // A role that notes it doesn't take its jobs for stranded ones.
+    // The roles note the bucket in Redis as theirs, so that its jobs don't count as stranded.
     let mut noted = redis::cmd("HGET");
     noted.arg("dripfeed:{@installation}:buckets").arg("sealed stream ");
     let is_noted = async || service.store().command::<Option<u64>>(&noted).await.expect("Redis answers") > Some(1);
@@ -39,7 +39,7 @@ async fn credentials_that_cannot_be_decrypted_are_reported_and_not_taken_for_a_r
         assert!(!log.contains("drain"), "{log}");
     }
 
-    // With the key nothing is missing.
+    // With the key the bucket is served again.
     write(&file, &[KEYS[1], KEYS[0]]);
     for role in [&intake, &processor] {
         role.hang_up();

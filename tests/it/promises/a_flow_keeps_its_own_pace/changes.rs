@@ -1,4 +1,4 @@
-//! Changes at run time, in force for what is queued and for what is under way.
+//! Changes at run time apply to queued jobs and to those in flight.
 
 use dripfeed_tests::buckets::{DELIVERED, changed, join, settle, takes_nothing};
 use dripfeed_tests::redis_server::TestRedis;

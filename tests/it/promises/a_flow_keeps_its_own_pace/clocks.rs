@@ -1,4 +1,4 @@
-//! Whatever the clock of Redis shows, and whatever is lost.
+//! Steps of the Redis clock, and lost state.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What somebody changed by hand is found, and repaired.
+//! The doctor finds and repairs state that somebody changed by hand.
 
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{DELIVERED, join, settle, takes_nothing};
@@ -35,7 +35,7 @@ async fn a_call_that_is_counted_and_not_under_way_is_found_and_another_one_may_b
     let replica = join(&bucket, "one").await;
     flood(&bucket, "a", 3).await;
     let id = take_all(&replica).await[0].claim.id();
-    // Nobody knows of it any more.
+    // An acknowledgment by hand removes the job from the pending list.
     assert_eq!(redis.ask::<u64>(&format!("XACK dripfeed:{{b}}:jobs processors {id}")).await, 1);
     bucket.declare_dead(replica.consumer()).await.unwrap();
     let second = join(&bucket, "two").await;

@@ -1,4 +1,4 @@
-//! What a caller is promised at the submission goes by its own rate as well.
+//! The ETA in the response to a submission takes the caller's own rate into account.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ async fn eta_s(bucket: &Bucket, job: Submission) -> u64 {
 async fn an_eta_counts_the_calls_that_its_caller_has_to_wait_for() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, &[("fair.rate", json!("1/m")), ("fair.burst", json!(3))]).await;
-    // In one batch, one by one, and of somebody else.
+    // Jobs in a batch, then a single one, then one of another caller.
     let answers = bucket.admit_many(vec![of("a"); 5]).await;
     let etas: Vec<_> =
         answers.into_iter().map(|answer| dripfeed_tests::buckets::admitted(answer).eta.as_secs()).collect();
     assert_eq!(etas, [0, 0, 0, 60, 120]);
     assert_eq!(eta_s(&bucket, of("a")).await, 180);
     assert_eq!(eta_s(&bucket, of("b")).await, 0);
-    // Those of its jobs that come later don't count.
+    // The caller's jobs of a lower priority are called later, and don't count.
     assert_eq!(eta_s(&bucket, Submission { priority: Some(Priority::High), ..of("a") }).await, 0);
     assert_eq!(eta_s(&bucket, of("a")).await, 300);
 }
@@ -39,7 +39,7 @@ async fn calls_that_were_made_count_for_an_eta_also_where_nothing_waits() {
     assert_eq!(take_all(&replica).await.len(), 2);
     let eta = eta_s(&bucket, of("a")).await;
     assert!((3590..=3600).contains(&eta), "{eta}");
-    // Of a rate that nobody has any more nothing is left.
+    // Without a rate the earlier calls don't count.
     bucket.apply_overrides(&changed("fair.rate", serde_json::Value::Null)).await.unwrap();
     assert_eq!(eta_s(&bucket, of("a")).await, 0);
 }

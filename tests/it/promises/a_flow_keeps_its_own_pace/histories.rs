@@ -1,6 +1,6 @@
-//! Random histories: whatever happens to a bucket, its replicas and its settings, nobody gets more than it may, no job
-//! is outside, each ends once, and what is known of the callers fits to what is under way. `PROPTEST_CASES` sets the
-//! number of histories.
+//! Random histories of a bucket, its replicas and its settings. No caller gets more calls than it may, no job is lost,
+//! each ends once, and the state of the callers matches the calls in flight. `PROPTEST_CASES` sets the number of
+//! histories.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -26,15 +26,15 @@ struct History<'r> {
     joined: usize,
     held: BTreeMap<JobId, (usize, ClaimedJob)>,
     added: u64,
-    /// Of each caller, in force for all of them.
+    /// The most calls in flight of each caller.
     most: Option<usize>,
     burst: Option<u64>,
     paused: Option<&'static str>,
-    /// Calls of each since the rate or the burst was changed, and when that was.
+    /// When the rate or the burst was last changed, and the calls of each caller since then.
     since: (Instant, BTreeMap<String, u64>),
 }
 
-/// Slow enough to let nothing more pass than the burst in a history.
+/// So slow that a history gets only the burst.
 const RATE: &str = "1/h";
 
 impl<'r> History<'r> {
@@ -136,7 +136,7 @@ impl<'r> History<'r> {
         }
     }
 
-    /// One leaves, dies, or forgets what it holds, and another one joins.
+    /// A replica leaves, dies, or forgets its claimed jobs, and another one joins.
     async fn end_replica(&mut self) {
         let at = self.rng.usize(..self.replicas.len());
         self.held.retain(|_, (replica, _)| *replica != at);
@@ -149,7 +149,7 @@ impl<'r> History<'r> {
         self.replicas[at] = join(&self.bucket, &format!("r{}", self.joined)).await;
     }
 
-    /// With nobody bounded by more than calls under way, all is called at last.
+    /// Leaves only the bound of calls in flight. Then all jobs must be called.
     async fn finish(&mut self) {
         (self.most, self.burst, self.paused) = (Some(3), None, None);
         self.change("fair.rate", Json::Null).await;

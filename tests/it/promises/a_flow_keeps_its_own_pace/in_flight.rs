@@ -1,4 +1,4 @@
-//! How many calls of one are under way.
+//! The bound of a caller's calls in flight.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn whatever_becomes_of_a_call_another_one_may_begin() {
     second.leave().await.unwrap();
     let taken = take_all(&third).await;
     assert_eq!(taken.len(), 1);
-    // What it holds without knowing it.
+    // The replica has claimed a job that it doesn't know any more, and requeues it.
     drop(taken);
     third.doubt();
     assert_eq!(take_all(&third).await.len(), 1);

@@ -1,4 +1,4 @@
-//! Whichever key of the index somebody deletes, all that may be called is called.
+//! All jobs that may be called are called, whichever key of the index somebody deletes.
 
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{DELIVERED, changed, join, settle, take, take_one};
@@ -16,13 +16,13 @@ async fn without_the_key_of_those_who_wait_nobody_is_forgotten_beside_one_that_i
     for caller in ["paused", "a", "b"] {
         flood(&bucket, caller, 5).await;
     }
-    // Those two have calls under way, and come back with the next one that ends.
+    // `a` and `b` have as many calls in flight as they may. They queue again when the next one ends.
     let mut taken = take_all(&replica).await;
     assert_eq!(count(&taken), counts([("a", 2), ("b", 2)]));
     bucket.apply_overrides(&changed("fair.max_in_flight", 100)).await.unwrap();
     let first = take_one(&replica).await;
     assert_eq!(redis.ask::<u64>("DEL dripfeed:{b}:flows").await, 1);
-    // Somebody who comes now is in the line, and the others with it.
+    // A new caller creates the deleted key again, in which the others must be as well.
     flood(&bucket, "c", 2).await;
     taken.push(first);
     taken.extend(take_all(&replica).await);
@@ -30,8 +30,8 @@ async fn without_the_key_of_those_who_wait_nobody_is_forgotten_beside_one_that_i
     settle(&replica, pop(&mut taken, "a"), DELIVERED).await;
 }
 
-/// `a` and `b` have a call under way and are throttled, `c` has many jobs left, and the key of those who are throttled
-/// is gone.
+/// `a` and `b` have a call in flight and are throttled, `c` has many jobs left, and the key of throttled callers is
+/// deleted.
 async fn beside_one_who_waits(redis: &TestRedis) -> (Bucket, Replica, Vec<ClaimedJob>) {
     let one = json!({ "max_in_flight": 1 });
     let bucket = open(redis, &[("fair.flows", json!({ "a": one, "b": one }))]).await;
@@ -69,7 +69,7 @@ async fn where_nobody_is_bounded_any_more_nobody_who_was_throttled_is_forgotten(
     assert_eq!(count(&more), counts([("a", 1), ("b", 1), ("c", 38)]));
 }
 
-/// Those who come back then are in the line, which no longer looks deleted.
+/// A caller that queues again creates the deleted key again, which then doesn't look deleted any more.
 #[tokio::test]
 async fn where_nobody_is_bounded_any_more_nobody_who_waited_is_forgotten_beside_those_who_come_back() {
     let redis = TestRedis::start().await;

@@ -1,4 +1,4 @@
-//! As the upstream sees it: over real processors that die, stop and get late replies.
+//! The calls that the upstream gets from real processors, which die, are suspended and get late replies.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use dripfeed_tests::upstream::Upstream;
 use dripfeed_tests::upstream::ceiling::Ceiling;
 
 const CEILING: Ceiling = Ceiling { rate_per_s: 60.0, burst: 30.0 };
-/// Over a longer window.
+/// A further rate, over a longer window.
 const TIER: (&str, Ceiling) = (r#"{ rate = "600/m", burst = 70 }"#, Ceiling { rate_per_s: 10.0, burst: 70.0 });
 
-/// Each of two groups has a backlog for longer than the test, and these tiers; a third one may be called at once.
+/// Queues 1000 jobs in each of three groups: two with the rate and these tiers, and `free`, which isn't bounded.
 async fn backlog(redis: TestRedis, upstream: &Upstream, tiers: &str) -> (Service, Process) {
     let settings = format!(
         "[buckets.b]\nupstream = \"{}\"\ncapacity = 20000\n[buckets.b.leak]\nconcurrency = 50\n\
@@ -63,7 +63,7 @@ async fn deaths_and_pauses_make_no_more_calls_and_leave_the_others_alone() {
     paused.resume();
     let _fourth = service.processor().await;
     upstream.has_got(1500).await;
-    // What those that are gone had claimed may be back only after a lease.
+    // Jobs that dead processors had claimed may return only after the lease.
     until("the others have all their calls", async || arrivals(&upstream, "free").len() >= 1000).await;
     nobody_got_more_than_it_may(&upstream, CEILING);
 }
@@ -76,7 +76,7 @@ async fn a_tier_over_a_long_window_is_kept_beside_the_rate_in_every_window() {
     upstream.has_got(1000 + 2 * 40).await;
     killed.kill().await;
     let _third = service.processor().await;
-    // So far the rate alone would have brought them within a second.
+    // The rate alone would have allowed the calls so far within a second.
     upstream.has_got(1000 + 2 * 90).await;
     nobody_got_more_than_it_may(&upstream, CEILING);
     nobody_got_more_than_it_may(&upstream, TIER.1);

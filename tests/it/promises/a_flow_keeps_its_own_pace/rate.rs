@@ -1,4 +1,4 @@
-//! How fast one is called, and what that costs the others.
+//! The rate of a caller's calls, and what it costs the others.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ async fn each_has_its_burst_and_then_its_rate() {
     let mut taken = take_all(&one).await;
     taken.extend(take_all(&other).await);
     assert_eq!(count(&taken), counts([("a", 3), ("b", 3), ("slow", 1), ("quick", 50)]));
-    // A retry is a call, too, and one that isn't made is charged as well.
+    // A retry counts as a call, and so does a taken job that isn't called.
     for taken in taken {
         settle(&one, taken, Settlement::Requeue).await;
     }
@@ -71,7 +71,7 @@ async fn who_waits_for_tokens_keeps_those_of_5_ms_until_a_take_comes_and_nobody_
         if matches!(&again, Take::Jobs(taken, _) if count(taken) == counts([("waiting", 6), ("idle", 1)])) {
             return;
         }
-        // Behind a late reply of Redis nothing drains for a while.
+        // After a late reply of Redis no used tokens drain for a while.
         assert!(stalls.were_there() && run < MOST_RUNS, "{again:?}");
     }
 }
@@ -82,7 +82,7 @@ async fn tokens_that_a_late_take_has_used_delay_none_of_the_next_ones() {
     let bucket = open(&redis, &[("fair.rate", json!("1000/s"))]).await;
     let replica = join(&bucket, "one").await;
     flood(&bucket, "a", 10_000).await;
-    // Behind a late reply of Redis nothing drains for a while.
+    // After a late reply of Redis no used tokens drain for a while.
     until("only the last of six calls counts as used", async || {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let Take::Jobs(taken, _) = replica.take(100).await.unwrap() else { return false };
@@ -93,10 +93,10 @@ async fn tokens_that_a_late_take_has_used_delay_none_of_the_next_ones() {
     .await;
 }
 
-/// What connections ask for themselves, whatever is done over them.
+/// Commands that connections send on any use.
 const OF_CONNECTIONS: [&str; 3] = ["hello", "info", "ping"];
 
-/// Commands that Redis has carried out so far.
+/// How often Redis has executed each command.
 async fn commands(redis: &TestRedis) -> BTreeMap<String, u64> {
     let stats: String = redis.ask("INFO commandstats").await;
     let calls = |line: &str| {
@@ -106,7 +106,7 @@ async fn commands(redis: &TestRedis) -> BTreeMap<String, u64> {
     stats.lines().filter_map(calls).filter(|(name, _)| !OF_CONNECTIONS.contains(&name.as_str())).collect()
 }
 
-/// What it takes to call a job beside this number of callers that are throttled and have jobs.
+/// The commands for calling a job while this number of callers have jobs and are throttled.
 async fn cost_beside(throttled: usize) -> BTreeMap<String, u64> {
     let redis = TestRedis::start().await;
     let bucket = open(&redis, &[("fair.rate", json!("1/h"))]).await;

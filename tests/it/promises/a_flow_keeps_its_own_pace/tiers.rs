@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::{count, counts, flood, of, open, take_all};
 
-/// As many calls and no more. Where Redis was late, what is used of a rate begins to drain as much later.
+/// Takes exactly `most` jobs. After late replies of Redis the used tokens drain later, so it waits for them.
 async fn gets(replica: &Replica, most: usize) {
     let calls = Cell::new(0);
     until("calls", async || {
@@ -54,10 +54,10 @@ async fn other_tiers_hold_at_once_and_what_was_used_is_kept_by_the_place() {
     gets(&replica, 5).await;
     change("fair.tiers", json!([{ "rate": "2/366d", "burst": 7 }])).await;
     gets(&replica, 2).await;
-    // Nothing was counted for a second one yet.
+    // The second tier is new: nothing was counted for it yet.
     change("fair.tiers", json!([{ "rate": "1/h", "burst": 20 }, { "rate": "1/d", "burst": 3 }])).await;
     gets(&replica, 3).await;
-    // The rate has a place, whether it is set or not.
+    // The rate has its place also while it isn't set, so setting it doesn't move the tiers.
     change("fair.burst", json!(4)).await;
     change("fair.rate", json!("1/h")).await;
     assert!(takes_nothing(&replica).await);
@@ -96,14 +96,14 @@ async fn what_was_lost_of_a_tier_grants_nothing() {
     assert!(take_all(&replica).await.is_empty());
 }
 
-/// The state of the only caller: its field, and the text.
+/// The field and the text of the only caller's state.
 pub(super) async fn only_state(redis: &TestRedis) -> (String, String) {
     let states: BTreeMap<String, String> = redis.ask("HGETALL dripfeed:{b}:flow-state").await;
     let is_number = |name: &str| name.bytes().all(|c| c.is_ascii_digit());
     states.into_iter().find(|(name, _)| is_number(name)).expect("a caller's state")
 }
 
-/// Installations are upgraded in place.
+/// An installation that is upgraded in place has states of the earlier version.
 #[tokio::test]
 async fn a_state_of_a_version_without_tiers_is_read_and_one_without_tiers_is_written_in_its_form() {
     let redis = TestRedis::start().await;

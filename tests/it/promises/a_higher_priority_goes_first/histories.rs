@@ -1,4 +1,4 @@
-//! Random histories: whatever came before, a take hands out nothing while it leaves a job of a higher priority.
+//! Random histories: a take never returns a job while a job of a higher priority waits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ struct History<'r> {
     bucket: Bucket,
     replica: Replica,
     rng: Rng,
-    /// Those that may be called now.
+    /// The jobs that may be called now.
     waiting: BTreeMap<JobId, Priority>,
     claimed: Vec<ClaimedJob>,
 }
@@ -63,7 +63,7 @@ impl<'r> History<'r> {
         for (answer, priority) in self.bucket.admit_many(jobs).await.into_iter().zip(priorities) {
             match answer {
                 Ok(Admission::Admitted(admitted)) => drop(self.waiting.insert(admitted.id, priority)),
-                // A group, while callers take turns.
+                // A job with a group is refused while callers take turns.
                 Err(BucketError::Turns { .. }) | Ok(Admission::Refused(_)) => {}
                 Err(error) => panic!("{error}"),
             }

@@ -1,4 +1,4 @@
-//! Who is called when.
+//! The order of calls.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_high_job_behind_thousands_is_next_and_a_low_one_last() {
     assert_eq!(take_one(&replica).await.claim.id(), low.id);
 }
 
-/// Also where a take can't read all that waits.
+/// Also if a take can't read all waiting jobs.
 #[tokio::test]
 async fn a_high_job_goes_before_large_ones_of_its_own_batch() {
     let redis = TestRedis::start().await;
@@ -115,7 +115,7 @@ async fn a_delayed_job_has_its_priority_when_its_time_comes() {
     while called().await != high.id {
         before += 1;
     }
-    // As many as were called within a millisecond or two.
+    // Only the jobs of a millisecond or two are called before it.
     assert!(before < 200, "{before}");
 }
 
@@ -139,7 +139,7 @@ async fn an_eta_is_that_of_its_priority() {
         assert!(admitted.eta < Duration::from_secs(2), "{:?}", admitted.eta);
     }
     flood(&bucket, "b", High, 1000).await;
-    // Its own turn is soon, and what is high comes before it.
+    // The turn of `c` is soon, but all jobs of a high priority come before it.
     let refused = refused(bucket.admit(within("c", Normal)).await);
     assert_eq!(refused.reason, RefusalReason::DeadlineUnreachable);
     submit(&bucket, within("c", High)).await;
@@ -150,7 +150,7 @@ async fn where_all_wait_in_one_line_a_priority_is_refused() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
     bucket.apply_overrides(&changed("fair.by", "off")).await.unwrap();
-    // By which this process knows of it.
+    // The response to a submission informs this process of the change.
     flood(&bucket, "a", Normal, 1).await;
     for priority in [High, Low] {
         let refused = bucket.admit(of("a", priority)).await.unwrap_err();

@@ -10,10 +10,10 @@ use dripfeed_tests::redis_server::{TestRedis, patient};
 
 use super::{flood, open, read};
 
-/// As many as one call recovers.
+/// How many jobs one call recovers.
 const PART: usize = 100;
 
-/// Ends after one call.
+/// Recovers one part of a dead replica's jobs: the second call fails.
 async fn recover_a_part(redis: &TestRedis, dead: &Consumer) {
     let proxy = RedisFaultProxy::before(redis).await;
     let settings = patient(proxy.url().parse().expect("an address"), Durability::Process);

@@ -1,4 +1,4 @@
-//! The times of each priority lie apart, however long one waits.
+//! The times of different priorities never overlap, however long a caller waits.
 
 use dripfeed_job::Priority::{self, High, Low, Normal};
 use dripfeed_tests::buckets::{changed, join};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{call, count, flood, open, sinks};
 
-/// As in flows.lua.
+/// The constants of flows.lua.
 const SPAN: f64 = 2_251_799_813_685_248.0;
 const CALL: f64 = 490_089_600.0;
 
@@ -34,7 +34,7 @@ async fn times_begin_again_before_they_reach_those_of_the_next_priority() {
             flood(&bucket, "b", priority, 200).await;
         }
         let is_of = |time: f64| time >= origin(priority) && time < origin(priority) + SPAN;
-        // As after some million calls.
+        // Moves the times to where they are after some million calls.
         for (flow, time) in times(&redis).await.into_iter().filter(|(_, time)| is_of(*time)) {
             let late = time + SPAN / 2.0;
             let mut command = redis::cmd("ZADD");

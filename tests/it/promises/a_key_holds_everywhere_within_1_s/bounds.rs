@@ -35,7 +35,7 @@ async fn number_and_bytes_of_all_keys_are_bounded_and_fit_the_formula_of_memory(
     let registry = all.registry().expect("a key that may make keys");
     let empty = used(&redis).await;
     let many = futures::stream::iter(0..MOST);
-    // As long as they may be on average.
+    // The keys have the largest average size that is allowed.
     let ends =
         many.map(|n| async move { store(registry, &key(&format!("k{n:0>59}"), 12), Some(u64::MAX >> 12)).await });
     let ends: Vec<PutKey> = ends.buffer_unordered(32).collect().await;
@@ -63,7 +63,7 @@ async fn the_number_of_keys_is_bounded() {
     let known = all.run_time_keys().get("k7").cloned().expect("a key");
     registry.delete(&known, "platform").await.expect("Redis answers");
     assert!(matches!(store(registry, &key("one-more", 1), None).await, PutKey::Done(_)));
-    // One that expired a day ago takes no room.
+    // A key that expired long ago takes no room.
     let mut expire = redis::cmd("ZADD");
     expire.arg("dripfeed:{@keys}:expires").arg(1).arg("k8");
     redis.store().await.command::<u64>(&expire).await.expect("Redis answers");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The Redis clock, by which keys expire.
+/// A time on the Redis clock, by which keys expire.
 async fn in_seconds(service: &Service, seconds: i64) -> String {
     let (now, _): (i64, u64) = service.redis("TIME").await;
     jiff::Timestamp::from_second(now + seconds).expect("a time").to_string()
@@ -24,7 +24,7 @@ async fn a_key_ends_at_its_time_everywhere() {
     }
     let shown = get(&intakes.platform(), "/v1/keys/brief").await.json();
     assert_eq!(shown["expired"], true);
-    // And comes back with another end.
+    // The key is stored again without an expiry, and is valid again.
     let longer = json!({ "scopes": ["submit"], "buckets": ["mail"] });
     assert_eq!(put(&intakes.platform(), "brief", &longer).await.json()["not_after"], Value::Null);
     assert_eq!(submit(&other, "mail").await, 202);

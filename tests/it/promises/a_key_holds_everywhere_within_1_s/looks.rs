@@ -1,11 +1,11 @@
-//! Every intake looks for changes at least once a second, and what it has seen holds there. Both together are the
-//! second that is promised.
+//! Every intake looks for changes at least once a second, and then applies them. Together this is the promise of one
+//! second.
 
 use dripfeed_tests::redis_fault_proxy::RedisFaultProxy;
 
 use super::*;
 
-/// By which an intake asks for changes.
+/// The script with which an intake looks for changes.
 const LOOK: &str = "changed_keys";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -47,10 +47,10 @@ async fn unknown_keys_cost_redis_few_calls_however_many_come() {
         let answers = join_all(clients.map(|client| async move { submit(&client, "mail").await })).await;
         assert_eq!(answers, [401; CALLERS]);
     }
-    // 20 a second for unknown keys, and those of the looks at every 400 ms.
+    // At most 20 calls a second for unknown keys, and one for the look every 400 ms.
     let (calls, most) = (proxy.calls("changed_keys") - before, 23 * (begun.elapsed().as_secs() + 1));
     assert!(calls <= most, "{calls} calls, at most {most}");
-    // What is known costs nothing, nor does a request without a key.
+    // Requests with a known key, or without one, need no call of Redis.
     let before = proxy.all_calls();
     join_all((0..CALLERS).map(|_| async { submit(&intake.client(), "mail").await })).await;
     assert!(proxy.all_calls() - before < CALLERS as u64);

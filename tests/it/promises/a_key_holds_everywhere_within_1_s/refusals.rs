@@ -57,7 +57,7 @@ async fn who_may_do_less_neither_sees_nor_changes_a_key() {
     let listed = get(&team_a, "/v1/keys").await.json();
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(1), "{listed}");
     assert_eq!(listed["items"][0]["id"], "team-a-worker");
-    // The audit log shows no more: of keys that may do more only what is about the reader, or was done by it.
+    // The audit log shows as little: of keys with more permissions only entries about the reader, or made by it.
     let auditor = made(&platform, "auditor", &["keys"], &["*"]).await;
     let trail = get(&intake.client().with_key(&auditor), "/v1/audit").await.json();
     assert_eq!(trail["items"].as_array().map(Vec::len), Some(1), "{trail}");
@@ -80,7 +80,7 @@ async fn a_key_of_the_settings_is_changed_there_alone() {
     let same = json!({ "scopes": ["submit"], "buckets": ["mail"], "sha256": hash });
     assert_eq!(put(&platform, "other", &same).await.text("member"), "sha256");
     assert!(nothing_is_stored(&service).await);
-    // A key that is configured later wins.
+    // A configured key takes precedence over one of the same id that was made before.
     let key = made(&platform, "shop", &["submit"], &["mail"]).await;
     let client = intake.client().with_key(&key);
     assert_eq!(submit(&client, "mail").await, 202);
@@ -118,7 +118,7 @@ async fn a_document_that_says_something_else_is_refused() {
     }
     assert_eq!(put(&platform, "shop", &json!({ "scopes": ["read"] })).await.status, 422);
     assert!(nothing_is_stored(&service).await);
-    // Ids may have any visible characters.
+    // Ids may contain any visible characters.
     assert_eq!(put(&platform, "a%2Fb%25", &document).await.text("id"), "a/b%");
     assert_eq!(get(&platform, "/v1/keys/a%2Fb%25").await.status, 200);
     assert_eq!(delete(&platform, "a%2Fb%25").await.status, 204);

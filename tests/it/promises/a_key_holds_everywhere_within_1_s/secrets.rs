@@ -1,12 +1,12 @@
 use super::*;
 
-/// All that Redis has under our prefix, as text.
+/// All keys of Redis with their values, as text.
 async fn all_of_redis(service: &Service) -> String {
     let mut all = String::new();
     for key in service.redis::<Vec<String>>("KEYS *").await {
         let kind: String = service.redis(&format!("TYPE {key}")).await;
         let words = match kind.as_str() {
-            // It has expired.
+            // The key has expired meanwhile.
             "none" => continue,
             "string" => format!("GET {key}"),
             "hash" => format!("HGETALL {key}"),

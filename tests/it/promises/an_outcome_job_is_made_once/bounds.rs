@@ -1,4 +1,4 @@
-//! No bound is passed, and nothing is lost where one is reached.
+//! The bounds are never exceeded, and nothing is lost when one is reached.
 
 use dripfeed_bucket::*;
 use dripfeed_job::outcome::AnswerBody;
@@ -14,7 +14,7 @@ const JOBS: usize = 20;
 const MOST: u64 = 5;
 const ROOM: u64 = 3;
 
-/// Takes and settles as much as it may. The most that waited at once.
+/// Takes and settles all jobs that it can. Returns the highest number of outcome jobs in the outbox.
 async fn work(from: &Bucket, replica: &Replica) -> u64 {
     let mut most = 0;
     while let Take::Jobs(jobs, _) = replica.take(10).await.expect("Redis answers") {
@@ -26,7 +26,7 @@ async fn work(from: &Bucket, replica: &Replica) -> u64 {
     most
 }
 
-/// Of a source and a full target, until all is through.
+/// Fills the outbox and the target, and then goes on until all jobs are reported.
 async fn all_is_reported_within_the_bounds(from: &Bucket, events: &Bucket) {
     let targets = Buckets::new([from.clone(), events.clone()]);
     let mut ids = Vec::new();
@@ -96,13 +96,13 @@ async fn a_take_leaves_room_for_all_that_is_in_flight() {
     }
     assert_eq!(outbox(&redis, "from").await, MOST - 1);
     assert!(matches!(replica.take(10).await.expect("Redis answers"), Take::Idle(_)));
-    // What is purged makes none.
+    // Purged jobs make no outcome jobs.
     from.purge().await.expect("Redis answers");
     assert_eq!(outbox(&redis, "from").await, MOST - 1);
     assert_eq!(from.cancel(id).await.expect("Redis answers"), Cancel::Ended(dripfeed_job::Ending::Cancelled));
 }
 
-/// Answers of the most bytes that are kept of one, so that few outcome jobs fill the bytes.
+/// Each answer is as large as is kept of one, so that few outcome jobs reach the bound of bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bound_of_bytes_of_the_outbox_is_not_passed() {
     let redis = TestRedis::start().await;

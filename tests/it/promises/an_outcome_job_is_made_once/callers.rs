@@ -1,4 +1,4 @@
-//! Callers that somebody else has written, in entries of a plain XADD.
+//! Callers in entries of a plain XADD.
 
 use super::*;
 
@@ -36,7 +36,7 @@ async fn one_whose_caller_is_no_text_or_too_long_is_handed_over() {
         .map(|ended| ended.outcome.caller)
         .collect();
     assert!(callers.contains(&Some("\u{20ac}".repeat(85))), "cut at a character: {callers:?}");
-    // No caller is counted that has nothing there any more.
+    // Callers without jobs in the bucket are no longer counted.
     assert_eq!(reported(&events).await.len(), 6);
     assert_eq!(redis.ask::<u64>("HLEN dripfeed:{events}:holders").await, 0);
     assert_eq!(events.examine(false).await.expect("Redis answers").findings, []);

@@ -1,4 +1,4 @@
-//! A circle of buckets ends.
+//! A cycle of buckets that send each other outcome jobs ends.
 
 use dripfeed_bucket::{Bucket, BucketSettings, Buckets, HandedOver, OutcomeCourier, Take};
 use dripfeed_job::Chain;
@@ -40,7 +40,7 @@ async fn a_circle_of_two_buckets_ends() {
 
 const ROOM: u64 = 2;
 
-/// Of a bucket whose outcome jobs go to itself: full, as is its outbox.
+/// A bucket whose outcome jobs go to itself. Both the bucket and its outbox are full.
 async fn standing_still(redis: &TestRedis) -> Bucket {
     let bucket = buckets::open(redis, BucketSettings { capacity: ROOM, ..reporting("a", vec![to("a")], ROOM) }).await;
     let replica = join(&bucket, "r").await;

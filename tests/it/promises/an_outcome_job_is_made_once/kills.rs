@@ -12,7 +12,7 @@ use super::{outbox, reporting, to};
 
 const JOBS: usize = 12;
 
-/// Settles some jobs of a bucket, with its outcomes left in the outbox.
+/// Settles some jobs of a bucket, and leaves their outcome jobs in the outbox.
 async fn leave_outcomes(service: &Service) {
     let work = buckets::open(&service.redis, reporting("work", vec![to("events")], 100)).await;
     let replica = join(&work, "r").await;
@@ -56,13 +56,13 @@ async fn another_process_goes_on_though_the_clock_of_redis_was_set_back() {
     let buckets = ["work", "events"].map(|name| format!("[buckets.{name}]\nupstream = \"http://127.0.0.1:1/\"\n"));
     let service = Service::new(&buckets.concat()).await;
     leave_outcomes(&service).await;
-    // The lease of a process that was killed, as that clock shows it then.
+    // The lease of a killed process: after the clock was set back, it ends only in an hour.
     let () = service.redis("SET dripfeed:{work}:outbox:lease dead PX 3600000").await;
     let _intake = service.intake().await;
     until("all are handed over", async || outbox(&service.redis, "work").await == 0).await;
 }
 
-/// As in a rolling replacement: a process with the earlier settings goes on, beside those with the new ones.
+/// As in a rolling update: a process with the earlier settings runs beside those with the new ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_earlier_settings_leave_later_is_shown_and_handed_over() {
     const ROOM: u64 = 5;
@@ -82,7 +82,7 @@ async fn what_earlier_settings_leave_later_is_shown_and_handed_over() {
     assert_eq!(service.counts("events").await.accepted, JOBS as u64);
 }
 
-/// At each script of the way, before and after it was carried out.
+/// The scripts that an outcome job passes. The process is killed before and after each is executed.
 const STEPS: [&str; 4] = ["settle", "next_outcomes", "admit", "handed_over"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,7 +101,7 @@ async fn a_kill_at_every_step_neither_loses_an_outcome_job_nor_makes_two() {
     for step in STEPS {
         // The first one carries out the script with its source: a hash alone would say nothing to Redis.
         for fault in [ProxyFault::Close, ProxyFault::Drop] {
-            // It serves `work` alone, so that what it submits to the other bucket comes from the outbox.
+            // The processor serves only `work`, so its submissions to `events` come from the outbox.
             let url = format!("redis.url={}", proxy.url());
             let mut processor = service.role("processor", &[&url, "processor.buckets=[\"work\"]"]).await;
             let calls = proxy.calls(step);

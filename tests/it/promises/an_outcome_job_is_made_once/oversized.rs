@@ -1,4 +1,4 @@
-//! An outcome job that is larger than its target may ever be is reported, and waits for another `capacity_bytes`.
+//! An outcome job that is larger than its target's `capacity_bytes` is reported, and waits until that is raised.
 
 use dripfeed_bucket::*;
 use dripfeed_tests::buckets::{self, DELIVERED, changed, job, join, settle, submit, take_one};
@@ -35,7 +35,7 @@ async fn one_that_never_fits_is_reported_until_it_does_and_others_pass_it() {
     assert_eq!(large.census().await.expect("Redis answers").level, 2, "the others have passed them");
     assert_eq!(findings(&from).await, [(FindingKind::OutcomeJobOversized, 2)]);
 
-    // Another process goes on with it, and then the target may have it.
+    // Another process takes over the outbox, and the target has room for the outcome job.
     let mut courier = OutcomeCourier::new(from.clone());
     redis.ask::<u64>("DEL dripfeed:{from}:outbox:lease").await;
     small.apply_overrides(&changed("capacity_bytes", "1MiB")).await.expect("a change");

@@ -1,4 +1,4 @@
-//! Targets that are full, or unknown to a process, keep none from the others.
+//! Targets that are full, or unknown to a process, don't block the others.
 
 use dripfeed_bucket::*;
 use dripfeed_job::{Chain, Submission};
@@ -7,7 +7,7 @@ use dripfeed_tests::redis_server::TestRedis;
 
 use super::{hand_over, outbox, reporting, to};
 
-/// What one round reads at most.
+/// How many outcome jobs one round reads at most.
 const A_ROUND: usize = 1000;
 const FEW: usize = 10;
 
@@ -26,7 +26,7 @@ async fn roomy(redis: &TestRedis, name: &str) -> Bucket {
     buckets::open(redis, BucketSettings { capacity: 2 * A_ROUND as u64, ..buckets::settings(name) }).await
 }
 
-/// Ends as many jobs, each of which has chosen this target.
+/// Ends this number of jobs, each of which has chosen this target.
 async fn end_jobs_for(from: &Bucket, target: &str, jobs: usize) {
     let chain = Chain { depth: 0, targets: target.parse().ok() };
     let jobs: Vec<Submission> = (0..jobs).map(|_| Submission { chain: chain.clone(), ..job("x") }).collect();
@@ -65,7 +65,7 @@ async fn who_has_looked_through_many_for_an_unknown_target_lets_another_process_
     assert_eq!(outbox(&redis, "from").await, FEW as u64);
 }
 
-/// Behind more outcome jobs than are read at once.
+/// Those that pass are queued behind more outcome jobs than are read at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_earlier_settings_have_left_passes_a_target_that_is_full() {
     let redis = TestRedis::start().await;
@@ -81,7 +81,7 @@ async fn what_earlier_settings_have_left_passes_a_target_that_is_full() {
     assert_eq!(level(&earlier).await, FEW as u64);
 }
 
-/// Of a target that gets outcome jobs alone.
+/// The target gets no other jobs, whose submission would complete the interrupted step.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_target_whose_definition_or_deletion_was_interrupted_gets_its_outcome_jobs() {
     let redis = TestRedis::start().await;

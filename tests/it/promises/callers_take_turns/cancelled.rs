@@ -1,4 +1,4 @@
-//! Jobs that are submitted and cancelled again leave nothing behind, and gain their caller nothing.
+//! Jobs that are submitted and cancelled leave nothing behind, and give their caller no advantage.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn kept(redis: &TestRedis) -> (u64, u64) {
     (redis.ask("ZCARD dripfeed:{b}:ranges").await, redis.ask("ZCARD dripfeed:{b}:flows").await)
 }
 
-/// So that the others have to wait for it: of a caller that is there and of one more.
+/// A bucket with a job each of two callers, so that those of other callers have to wait for their turns.
 async fn open_with_one(redis: &TestRedis) -> Bucket {
     let bucket = open(redis).await;
     submit(&bucket, of("first", "x")).await;
@@ -73,7 +73,7 @@ async fn what_waits_is_counted_without_them() {
         assert_eq!(bucket.cancel(job.id).await.unwrap(), Cancel::Cancelled);
     }
     assert_eq!(waiting_of(&bucket, "many").await, Some(3));
-    // Some of the rest of a run that was begun.
+    // Cancels a job of a run of which some jobs were called.
     let replica = join(&bucket, "one").await;
     call(&replica, 1, 3).await;
     let left = waiting_of(&bucket, "many").await.unwrap();
@@ -94,7 +94,7 @@ async fn nobody_gets_another_turn_by_cancelling() {
     let mut called = 0;
     for _ in 0..20 {
         let first = submit(&bucket, of("tricky", "x")).await.id;
-        // That of the round before may wait yet.
+        // The second job of the previous round may still wait.
         bucket.cancel(first).await.unwrap();
         submit(&bucket, of("tricky", "x")).await;
         let taken = take_one(&replica).await;

@@ -1,4 +1,4 @@
-//! Calls that somebody didn't want, or that nobody else wanted, count for nothing later.
+//! Calls that a caller didn't use, or that no other caller wanted, don't count later.
 
 use dripfeed_job::{Priority, Submission};
 use dripfeed_tests::buckets::{DELIVERED, join, settle, submit, take};
@@ -6,7 +6,7 @@ use dripfeed_tests::redis_server::TestRedis;
 
 use super::{call, caller_of, count, counts, flood, of, open};
 
-/// In takes that hand out more than a job of each.
+/// The takes return more than one job of each caller.
 #[tokio::test]
 async fn one_that_had_less_than_its_share_has_saved_nothing_up() {
     let redis = TestRedis::start().await;
@@ -35,7 +35,7 @@ async fn one_that_was_called_while_nobody_else_waited_waits_no_longer_for_it() {
     let replica = join(&bucket, "one").await;
     flood(&bucket, "busy", 60).await;
     flood(&bucket, "quiet", 2).await;
-    // Somebody waits all the time, and comes after these.
+    // `last` waits all the time. Its low priority lets the others go first.
     submit(&bucket, Submission { priority: Some(Priority::Low), ..of("last", "x") }).await;
     assert_eq!(count(&call(&replica, 2, 2).await), counts([("busy", 1), ("quiet", 1)]));
     assert_eq!(count(&call(&replica, 60, 60).await), counts([("busy", 59), ("quiet", 1)]));

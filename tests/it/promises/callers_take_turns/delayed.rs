@@ -1,4 +1,4 @@
-//! A delayed job isn't called before its time, whatever comes behind it.
+//! A delayed job isn't called before its time, whatever is submitted after it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn high(caller: &str) -> Submission {
     Submission { priority: Some(Priority::High), ..of(caller, "high") }
 }
 
-/// All that may be called now, and nothing else: `jobs` of them.
+/// Calls all `jobs` that may be called now, and checks that only the delayed ones are left.
 async fn calls_all_but_the_delayed(bucket: &Bucket, jobs: usize, delayed: u64) {
     let replica = join(bucket, "one").await;
     let called = call(&replica, 10, jobs).await;
@@ -67,7 +67,7 @@ async fn that_came_when_nobody_took_turns() {
     flood(&bucket, "a", 50).await;
     submit(&bucket, later("a")).await;
     bucket.apply_overrides(&changed("fair.by", "caller")).await.unwrap();
-    // What is in force is known from the answer.
+    // The response to a submission informs this process of the current setting.
     submit(&bucket, of("a", "now")).await;
     submit(&bucket, high("a")).await;
     calls_all_but_the_delayed(&bucket, 52, 1).await;

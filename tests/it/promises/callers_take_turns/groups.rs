@@ -1,4 +1,4 @@
-//! Where one caller submits for many, the groups that it names take turns.
+//! If one caller submits for many users, the groups that it sets take turns.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn flood(bucket: &Bucket, submission: &Submission, jobs: usize) {
     assert!(answers.iter().all(|answer| matches!(answer, Ok(Admission::Admitted(_)))), "{answers:?}");
 }
 
-/// Bodies of jobs, which name whose turn they waited for, and how many of each are called.
+/// Calls jobs whose bodies name the group or caller that takes turns. Returns how many of each were called.
 async fn call(replica: &Replica, most: usize, jobs: usize) -> Vec<(String, usize)> {
     let mut counts = std::collections::BTreeMap::new();
     for (_, body) in super::call(replica, most, jobs).await {
@@ -45,7 +45,7 @@ async fn groups_of_one_caller_take_turns_by_weight() {
         bucket.apply_overrides(&changed("fair.weights", json!({ "eu": 2 }))).await.unwrap();
         flood(&bucket, &of_group("us"), 300).await;
         flood(&bucket, &of_group("eu"), 300).await;
-        // Without a group it is its caller's turn.
+        // Jobs without a group are called in the turns of their caller.
         flood(&bucket, &of("shop", "caller"), 300).await;
         let replica = join(&bucket, "a").await;
         assert_eq!(call(&replica, most, 400).await, counts([("caller", 100), ("eu", 200), ("us", 100)]), "{most}");

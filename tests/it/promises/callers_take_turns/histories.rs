@@ -1,5 +1,5 @@
-//! Random histories: whatever happens to a bucket and to what is kept of whose turn it is, no job is outside, none is
-//! handed out twice at once, and each ends once. `PROPTEST_CASES` sets the number of histories, as for the model check.
+//! Random histories: whatever happens to a bucket and to its index of turns, no job is lost, none is claimed twice at
+//! once, and each ends once. `PROPTEST_CASES` sets the number of histories, as for the model check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::of;
 
-/// Most jobs ask for none, and the others are few enough to begin and end.
+/// Most jobs have no priority, so that the ones that have are sometimes there and sometimes not.
 const PRIORITIES: [Option<Priority>; 6] = [None, None, None, None, Some(Priority::High), Some(Priority::Low)];
 const GROUPS: [Option<&str>; 6] = [None, None, None, None, Some("a"), Some("x")];
 const CALLERS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
@@ -25,9 +25,9 @@ struct History<'r> {
     replicas: Vec<Replica>,
     joined: usize,
     held: BTreeMap<JobId, (usize, ClaimedJob)>,
-    /// Of which somebody deleted the entry by hand.
+    /// Jobs whose entry was deleted by hand.
     deleted: BTreeSet<JobId>,
-    /// Jobs that ever were in the bucket.
+    /// How many jobs were ever added to the bucket.
     added: u64,
     named: String,
 }
@@ -60,7 +60,7 @@ impl<'r> History<'r> {
             0..30 => {
                 let jobs = (0..self.rng.usize(1..80)).map(|_| self.job()).collect();
                 let answers = self.bucket.admit_many(jobs).await;
-                // Those with a priority or a group, where no such turns are taken.
+                // Jobs with a priority or a group are refused where turns don't go by it.
                 let answers = answers.into_iter().filter(|answer| !matches!(answer, Err(BucketError::Turns { .. })));
                 let answers = answers.map(Result::unwrap);
                 self.added += answers.filter(|answer| matches!(answer, Admission::Admitted(_))).count() as u64;
@@ -134,7 +134,7 @@ impl<'r> History<'r> {
         }
     }
 
-    /// One leaves or dies, and another one joins.
+    /// A replica leaves or dies, and another one joins.
     async fn end_replica(&mut self) {
         let at = self.rng.usize(..self.replicas.len());
         if self.rng.bool() {
@@ -153,7 +153,7 @@ impl<'r> History<'r> {
         }
     }
 
-    /// All that is there is handed out at last, and nothing else is left.
+    /// Settles all jobs, and checks that nothing is left.
     async fn finish(&mut self) {
         let mut idle = 0;
         while self.bucket.census().await.unwrap().level > 0 {
@@ -168,7 +168,7 @@ impl<'r> History<'r> {
         assert_eq!((census.waiting, census.in_flight), (0, 0));
         let ended: u64 = census.ended.iter().map(|(_, count)| count).sum();
         assert_eq!(ended, self.added - self.deleted.len() as u64, "each that nobody deleted has ended, once");
-        // Of what was deleted something is still pending.
+        // Deleted jobs may still be pending.
         self.bucket.examine(true).await.unwrap();
         let left = self.bucket.examine(false).await.unwrap().findings;
         assert!(left.iter().all(|finding| finding.kind == FindingKind::Lost), "{left:?}");

@@ -1,4 +1,4 @@
-//! What is kept of whose turn it is: written only while somebody waits, and never needed to find a job.
+//! The index of turns is written only while several callers wait, and never needed to find a job.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ async fn index_keys(redis: &TestRedis) -> u64 {
     redis.ask(&format!("EXISTS {INDEX}")).await
 }
 
-/// Takes all that there is, `most` at once, and delivers it; their bodies.
+/// Takes and delivers all jobs, up to `most` at once. Returns their bodies.
 async fn drain(bucket: &Bucket, replica: &Replica, most: usize) -> Vec<String> {
     let mut bodies = Vec::new();
     while bucket.census().await.unwrap().level > 0 {
@@ -29,7 +29,7 @@ async fn drain(bucket: &Bucket, replica: &Replica, most: usize) -> Vec<String> {
     bodies
 }
 
-/// How Redis keeps those who wait, and how many there are.
+/// The encoding in Redis of the set of waiting callers, and its size.
 async fn kept(callers: usize) -> (String, u64) {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
@@ -82,7 +82,7 @@ async fn of_any(redis: &TestRedis) -> Vec<(String, String, u64, u64)> {
     redis.ask("XPENDING dripfeed:{b}:jobs processors - + 100").await
 }
 
-/// The jobs of one caller are looked for again when somebody else comes, though others always wait from then on.
+/// The jobs of the only caller are indexed again when another one comes, even if others always wait from then on.
 #[tokio::test]
 async fn after_that_the_only_caller_that_was_left_starves_behind_nobody() {
     let redis = TestRedis::start().await;
@@ -116,7 +116,7 @@ async fn deleting_what_is_kept_loses_nothing() {
             for taken in take(&replica, 20).await {
                 settle(&replica, taken, Settlement::Requeue).await;
             }
-            // Those that were requeued have joined their flows.
+            // The requeued jobs have joined their flows.
             call(&replica, 3, 3).await;
             bucket.apply_overrides(&changed("fair.by", by)).await.unwrap();
             redis.ask::<u64>(&format!("DEL {deleted}")).await;

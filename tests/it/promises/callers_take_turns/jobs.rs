@@ -1,4 +1,4 @@
-//! Jobs that wait for their turn are found, listed, cancelled and purged as others are.
+//! Jobs that wait for their turn are found, listed, cancelled and purged like others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use dripfeed_tests::redis_server::TestRedis;
 
 use super::{call, flood, of, open};
 
-/// Of all jobs in the bucket, by the list and by looking for each.
+/// How many jobs are in each state, by the list and by looking up each job.
 async fn states(bucket: &Bucket) -> BTreeMap<String, usize> {
     let mut states = BTreeMap::new();
     let mut cursor = None;
@@ -40,7 +40,7 @@ async fn listed(bucket: &Bucket, state: JobState) -> usize {
     }
 }
 
-/// Of two callers: some in flight, some that wait again, some delayed.
+/// A bucket with jobs of two callers: some in flight, some requeued, some delayed.
 async fn mixed(redis: &TestRedis) -> (Bucket, Replica, Vec<ClaimedJob>) {
     let bucket = open(redis).await;
     let replica = join(&bucket, "a").await;

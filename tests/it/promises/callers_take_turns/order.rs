@@ -1,4 +1,4 @@
-//! Who is called when.
+//! The order of calls.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ async fn at_no_time_is_one_ahead_of_another_by_more_than_a_call_of_each() {
     }
 }
 
-/// By calls per weight, of those that all wait.
+/// Checks that no caller is ahead of another in calls per weight. All of them must have waiting jobs.
 fn nobody_is_ahead(counts: &BTreeMap<String, usize>, weights: &[(String, f64)]) {
     let of = |caller: &str| f64::from(u32::try_from(counts.get(caller).copied().unwrap_or(0)).unwrap());
     for (one, weight) in weights {
@@ -64,7 +64,7 @@ fn nobody_is_ahead(counts: &BTreeMap<String, usize>, weights: &[(String, f64)]) 
 async fn none_of_more_callers_than_a_take_has_calls_is_ahead_of_another() {
     let redis = TestRedis::start().await;
     let bucket = open(&redis).await;
-    // The heavy ones come first and last: a take of a few calls doesn't reach the last.
+    // The first and the last callers are heavy: a take of a few calls doesn't reach the last one.
     let weight = |n| if n % 39 < 2 { 20_u16 } else { 1 };
     let weights: Vec<_> = (0..40_u16).map(|n| (format!("c{n:02}"), weight(n))).collect();
     let set: serde_json::Map<_, _> =
@@ -106,7 +106,7 @@ async fn none_that_has_as_many_calls_under_way_as_it_may_is_ahead_of_another() {
 #[tokio::test]
 async fn none_that_was_paused_is_ahead_of_another() {
     let redis = TestRedis::start().await;
-    // At the same time it is the turn of either first.
+    // Both have their turn at the same time, so either may be first.
     for names in [["a", "b"], ["b", "a"]] {
         redis.ask::<()>("FLUSHALL").await;
         let bucket = open(&redis).await;
@@ -188,7 +188,7 @@ async fn a_change_of_weights_reaches_what_is_queued() {
     bucket.apply_overrides(&changed("fair.weights", json!({ "b": 4 }))).await.unwrap();
     assert_eq!(count(&call(&replica, 5, 50).await), counts([("a", 10), ("b", 40)]));
     bucket.apply_overrides(&changed("fair.by", "off")).await.unwrap();
-    // The flows end first: then all wait in one line.
+    // The jobs in flows are called first. Then all wait in one line.
     let rest = call(&replica, 5, 330).await;
     assert_eq!(count(&rest), counts([("a", 180), ("b", 150)]));
     assert!(super::buckets::takes_nothing(&replica).await);

@@ -12,14 +12,14 @@ use super::now_ms;
 const BUCKETS: &str = "[buckets.b]\nupstream = \"http://127.0.0.1:1/\"\n";
 const HALF_AN_HOUR: u64 = 1800;
 
-/// An intake whose machine has that clock.
+/// An intake whose machine has this clock.
 async fn intake(service: &Service, clock: &WallClock) -> Process {
     let mut command = service.command(&[]);
     command.arg("intake").envs(clock.environment());
     Process::start("an intake", command).await
 }
 
-/// Returns once all intakes have looked: a tick that has come has its job.
+/// Makes the tick of another schedule due, and waits until it has its job: then the intakes have looked.
 async fn another_tick_has_its_job(service: &Service, number: u64) {
     let level = service.level("b").await;
     move_to(service, "other", number).await;
@@ -53,7 +53,7 @@ async fn the_clock_of_redis_decides_and_no_step_of_any_clock_doubles_a_tick() {
 
     service.redis.set_clock(&of_redis, 1900).await;
     until("it has come", async || service.level("b").await == 3).await;
-    // Back again: it has had its job.
+    // The clock is set back. The tick has had its job already.
     service.redis.set_clock(&of_redis, 0).await;
     another_tick_has_its_job(&service, tick - 1_880_000).await;
     service.redis.set_clock(&of_redis, 1900).await;
@@ -94,7 +94,7 @@ fn set(clock: &WallClock, time: &str) {
     clock.set_ahead(time.as_second() - Timestamp::now().as_second());
 }
 
-/// Of all ticks that a schedule ever had a job for.
+/// All ticks of a schedule that ever had a job.
 async fn ticks(service: &Service, name: &str) -> Vec<String> {
     let once = format!("dripfeed:{{b}}:once:schedule/{name}/");
     let keys: Vec<String> = service.redis(&format!("KEYS {once}*")).await;
@@ -104,8 +104,8 @@ async fn ticks(service: &Service, name: &str) -> Vec<String> {
     ticks
 }
 
-/// In Berlin: a daily tick in the hour that is skipped comes right after it, and one in the hour that is repeated in
-/// the first of the two; one of each hour comes in both of those that repeat.
+/// In Berlin: a daily tick in the skipped hour comes right after it, and one in the repeated hour comes in the first of
+/// the two. An hourly tick comes in both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daily_tick_comes_once_though_the_clock_of_redis_passes_a_change_of_daylight_saving() {
     let spring = [

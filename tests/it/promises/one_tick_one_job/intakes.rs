@@ -20,7 +20,7 @@ async fn service(upstream: &Upstream) -> Service {
     Service::new(&format!("[buckets.b]\nupstream = \"{}\"\ncapacity = 1000", upstream.url())).await
 }
 
-/// Makes a tick the next one, and lets all intakes know.
+/// Makes this the next tick, and notifies all intakes.
 pub(super) async fn move_to(service: &Service, name: &str, tick: u64) {
     let _: u64 = service.redis(&format!("ZADD {NEXT} {tick} {name}")).await;
     for field in ["b", "@"] {
@@ -44,7 +44,7 @@ async fn the_job_of_a_tick_reaches_the_upstream_as_it_was_defined() {
     move_to(&service, "nightly", monday).await;
     upstream.has_got(1).await;
     let call = upstream.calls().remove(0);
-    // The latest Monday, whatever day it is.
+    // The last tick was on a Monday, whatever day it is now.
     let tick = client.get(NIGHTLY).await.unwrap().text("last_at");
     assert!(tick.ends_with("T00:30:00.000Z") || tick.ends_with("T01:30:00.000Z"), "{tick}");
     assert_eq!(call.headers["dripfeed-scheduled-for"], tick);
@@ -107,7 +107,7 @@ async fn a_schedule_is_paused_resumed_run_and_deleted() {
         (200, Some(true), &Value::Null)
     );
     assert_eq!(service.redis::<Option<u64>>(&format!("ZSCORE {NEXT} nightly")).await, None);
-    // What is defined again stays paused, unless it says otherwise.
+    // A schedule that is defined again stays paused, unless the definition says otherwise.
     assert_eq!(put(&one, NIGHTLY, &body).await.json()["paused"], true);
     let run = post("run").await;
     assert_eq!(run.status, 202, "{run:?}");
@@ -117,7 +117,7 @@ async fn a_schedule_is_paused_resumed_run_and_deleted() {
     assert_eq!((resumed["paused"].as_bool(), resumed["last_job"].as_str()), (Some(false), None));
     assert!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await >= next);
 
-    // A tick that has come isn't forgotten by one that is defined again.
+    // A tick that is due isn't forgotten when the schedule is defined again.
     let _: u64 = service.redis(&format!("ZADD {NEXT} {} nightly", next - 1)).await;
     put(&one, NIGHTLY, &json!({"every": "1h", "job": {"body": 2}})).await;
     assert_eq!(service.redis::<u64>(&format!("ZSCORE {NEXT} nightly")).await, next - 1);
@@ -249,7 +249,7 @@ async fn schedules_are_bounded_by_number_and_bytes_and_listed_by_pages() {
     assert_eq!(define("f", 1000).await, (200, None), "its bytes are free again");
 }
 
-/// As after a failover of the node of a Cluster that has the note, and not the bucket.
+/// As after a failover of the Cluster node that has the list of buckets with schedules, but not the bucket.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schedules_that_redis_forgot_to_list_submit_again() {
     let upstream = Upstream::willing().await;

@@ -19,8 +19,8 @@ async fn known_as(bucket: &Bucket, name: &str) -> KnownSchedule {
     bucket.schedule(&id(name)).await.unwrap().1.unwrap()
 }
 
-/// A schedule of every minute, of which nothing was submitted for two hours: its jobs, its missed ticks, how many
-/// minutes old the last is that got one.
+/// A schedule of every minute, of which nothing was submitted for two hours. Returns the number of its jobs and of its
+/// missed ticks, and how many minutes old the last tick with a job is.
 async fn after_two_hours(missed: Missed, grace: Option<Duration>) -> (usize, u64, u64) {
     let redis = TestRedis::start().await;
     loop {
@@ -34,7 +34,7 @@ async fn after_two_hours(missed: Missed, grace: Option<Duration>) -> (usize, u64
             assert_eq!((level, known.next_ms), (jobs as u64, Some(last + MINUTE)));
             return (jobs, known.state.missed, (last - known.state.last.unwrap().0) / MINUTE);
         }
-        // A minute has ended meanwhile.
+        // A minute has ended meanwhile, so it is tried again.
         redis.ask::<()>("FLUSHALL").await;
     }
 }
@@ -91,7 +91,7 @@ async fn a_full_bucket_is_asked_again_until_the_next_tick() {
     assert_eq!(done.state.last.unwrap().0, tick);
     empty().await;
 
-    // The next tick came while it was full: the earlier one is missed.
+    // The next tick came while the bucket was full, so the earlier one is missed.
     define(&bucket, "other", tick - PERIOD).await;
     fill().await;
     for _ in 0..2 {

@@ -54,7 +54,7 @@ async fn a_schedule_belongs_to_the_key_that_defined_it_as_long_as_that_may_submi
     let jobs = async || client("desk").get("/v1/buckets/b/holders").await.unwrap().json()["items"].clone();
     until("shop has its job", async || jobs().await[0]["caller"] == "shop").await;
 
-    // The key is revoked: nothing more is submitted for it, and that is shown.
+    // The key is revoked: nothing more is submitted for it, and the schedule shows why.
     service.configure(&settings(&[&[desk], &others[..]].concat()));
     intake.hang_up();
     until("the key is gone", async || client("shop").get(SCHEDULE).await.unwrap().status == 401).await;
@@ -65,7 +65,7 @@ async fn a_schedule_belongs_to_the_key_that_defined_it_as_long_as_that_may_submi
     let revoked = shown("reader").await;
     assert_eq!((revoked["caller_may_submit"].as_bool(), revoked["caller"].as_str()), (Some(false), Some("shop")));
     assert_eq!(post(&client("desk"), "run").await, 403);
-    // The key that defines it again is its owner.
+    // The key that defines the schedule again is its new owner.
     assert_eq!(put(&client("desk"), SCHEDULE, &body).await.json()["caller"], "desk");
     until("it goes on", async || service.level("b").await == 3).await;
 }

@@ -15,7 +15,7 @@ fn submitted(ends: &[TickEnd]) -> u64 {
     ends.iter().filter(|end| matches!(end, TickEnd::Submitted(_))).count() as u64
 }
 
-/// The bodies of all jobs, which end.
+/// Takes and settles all jobs. Returns their bodies.
 async fn bodies(bucket: &Bucket, jobs: u64) -> Vec<String> {
     let replica = join(bucket, "r").await;
     let mut bodies = Vec::new();
@@ -32,7 +32,7 @@ async fn twenty(redis: &TestRedis, settings: BucketSettings) -> Vec<Bucket> {
     join_all((0..INTAKES).map(|_| open(redis, settings.clone()))).await
 }
 
-/// All of them look before any submits, repeatedly until nothing is due. How many were submitted.
+/// All intakes look before any of them submits, repeatedly until nothing is due. Returns how many jobs were submitted.
 async fn race(intakes: &[Bucket], policy: Policy) -> u64 {
     let mut count = 0;
     loop {
@@ -61,7 +61,7 @@ async fn each_tick_has_one_job(settings: BucketSettings) {
     assert_eq!(bodies.iter().cloned().collect::<BTreeSet<_>>(), ticks);
     assert_eq!(bodies.len() as u64, 3 * TICKS);
 
-    // A tick that had its job has no second one, whatever somebody writes as the next one.
+    // A tick that had its job gets no second one, even if somebody writes it as the next tick again.
     redis.ask::<u64>(&format!("ZADD {NEXT} {first} one")).await;
     assert_eq!(race(&intakes[..1], all).await, TICKS, "found again by their keys");
     assert_eq!(intakes[0].census().await.unwrap().level, 0);
@@ -115,7 +115,7 @@ async fn a_pause_that_meets_a_definition_stays() {
     let (id, job) = ("nightly".parse().expect("a name"), buckets::job("x"));
     let known = bucket.schedule(&id).await.unwrap().1.expect("it is there");
     assert!(bucket.switch_schedule(&known, true, None).await.unwrap().is_some());
-    // Of one who read it before.
+    // A client that read the schedule before this change.
     let (paused, next) = (false, NextTick::Unchanged);
     let stale = NewSchedule { id: &id, known: Some(&known), definition: "{}", job: &job, paused, next };
     assert_eq!(bucket.define_schedule(&stale).await.unwrap(), Defined::Changed);

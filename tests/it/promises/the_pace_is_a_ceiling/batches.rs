@@ -1,4 +1,4 @@
-//! Calls of one replica that gets permits for several calls at once, and makes them later.
+//! A replica gets permits for several calls at once, and makes the calls later.
 
 use futures::future::join_all;
 
@@ -7,7 +7,7 @@ use super::*;
 const RATE_PER_S: u64 = 100;
 const BURST: usize = 10;
 
-/// So much work as two bursts, granted one after the other.
+/// The permits of two bursts, granted one after the other.
 async fn two_bursts(replica: &Replica) -> Vec<Permit> {
     let mut permits = Vec::new();
     while permits.len() < 2 * BURST {
@@ -20,8 +20,8 @@ async fn two_bursts(replica: &Replica) -> Vec<Permit> {
     permits
 }
 
-/// Each grant is within the rate; the calls of all of them, made in one moment, are not. A machine that is busy makes
-/// permits older, and the moment longer: both allow no call more.
+/// Each grant is within the rate, but their calls at one moment together aren't. On a busy machine the permits are
+/// older, and the moment is longer: neither allows more calls.
 #[tokio::test]
 async fn permits_that_were_granted_one_after_the_other_are_not_spent_at_once() {
     let redis = TestRedis::start().await;

@@ -7,13 +7,13 @@ const RATE_PER_S: f64 = 5.0;
 const LEAK: &str = "rate = \"5/s\"\nburst = 1";
 /// By how much closer two calls may begin than the rate allows.
 const EXCEPTION: Duration = Duration::from_millis(25);
-/// Far more than that, and less than a period.
+/// How late the replies are: far more than the exception, and less than a period.
 const LATE: Duration = Duration::from_millis(150);
-/// Between two looks at how late this test itself comes.
+/// How often the test measures how late it is woken up.
 const TICK: Duration = Duration::from_millis(2);
 
-/// How late the machine has let this test be meanwhile, at the most, and may have let the process that calls be. The
-/// rate is kept at the start of each call, and seen when the kernel is given it: what is in between isn't ours.
+/// Runs the scenario. Returns how late the machine has woken up this test at most, as it may have done to the calling
+/// process: the rate is kept at the start of each call, but the call arrives only when the kernel gets it.
 async fn with_lateness(scenario: impl Future<Output = ()>) -> Duration {
     let mut scenario = std::pin::pin!(scenario);
     let mut latest = Duration::ZERO;
@@ -56,7 +56,7 @@ async fn deaths_and_pauses_bring_no_two_calls_closer_together() {
     keeps_the_exception(&upstream, lateness);
 }
 
-/// One replica gets its replies late for a while, repeatedly; the other one doesn't.
+/// One replica repeatedly gets late replies for a while. The other one doesn't.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn late_replies_bring_no_two_calls_closer_together() {
     let upstream = Upstream::willing().await;

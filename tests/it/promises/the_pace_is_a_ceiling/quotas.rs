@@ -1,5 +1,5 @@
-//! A pace with windows of the clock, such as a daily quota: a window ends while no process is there, or before a new
-//! one takes for the first time.
+//! A pace with windows, such as a daily quota. A window ends while no process runs, or before a new process takes for
+//! the first time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use dripfeed_tests::wall_clock::WallClock;
 use serde_json::{Value as Json, json};
 
 const QUOTA: usize = 5;
-/// In s, and somewhat longer: a window that begins with a call is over, too.
+/// Somewhat more than a day in s, so that a window that begins with a call is over, too.
 const DAY: i64 = 25 * 3600;
 
 fn settings(tier: Json) -> BucketSettings {
@@ -43,7 +43,7 @@ impl UsedUp {
         this
     }
 
-    /// What a process that starts knows of the bucket.
+    /// The bucket as a starting process opens it.
     async fn process(&self) -> Bucket {
         open(&self.redis, settings(self.tier.clone())).await
     }

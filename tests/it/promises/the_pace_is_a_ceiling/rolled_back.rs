@@ -1,5 +1,5 @@
-//! Over a Redis that comes back with an older state of the pace: from its last snapshot, or as a replica that had
-//! fallen behind. What processors know of later calls counts.
+//! Redis comes back with an older state of the pace: from its last snapshot, or as a replica that had fallen behind.
+//! Calls that only the processors know of still count.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use dripfeed_tests::upstream::Upstream;
 
 const BURST: usize = 20;
 
-/// Of a bucket whose burst lasts for the test.
+/// Settings with a pace that grants only the burst during a test.
 fn paced(kind: Kind) -> BucketSettings {
     let mut settings = BucketSettings { kind, ..buckets::settings("b") };
     settings.leak.rate = "1/h".parse().ok();
@@ -27,7 +27,7 @@ async fn fill(bucket: &Bucket) {
     }
 }
 
-/// Without an append-only file.
+/// A Redis with snapshots, and without an append-only file.
 async fn with_snapshots() -> TestRedis {
     TestRedis::with(ServerOptions { append_only: false, ..ServerOptions::default() }).await
 }
@@ -37,7 +37,7 @@ async fn crash(redis: &mut TestRedis) {
     redis.server.start_again().await.unwrap();
 }
 
-/// How many jobs are handed out. Asks again while Redis can't be reached.
+/// How many jobs a take returns. It is repeated while Redis can't be reached.
 async fn taken(replica: &Replica, most: usize) -> usize {
     let begun = Instant::now();
     loop {
@@ -50,7 +50,7 @@ async fn taken(replica: &Replica, most: usize) -> usize {
     }
 }
 
-/// Whether replicas have shown what they know of the pace to the server that runs now.
+/// Whether the replicas have reported to the running server what they know of the pace.
 async fn has_settled(redis: &TestRedis) -> bool {
     let (server, settling): (Option<String>, Option<String>) =
         redis.ask("HMGET dripfeed:{b}:pace server settling").await;
@@ -58,7 +58,7 @@ async fn has_settled(redis: &TestRedis) -> bool {
     settling.is_none() && server.is_some_and(|server| info.contains(&format!("run_id:{server}")))
 }
 
-/// What all of these take in turns until that has happened, and once more after it.
+/// How many jobs these replicas take in turn until the pace has settled, and once more after it.
 async fn taken_until_settled(redis: &TestRedis, replicas: &[&Replica]) -> usize {
     let (mut all, begun) = (0, Instant::now());
     loop {
@@ -78,7 +78,7 @@ async fn taken_until_settled(redis: &TestRedis, replicas: &[&Replica]) -> usize 
 async fn the_replica_that_knows_most_is_waited_for() {
     for kind in [Kind::Stream, Kind::List] {
         let mut redis = with_snapshots().await;
-        // Of two processes, which share nothing.
+        // Two buckets as in two processes, which share nothing.
         let (bucket, other) = (open(&redis, paced(kind)).await, open(&redis, paced(kind)).await);
         fill(&bucket).await;
         let (one, newest) = (join(&bucket, "one").await, join(&other, "newest").await);
@@ -153,10 +153,10 @@ async fn a_window_that_ended_meanwhile_is_over() {
     bucket.apply_overrides(&changed("leak.tiers", window)).await.unwrap();
     fill(&bucket).await;
     let replica = join(&bucket, "a").await;
-    // A window grants nothing shortly before its end.
+    // Waits for a new window, because one grants nothing shortly before its end.
     until("a window", async || taken(&replica, 50).await == 5).await;
     crash(&mut redis).await;
-    // It settles for longer than a window.
+    // The pace takes longer to settle than a window lasts.
     assert!(taken_until_settled(&redis, &[&replica]).await > 0);
 }
 
@@ -184,7 +184,7 @@ async fn where_info_is_denied_it_goes_on_as_before() {
     let replica = join(&bucket, "a").await;
     assert_eq!(taken(&replica, 5).await, 5);
     assert_eq!(taken(&replica, 50).await, BURST - 5);
-    // Before Redis 7.0 a script finds out only by trying.
+    // Before Redis 7.0 a script finds out only by trying whether a command is allowed.
     let may_ask: u64 = redis.ask("EVAL return(redis.acl_check_cmd)and(1)or(0) 0").await;
     let denied: Vec<redis::Value> = redis.ask("ACL LOG").await;
     assert!(may_ask == 0 || denied.is_empty(), "{denied:?}");
@@ -212,7 +212,7 @@ async fn a_processor_makes_no_second_burst() {
     for _ in 0..30 {
         submit().await;
     }
-    // Not all: a grant that comes late is charged, and not used.
+    // Not the whole burst: a grant that comes late is charged, but not used.
     upstream.has_got(BURST / 2).await;
     crash(&mut service.redis).await;
     for _ in 0..30 {
